@@ -56,6 +56,7 @@ def suite(
     `given` names the options that the user gave: a run that was asked otherwise is not resumed, and the others are resumed
     with their own settings. `score` is passed to `judge.suites.result.score`. Raises what `Provider.open` raises.
     """
+    from judge.runner.generate import check_origin
     from judge.suites.result import score as scored
 
     provider = provider_of(model, options)
@@ -85,7 +86,10 @@ def suite(
     done = asyncio.run(_perform(store, missing, provider, limits, plan_of, watch, told, stop))
     if done.stopped is not None:
         return SuiteDone(done, None)
-    return SuiteDone(done, scored(store, paper, wanted, **score))
+    found = scored(store, paper, wanted, **score)
+    if any(gap.system in wanted.models for gap in found.lacking):
+        check_origin(store, wanted.models[0], asked.also_generate)
+    return SuiteDone(done, found)
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:

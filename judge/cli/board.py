@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.cli.scored import say_lacking
 from judge.console import emit_json, note, say, table
 from judge.errors import BadInput
 from judge.files import whole_file
@@ -72,6 +73,7 @@ def _print(found: Board) -> None:
     print(table(columns, lines))
     for text in legend(found):
         say(f"- {text}")
+    say_lacking(found.lacking)
     others = printed(found)
     if others:
         print("\nwhat the paper prints: another judge, other answers, other rows")

@@ -13,6 +13,7 @@ from judge.asking.run import make_plan, provider_of
 from judge.cli.asked import dry_run, exit_code
 from judge.cli.progress import Progress
 from judge.cli.run import of_run
+from judge.cli.scoring import also_generate_option
 from judge.console import emit_json, note, notes
 from judge.errors import Exit
 from judge.providers.base import Provider
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     "option, as RUN:wrong.",
 )
 @click.option("--system", help="Name of the system under test (default: the model).")
+@also_generate_option
 def generate(task_name: str, model: str, **options: Any) -> int:
     """Let MODEL answer the items with TASK, and keep its replies as answers.
 
@@ -53,7 +55,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     The condition of the answers is the context.
     """
     from judge.runner import contexts, second
-    from judge.runner.generate import Generation, check
+    from judge.runner.generate import Generation, check, check_origin
 
     given = RunOptions.of(options)
     provider = provider_of(model, given)
@@ -67,6 +69,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
             stage=options["stage"],
         )
         system = options["system"] or plan.model
+        check_origin(store, system, options["also_generate"])
         shown = second.read(store, options["shown"]) if options["shown"] else None
         condition = context.name + (shown.mark if shown else "")
         check(plan.task, system, condition, shown)

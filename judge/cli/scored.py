@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.console import emit_json, say, table
@@ -13,6 +14,7 @@ from judge.types import Measure
 
 if TYPE_CHECKING:
     from judge.suites.correction import Correction
+    from judge.suites.reading import Lacking
     from judge.suites.result import Line, Result
 
 COLUMNS = ("stratum", "measure", "value", "low", "high", "confidence", "n_units", "n_clusters", "coverage")
@@ -73,9 +75,17 @@ def _print(found: Result) -> None:
     )
     for text in _notes(found):
         say(f"- {text}")
+    say_lacking(found.lacking)
     if found.correction is not None:
         _print_correction(found.correction)
     _print_published(found)
+
+
+def say_lacking(lacking: Sequence[Lacking]) -> None:
+    """What systems have no output for, each with the command that adds it on a line of its own."""
+    for gap in lacking:
+        what = "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
+        say(f"- missing: {gap.system} has {what}; this adds it:\n{gap.add}")
 
 
 def _print_correction(correction: Correction) -> None:

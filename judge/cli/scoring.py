@@ -50,6 +50,11 @@ rows_options = together(
 system_option = click.option(
     "--system", multiple=True, callback=once, help="Whose answers, when several systems have some."
 )
+also_generate_option = click.option(
+    "--also-generate",
+    is_flag=True,
+    help="Let the model add outputs to a system whose outputs were imported (default: refused).",
+)
 interval_options = together(
     click.option(
         "--interval",

@@ -15,6 +15,7 @@ from judge.cli.run import of_run
 from judge.cli.scored import emit
 from judge.cli.scoring import (
     Papers,
+    also_generate_option,
     by_option,
     how,
     interval_options,
@@ -57,6 +58,7 @@ def _command(paper: Paper) -> click.Command:
         "-m", "--model", required=True, help="The judge; also the system under test, unless --system says."
     )
     @system_option
+    @also_generate_option
     @rows_options
     @paper_options(paper)
     @interval_options

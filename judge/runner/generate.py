@@ -68,6 +68,21 @@ def check(task: Task, system: str, condition: str, shown: ShownProbabilities | N
             raise UsageError(f"'{value}' holds '@' or '#', which join ids: name the system with --system")
 
 
+def imported_systems(store: Store) -> set[str]:
+    """The systems with answers that no run of this study made."""
+    query = "SELECT DISTINCT system FROM answers WHERE NOT EXISTS (SELECT 1 FROM runs WHERE run_id = answers.origin)"
+    return {str(row[0]) for row in store.conn.execute(query)}
+
+
+def check_origin(store: Store, system: str, also_generate: bool) -> None:
+    """Raises UsageError for a system whose outputs were imported: a model's would stand among them as its own."""
+    if not also_generate and system in imported_systems(store):
+        raise UsageError(
+            f"outputs of '{system}' were imported: a model's would be taken for its own. Name another --system, or say "
+            "--also-generate"
+        )
+
+
 async def generate(
     store: Store, generation: Generation, provider: Provider, watch: Callable[[Live], None] | None = None
 ) -> tuple[RunReport, Kept]:

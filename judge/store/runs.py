@@ -49,6 +49,8 @@ REQUEST_VERSION = 2
 """How requests are hashed; versions before 0.2.0 hashed the address and the token limit, too (1)."""
 TRIED = "tried"
 """The option of a run that a search tried and nobody asked for: it is read where it is named."""
+IMPORTED = "imported"
+"""The option of a run whose labels came in a file: the file's hash."""
 FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", "recipe", "settings", TRIED)
 """Options of a run that say where and how far it was first asked; the others are its identity."""
 

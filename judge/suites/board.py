@@ -27,6 +27,7 @@ from judge.store.study import Store
 from judge.suites.correction import Correction, corrected
 from judge.suites.paper import Asked, Paper
 from judge.suites.paper_study import PaperStudy
+from judge.suites.reading import Lacking
 from judge.suites.result import ALL, printed_of, scores_of, strata
 from judge.suites.steps import Incomplete
 from judge.types import Json, Measure, Status, attributes
@@ -96,6 +97,7 @@ class Board:
     published: Sequence[Published]
     corrections: Mapping[str, Correction]
     confidence: float
+    lacking: Sequence[Lacking] = ()
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
@@ -114,6 +116,7 @@ class Board:
             ],
             "alpha": ALPHA,
             "notes": list(self.notes),
+            "lacking": [gap.as_json() for gap in self.lacking],
             "published": [p.as_json() for p in self.published],
             "corrections": {name: found.as_json() for name, found in self.corrections.items()},
         }
@@ -183,6 +186,7 @@ def board(
             if held is not None
         },
         confidence,
+        list(dict.fromkeys(gap for study in studies.values() for gap in study.lacking)),
     )
 
 
@@ -233,7 +237,7 @@ def all_systems(store: Store, paper: Paper, asked: Asked) -> list[str]:
         found = [s.system for s in study.rows.systems()] + [str(s) for s in generated if s]
     if not found:
         raise UsageError(
-            f"no system has answers in '{study.dataset}': judge answers import, judge answers generate"
+            f"no system has answers in '{study.dataset}': judge systems import, judge answers generate"
         )
     return list(dict.fromkeys(found))
 

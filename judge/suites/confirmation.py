@@ -227,6 +227,11 @@ def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
     made = study.generated(
         "claim_answer", context, study.ranking(name, None) if context.startswith("top:") else None
     )
+    if made is None:
+        study.check()
+        raise NothingToScore(
+            f"'{study.tested()}' has no answers under '{context}' in '{study.dataset}': see judge systems import"
+        )
     given = contexts.parse(study.store, context, ranking=name)
     study.whose = System(study.tested(), given.name)
     return study.whose, made

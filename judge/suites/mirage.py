@@ -37,18 +37,20 @@ def read(study: PaperStudy) -> list[Score]:
     found: dict[str, pd.DataFrame] = {}
     if study.part("adaptability"):
         task = TASKS[study.option("reading")]
-        found["base"] = study.generated(task, "none")
-        found["oracle"] = study.generated(task, "oracle")
+        tables = {"base": study.generated(task, "none"), "oracle": study.generated(task, "oracle")}
         if not retrieved:
-            found["mixed"] = study.generated(task, "fixed5")
-        elif ranking is not None:
-            found["mixed"] = study.generated(task, f"top:{retrieved[1]}", ranking)
+            tables["mixed"] = study.generated(task, "fixed5")
+        elif ranking is not None or not study.steps:
+            tables["mixed"] = study.generated(task, f"top:{retrieved[1]}", ranking)
+        # Each cell of a question rests on all three conditions: without one of them there is none.
+        if all(table is not None for table in tables.values()):
+            found = {name: table for name, table in tables.items() if table is not None}
     support = None
     if study.part("retrieval") and ranking is not None and study.option("support") == "judge":
         support = study.labels("mirage_support", columns="passage_id")
     study.check()
     scores: list[Score] = []
-    if found:
+    if len(found) == len(mirage.CONDITIONS):
         scores += mirage.adaptability(mirage.aligned(**_correct(study, found)), mixed)
     if study.part("retrieval") and ranking is not None:
         scores += _retrieval(study, ranking, support)

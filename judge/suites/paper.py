@@ -133,5 +133,7 @@ class Asked:
     """A folder of task files beside the shipped ones."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Only runs that were asked so (options of `judge.run_options` by name); empty: whichever there are."""
+    also_generate: bool = False
+    """A system whose outputs were imported may get further ones from a model."""
     retry: tuple[str, ...] = ()
     """Units that ended so count as not judged yet."""

@@ -5,12 +5,14 @@ Tables have one row a unit and plain columns (see `judge.scores.columns`). `unit
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from judge.errors import NothingToScore, UsageError
+from judge.importers.conditions import DOCUMENT, name_of
 from judge.labels.reference import ReferenceLabels
 from judge.prompts.load import Task
 from judge.runner import contexts
@@ -22,11 +24,13 @@ from judge.suites.labelled import fitting, of_run, put
 from judge.suites.paper import Asked, Paper
 from judge.suites.people import PeopleLabels
 from judge.suites.queries import PARTS, Rows, System
-from judge.suites.reading import Reading
+from judge.suites.reading import Lacking, Reading
 from judge.suites.run_labels import LabelsWanted, RunLabels
 from judge.suites.steps import Step
-from judge.types import Status
+from judge.types import Json, Status
 
+STAGES = ("top-k", "rerank", "retrieve")
+"""Stages of a ranking, the last of a pipeline first."""
 FAILURES = (str(Status.UNPARSED), str(Status.REFUSED), str(Status.TRUNCATED))
 """How a call to the system under test ends that brings no answer, and is its own failure."""
 
@@ -46,6 +50,8 @@ class PaperStudy(Reading):
         self.judges = RunLabels(self.rows, self)
         self.labelled: RunLabels | PeopleLabels = self.judges
         self.whose: System | None = None
+        self.n_outputs = 0
+        """Conditions of the paper that the system under test has outputs for, or will have."""
 
     def by_people(self, asked: Asked, held: ReferenceLabels | None) -> PaperStudy:
         """The same rows with people's labels where the judge's stand; None: nobody's."""
@@ -71,21 +77,43 @@ class PaperStudy(Reading):
     def ranking(self, name: str | None = None, stage: str | None = None) -> tuple[str, str] | None:
         """(name, stage) of the ranking of the data set that is meant. None, and a step, when there is none at all.
 
-        Raises UsageError when several fit, or when the one named is not there.
+        Without a name it is the system's own, which is called as the system is; of its stages the last one, whose passages
+        the system was given. A ranking of another system's name is that system's own and never taken for it. None, and
+        a condition that is lacking, when only others have one. Raises UsageError when several fit, or when the one named
+        is not there.
         """
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in (None, n) and stage in (None, s)]
+        system = self.named
+        if name is None and system is not None:
+            own = [(n, s) for n, s in fit if n == system]
+            if own:
+                return min(
+                    own, key=lambda found: STAGES.index(found[1]) if found[1] in STAGES else len(STAGES)
+                )
+            others = {s.system for s in self.rows.systems()} | self.rows.imported
+            fit = [(n, s) for n, s in fit if n not in others]
         if len(fit) == 1:
             return fit[0]
         known = ", ".join(f"{n} ({s})" for n, s in there)
         if fit:
             raise UsageError(f"several rankings fit: choose with --ranking and --stage; there are: {known}")
+        if system is not None and name is None and (there or self.maker(system) is None):
+            self.lack_ranking(system)
+            return None
         if there:
             raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
         if name or stage not in (None, "retrieve"):
-            raise UsageError(f"no ranking of '{self.dataset}' yet; see judge retrieve, judge rankings import")
+            raise UsageError(f"no ranking of '{self.dataset}' yet; see judge retrieve, judge systems import")
         self.need(Step("retrieve", f"no ranking of '{self.dataset}'", dataset=self.dataset))
         return None
+
+    def lack_ranking(self, system: str) -> None:
+        """Note that a system has no ranking of its own."""
+        words = shlex.join(
+            ["judge", "systems", "import", "RUN.trec", "--system", system, "--stage", "retrieve"]
+        )
+        self.lacking.append(Lacking(system, "ranking", words))
 
     def rankings(self, name: str = "", stage: str = "") -> list[tuple[str, str]]:
         """(name, stage) of all rankings of the data set, or of those called so. Raises UsageError when none is."""
@@ -93,7 +121,7 @@ class PaperStudy(Reading):
         fit = [(n, s) for n, s in there if name in ("", n) and stage in ("", s)]
         if not fit:
             known = (
-                ", ".join(f"{n} ({s})" for n, s in there) or "none; see judge retrieve, judge rankings import"
+                ", ".join(f"{n} ({s})" for n, s in there) or "none; see judge retrieve, judge systems import"
             )
             raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
         return fit
@@ -129,7 +157,7 @@ class PaperStudy(Reading):
             self.generated(task, context)
             self.check()
             raise NothingToScore(
-                f"no system has answered anything in '{self.dataset}': see judge answers import"
+                f"no system has answered anything in '{self.dataset}': see judge systems import"
             )
         self._finished(found)
         return found
@@ -147,14 +175,81 @@ class PaperStudy(Reading):
             )
         return there[0] if there else self.judges.guess()
 
-    def of_system(self, task: str) -> tuple[str, ...]:
-        """The model that stands behind the system under test in runs of a task: of its name, else the judge."""
+    @property
+    def named(self) -> str | None:
+        """The system under test as the user names it: --system, else the model; None: not named."""
+        return self.asked.system or next(iter(self.asked.models), None)
+
+    def maker(self, system: str) -> tuple[str, Mapping[str, Json]] | None:
+        """The model that makes a system's outputs, as a run has it: its name and the options a new run begins with.
+
+        The model of the runs that made outputs of this system, or the system itself where it is a model. None for a
+        system whose outputs were imported, unless the user lets a model add some, and for one that is no model: what such
+        a system lacks stays missing, whichever judge was asked for.
+        """
+        if system in self.rows.imported and not self.asked.also_generate:
+            return None
+        run = next((r for r in self.judges.runs if r.options.get("system") == system), None)
+        if run is not None:
+            return run.model, run.options
+        is_model = system in self.asked.models or "/" in system
+        if is_model or (self.asked.system is None and not self.rows.systems()):
+            return system, {}
+        return (self.asked.models[0], {}) if self.asked.also_generate and self.asked.models else None
+
+    def stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
+        """The stored answers of a system under a condition, by the paper's name of it or by that of `judge answers generate`.
+
+        None when there are none.
+        """
+        there = self.rows.systems()
+        names = [name_of(self.paper.name, context)]
+        if not context.startswith("top:") or ranking is not None:
+            plain, _, mark = context.partition("+")
+            is_second = mark.endswith("-aware")
+            names.append(
+                f"{self.given(plain, ranking).name}+{mark}"
+                if is_second
+                else self.given(context, ranking).name
+            )
+        elif context.startswith("top:"):
+            names += [
+                s.condition for s in there if s.system == system and s.condition.startswith(f"{context}:")
+            ]
+        return next((System(system, name) for name in names if System(system, name) in there), None)
+
+    def has_output(self, context: str) -> bool:
+        """Whether the system under test has imported answers under a context."""
+        return self.stored(self.tested(), context) is not None
+
+    def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
+        """The outputs of the system under test about one passage at a time: as `labels`, with passage_id.
+
+        They are a run whose model is the system, made here or imported. None, and a condition that is lacking, when there
+        is no such run and no model that makes it. A passage that an imported system has no output for is its failure.
+        """
         system = self.tested()
-        if self.asked.system is not None and any(
-            r.task_id == task and r.model == system for r in self.judges.runs
-        ):
-            return (system,)
-        return self.asked.models or ((system,) if "/" in system else ())
+        maker = self.maker(system)
+        runs = [r for r in self.judges.runs if r.task_id == task and r.model == system]
+        if maker is not None:
+            own = {"examples": examples} if examples else {}
+            began = {"asked_as": maker[1].get("asked_as") or maker[0]} if maker[0] != system else {}
+            self.n_outputs += 1
+            return self.labels(task, only=only, columns="passage_id", models=(system,), own=own, begin=began)
+        if not runs:
+            self.lack(system, name_of(self.paper.name, DOCUMENT))
+            return None
+        self.n_outputs += 1
+        loaded = self.judges.task(task, {})
+        units = self.rows.units("passage", only, "n item_id question_id passage_id")
+        units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
+        missing = put(
+            units, self.judges.best(runs, units["unit_id"].to_numpy(), loaded.spec.questions[0].field)
+        )
+        if missing.any():
+            units.loc[missing, "status"] = NO_ANSWER
+            self.note(f"{system} has no output for {int(missing.sum())} passages: they count as wrong")
+        return units
 
     def given(self, context: str, ranking: tuple[str, str] | None = None) -> contexts.Context:
         """What a `--context` stands for, of this (name, stage) where it is the top of a ranking."""
@@ -171,41 +266,40 @@ class PaperStudy(Reading):
         system: str | None = None,
         examples: str = "",
         shown: ShownProbabilities | None = None,
-    ) -> pd.DataFrame:
+    ) -> pd.DataFrame | None:
         """unit_id, item_id, question_id, label, status of each item: what the system under test answered.
 
         Of a run of `judge answers generate` under this context, with what was refused or not readable; else of
-        imported answers under this condition. Items that there is nothing to give to are not judged; the others
-        without an answer make a step. `only`: a condition on `unit_texts`; `examples`: items that are shown with
+        imported answers under this condition. None, and a condition that is lacking, when the system has neither and
+        no model makes its outputs (`maker`). Items that there is nothing to give to are not judged; the others without
+        an answer make a step. `only`: a condition on `unit_texts`; `examples`: items that are shown with
         every question, and are no rows; `shown`: a second pass, with these option probabilities.
         """
         system = system or self.tested()
-        given = self.given(context, ranking)
-        condition = given.name + (shown.mark if shown else "")
-        own = {"context": condition, "system": system, **({"examples": examples} if examples else {})}
-        own |= {"shown": shown.name} if shown else {}
         items = self.rows.units("item", only, "n item_id question_id")
         items = items[~items["item_id"].isin(examples.split(","))].reset_index(drop=True)
-        runs = [run for run in self.judges.runs if run.task_id == task and run.serves(own)]
-        runs = [run for run in self.judges.pinned if run in runs] or runs
+        own: dict[str, str] = {"system": system, **({"examples": examples} if examples else {})}
+        own |= {"shown": shown.name} if shown else {}
+        mark = shown.mark if shown else ""
+        given = None
+        runs: list[Run] = []
+        if ranking is not None or not context.startswith("top:"):
+            given = self.given(context, ranking)
+            own["context"] = given.name + mark
+            runs = [run for run in self.judges.runs if run.task_id == task and run.serves(own)]
+            runs = [run for run in self.judges.pinned if run in runs] or runs
         loaded = self.judges.task(task, own)
-        if not runs and System(system, condition) in self.rows.systems():
-            self._not_of_another(task, system, condition)
-            told = self.rows.answers(System(system, condition), "answer").set_index("item_id")["answer"]
-            items["label"] = told.reindex(items["item_id"]).to_numpy(dtype=object)
-            there = items["item_id"].isin(told.index).to_numpy()
-            items.loc[~there, "label"] = None
-            items["status"] = np.where(there, str(Status.OK), NOT_JUDGED).astype(object)
-            if not there.all():
-                # What could have been answered and was not is a failure; the others were not asked.
-                given_to = contexts.contexts(self.store, given)
-                failed = ~there & items["item_id"].isin(given_to).to_numpy()
-                items.loc[failed, "status"] = NO_ANSWER
-                if failed.any():
-                    self.note(
-                        f"{system} has no answer to {int(failed.sum())} items under '{condition}': they count as wrong"
-                    )
-            return items
+        stored = self.stored(system, context + mark, ranking)
+        if stored is not None and not runs:
+            self.n_outputs += 1
+            self._not_of_another(task, system, stored.condition)
+            return self._imported(items, stored, given)
+        maker = self.maker(system)
+        if given is None or (not runs and maker is None):
+            self.lack(system, name_of(self.paper.name, context + mark))
+            return None
+        self.n_outputs += 1
+        condition = given.name + mark
         found = self.judges.best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field)
         missing = put(items, found)
         if missing.any() and not self.asked.partial:
@@ -218,11 +312,7 @@ class PaperStudy(Reading):
             )
             if fit:
                 run = runs[0] if runs else None
-                model = (
-                    run.model
-                    if run
-                    else (self.asked.models or ((system,) if "/" in system else (self.judges.guess(),)))[0]
-                )
+                model, began = (run.model, run.options) if run or maker is None else maker
                 self.need(
                     Step(
                         "generate",
@@ -235,13 +325,30 @@ class PaperStudy(Reading):
                         ranking,
                         examples=examples or None,
                         shown=shown.name if shown else None,
-                        options=run.options if run else {},
+                        options=began if run else {k: v for k, v in began.items() if k == "asked_as"},
                     )
                 )
             if fit < missing.sum():
                 self.note(
                     f"{int(missing.sum()) - fit} items have nothing to give under '{condition}': no answer"
                 )
+        return items
+
+    def _imported(self, items: pd.DataFrame, of: System, given: contexts.Context | None) -> pd.DataFrame:
+        """Imported answers on these items; `given` is None where the ranking that they rest on is not known."""
+        told = self.rows.answers(of, "answer").set_index("item_id")["answer"]
+        items["label"] = told.reindex(items["item_id"]).to_numpy(dtype=object)
+        there = items["item_id"].isin(told.index).to_numpy()
+        items.loc[~there, "label"] = None
+        items["status"] = np.where(there, str(Status.OK), NOT_JUDGED).astype(object)
+        failed = ~there
+        if given is not None and failed.any():
+            # What could have been answered and was not is a failure; the others were not asked.
+            failed &= items["item_id"].isin(contexts.contexts(self.store, given)).to_numpy()
+        if failed.any():
+            items.loc[failed, "status"] = NO_ANSWER
+            n = int(failed.sum())
+            self.note(f"{of.system} has no answer to {n} items under '{of.condition}': they count as wrong")
         return items
 
     def _not_of_another(self, task: str, system: str, condition: str) -> None:
@@ -308,6 +415,7 @@ class PaperStudy(Reading):
         models: Sequence[str] | None = None,
         columns: str = "",
         together: str = "answer_unit",
+        begin: Mapping[str, Json] | None = None,
     ) -> pd.DataFrame:
         """unit_id, item_id, question_id, answer_unit (of a part of an answer), label, status of each unit of the task.
 
@@ -327,7 +435,12 @@ class PaperStudy(Reading):
             units = units[~units["item_id"].isin(examples)].reset_index(drop=True)
         asked = tuple(models) if models is not None else self.asked.models
         name = field or loaded.spec.questions[0].field
-        put(units, self.labelled.of(LabelsWanted(loaded, units, where, name, asked, own or {}, together)))
+        put(
+            units,
+            self.labelled.of(
+                LabelsWanted(loaded, units, where, name, asked, own or {}, together, begin or {})
+            ),
+        )
         return units
 
     def loaded(self, task: str) -> Task:

@@ -16,12 +16,15 @@ from judge.errors import UsageError
 from judge.store import label_rows, selection
 from judge.store.distractors import PREFIX
 from judge.store.label_rows import quoted
+from judge.store.runs import IMPORTED
 from judge.store.study import Store
 from judge.suites.frames import frame
 from judge.suites.paper import Asked
 from judge.types import GOLD
 
 HUMAN = "human"
+ON_DOCUMENTS = "verdict_document"
+"""The task whose runs are outputs of a system about one passage at a time."""
 PARTS = ("sentence", "citation", "claim")
 """Kinds of units that are parts of an answer."""
 
@@ -187,6 +190,20 @@ class Rows:
             "GROUP BY 1, 2 ORDER BY min(a.rowid)"
         )
         return [System(*row) for row in self.store.conn.execute(query, [self.dataset, HUMAN, f"{PREFIX}*"])]
+
+    @cached_property
+    def imported(self) -> set[str]:
+        """The systems with imported outputs in the data set: answers that no run of this study made, or runs."""
+        answers = (
+            "SELECT DISTINCT a.system FROM answers AS a JOIN items AS i USING (item_id) WHERE i.dataset = ? "
+            "AND NOT EXISTS (SELECT 1 FROM runs AS r WHERE r.run_id = a.origin)"
+        )
+        runs = (
+            f"SELECT DISTINCT model FROM runs WHERE task GLOB '{ON_DOCUMENTS}.*' "
+            f"AND json_extract(options, '$.{IMPORTED}') IS NOT NULL"
+        )
+        found = self.store.conn.execute(f"{answers} UNION {runs}", [self.dataset])
+        return {str(row[0]) for row in found}
 
     def answers(self, of: System, columns: str = "") -> pd.DataFrame:
         """unit_id, item_id, question_id of a system's answers, and more `columns` of `unit_texts`."""

@@ -85,21 +85,17 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
 
 def _answers(study: PaperStudy, ranking: tuple[str, str] | None, examples: str) -> dict[str, pd.DataFrame]:
     """What the system answered in each condition, by its name in `judge.scores.raguard`."""
-    found = {}
+    found: dict[str, pd.DataFrame | None] = {}
     if study.part("zero") or study.part("rag") or study.part("oracle"):
         found["none"] = study.generated("verdict", "none", examples=examples)
-    if study.part("rag") and ranking is not None:
+    if study.part("rag"):
         for k in study.numbers("k"):
-            found[f"top:{k}"] = study.generated("verdict", f"top:{k}", ranking, examples=examples)
+            # Without a ranking there may be imported answers; a missing ranking is a step, or noted as lacking.
+            if ranking is not None or not study.steps:
+                found[f"top:{k}"] = study.generated("verdict", f"top:{k}", ranking, examples=examples)
     if study.part("oracle"):
-        found["oracle"] = study.labels(
-            "verdict_document",
-            only=_HAS_ROLE,
-            columns="passage_id",
-            models=study.of_system("verdict_document"),
-            own={"examples": examples} if examples else {},
-        )
-    return found
+        found["oracle"] = study.on_documents("verdict_document", _HAS_ROLE, examples)
+    return {name: table for name, table in found.items() if table is not None}
 
 
 def _table(

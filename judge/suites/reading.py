@@ -1,8 +1,25 @@
 """One reading of a paper: the options and parts that were asked for, what there is to note, and what is missing."""
 
+import shlex
+from dataclasses import dataclass
+
 from judge.errors import UsageError
 from judge.suites.paper import Asked, Paper
 from judge.suites.steps import Incomplete, Step
+from judge.types import Json, attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """What a system under test has no output for, by the paper's name of the condition; `add` is the command that adds it."""
+
+    system: str
+    condition: str
+    add: str
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        return attributes(self, "system", "condition", "add")
 
 
 class Reading:
@@ -12,6 +29,7 @@ class Reading:
         self.paper, self.asked = paper, asked
         self.steps: list[Step] = []
         self.notes: list[str] = []
+        self.lacking: list[Lacking] = []
 
     def option(self, name: str) -> str:
         """A reading, as asked for or by default. Raises UsageError for a value that is no choice."""
@@ -52,6 +70,13 @@ class Reading:
         """Say something beside the numbers, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+    def lack(self, system: str, condition: str, more: str = "") -> None:
+        """Note that a system has no output under a condition; nothing is filled in."""
+        words = ["judge", "systems", "import", "FILE", "--system", system, "--condition", condition]
+        found = Lacking(system, condition, f"{shlex.join(words)}{more}")
+        if found not in self.lacking:
+            self.lacking.append(found)
 
     def need(self, step: Step) -> None:
         """Note a step that is missing; `check` tells. A partial score goes without."""

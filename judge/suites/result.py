@@ -25,6 +25,7 @@ from judge.suites import chosen
 from judge.suites.correction import Correction, corrected
 from judge.suites.paper import Asked, Paper
 from judge.suites.paper_study import PaperStudy
+from judge.suites.reading import Lacking
 from judge.suites.steps import Incomplete
 from judge.types import Json, Measure, attributes
 
@@ -59,6 +60,7 @@ class Result:
     notes: Sequence[str]
     published: Sequence[Published]
     correction: Correction | None = None
+    lacking: Sequence[Lacking] = ()
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
@@ -68,6 +70,7 @@ class Result:
             **attributes(self, "dataset", "system", "condition", "readings", "runs"),
             "measures": [line.as_json() for line in self.lines],
             "notes": list(self.notes),
+            "lacking": [gap.as_json() for gap in self.lacking],
             "published": [p.as_json() for p in self.published],
             "correction": None if self.correction is None else self.correction.as_json(),
         }
@@ -111,6 +114,7 @@ def score(
         study.notes,
         printed_of(paper, names),
         None if held is None else corrected(study, scores, held, how.get("confidence", 0.95)),
+        study.lacking,
     )
 
 
@@ -141,7 +145,19 @@ def _checked(study: PaperStudy) -> list[Score]:
     with study.store.reading_once():
         scores = study.paper.read(study)
         study.check()
+    check_outputs(study)
     return scores
+
+
+def check_outputs(study: PaperStudy) -> None:
+    """Raises UsageError for a system that has no output for any condition that was asked for."""
+    if study.lacking and not study.n_outputs and any(gap.condition != "ranking" for gap in study.lacking):
+        system = study.lacking[0].system
+        names = list(dict.fromkeys(gap.condition for gap in study.lacking if gap.condition != "ranking"))
+        raise UsageError(
+            f"'{system}' has no output for any condition of {study.paper.name} ({', '.join(names)}): "
+            f"judge systems import FILE --system {system} --condition {names[0]}"
+        )
 
 
 def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
@@ -201,8 +217,7 @@ def over_judges(store: Store, paper: Paper, asked: Asked) -> tuple[list[Score], 
         study = PaperStudy(store, paper, replace(asked, models=(model,), runs=own))
         studies.append(study)
         try:
-            found[model] = paper.read(study)
-            study.check()
+            found[model] = _checked(study)
         except Incomplete as missing:
             steps += missing.steps
     if steps:

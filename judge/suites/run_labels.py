@@ -46,6 +46,8 @@ class LabelsWanted:
     models: Sequence[str]
     own: Mapping[str, str]
     together: str
+    begin: Mapping[str, Json] = field(default_factory=dict)
+    """Stored options with which a new run is begun (the model that is called by another name)."""
 
     @property
     def numbers(self) -> UnitNumbers:
@@ -146,7 +148,7 @@ class RunLabels:
                     model,
                     relevant=own.get("relevant"),
                     examples=own.get("examples"),
-                    options=run.options if run else {},
+                    options=run.options if run else wanted.begin,
                 )
             )
 

@@ -38,19 +38,27 @@ def read(study: PaperStudy) -> list[Score]:
     split = _split(study)
     check_halves(study, list(questions), split)
     context = study.option("context")
-    answered, run = _answered(study, context, questions)
+    first = _answered(study, context, questions)
+    if first is None:
+        study.check()
+        return []
+    answered, run = first
     other = study.option("calibrate-on")
     calibrator = answered
     if other and other != study.tested():
         asked = replace(study.asked, system=other, models=(), runs=())
         sub = type(study)(study.store, study.paper, asked, study.rows)
-        calibrator, _ = _answered(sub, context, questions)
+        theirs = _answered(sub, context, questions)
+        if theirs is None:
+            raise UsageError(f"--calibrate-on {other}: it has no answers under '{context}'")
+        calibrator, _ = theirs
         study.steps += sub.steps
         study.judges.read += sub.judges.read
         study.note(f"calibrated on the answers of {other}")
     alone = None
     if study.part("ratio") or study.part("alone"):
-        alone = answered if context == "none" else _answered(study, "none", questions)[0]
+        found_alone = first if context == "none" else _answered(study, "none", questions)
+        alone = None if found_alone is None else found_alone[0]
     study.check()
     again = _again(study, context, questions, answered, run)
     study.check()
@@ -91,7 +99,6 @@ def _again(
 ) -> Choices | None:
     """What the system answers when its own probabilities, or such that favour a wrong option, are shown; None: not asked."""
     from judge.runner import second
-    from judge.suites.queries import System
 
     kind = study.option("aware")
     if kind == "none":
@@ -108,12 +115,6 @@ def _again(
     else:
         shown = second.ShownProbabilities(f":{kind}", {})
         told = "as in the answers that were imported"
-        condition = study.given(context, _ranking(study, context)).name + shown.mark
-        if System(study.tested(), condition) not in study.rows.systems():
-            raise UsageError(
-                f"the answers of '{study.tested()}' were imported: import those of its second pass too, under "
-                f"--condition {condition}"
-            )
     rule = (
         ""
         if kind == "self"
@@ -122,7 +123,8 @@ def _again(
     study.note(
         f"{kind}-aware: shown {told}{rule if run is not None else ''}; sets calibrated on the second answers"
     )
-    return _answered(study, context, questions, shown, first)[0]
+    again = _answered(study, context, questions, shown, first)
+    return None if again is None else again[0]
 
 
 def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[Score]:
@@ -168,8 +170,8 @@ def _answered(
     questions: Mapping[str, tuple[tuple[str, ...], str | None]],
     shown: ShownProbabilities | None = None,
     first: Choices | None = None,
-) -> tuple[Choices, Run | None]:
-    """The system's choices, and the run they were read from; `shown` makes it the second pass after the `first`."""
+) -> tuple[Choices, Run | None] | None:
+    """The system's choices, and the run they were read from; None: it has none under this context. `shown` makes it the second pass after the `first`."""
     from judge.scores.columns import unanswered
     from judge.scores.score import NO_ANSWER
     from judge.suites.distributions import choices, last_run
@@ -178,6 +180,8 @@ def _answered(
     before = len(study.judges.read)
     task = TASKS[study.option("reading")] if shown is None else AWARE_TASK
     table = study.generated(task, context, ranking, only="options IS NOT NULL", shown=shown)
+    if table is None:
+        return None
     if first is not None and first.status is not None:
         # What failed at first has nothing to be shown, and is no success the second time.
         failed = first.units.ids[unanswered(first.status) & ~first.known]
@@ -200,12 +204,15 @@ def _answered(
 def _imported(
     study: PaperStudy, context: str, ranking: tuple[str, str] | None, mark: str
 ) -> dict[str, dict[str, float]]:
-    """Item -> the probabilities that came with the system's own answers under this context (judge answers import)."""
+    """Item -> the probabilities that came with the system's own answers under this context (judge systems import)."""
     query = (
         "SELECT item_id, json_extract(meta, '$.probabilities') FROM answers WHERE system = ? AND condition = ? "
         "AND json_type(meta, '$.probabilities') = 'object'"
     )
-    rows = study.store.conn.execute(query, [study.tested(), study.given(context, ranking).name + mark])
+    of = study.stored(study.tested(), context + mark, ranking)
+    if of is None:
+        return {}
+    rows = study.store.conn.execute(query, [of.system, of.condition])
     return {str(item): json.loads(text) for item, text in rows}
 
 

@@ -136,8 +136,8 @@ def test_both_passes_of_ones_own_system_are_imported(judge: Judge, study: None, 
 
     given(WITH, "all")
     aware = (*AWARE, "--system", "own", "--aware", "self")
-    assert "under --condition all+self-aware" in judge("score", *aware, code=2).err
-    given(AGAIN, "all+self-aware")
+    assert "judge systems import FILE --system own --condition self-aware" in judge("score", *aware).out
+    given(AGAIN, "self-aware")
     found = score(judge, *aware)
     # As in the run with the same probabilities.
     assert found.value("accuracy_self_aware_change") == 0.5

@@ -1,0 +1,172 @@
+"""A system's outputs are its own: what it lacks stays missing, whichever judge was asked for. Numbers worked out by hand."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.helpers import checked
+from tests.formats import mirage, raguard
+from tests.suites.helpers import Judge, answers, commands, give, score
+
+DOCUMENTS = ("1/1", "1/2", "1/3", "2/4", "2/5", "3/6")
+UNITS = tuple(f"raguard:{d}" for d in DOCUMENTS)
+"""Claims 1 true, 2 false, 3 false. Documents 2 and 6 mislead (claims 1 and 3), 1 and 5 support, 3 and 4 are irrelevant."""
+
+
+@pytest.fixture
+def claims(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "raguard", *raguard(tmp_path))
+
+
+def ranked(judge: Judge, folder: Path, name: str, *first: str) -> None:
+    """A ranking with this document at the first rank of claims 1, 2 and 3."""
+    path = folder / f"{name}.run"
+    path.write_text("".join(f"{n} Q0 {d} 1 1 {name}\n" for n, d in enumerate(first, 1)), "utf-8")
+    judge("rankings", "import", "--stage", "retrieve", path, "--name", name)
+
+
+@pytest.mark.usefixtures("claims")
+def test_the_judges_verdicts_never_become_a_systems(judge: Judge, tmp_path: Path) -> None:
+    """Finding 1: two imported systems without a `verdict_document` run, and a judge that has one."""
+    # a is right on all three claims, b on claim 1 alone.
+    answers(
+        judge,
+        tmp_path,
+        [(n, "a", "zero-context", v) for n, v in zip("123", ("true", "false", "false"), strict=True)],
+    )
+    answers(judge, tmp_path, [(n, "b", "zero-context", "true") for n in "123"])
+    give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
+    parts = ("--part", "zero", "--part", "oracle")
+    for system, right in (("a", 1.0), ("b", 1 / 3)):
+        found = score(judge, "raguard", "--system", system, "-m", "the/judge", *parts)
+        assert found.value("accuracy_zero") == pytest.approx(right)
+        assert found.names == ["accuracy_zero"]
+        assert found.document["lacking"] == [
+            {
+                "system": system,
+                "condition": "oracle",
+                "add": f"judge systems import FILE --system {system} --condition oracle",
+            }
+        ]
+        assert found.document["runs"] == []
+    board = checked(
+        judge("score", "raguard", "--system", "a", "--system", "b", *parts, "--json").out, "board"
+    )
+    assert {gap["system"] for gap in board["lacking"]} == {"a", "b"}
+    assert {row["measure"] for row in board["rows"]} == {"accuracy_zero"}
+    out = judge("score", "raguard", "--system", "a", *parts).out
+    assert (
+        "missing: a has no output under 'oracle'; this adds it:\njudge systems import FILE --system a --condition oracle\n"
+        in out
+    )
+
+
+@pytest.mark.usefixtures("claims")
+def test_a_system_on_one_document_at_a_time_is_its_own_run(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
+    # a says false to every document but 1: right on 1, 4, 5 and 6 of six; of the misleading ones (2, 6) on 6.
+    own = dict.fromkeys(UNITS, "false") | {UNITS[0]: "true"}
+    give("verdict_document", own, model="a", options={"imported": "sha"})
+    found = score(judge, "raguard", "--system", "a", "-m", "the/judge", "--part", "zero", "--part", "oracle")
+    assert found.value("accuracy_oracle") == pytest.approx(4 / 6)
+    assert found.value("accuracy_misleading") == pytest.approx(1 / 2)
+    # Claim 1 alone is true: zero-context 1 of 3.
+    assert found.value("drop_oracle") == pytest.approx(4 / 6 - 1 / 3)
+    assert [run["model"] for run in found.document["runs"]] == ["a"]
+
+
+@pytest.mark.usefixtures("claims")
+def test_every_system_has_its_own_ranking(judge: Judge, tmp_path: Path) -> None:
+    """Finding 5: a finds the misleading documents 2 and 6, b the supporting ones 1 and 5, c has no ranking."""
+    ranked(judge, tmp_path, "a", "2", "4", "6")
+    ranked(judge, tmp_path, "b", "1", "5", "6")
+    rows = [("1", "true"), ("2", "true"), ("3", "true")]
+    for system in "abc":
+        answers(judge, tmp_path, [(n, system, "top-1", v) for n, v in rows])
+    words = ("raguard", "--part", "rag", "--part", "retrieval", "--k", "1")
+    a, b = (score(judge, *words, "--system", name) for name in "ab")
+    # Of the claims that own a misleading document, 1 and 3, a gets both and b that of claim 3.
+    assert a.value("misleading_retrieval_recall@1[own/owning]") == 1.0
+    assert b.value("misleading_retrieval_recall@1[own/owning]") == 0.5
+    assert a.value("accuracy_rag_1") == b.value("accuracy_rag_1") == pytest.approx(1 / 3)
+    c = score(judge, *words, "--system", "c")
+    assert c.names == ["accuracy_rag_1"]
+    # The drop is against answers without context, which nobody has here.
+    assert [gap["condition"] for gap in c.document["lacking"]] == ["ranking", "zero-context"]
+
+
+@pytest.mark.usefixtures("claims")
+def test_a_system_without_any_output_is_an_error(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [("1", "a", "somehow", "true")])
+    told = judge("score", "raguard", "--system", "a", "--part", "zero", code=2).err
+    assert told.startswith(
+        "judge: 'a' has no output for any condition of raguard (zero-context): judge systems import FILE"
+    )
+
+
+@pytest.fixture
+def questions(judge: Judge, tmp_path: Path) -> None:
+    judge("items", "import", "mirage", *mirage(tmp_path / "mirage"))
+
+
+@pytest.mark.usefixtures("questions")
+def test_the_papers_names_are_the_conditions(judge: Judge, tmp_path: Path) -> None:
+    """Finding 2: base, oracle and mixed, all correct: acceptability 1, noise vulnerability 0."""
+    rows = [(f"m{n}", "mine", c, f"It is m{n}.") for n in range(3) for c in ("base", "oracle", "mixed")]
+    answers(judge, tmp_path, rows)
+    for command in (("score",), ("suite",)):
+        done = judge(
+            *command, "mirage", "--system", "mine", "-m", "scripted/hash", "--part", "adaptability", "--json"
+        )
+        found = {m["measure"]: m["value"] for m in json.loads(done.out)["measures"]}
+        assert (found["noise_vulnerability"], found["context_acceptability"], found["accuracy_base"]) == (
+            0.0,
+            1.0,
+            1.0,
+        )
+    with sqlite3.connect("study.db") as conn:
+        assert conn.execute("SELECT count(*) FROM runs").fetchone() == (0,)
+        assert conn.execute("SELECT count(*) FROM answers").fetchone() == (9,)
+
+
+@pytest.mark.usefixtures("questions")
+def test_a_suite_answers_for_nobody_but_its_model(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [(f"m{n}", "mine", "base", f"m{n}") for n in range(3)])
+    part = ("mirage", "--part", "adaptability")
+    told = judge("suite", *part, "--system", "mine", "-m", "scripted/hash").out
+    assert (
+        "missing: mine has no output under 'oracle'" in told
+        and "missing: mine has no output under 'mixed'" in told
+    )
+    with sqlite3.connect("study.db") as conn:
+        assert conn.execute("SELECT count(*) FROM runs").fetchone() == (0,)
+    # A model's own outputs are made, under its own name.
+    judge("suite", *part, "-m", "scripted/hash")
+    with sqlite3.connect("study.db") as conn:
+        made = conn.execute("SELECT DISTINCT system FROM answers ORDER BY 1").fetchall()
+    assert made == [("mine",), ("scripted/hash",)]
+
+
+@pytest.mark.usefixtures("questions")
+def test_an_imported_system_gets_more_only_where_the_user_says_so(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [(f"m{n}", "scripted/hash", "base", f"m{n}") for n in range(3)])
+    generate = ("answers", "generate", "mirage_answer", "-m", "scripted/hash", "--context", "oracle")
+    told = judge(*generate, code=2).err
+    assert "outputs of 'scripted/hash' were imported" in told and "--also-generate" in told
+    told = judge("suite", "mirage", "--part", "adaptability", "-m", "scripted/hash", code=2).err
+    assert "--also-generate" in told
+    assert judge(*generate, "--also-generate").code == 0
+
+
+@pytest.mark.usefixtures("questions")
+def test_outputs_that_a_model_was_making_for_a_system_are_finished_by_it(judge: Judge) -> None:
+    make = ("answers", "generate", "mirage_answer", "-m", "scripted/hash", "--system", "mine", "--context")
+    judge(*make, "none")
+    lines = commands(judge, "mirage", "--system", "mine", "-m", "scripted/first", "--part", "adaptability")
+    assert [line.partition(" --where")[0] for line in lines] == [
+        f"judge answers generate mirage_answer -m scripted/hash --context {c} --system mine"
+        for c in ("oracle", "fixed5")
+    ]
