@@ -157,7 +157,7 @@ class PaperStudy(Reading):
             self.generated(task, context)
             self.check()
             raise NothingToScore(
-                f"no system has answered anything in '{self.dataset}': see judge systems import"
+                f"'{self.tested()}' has no answers in '{self.dataset}': judge systems import FILE --system {self.tested()}"
             )
         self._finished(found)
         return found
