@@ -57,6 +57,8 @@ class BatchPlan:
     """What was drawn from: stratum -> its units, or its questions where these are drawn whole."""
     looks: int | None = None
     """1: the verdict is computed once, at the end of this batch, and not at the fixed places."""
+    until: int | None = None
+    """Drawn in blocks until the verdict is decided, with so many units at most."""
     judges: Sequence[str] = ()
     """Runs whose verdicts on this frame share one level: declared at the draw, or fixed by the first verdict."""
     queue: bool = False
@@ -111,6 +113,10 @@ class BatchPlan:
             )
         if self.equal_parts and not self.by:
             raise UsageError("--equal-parts is of strata: name them with --by label, dataset or confidence")
+        if self.until is not None and (not self.is_even or self.looks or self.by_question or self.n is None):
+            raise UsageError(
+                "--until-decided draws single units with equal probability: -n N is the most, without --looks"
+            )
         if self.looks == 1 and not self.is_even:
             raise UsageError("--looks 1 is a look of a verdict, which takes a draw with equal probabilities")
         if self.queue and (self.by or self.by_question):

@@ -125,6 +125,11 @@ def batches() -> None:
     help="Compute the verdict once, at the end of this batch, and not at 100, 200, 300, 450, 650 and 1,000 units.",
 )
 @click.option(
+    "--until-decided",
+    is_flag=True,
+    help="Hand out a block at a time, at most -n units, and close when the verdict is decided (annotate batches next).",
+)
+@click.option(
     "--judges",
     metavar="RUN,RUN",
     help="The runs whose verdicts on these units share one level; default: those with labels on half of them at the first verdict.",
@@ -146,6 +151,7 @@ def new(
     annotators: str,
     training: str | None,
     judges: str | None,
+    until_decided: bool,
     prompts: Path | None,
     store: Store,
     as_json: bool,
@@ -162,11 +168,16 @@ def new(
     """
     from annotate.drawing.batch import new_batch
     from judge.prompts import load_task
+    from judge.stats.looks import PLACES
     from judge.store.export import find_run
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
     task = load_task(task_name, prompts)
     runs = [find_run(store, r.strip())["run_id"] for r in judges.split(",") if r.strip()] if judges else []
+    if until_decided:
+        # The first block; later ones are opened by `next_block`.
+        n = options["n"]
+        options |= {"until": n, "n": n and min(n, PLACES[0])}
     plan = BatchPlan(name, people, training=_training(training), judges=runs, **options)
     made = new_batch(store, task, plan)
     if as_json:
@@ -202,6 +213,20 @@ def _weight(stratum: Mapping[str, Any]) -> Any:
     """For how many units each stands: one number, or the least and the greatest."""
     low, high = stratum["weight_low"], stratum["weight_high"]
     return low if low == high else f"{low:.3f} … {high:.3f}"
+
+
+@batches.command("next")
+@click.argument("name", cls=BatchName)
+@in_study
+def next_(name: str, store: Store) -> None:
+    """Open the next block of the batch NAME, or close it where the verdict is decided: for the lead (--until-decided).
+
+    Prints the verdict on each judge so far, and what the next block costs. Before the block is complete nothing happens.
+    """
+    from annotate.report.until_decided import next_block
+
+    for line in next_block(store, name).told:
+        note(line)
 
 
 @batches.command("list")

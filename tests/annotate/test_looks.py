@@ -15,6 +15,7 @@ from annotate.report import ReportOptions
 from annotate.report.model import Ruling
 from annotate.report.rulings import rule
 from annotate.report.subject import load
+from annotate.report.until_decided import next_block
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import UsageError
@@ -196,3 +197,24 @@ def test_imported_labels_have_one_look_and_decide_nothing_beside_a_batch(tmp_pat
         draw(store, "b", 20, fresh=False)
         (beside,) = ruled(store)
         assert beside.decision == "undecided" and beside.next_place == 100
+
+
+def test_a_batch_is_labelled_until_it_is_decided(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, until=200)
+        waiting = next_block(store, "one")
+        assert (waiting.opened, waiting.closed) == (0, False) and "100 units" in waiting.told[0]
+        label(store, "one", truth, 0, 100)
+        second = next_block(store, "one")
+        decided = ruled(store)[0].decision != "undecided"
+        assert (second.opened, second.closed) == ((0, True) if decided else (100, False))
+        if not decided:
+            assert "100 units, 200 labels; the verdict is computed at 200 units" in second.told[-1]
+            # Given again before the block is complete, nothing happens.
+            assert next_block(store, "one").opened == 0
+            label(store, "one", truth, 100, 200)
+            assert next_block(store, "one").closed
+        with pytest.raises(UsageError, match="was not drawn with --until-decided"):
+            draw(store, "two", 10)
+            next_block(store, "two")

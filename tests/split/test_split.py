@@ -315,18 +315,3 @@ def test_parts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
         with Store.open(db) as store:
             found.append(splits.questions(store, "stance"))
     assert found[0] == found[1]
-
-
-def test_what_is_left_to_label_is_told_without_the_sealed_test(tmp_path: Path) -> None:
-    """A judge right on three of four units is undecided at .65: of the units that gold labels none is left, but those of the
-    sealed test, of which the report knows nothing."""
-    db = planted(tmp_path, 60)
-    add_run(
-        db, "scripted/m", {f"study:{q:03}/0": gold(q, 0) if q % 4 else LABELS[(q + 1) % 3] for q in range(60)}
-    )
-    ask = ("report", "-d", db, "--threshold", "0.65", "--format", "json")
-    told = "This judge was asked about no others"
-    assert "sealed" not in json.loads(annotate(*ask).stdout)["verdicts"][0]["sentence"]
-    judge("split", "stance", "-d", db)
-    split = json.loads(annotate(*ask).stdout)["verdicts"][0]["sentence"]
-    assert split.endswith(f"{told} outside the sealed test.")
