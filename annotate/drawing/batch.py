@@ -201,6 +201,10 @@ def _beside(store: Store, task: Task, plan: BatchPlan) -> list[str]:
     found = sequence_of(store, field, plan.name)
     if found is None:
         return [NOT_EVEN]
+    if plan.looks == 1 and found.batches[0].name != plan.name:
+        raise UsageError(
+            f"--looks 1 is declared for the first batch of a frame, and '{found.batches[0].name}' was drawn from this one already"
+        )
     if found.one_look and found.batches[0].name != plan.name:
         return [
             f"batch '{found.batches[0].name}' declared one look at its end: these units will give estimates, and no other "

@@ -19,7 +19,7 @@ from judge.stats import told
 from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest, alt_test
 from judge.stats.bootstrap import How
 from judge.stats.conditions import ConditionArrays, estimates, rule
-from judge.stats.looks import Draw, boundary
+from judge.stats.looks import PLACES, Draw, Looks, boundary, spent_at
 from judge.stats.outlook import LookAhead, Outlook, outlook
 from judge.stats.pairwise import copied, identical
 from judge.stats.ratings import FloatArray, Ratings
@@ -202,7 +202,7 @@ def verdict(
             about_it.sums,
             limits,
             power=power,
-            looks=_ahead(draw, information),
+            looks=_ahead(draw, information, about_it),
             anew=used.weights is not None,
         )
     return Verdict(
@@ -240,21 +240,28 @@ def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float
     return float(2 * ndtr(z[0]) - 1)
 
 
-def _ahead(draw: Draw, information: Sequence[FloatArray]) -> list[LookAhead]:
-    """The looks to come, each with what its boundary will be if information grows with the units."""
+def _ahead(draw: Draw, information: Sequence[FloatArray], of: Case) -> list[LookAhead]:
+    """The looks to come, each with what its boundary will be if information grows with the units.
+
+    For units that were drawn with unequal probabilities they are the looks at a plain draw.
+    """
     from scipy.special import ndtr
 
     looks, done = draw.looks, len(information)
+    if looks is None and of.sums.weighted:
+        looks = Looks((), (), PLACES, spent_at(PLACES, PLACES[-1]), 0)
     if looks is None:
         return []
-    now = looks.places[-1] if done else looks.size
+    now = looks.places[-1] if done else looks.size or of.n_units
     per_unit = float(information[-1][0]) / now if done else 1.0
     known = np.array([*(float(x[0]) for x in information), *(per_unit * place for place in looks.ahead)])
+    # Units of a weighted pilot are not among those that are looked at.
+    kept = 0 if of.sums.weighted else 1
     found = []
     for k, place in enumerate(looks.ahead, done + 1):
         z = boundary(known[None, :k], [draw.share * level for level in looks.spent[:k]])
         found.append(
-            LookAhead(place / now - 1 if now else 0.0, place - looks.size, float(2 * ndtr(z[0]) - 1))
+            LookAhead(place / now - kept if now else 0.0, place - looks.size, float(2 * ndtr(z[0]) - 1))
         )
     return found
 

@@ -125,6 +125,7 @@ def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
             found.decision == "undecided"
             and "these units were not drawn with equal probability" in found.sentence
         )
+        assert "drawn so would decide" in found.sentence or "No number of further labels" in found.sentence
         assert "annotate batches new NAME stance.v1 -n 300 --annotators ann,bob" in found.sentence
         assert all(c.low is None and c.state == "not asked" for c in found.conditions)
         # A plain part decides, of the whole frame; what was drawn before stays beside it.
@@ -155,6 +156,8 @@ def test_one_look_is_declared_before_the_first_label(tmp_path: Path) -> None:
             extend_batch(store, "one", to=90)
         notes = draw(store, "two", 20)
         assert any("these units will give estimates" in note for note in notes)
+        with pytest.raises(UsageError, match="--looks 1 is declared for the first batch of a frame"):
+            draw(store, "three", 20, looks=1)
 
 
 def test_judges_of_a_family_share_the_level_and_one_that_comes_later_takes_later_units(
