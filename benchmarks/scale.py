@@ -1,4 +1,4 @@
-"""How long a study of millions takes, and in how much memory: a batch drawn, a run exported, two halves merged.
+"""How long a study of millions takes, and in how much memory: a finished run repeated, a report, a batch, exports, a merge.
 
     uv run python benchmarks/scale.py --units 3000000
 
@@ -49,6 +49,8 @@ def build(path: Path, units: int) -> None:
 
 
 COMMANDS = {
+    "a finished run repeated": ["judge", "run", "stance", "-m", "scripted/hash"],
+    "report": ["annotate", "report", "--task", "stance", "-o", "report.html"],
     "batches new, by label": ["annotate", "batches", "new", "b1", "stance", "-n", "300", "--by", "label"],
     "batches new, by question": ["annotate", "batches", "new", "b2", "stance", "--by-question", "300"],
     "batches new, queue": ["annotate", "batches", "new", "b3", "stance", "-n", "300", "--queue"],
@@ -62,8 +64,8 @@ COMMANDS = {
 
 def measure(words: list[str], folder: Path) -> str:
     """Seconds, those of the processor, and the most memory of a command in a process of its own."""
-    more = ["--annotators", "ann,bob", "-d", "study.db"] if words[0] == "annotate" else []
-    more = ["-d", "study.db"] if words[1:3] == ["runs", "export"] else more
+    more = [] if "merge" in words else ["-d", "study.db"]
+    more += ["--annotators", "ann,bob"] if "batches" in words else []
     begun = time.monotonic()
     code = (
         # Not ru_maxrss, which a process takes over from the one that started it.
