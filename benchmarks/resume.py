@@ -41,7 +41,7 @@ def build(path: Path, units: int) -> None:
         conn = store.conn
         conn.execute("PRAGMA synchronous = OFF")
         conn.execute("BEGIN")
-        conn.execute("INSERT INTO imports VALUES ('i', 'jsonl', 'd', '[]', '{}', '{}', '{}', '{}', '')")
+        conn.execute("INSERT INTO imports VALUES ('i', 'jsonl', 'd', '{}', '{}', '{}', '{}', '{}', '')")
         at = {"units": units, "run": run_id}
         conn.execute(
             f"INSERT INTO items (item_id, dataset, question_id, claim, meta, content_sha, import_id) {_ITEMS} "
