@@ -83,7 +83,7 @@ class Account:
             "timeout": SECONDS,
             # A redirect would carry prompts and key to another server.
             "http_client": sdk.DefaultHttpxClient(
-                follow_redirects=False, verify=verify, event_hooks=self._hooks
+                follow_redirects=False, verify=verify, event_hooks=self._hooks, mounts=http.no_proxy(self.at)
             ),
         }
 

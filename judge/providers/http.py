@@ -276,7 +276,8 @@ def billed(used: Json, cached: Json) -> Usage:
     """The tokens that an OpenAI-compatible server bills, from the `usage` of its answer.
 
     Several vendors count reasoning in `total_tokens` alone, so the output is the larger of `completion_tokens` and
-    `total_tokens - prompt_tokens`. It is unknown where one of them is there and no count: the other may be as wrong.
+    `total_tokens - prompt_tokens`; where the input is unknown, all of the total may be output. It is unknown where one of
+    them is there and no count: the other may be as wrong.
     """
     used = used if isinstance(used, dict) else {}
     into, out, total = (counted(used.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
@@ -285,9 +286,12 @@ def billed(used: Json, cached: Json) -> Usage:
         for name, n in (("completion", out), ("total", total))
     ):
         out = None
-    elif into is not None and total is not None:
-        out = max(out or 0, total - into)
-    return Usage(into, out, counted(cached), cost=reported_cost(used))
+    elif total is not None:
+        out = max(out or 0, total - (into or 0))
+    read = counted(cached)
+    # More than all of the input is no count of a part of it, and a list of prices refuses it.
+    read = None if read is not None and into is not None and read > into else read
+    return Usage(into, out, read, cost=reported_cost(used))
 
 
 def reported_cost(used: Mapping[str, Json]) -> float | None:
@@ -297,7 +301,9 @@ def reported_cost(used: Mapping[str, Json]) -> float | None:
     """
     costs = [used.get("cost"), used.get("cost_in_usd_ticks")]
     for cost, unit in zip(costs, (1.0, TICKS_PER_DOLLAR), strict=True):
-        if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost / unit <= MOST_DOLLARS:
+        # Compared before it is divided: whole numbers have no end, and the largest cannot be.
+        is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
+        if is_number and 0 <= cost <= MOST_DOLLARS * unit:
             return cost / unit
     return None
 
@@ -445,3 +451,9 @@ def _proxy(at: ServerAddress) -> str | None:
     proxies = getproxies()
     found = proxies.get(urlsplit(at.url).scheme) or proxies.get("all")
     return found if found and found.startswith(("http://", "https://")) else None
+
+
+def no_proxy(at: ServerAddress) -> dict[str, None] | None:
+    """The `mounts` of an httpx client for this server: no proxy of the environment for this machine, where keys would pass
+    another server on the way."""
+    return dict.fromkeys(("http://", "https://", "all://")) if at.is_loopback else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -114,7 +114,8 @@ class Vendor(ABC):
     ) -> http.Door:
         """A connection through the vendor's client of this name, of the extra. Raises KeyProblem, MissingExtra, UsageError."""
         library, make = self._client_class(name)
-        client = made(make, library, self._who, asked, self.timeout, extra, **given)
+        mounts = http.no_proxy(self._at)
+        client = made(make, library, self._who, asked, self.timeout, extra, mounts, **given)
         return Client(library, client, self._who, self.timeout, (*secrets, *asked.secrets), extra)
 
     def _client_class(self, name: str) -> tuple[Any, Any]:
@@ -185,10 +186,20 @@ class Client(http.Door):
 
 
 def made(
-    make: Callable[..., Any], vendor: Any, who: str, asked: Looked, timeout: float, extra: str, **given: Any
+    make: Callable[..., Any],
+    vendor: Any,
+    who: str,
+    asked: Looked,
+    timeout: float,
+    extra: str,
+    mounts: Mapping[str, None] | None,
+    **given: Any,
 ) -> Any:
-    """A client of this class, with its own aiohttp transport. Raises KeyProblem, MissingExtra or UsageError."""
-    transport = vendor.DefaultAioHttpClient(follow_redirects=False, timeout=timeout)
+    """A client of this class, with its own aiohttp transport; `mounts` are those of `http.no_proxy`.
+
+    Raises KeyProblem, MissingExtra or UsageError.
+    """
+    transport = vendor.DefaultAioHttpClient(follow_redirects=False, timeout=timeout, mounts=mounts)
     try:
         return make(
             max_retries=0,

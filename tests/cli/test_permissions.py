@@ -548,3 +548,26 @@ def test_a_run_that_was_imported_names_no_server(judging: Judge, tmp_path: Path)
             )
         judging("run", "stance", "-m", "scripted/hash", "--repeats", "2")
         assert evil.received == []
+
+
+@pytest.mark.parametrize("of", ["HTTP_PROXY", "ALL_PROXY", "http_proxy"])
+def test_no_proxy_of_the_environment_sees_the_key_of_a_job_on_this_machine(
+    judging: Judge, posted: Batches, of: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with listening() as proxy:
+        monkeypatch.setenv(of, proxy.url.removesuffix("/v1"))
+        posted.received.clear()
+        judging("jobs", "fetch", "last")
+        assert proxy.received == [] and posted.received
+
+
+def test_no_proxy_of_the_environment_sees_the_key_of_a_cloud_on_this_machine(
+    judging: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Azure's client looks for proxies by itself."""
+    with listening() as proxy, listening() as there:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        monkeypatch.setenv("AZURE_OPENAI_API_KEY", "canary")
+        words = ("--base-url", there.url.removesuffix("/v1"), "--option", "api_version=2024-10-21")
+        judging("models", "check", "azure/x", *words, code=None)
+        assert proxy.received == [] and "canary" in there.received[0]
