@@ -44,7 +44,7 @@ def brought_in(folder: Path, systems: int, questions: int) -> Path:
     db = folder / "study.db"
     for name, some, words in (
         ("items.jsonl", rows, ["items", "import", "jsonl"]),
-        ("answers.jsonl", answers, ["answers", "import"]),
+        ("answers.jsonl", answers, ["systems", "import"]),
     ):
         (folder / name).write_text("".join(json.dumps(row) + "\n" for row in some), "utf-8")
         extra = ["--dataset", "garage"] if name == "items.jsonl" else []

@@ -242,7 +242,7 @@ def garage(folder: Path) -> Path:
         for n in range(QUESTIONS)
         if n % 5 != 4
     ]
-    do(f"judge answers import {write_lines(folder / 'answers.jsonl', answers)} -d {db}")
+    do(f"judge systems import {write_lines(folder / 'answers.jsonl', answers)} -d {db}")
     for system in ("a", "b", "c"):
         for more in ("", "--relevant-set answer+related", "--relevant-set marked"):
             do(
@@ -262,7 +262,7 @@ def faithfulness(folder: Path, source: Path) -> Path:
     """Claims, citations and sentences of the same answers, in a copy of the GaRAGe study's rows."""
     db = folder / "faithfulness.db"
     do(f"judge items import garage {source / 'garage.jsonl'} -d {db}")
-    do(f"judge answers import {source / 'answers.jsonl'} -d {db}")
+    do(f"judge systems import {source / 'answers.jsonl'} -d {db}")
     for system in ("a", "b", "c"):
         do(
             f"judge suite faithfulness -m scripted/hash --option logprobs=1 --system {system} --interval none -d {db}"
@@ -323,7 +323,7 @@ def raguard(folder: Path) -> Path:
             listed = sorted(documents, key=lambda d: chance(name, n, d[0]) - (d[3] == n) * 0.6)[:8]
             lines += [f"{n} Q0 {d[0]} {rank} {20 - rank} {name}\n" for rank, d in enumerate(listed, 1)]
         (folder / f"{name}.run").write_text("".join(lines))
-        do(f"judge rankings import --stage retrieve {folder / f'{name}.run'} -d {db}")
+        do(f"judge systems import --stage retrieve {folder / f'{name}.run'} -d {db}")
     for system in ("a", "b"):
         for more in (
             "--ranking own",
@@ -398,7 +398,7 @@ def mirage(folder: Path) -> Path:
         own.sort(key=lambda passage: chance("mirage", passage))
         lines += [f"{name} Q0 {passage} {rank} {20 - rank} own\n" for rank, passage in enumerate(own, 1)]
     (folder / "own.run").write_text("".join(lines))
-    do(f"judge rankings import --stage retrieve {folder / 'own.run'} -d {db}")
+    do(f"judge systems import --stage retrieve {folder / 'own.run'} -d {db}")
     do(
         f"judge suite mirage -m scripted/file --option script={path} --system b --mixed retrieved:2 --interval none -d {db}"
     )
@@ -453,12 +453,12 @@ def confirmation(folder: Path) -> Path:
             listed = sorted(range(4), key=lambda k: chance(stage, n, side, k))[:size]
             lines += [f"p{n}-{side} Q0 {n}-{k} {rank} {9 - rank} own\n" for rank, k in enumerate(listed, 1)]
         (folder / f"{stage}.run").write_text("".join(lines))
-        do(f"judge rankings import --stage {stage} {folder / f'{stage}.run'} -d {db}")
+        do(f"judge systems import --stage {stage} {folder / f'{stage}.run'} -d {db}")
     answers = [
         {"id": f"p{n}-{side}", "system": system, "condition": "rag", "text": f"{system} about {side} {n}."}
         for system, n, side in itertools.product(("s", "t"), range(QUESTIONS), ("original", "counter"))
     ]
-    do(f"judge answers import {write_lines(folder / 'pair-answers.jsonl', answers)} -d {db}")
+    do(f"judge systems import {write_lines(folder / 'pair-answers.jsonl', answers)} -d {db}")
     for task in ("stance", "confirmation", "counter_check"):
         judged(db, task)
     people(db, "counter_check", ("ann", "bob", "cem"), 0.8)
@@ -502,7 +502,7 @@ def relevance(folder: Path) -> Path:
                 for rank, p in enumerate(listed[:6], 1)
             ]
         (folder / f"{name}.run").write_text("".join(lines))
-        do(f"judge rankings import --stage retrieve {folder / f'{name}.run'} -d {db}")
+        do(f"judge systems import --stage retrieve {folder / f'{name}.run'} -d {db}")
     judged(db, "relevance_graded", kept=0.8)
     judged(db, "relevant", kept=0.8)
     for n, (task, names) in enumerate((("relevance_graded", "ann,bob,cem"), ("relevant", "ann"))):

@@ -108,7 +108,8 @@ class Answer:
     """What one system answered under one condition; `item`, `cited` and `context` are ids.
 
     Without `cited` the markers in the text say what is cited; `context` is what the system was given
-    (None: not known). A mere label (a letter, true or false) is no `prose`: it has no sentences.
+    (None: not known). A mere label (a letter, true or false) is no `prose`: it has no sentences. `document`: the one
+    passage that the output is about (RAGuard's oracle).
     """
 
     item: str
@@ -121,6 +122,7 @@ class Answer:
     claims: list[Claim] = field(default_factory=list)
     meta: dict[str, Json] = field(default_factory=dict)
     votes: list[Vote] = field(default_factory=list)
+    document: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ def nomiracl_as_garage(source: Path, path: Path) -> Path:
 
 
 def nomiracl_answers(source: Path, path: Path) -> Path:
-    """What NoMIRACL's models answered, one answer a row, for `judge answers import`."""
+    """What NoMIRACL's models answered, one answer a row, for `judge systems import`."""
     rows = []
     for line in source.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)

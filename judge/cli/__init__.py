@@ -27,6 +27,7 @@ from judge.cli.score import score
 from judge.cli.split import split
 from judge.cli.studies import studies
 from judge.cli.suite import suite
+from judge.cli.systems import systems
 from judge.cli.tasks import tasks
 from judge.console import Command
 
@@ -46,7 +47,7 @@ def main() -> None:
 
 answers.add_command(generate)
 for command in (
-    demo, examples, items, tasks, models, estimate, run, runs, answers, rankings, retrieve, distractors, pairs, score, suite,
+    demo, examples, items, tasks, models, estimate, run, runs, systems, answers, rankings, retrieve, distractors, pairs, score, suite,
     jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe, plugins,
 ):  # fmt: skip
     main.add_command(command)

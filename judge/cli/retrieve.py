@@ -25,7 +25,7 @@ def retrieve(name: str, dataset: str | None, k: int, db: Path, as_json: bool) ->
     judge retrieve --dataset scifact -k 20 --name bm25-scifact
 
     The query is an item's claim, else its question. Passages of all items are searched, so an item may get those of
-    others. This is a baseline, and needs bm25s; the rankings of other retrievers come in with judge rankings import.
+    others. This is a baseline, and needs bm25s; the rankings of other retrievers come in with judge systems import.
     """
     from judge.retrieve import STAGE, rank_by_bm25
 

@@ -1,7 +1,8 @@
-"""Answers of systems, as JSON Lines, one JSON array or CSV. Not a format of items: `judge answers import` reads it.
+"""Answers of systems, as JSON Lines, one JSON array or CSV. Not a format of items: `judge systems import` reads it.
 
     {"id": "q1",                                the item's id, with or without its data set
      "system": "gpt-4", "condition": "top5",    or given once for the file (--system, --condition)
+     "document": "p1",                          the one passage that the output is about (RAGuard's oracle)
      "text": "Paris [1].",                      may be empty: a system that said nothing
      "cited": ["p2", "cite_3"],                 default: the markers in the text
      "context": ["p1", "p2"],                   what the system was given, in order; default: not known
@@ -41,6 +42,8 @@ KEYS = (
     "gold",
     "votes",
     "probabilities",
+    "document",
+    "model",
 )
 DEFAULT_CONDITION = "default"
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
@@ -51,8 +54,16 @@ def read(
 ) -> Iterator[AnswerRow]:
     """The answers of one file. Raises UsageError for a --map that fits no key or no row."""
     cells = any(ending in path.suffixes for ending in (".csv", ".tsv"))
-    reader = _Reader(options, system, condition, cells)
     records: Records = csv_records(path, bad)[1] if cells else json_records(path, bad)
+    yield from of_records(records, options, system, condition, cells, bad)
+
+
+def of_records(
+    records: Records, options: Options, system: str | None, condition: str | None, cells: bool, bad: Bad
+) -> Iterator[AnswerRow]:
+    """The answers of records; `cells`: rows of a table, whose cells hold lists as text. Raises as `read`."""
+    path = records.path
+    reader = _Reader(options, system, condition, cells)
     for number, record in records.rows:
         try:
             found = reader.answers(record)
@@ -119,7 +130,10 @@ class _Reader:
         """Raises BadInput that names all the columns which are missing, when it is more than one."""
         several = "answers" in row or any(name.startswith("answers") for name in self._maps)
         several = several or "probabilities" in row or "probabilities" in self._maps
-        wanted = ["id", *([] if several else ["text", *([] if self._system else ["system"])])]
+        wanted = [
+            "id",
+            *([] if several else ["text", *([] if self._system or "model" in row else ["system"])]),
+        ]
         missing = [name for name in wanted if name not in row and name not in self._maps]
         if len(missing) > 1:
             names = " ".join(f"--map {name}=COLUMN" for name in missing)
@@ -143,7 +157,8 @@ class _Reader:
             )
         return Answer(
             item=item,
-            system=system or fields.identifier(get("system") or self._system, f"{prefix}system"),
+            system=system
+            or fields.identifier(get("system") or self._system or get("model"), f"{prefix}system"),
             condition=fields.word(get("condition") or self._condition, f"{prefix}condition")
             or DEFAULT_CONDITION,
             text=body,
@@ -153,6 +168,7 @@ class _Reader:
             prose=not masses,
             meta=self._meta(source, prefix, get("meta")) | ({"probabilities": masses} if masses else {}),
             votes=self._votes(source, prefix),
+            document=fields.word(get("document"), f"{prefix}document"),
         )
 
     def _value(self, source: Mapping[str, Any], name: str, prefix: str = "") -> Any:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 
+from judge.importers.conditions import name_of
 from judge.store.study import Store
 
-CONDITIONS = {"mirage": ("none", "oracle", "fixed5"), "raguard": ("none",), "urag": ("none", "all")}
-"""Format of a data set -> the conditions under which its paper asks a system (fixed5 or top:K, all or top:K)."""
-_INSTEAD = {"fixed5": "top:", "all": "top:"}
+NEEDED = {"mirage": ("base", "oracle", "mixed"), "raguard": ("zero-context",), "urag": ("llm-only", "plain")}
+"""Format of a data set -> the conditions under which its paper asks a system, by the paper's names."""
+_INSTEAD = {"mixed": "retrieved-", "plain": "top:"}
 HUMAN = (
-    "'{dataset}' has no human answers: eligibility has no baseline and attribution no reference (judge answers import "
+    "'{dataset}' has no human answers: eligibility has no baseline and attribution no reference (judge systems import "
     "FILE --map id=sample_id --map text=answer_generate --system human --dataset {dataset})"
 )
 
@@ -30,11 +31,12 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
             there.setdefault(str(system), set()).add(str(condition))
         if "garage" in formats and "human" not in there:
             told.append(HUMAN.format(dataset=dataset))
-        for name in sorted(formats & CONDITIONS.keys()):
+        for name in sorted(formats & NEEDED.keys()):
             for system, conditions in there.items():
-                missing = [c for c in CONDITIONS[name] if not _has(c, conditions)]
+                own = {name_of(name, condition) for condition in conditions}
+                missing = [c for c in NEEDED[name] if not _has(c, own)]
                 if missing and system != "human":
-                    known = ", ".join(sorted(conditions))
+                    known = ", ".join(sorted(own))
                     told.append(
                         f"judge score {name} needs answers of '{system}' under {', '.join(missing)} too; "
                         f"there are some under: {known} (--condition names it)"

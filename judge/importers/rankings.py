@@ -1,6 +1,6 @@
 """Rankings as TREC run files: `item Q0 passage rank score tag`, six columns between white space.
 
-Not a format of items: `judge rankings import` reads it. Ids are the study's own or the source's (see
+Not a format of items: `judge systems import` reads it. Ids are the study's own or the source's (see
 `judge.store.rankings.Ids`). Lines of an item need not stand together; its list is ordered by the rank
 column, whose numbers may start anywhere and leave gaps. The tag is the ranking's name unless one is given.
 """

@@ -150,7 +150,8 @@ class AnswerAdder(Adder[AnswerRow]):
             raise at(
                 where,
                 f"{here} has another answer of '{answer.system}' under the condition '{answer.condition}' to this "
-                "item; nothing is replaced: give it a condition of its own",
+                "item; nothing is replaced: give it a condition of its own, or name the systems by a column (system, model, or "
+                "--system-column)",
                 "text",
             )
         return False

@@ -141,7 +141,7 @@ def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]
     there = [(r["name"], r["stage"]) for r in list_rankings(store)]
     fit = [(n, s) for n, s in there if name in (None, n) and stage in (None, s)]
     if len(fit) != 1:
-        known = ", ".join(f"{n} ({s})" for n, s in there) or "none; see judge retrieve, judge rankings import"
+        known = ", ".join(f"{n} ({s})" for n, s in there) or "none; see judge retrieve, judge systems import"
         what = "several rankings fit" if fit else "no ranking fits"
         raise UsageError(f"{what}: choose with --ranking and --stage; there are: {known}")
     return fit[0]

@@ -219,7 +219,7 @@ def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Sco
     if not found:
         told = f"neither human answers nor passages marked as cited in '{study.dataset}'"
         if study.insists("attribution"):
-            raise BadInput(f"{told}: see judge answers import --system human")
+            raise BadInput(f"{told}: see judge systems import --system human")
         study.note(f"{told}: attribution against them is left out")
         return []
     study.note(

@@ -22,8 +22,8 @@ def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 def rag(judge: Judge) -> None:
     """Three questions with passages; six answers to them by a person and a model; one ranking."""
     judge("items", "import", "jsonl", EXAMPLES / "rag.jsonl")
-    judge("answers", "import", EXAMPLES / "answers.jsonl")
-    judge("rankings", "import", "--stage", "retrieve", EXAMPLES / "first.run")
+    judge("systems", "import", EXAMPLES / "answers.jsonl")
+    judge("systems", "import", "--stage", "retrieve", EXAMPLES / "first.run")
 
 
 def column(query: str, *values: Any, db: str = "study.db") -> list[Any]:

@@ -1,4 +1,4 @@
-"""judge answers import: what becomes of a row, what is refused, and that importing again changes nothing."""
+"""judge systems import: what becomes of a row, what is refused, and that importing again changes nothing."""
 
 import json
 from pathlib import Path
@@ -23,10 +23,10 @@ def row(**changes: Any) -> dict[str, Any]:
 
 
 def test_answers_sentences_and_citations_become_units(judge: Judge, items: None) -> None:
-    done = judge("answers", "import", EXAMPLES / "answers.jsonl", "--json")
+    done = judge("systems", "import", EXAMPLES / "answers.jsonl", "--json")
     # tea 2 + 3 sentences, bridge 1 + 1, ferry 1 + 1; citations 2 + 3, 1 + 2, 0 + 1.
     counts = {"answers": 6, "sentences": 9, "citations": 9, "claims": 0, "labels": 3, "unchanged": 0}
-    assert checked(done.out, "answers_import")["rows"] == [
+    assert checked(done.out, "systems_import")["rows"] == [
         {"file": str(EXAMPLES / "answers.jsonl"), **counts, "skipped": 0}
     ]
     found = rows(
@@ -70,8 +70,8 @@ def test_importing_again_changes_nothing(judge: Judge) -> None:
     rag(judge)
     with Store.open("study.db") as store:
         before = dump(store)
-    judge("answers", "import", EXAMPLES / "answers.jsonl")
-    judge("rankings", "import", "--stage", "retrieve", EXAMPLES / "first.run")
+    judge("systems", "import", EXAMPLES / "answers.jsonl")
+    judge("systems", "import", "--stage", "retrieve", EXAMPLES / "first.run")
     with Store.open("study.db") as store:
         assert dump(store) == before
 
@@ -105,11 +105,11 @@ def test_a_bad_row_is_named_and_nothing_of_its_file_is_kept(
     path = write(tmp_path / "a.jsonl", [row(system="good"), bad, row(system="after")])
     with Store.open("study.db") as store:
         before = dump(store)
-    err = judge("answers", "import", path, code=1).err
+    err = judge("systems", "import", path, code=1).err
     assert err.startswith(f"judge: {path}:2: ") and told in err
     with Store.open("study.db") as store:
         assert dump(store) == before
-    done = judge("answers", "import", path, "--skip-bad")
+    done = judge("systems", "import", path, "--skip-bad")
     assert f"skipped: {path}:2: " in done.err
     assert column("SELECT system FROM answers ORDER BY rowid") == ["good", "after"]
     assert json.loads(column("SELECT skipped FROM imports WHERE format = 'answers'")[0])[0].startswith(
@@ -119,12 +119,12 @@ def test_a_bad_row_is_named_and_nothing_of_its_file_is_kept(
 
 def test_two_answers_of_one_system_under_one_condition(judge: Judge, items: None, tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", [row(), row(), row(text="Kenya.")])
-    err = judge("answers", "import", path, code=1).err
+    err = judge("systems", "import", path, code=1).err
     assert f"{path}:3" in err and "this import has another answer of 's' under the condition 'c'" in err
-    judge("answers", "import", path, "--skip-bad")
+    judge("systems", "import", path, "--skip-bad")
     other = write(tmp_path / "b.jsonl", [row(text="Kenya.")])
-    assert "the study has another answer of 's'" in judge("answers", "import", other, code=1).err
-    judge("answers", "import", other, "--condition", "c2", code=1)  # the row's own condition wins
+    assert "the study has another answer of 's'" in judge("systems", "import", other, code=1).err
+    judge("systems", "import", other, "--condition", "c2", code=1)  # the row's own condition wins
     assert column("SELECT text FROM answers") == ["China [cite_1]."]
 
 
@@ -139,7 +139,7 @@ def test_citations_are_found_by_marker_id_place_and_full_id(judge: Judge, tmp_pa
         {"id": "q", "system": "none", "text": "A [1].", "context": []},
         {"id": "q", "system": "explicit", "text": "A [x].", "cited": []},
     ]
-    judge("answers", "import", write(tmp_path / "a.jsonl", answers))
+    judge("systems", "import", write(tmp_path / "a.jsonl", answers))
     spans = [
         json.loads(s)
         for s in column("SELECT span FROM units WHERE kind = 'sentence' AND answer_id LIKE '%@s@%'")
@@ -160,10 +160,10 @@ def test_an_item_of_several_data_sets_needs_the_data_set(judge: Judge, tmp_path:
         path = write(tmp_path / f"{dataset}.jsonl", [{"id": "q", "question": "?"}])
         judge("items", "import", "jsonl", path)
     answers = write(tmp_path / "x.jsonl", [{"id": "q", "system": "s", "text": "A."}])
-    assert "an item of several data sets" in judge("answers", "import", answers, code=1).err
-    judge("answers", "import", answers, "--dataset", "b")
+    assert "an item of several data sets" in judge("systems", "import", answers, code=1).err
+    judge("systems", "import", answers, "--dataset", "b")
     assert column("SELECT answer_id FROM answers") == ["b:q@s@default"]
-    assert "no item 'q' in data set 'c'" in judge("answers", "import", answers, "--dataset", "c", code=1).err
+    assert "no item 'q' in data set 'c'" in judge("systems", "import", answers, "--dataset", "c", code=1).err
 
 
 def test_claims_labels_meta_and_empty_answers(judge: Judge, items: None, tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_claims_labels_meta_and_empty_answers(judge: Judge, items: None, tmp_pat
             row(system="silent", text=""),
         ],
     )
-    done = judge("answers", "import", path, "--map-label", "claim_support:Neutral=neutral", "--json")
-    counts = checked(done.out, "answers_import")["rows"][0]
+    done = judge("systems", "import", path, "--map-label", "claim_support:Neutral=neutral", "--json")
+    counts = checked(done.out, "systems_import")["rows"][0]
     assert (counts["answers"], counts["sentences"], counts["claims"], counts["labels"]) == (2, 1, 2, 3)
     assert rows(
         "SELECT unit_id, field, annotator_id, value FROM labels WHERE unit_id LIKE '%@%' ORDER BY field"
@@ -199,7 +199,7 @@ def test_csv_with_maps(judge: Judge, items: None, tmp_path: Path) -> None:
         'q,output,who,cited,gold.ok\ntea,"China. Yes.",m,cite_1; cite_2,1\nbridge,Nora,m,"[""cite_1""]",\n'
     )
     judge(
-        "answers",
+        "systems",
         "import",
         path,
         "--map",
@@ -216,12 +216,12 @@ def test_csv_with_maps(judge: Judge, items: None, tmp_path: Path) -> None:
         ("rag:bridge@m@v", ["rag:bridge/cite_1"]),
     ]
     assert column("SELECT value FROM labels WHERE field = 'ok'") == ["1"]
-    told = judge("answers", "import", path, "--map", "id=q", "--map", "text=reply", code=1).err
+    told = judge("systems", "import", path, "--map", "id=q", "--map", "text=reply", code=1).err
     assert "field 'text': missing" in told
-    assert "'words' is not a key" in judge("answers", "import", path, "--map", "words=output", code=2).err
-    gone = judge("answers", "import", EXAMPLES / "answers.jsonl", "--map", "meta=nothing", code=2).err
+    assert "'words' is not a key" in judge("systems", "import", path, "--map", "words=output", code=2).err
+    gone = judge("systems", "import", EXAMPLES / "answers.jsonl", "--map", "meta=nothing", code=2).err
     assert "--map meta=nothing: no row has 'nothing'; the first has: id, system" in gone
-    assert "no such file" in judge("answers", "import", tmp_path / "gone.jsonl", code=2).err
+    assert "no such file" in judge("systems", "import", tmp_path / "gone.jsonl", code=2).err
 
 
 def test_several_answers_in_a_row(judge: Judge, items: None, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_several_answers_in_a_row(judge: Judge, items: None, tmp_path: Path) -> 
     ]
     path = write(tmp_path / "n.jsonl", nested)
     maps = ("--map", "answers=outputs", "--map", "answers.text=out", "--map", "answers.system=name")
-    judge("answers", "import", path, *maps, "--condition", "v")
+    judge("systems", "import", path, *maps, "--condition", "v")
     assert rows("SELECT answer_id, text, meta FROM answers") == [
         ("rag:tea@m1@v", "China.", "{}"),
         ("rag:tea@m2@v", "Kenya [cite_2].", '{"t":1}'),
@@ -248,7 +248,7 @@ def test_nomiracl_with_eleven_systems(judge: Judge) -> None:
     path = require("shared-data") / "nomiracl_en" / "questions.jsonl"
     judge("items", "import", "jsonl", path, "--dataset", "nomiracl", "--map", "gold.answerable=label")
     command = (
-        "answers",
+        "systems",
         "import",
         path,
         "--map",
@@ -257,9 +257,9 @@ def test_nomiracl_with_eleven_systems(judge: Judge) -> None:
         "vanilla",
         "--json",
     )
-    counts = checked(judge(*command).out, "answers_import")["rows"][0]
+    counts = checked(judge(*command).out, "systems_import")["rows"][0]
     assert counts["answers"] == 500 * 11
-    assert checked(judge(*command).out, "answers_import")["rows"][0]["unchanged"] == 500 * 11
+    assert checked(judge(*command).out, "systems_import")["rows"][0]["unchanged"] == 500 * 11
     # Eight answers of aya-101 are empty: they are there, and have no sentence.
     assert column("SELECT count(*) FROM answers WHERE text = ''") == [8]
     assert column("SELECT count(*) FROM units WHERE kind = 'sentence' AND length(span) < 5") == [0]
@@ -272,7 +272,7 @@ def test_garage_human_answers(judge: Judge, tmp_path: Path) -> None:
 
     path = garage(tmp_path / "garage.jsonl")
     judge("items", "import", "garage", path)
-    judge("answers", "import", path, "--map", "id=sample_id", "--map", "text=answer_generate", "--system", "human", "--dataset", "garage")  # fmt: skip
+    judge("systems", "import", path, "--map", "id=sample_id", "--map", "text=answer_generate", "--system", "human", "--dataset", "garage")  # fmt: skip
     # The row with insufficient grounding has an empty answer: it is an answer without sentences.
     assert rows("SELECT answer_id, text, cited FROM answers") == [
         ("garage:g1@human@default", "It is so [cite_1].", '["garage:g1/cite_1"]'),

@@ -35,16 +35,16 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
     )
     # Without a stage: what there is and the command, the likeliest stage in it.
     for name, stage in (("a.run", "retrieve"), ("my reranked.run", "rerank"), ("top5.run", "top-k")):
-        told = judge("rankings", "import", name, code=2).err
+        told = judge("systems", "import", name, code=2).err
         assert shlex.split(told.strip().rpartition("; try: judge ")[2]) == [
-            "rankings",
+            "systems",
             "import",
             "--stage",
             stage,
             name,
         ]
-    done = judge("rankings", "import", "--stage", "rerank", path, "--json")
-    assert checked(done.out, "rankings_import")["rows"] == [
+    done = judge("systems", "import", "--stage", "rerank", path, "--json")
+    assert checked(done.out, "systems_import")["rows"] == [
         {"file": str(path), "lists": 2, "entries": 3, "unchanged": 0, "skipped": 0}
     ]
     assert rows(LISTS) == [
@@ -54,17 +54,17 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
     ]
     with Store.open("study.db") as store:
         before = dump(store)
-    judge("rankings", "import", "--stage", "rerank", path)
+    judge("systems", "import", "--stage", "rerank", path)
     with Store.open("study.db") as store:
         assert dump(store) == before
-    judge("rankings", "import", "--stage", "top-k", path, "--name", "mine")
+    judge("systems", "import", "--stage", "top-k", path, "--name", "mine")
     found = checked(judge("rankings", "list", "--json").out, "rankings")["rows"]
     assert [(r["name"], r["stage"], r["items"], r["longest"]) for r in found] == [
         ("mine", "top-k", 2, 2),
         ("x", "rerank", 2, 2),
     ]
     other = run_file(tmp_path / "b.run", "tea Q0 cite_1 1 9 x")
-    told = judge("rankings", "import", "--stage", "rerank", other, code=1).err
+    told = judge("systems", "import", "--stage", "rerank", other, code=1).err
     assert f"{other}:1" in told and "another list of 'x' at stage 'rerank' for 'rag:tea'" in told
 
 
@@ -82,10 +82,10 @@ BAD = [
 @pytest.mark.parametrize(("bad", "told"), BAD, ids=[told[:40] for _, told in BAD])
 def test_a_bad_line_is_named(judge: Judge, items: None, tmp_path: Path, bad: str, told: str) -> None:
     path = run_file(tmp_path / "a.run", "tea Q0 cite_1 1 3.0 x", bad, "bridge Q0 cite_1 1 3.0 x")
-    err = judge("rankings", "import", "--stage", "retrieve", path, code=1).err
+    err = judge("systems", "import", "--stage", "retrieve", path, code=1).err
     assert err.startswith(f"judge: {path}:2: ") and told in err
     assert column("SELECT count(*) FROM rankings") == [0]
-    assert f"skipped: {path}:2" in judge("rankings", "import", "--stage", "retrieve", path, "--skip-bad").err
+    assert f"skipped: {path}:2" in judge("systems", "import", "--stage", "retrieve", path, "--skip-bad").err
     assert column("SELECT item_id FROM rankings ORDER BY 1") == ["rag:bridge", "rag:tea"]
 
 
@@ -98,15 +98,15 @@ def test_ids_of_other_items_must_mean_one_text(judge: Judge, tmp_path: Path) -> 
     )
     judge("items", "import", "jsonl", path)
     run = run_file(tmp_path / "a.run", "c Q0 same 1 1.0 x", "c Q0 other 2 1.0 x")
-    told = judge("rankings", "import", "--stage", "retrieve", run, "--skip-bad").err
+    told = judge("systems", "import", "--stage", "retrieve", run, "--skip-bad").err
     assert "'other' is the id of 2 passages of different text; use full ids (item/other)" in told
     assert column("SELECT passage_id FROM rankings") == ["d:a/same"]
 
 
 def test_an_empty_file_and_an_unknown_data_set(judge: Judge, items: None, tmp_path: Path) -> None:
     empty = run_file(tmp_path / "a.run")
-    assert "the file is empty" in judge("rankings", "import", "--stage", "retrieve", empty, code=1).err
-    command = ("rankings", "import", "--stage", "retrieve", EXAMPLES / "first.run", "--dataset", "z")
+    assert "the file is empty" in judge("systems", "import", "--stage", "retrieve", empty, code=1).err
+    command = ("systems", "import", "--stage", "retrieve", EXAMPLES / "first.run", "--dataset", "z")
     assert "no data set 'z'; there are: rag" in judge(*command, code=2).err
 
 

@@ -68,7 +68,7 @@ def study(judge: Judge, tmp_path: Path) -> None:
     if not MADE:
         rag(judge)
         judge("items", "import", "jsonl", write(tmp_path / "pairs.jsonl", CLAIMS))
-        judge("answers", "import", write(tmp_path / "more.jsonl", ANSWERS))
+        judge("systems", "import", write(tmp_path / "more.jsonl", ANSWERS))
         MADE.append((tmp_path / "study.db").read_bytes())
     (tmp_path / "study.db").write_bytes(MADE[0])
 
@@ -146,7 +146,7 @@ def test_lists_are_fenced_one_by_one_and_cannot_break_out(judge: Judge, tmp_path
         "jsonl",
         write(tmp_path / "d.jsonl", [{"id": "q", "question": "?", "passages": passages}]),
     )
-    judge("answers", "import", write(tmp_path / "a.jsonl", [{"id": "q", "system": "s", "text": "A [one]."}]))
+    judge("systems", "import", write(tmp_path / "a.jsonl", [{"id": "q", "system": "s", "text": "A [one]."}]))
     out = judge("tasks", "render", "grounding").out
     lines = out.splitlines()
     openings = [line for line in lines if line.startswith("[[context:")]
@@ -165,7 +165,7 @@ def test_markers_count_where_ids_are_no_words(judge: Judge, tmp_path: Path) -> N
         "jsonl",
         write(tmp_path / "d.jsonl", [{"id": "q", "question": "?", "passages": passages}]),
     )
-    judge("answers", "import", write(tmp_path / "a.jsonl", [{"id": "q", "system": "s", "text": "A [2]."}]))
+    judge("systems", "import", write(tmp_path / "a.jsonl", [{"id": "q", "system": "s", "text": "A [2]."}]))
     out = judge("tasks", "render", "grounding").out
     assert "[[context:1 " in out and "[[context:2 " in out
     assert column("SELECT cited FROM answers") == ['["d:q/a long id of several words"]']

@@ -144,7 +144,7 @@ def test_a_measure_of_a_plugin(example: None, tmp_path: Path) -> None:
 
 def test_a_paper_of_a_plugin(example: None, judge: Judge) -> None:
     judge("items", "import", "jsonl", DATA / "rag.jsonl")
-    judge("answers", "import", DATA / "answers.jsonl")
+    judge("systems", "import", DATA / "answers.jsonl")
     judge("suite", "refusals", "-m", "scripted/first", "--dataset", "rag", "--system", "model-a")
     found = json.loads(judge("score", "refusals", "--dataset", "rag", "--system", "model-a", "--json").out)
     (measure,) = found["measures"]

@@ -368,7 +368,7 @@ def test_agreement_is_what_the_command_prints(study: Study, tmp_path: Path) -> N
 def test_scores_are_those_of_the_command(tmp_path: Path, judge: Judge) -> None:
     data = ROOT / "data" / "examples"
     judge("items", "import", "jsonl", data / "rag.jsonl", "-d", "g.db")
-    judge("answers", "import", data / "answers.jsonl", "-d", "g.db")
+    judge("systems", "import", data / "answers.jsonl", "-d", "g.db")
     common = ("--dataset", "rag", "--system", "model-a", "--interval", "none", "-d", "g.db")
     study = Study(tmp_path / "g.db")
     with pytest.raises(adjudge.AdjudgeError, match="5 steps are missing") as missing:

@@ -198,7 +198,7 @@ def planted(judge: Judge, folder: Path, systems: int) -> None:
             moved = ideal[12 - 2 * n :] + ideal[: 12 - 2 * n]
             lines += [f"{query} Q0 {d} {rank} {-rank} s{n}" for rank, (d, _, _) in enumerate(moved, 1)]
         write(folder / f"s{n}.run", "\n".join(lines))
-    judge("rankings", "import", "--stage", "retrieve", *sorted(folder.glob("s*.run")))
+    judge("systems", "import", "--stage", "retrieve", *sorted(folder.glob("s*.run")))
 
 
 def says(folder: Path, replies: dict[int, str]) -> list[str]:

@@ -108,4 +108,4 @@ def answers(judge: Judge, folder: Path, rows: Iterable[Sequence[str]]) -> None:
     names = ("id", "system", "condition", "text")
     path = folder / "answers.jsonl"
     path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows), "utf-8")
-    judge("answers", "import", path)
+    judge("systems", "import", path)

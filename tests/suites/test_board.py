@@ -239,7 +239,7 @@ def test_rankings_are_the_systems_of_retrieval(judge: Judge, tmp_path: Path) -> 
     for name, order in (("up", "ab"), ("down", "ba")):
         lines = [f"{q} Q0 {d} {r} {-r} {name}" for q in range(6) for r, d in enumerate(order, 1)]
         (tmp_path / f"{name}.run").write_text("\n".join(lines))
-    judge("rankings", "import", "--stage", "retrieve", "up.run", "down.run")
+    judge("systems", "import", "--stage", "retrieve", "up.run", "down.run")
     found = json.loads(judge("score", "retrieval", "--k", "1", "--system", "all", "--json").out)
     [row] = [r for r in found["rows"] if r["measure"] == "precision@1[gold]"]
     assert {c["contender"]: (c["shared"]["value"], c["mark"]) for c in row["cells"]} == {

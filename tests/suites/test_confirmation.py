@@ -55,7 +55,7 @@ def lists(judge: Judge, folder: Path, stages: dict[str, dict[str, str]], name: s
                 for rank, document in enumerate(documents, 1)
             )
         )
-        judge("rankings", "import", "--stage", stage, run)
+        judge("systems", "import", "--stage", stage, run)
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
     items = column("SELECT item_id FROM items WHERE dataset = 'd-pairs'")
     documents = column("SELECT passage_id FROM passages WHERE item_id LIKE 'd:%' ORDER BY 1")
     run.write_text("".join(f"{i} Q0 {p} {n} {9 - n} r\n" for i in items for n, p in enumerate(documents, 1)))
-    judge("rankings", "import", "--stage", "retrieve", run)
+    judge("systems", "import", "--stage", "retrieve", run)
     done = judge(
         "suite", "confirmation", "-m", "scripted/hash", "--dataset", "d-pairs", "--context", "top:2", "--json"
     )

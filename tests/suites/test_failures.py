@@ -103,7 +103,7 @@ def test_claims_without_a_ranking_are_in_no_drop_on_the_same_claims(judge: Judge
     judge("items", "import", "raguard", *raguard(tmp_path))
     run = tmp_path / "own.run"
     run.write_text("1 Q0 2 1 3 own\n3 Q0 4 1 3 own\n", "utf-8")
-    judge("rankings", "import", "--stage", "retrieve", run)
+    judge("systems", "import", "--stage", "retrieve", run)
     # Claims 1 true, 2 and 3 false. Without documents 1 and 2 right; with the first one 1 wrong, 3 right.
     give(
         "verdict",
@@ -168,26 +168,26 @@ def test_a_sample_of_urag_has_both_parts(judge: Judge, tmp_path: Path) -> None:
 def test_imports_say_what_a_paper_still_lacks(judge: Judge, tmp_path: Path) -> None:
     garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]])
     path = write_jsonl(tmp_path / "a.jsonl", [{"id": "g0", "text": "So."}])
-    done = judge("answers", "import", path, "--system", "m")
+    done = judge("systems", "import", path, "--system", "m")
     assert "note: 'garage' has no human answers: eligibility has no baseline" in done.err
-    assert "no human answers" not in judge("answers", "import", path, "--system", "human").err
+    assert "no human answers" not in judge("systems", "import", path, "--system", "human").err
     claims = raguard(tmp_path)
     judge("items", "import", "raguard", *claims)
     path = write_jsonl(tmp_path / "b.jsonl", [{"id": "raguard:1", "text": "true"}])
-    done = judge("answers", "import", path, "--system", "m", "--condition", "top:1")
+    done = judge("systems", "import", path, "--system", "m", "--condition", "top:1")
     assert "judge score raguard needs answers of 'm' under none too; there are some under: top:1" in done.err
 
 
 def test_all_columns_that_are_missing_are_named_at_once(judge: Judge, tmp_path: Path) -> None:
     garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]])
     path = write_jsonl(tmp_path / "a.jsonl", [{"qid": "g0", "output": "So.", "model": "m"}])
-    told = judge("answers", "import", path, code=1).err
+    told = judge("systems", "import", path, code=1).err
     maps = "--map id=COLUMN --map text=COLUMN --map system=COLUMN"
     assert f"no id, text, system: {maps}; the row has: qid, output, model" in told
     named = ("--map", "id=qid", "--map", "text=output", "--map", "system=model")
-    judge("answers", "import", path, *named)
+    judge("systems", "import", path, *named)
     told = judge(
-        "answers", "import", path, *named, "--map", "cited=refs", "--map", "context=docs", code=2
+        "systems", "import", path, *named, "--map", "cited=refs", "--map", "context=docs", code=2
     ).err
     assert "--map cited=refs --map context=docs: no row has 'refs', 'docs'" in told
 

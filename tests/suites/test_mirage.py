@@ -80,7 +80,7 @@ def test_retrieved_context_and_the_retriever(judge: Judge, tmp_path: Path) -> No
         for rank, place in enumerate(places, 1)
     ]
     run.write_text("\n".join(lines) + "\n", "utf-8")
-    judge("rankings", "import", "--stage", "retrieve", run)
+    judge("systems", "import", "--stage", "retrieve", run)
     found = score(judge, "mirage", "--part", "retrieval", "--k", "1,2")
     assert found.value("precision@1") == pytest.approx(1 / 3)
     assert found.value("recall@2") == pytest.approx(2 / 3)

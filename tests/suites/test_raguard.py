@@ -27,7 +27,7 @@ def study(judge: Judge, tmp_path: Path) -> None:
     ]  # fmt: skip
     run = tmp_path / "own.run"
     run.write_text("\n".join(lines) + "\n", "utf-8")
-    judge("rankings", "import", "--stage", "retrieve", run)
+    judge("systems", "import", "--stage", "retrieve", run)
 
 
 def verdicts(context: str, labels: tuple[str, ...], units: tuple[str, ...] = CLAIMS) -> str:

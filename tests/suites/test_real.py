@@ -22,7 +22,7 @@ def test_deflection_on_nomiracl(judge: Judge, tmp_path: Path) -> None:
     rows = formats.nomiracl_answers(source, tmp_path / "answers.jsonl").read_text("utf-8").splitlines()
     some = tmp_path / "gpt-4.jsonl"
     some.write_text("".join(row + "\n" for row in rows if '"gpt-4-azure"' in row), "utf-8")
-    judge("answers", "import", some)
+    judge("systems", "import", some)
     said = ("I don't know.", "Unable to generate response.", "No, the answer is not present.")
     lines = [(text, '{"deflection": "missing"}') for text in said] + [("", '{"deflection": "attempted"}')]
     replies = script(tmp_path / "s.jsonl", lines)
@@ -47,7 +47,7 @@ def test_raguards_claims_and_documents(judge: Judge, tmp_path: Path) -> None:
         for row in csv.DictReader(file):
             for rank, name in enumerate(ast.literal_eval(row["Document IDs"]), 1):
                 out.write(f"{row['Claim ID']} Q0 {name} {rank} {1000 - rank} own\n")
-    judge("rankings", "import", "--stage", "retrieve", "--skip-bad", run)
+    judge("systems", "import", "--stage", "retrieve", "--skip-bad", run)
     found = score(judge, "raguard", "--part", "retrieval", "--k", "1000", "--by", "claim_verdict")
     # 788 claims own a misleading document, and the task gives it to all of them: 100 % of them, 788 of 2,648.
     owning = found["misleading_retrieval_recall@1000[own/owning]"]
@@ -75,7 +75,7 @@ def test_mirages_questions_by_source(judge: Judge, tmp_path: Path) -> None:
             for row in reversed(rows):
                 told = {"id": str(row["query_id"]), "system": "s", "condition": condition}
                 out.write(json.dumps({**told, "text": text.format(row["answer"][0])}) + "\n")
-    judge("answers", "import", path)
+    judge("systems", "import", path)
     found = score(judge, "mirage", "--system", "s", "--by", "source")
     acceptable = {
         m["stratum"]: (m["value"], m["n_units"])

@@ -24,7 +24,7 @@ def ranked(judge: Judge, folder: Path, name: str, *first: str) -> None:
     """A ranking with this document at the first rank of claims 1, 2 and 3."""
     path = folder / f"{name}.run"
     path.write_text("".join(f"{n} Q0 {d} 1 1 {name}\n" for n, d in enumerate(first, 1)), "utf-8")
-    judge("rankings", "import", "--stage", "retrieve", path, "--name", name)
+    judge("systems", "import", "--stage", "retrieve", path, "--name", name)
 
 
 @pytest.mark.usefixtures("claims")
@@ -100,7 +100,7 @@ def test_every_system_has_its_own_ranking(judge: Judge, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("claims")
 def test_a_system_without_any_output_is_an_error(judge: Judge, tmp_path: Path) -> None:
-    answers(judge, tmp_path, [("1", "a", "somehow", "true")])
+    answers(judge, tmp_path, [("1", "a", "top-9", "true")])
     told = judge("score", "raguard", "--system", "a", "--part", "zero", code=2).err
     assert told.startswith(
         "judge: 'a' has no output for any condition of raguard (zero-context): judge systems import FILE"
@@ -170,3 +170,82 @@ def test_outputs_that_a_model_was_making_for_a_system_are_finished_by_it(judge: 
         f"judge answers generate mirage_answer -m scripted/hash --context {c} --system mine"
         for c in ("oracle", "fixed5")
     ]
+
+
+def systems(judge: Judge) -> list[tuple[str, str, int, str]]:
+    rows = checked(judge("systems", "list", "--json").out, "systems")["rows"]
+    return [(r["system"], r["condition"], r["outputs"], r["origin"]) for r in rows]
+
+
+@pytest.mark.usefixtures("claims")
+def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Judge, tmp_path: Path) -> None:
+    rows = [{"id": n, "condition": "zero-context", "text": "true"} for n in "123"]
+    said = ("true", "true", "perhaps", "false", "false", "false")
+    rows += [
+        {"id": d[0], "condition": "oracle", "document": d[2:], "text": text}
+        for d, text in zip(DOCUMENTS, said, strict=True)
+    ]
+    path = tmp_path / "outputs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    words = ("systems", "import", path, "--system", "a", "--json")
+    [counts] = checked(judge(*words).out, "systems_import")["rows"]
+    assert (counts["answers"], counts["verdicts"], counts["unchanged"]) == (3, 6, 0)
+    [again] = checked(judge(*words).out, "systems_import")["rows"]
+    assert (again["answers"], again["verdicts"], again["unchanged"]) == (0, 0, 9)
+    found = score(judge, "raguard", "--system", "a", "-m", "the/judge", "--part", "zero", "--part", "oracle")
+    # Gold: claim 1 true (documents 1, 2, 3), claims 2 and 3 false (4, 5 and 6). Wrong is "perhaps" alone: 5 of 6.
+    assert found.value("accuracy_oracle") == pytest.approx(5 / 6)
+    ranked(judge, tmp_path, "a", "2", "4", "6")
+    give(
+        "verdict",
+        {"raguard:1": "true"},
+        model="the/judge",
+        options={"context": "none", "system": "the/judge"},
+    )
+    assert systems(judge) == [
+        ("a", "zero-context", 3, "imported"),
+        ("a", "one document", 6, "imported"),
+        ("a", "ranking (retrieve)", 3, "ranking"),
+    ]
+
+
+@pytest.mark.usefixtures("claims")
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (
+            {"condition": "zero", "text": "true"},
+            "field 'condition': no condition 'zero' in raguard; there are: zero-context, top-K",
+        ),
+        (
+            {"condition": "oracle", "text": "true"},
+            "field 'document': outputs under 'oracle' are about one document each",
+        ),
+        ({"condition": "oracle", "text": "true", "document": "99"}, "field 'document': no passage '99'"),
+    ],
+)
+def test_what_cannot_be_imported(judge: Judge, tmp_path: Path, row: dict[str, str], told: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(json.dumps({"id": "1", "system": "a", "condition": "zero-context", "text": "true"}) + "\n"
+                    + json.dumps({"id": "1", "system": "a", **row}) + "\n", "utf-8")  # fmt: skip
+    error = judge("systems", "import", path, code=1).err
+    assert error.startswith(f"judge: {path}:2: ") and told in error
+    assert systems(judge) == []
+
+
+@pytest.mark.usefixtures("claims")
+def test_two_outputs_for_one_item_need_a_column_of_systems(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "two.csv"
+    path.write_text("id,condition,text,who\n1,zero-context,true,a\n1,zero-context,false,b\n", "utf-8")
+    assert "--system-column" in judge("systems", "import", path, "--system", "x", code=1).err
+    judge("systems", "import", path, "--system-column", "who")
+    assert [row[:2] for row in systems(judge)] == [("a", "zero-context"), ("b", "zero-context")]
+
+
+def test_a_removed_command_names_its_replacement(judge: Judge) -> None:
+    for was in ("answers", "rankings"):
+        told = judge(was, "import", "x.jsonl", "--condition", "c", code=2).err
+        assert (
+            told
+            == f"judge: judge {was} import is gone: judge systems import has its options and takes its files\n"
+        )

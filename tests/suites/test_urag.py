@@ -234,7 +234,7 @@ def test_what_conformal_needs(judge: Judge, judged: str) -> None:
 def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None, tmp_path: Path) -> None:
     rows = [{"id": item, "probabilities": {"A": p, "B": 1 - p}} for item, p in WITH.items()]
     judge(
-        "answers", "import", write_jsonl(tmp_path / "p.jsonl", rows), "--system", "own", "--condition", "all"
+        "systems", "import", write_jsonl(tmp_path / "p.jsonl", rows), "--system", "own", "--condition", "all"
     )
     own = score(judge, *URAG, "--part", "sets", "--system", "own")
     judged = score(judge, *URAG, "--part", "sets")
@@ -245,7 +245,7 @@ def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None
     # The text is the most probable letter.
     assert column("SELECT text FROM answers WHERE item_id = 'u:c2' AND system = 'own'") == ["B"]
     bad = write_jsonl(tmp_path / "q.jsonl", [{"id": "t1", "probabilities": {"A": 0.9, "B": 0.9}}])
-    told = judge("answers", "import", bad, "--system", "x", code=1).err
+    told = judge("systems", "import", bad, "--system", "x", code=1).err
     assert "the sum is 1.8, not above 0 and at most 1" in told
 
 
@@ -256,11 +256,11 @@ def test_an_imported_answer_that_chooses_nothing_is_wrong(judge: Judge, study: N
     ]
     rows.append({"id": "t2", "text": " "})
     own = write_jsonl(tmp_path / "own.jsonl", rows)
-    judge("answers", "import", own, "--system", "own", "--condition", "all")
+    judge("systems", "import", own, "--system", "own", "--condition", "all")
     sets = score(judge, *URAG, "--part", "sets", "--system", "own")
     # t1 has A at 0.95 and is right; t2 is empty: wrong, and of no set.
     assert (sets.value("accuracy"), sets["accuracy"]["n_units"]) == (0.5, 2)
     assert sets["set_size"]["n_units"] == 1
     rows[-1] = {"id": "t2", "text": "I cannot say."}
-    judge("answers", "import", write_jsonl(tmp_path / "o.jsonl", rows), "--system", "o", "--condition", "all")
+    judge("systems", "import", write_jsonl(tmp_path / "o.jsonl", rows), "--system", "o", "--condition", "all")
     assert score(judge, *URAG, "--part", "sets", "--system", "o").value("accuracy") == 0.5

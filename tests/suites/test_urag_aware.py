@@ -132,7 +132,7 @@ def test_both_passes_of_ones_own_system_are_imported(judge: Judge, study: None, 
     def given(p: dict[str, float], condition: str) -> None:
         rows: list[dict[str, Any]] = [{"id": i, "probabilities": {"A": a, "B": 1 - a}} for i, a in p.items()]
         path = write_jsonl(tmp_path / "p.jsonl", rows)
-        judge("answers", "import", path, "--system", "own", "--condition", condition)
+        judge("systems", "import", path, "--system", "own", "--condition", condition)
 
     given(WITH, "all")
     aware = (*AWARE, "--system", "own", "--aware", "self")

@@ -10,7 +10,7 @@ Files, together in one import, told apart by their content, and topics from docu
 
 One item a query, its passages the documents that qrels or a run name for it; ids stay as they are, so that
 `judge runs export --to qrels` gives a file that trec_eval takes. Gold of a passage: see
-`judge.importers.formats._collection`. A run's lists themselves come in by `judge rankings import`.
+`judge.importers.formats._collection`. A run's lists themselves come in by `judge systems import`.
 """
 
 import html

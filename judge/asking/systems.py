@@ -1,0 +1,192 @@
+"""Outputs of a system under test into a study: `judge systems import`, `Study.answers` and `Study.rankings`."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.errors import BadInput, UsageError
+from judge.store import Store
+
+if TYPE_CHECKING:
+    from judge.importers.base import Bad, Options
+    from judge.store.imports import ImportReport
+    from judge.types import AnswerRow
+
+COUNTS = ("answers", "sentences", "citations", "claims", "labels")
+RANKING_COUNTS = ("lists", "entries")
+_TREC = re.compile(r"\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What the user says of the files: whose outputs, under which condition, of which paper; the stage of rankings."""
+
+    system: str | None = None
+    condition: str | None = None
+    paper: str | None = None
+    stage: str | None = None
+    name: str | None = None
+    skip_bad: bool = False
+
+
+@dataclass(slots=True)
+class SystemsImported:
+    """The files with what is new in each, and what a paper's protocol still lacks, in words."""
+
+    reports: list[tuple[Path, "ImportReport"]] = field(default_factory=list)
+    lacks: list[str] = field(default_factory=list)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row a file: what is new by name, and the rows that were left out."""
+        return [
+            {"file": str(path), **report.counts, "skipped": len(report.skipped)}
+            for path, report in self.reports
+        ]
+
+    @property
+    def skipped(self) -> list[str]:
+        """Rows that were left out, each with file, line and reason."""
+        return [str(error) for _, report in self.reports for error in report.skipped]
+
+
+def is_ranking(path: Path) -> bool:
+    """Whether a file is a TREC run: its first line has six columns, the second of them Q0."""
+    from judge.importers.records import opened
+
+    if not path.is_file():
+        return path.suffix in (".run", ".trec")
+    with opened(path) as handle:
+        first = next((line for line in handle if line.strip()), b"")
+    return _TREC.match(first.decode("utf-8", "replace")) is not None
+
+
+def import_files(
+    store: Store, paths: Sequence[Path], options: "Options", outputs: Outputs
+) -> SystemsImported:
+    """Import files of answers, verdicts and rankings, each in a transaction. Raises UsageError, and BadInput with the line."""
+    from judge.importers import answers
+
+    done = SystemsImported()
+    # Only rankings have a stage.
+    rankings = [path for path in paths if outputs.stage is not None or is_ranking(path)]
+    others = [path for path in paths if path not in rankings]
+    check_rankings(rankings, outputs)
+    read = partial(answers.read, options=options, system=outputs.system, condition=outputs.condition)
+    done.reports += _import(store, others, options, outputs, lambda path, bad: read(path, bad=bad))
+    done.reports += _import_rankings(store, rankings, options, outputs)
+    _tell_lacks(store, done)
+    return done
+
+
+def import_rows(
+    store: Store,
+    name: str,
+    rows: Iterable[Mapping[str, Any]],
+    options: "Options",
+    outputs: Outputs,
+    *,
+    cells: bool,
+) -> SystemsImported:
+    """Import answers and verdicts in memory, as those of a file; `cells`: rows of a table. Raises as `import_files`."""
+    from judge.importers import answers
+    from judge.importers.importing import skipping
+    from judge.importers.records import Records
+
+    path = Path(name)
+    skipped, bad = skipping(outputs.skip_bad)
+    numbered = ((number, dict(row)) for number, row in enumerate(rows, 1))
+    found = answers.of_records(
+        Records(path, "row", numbered), options, outputs.system, outputs.condition, cells, bad
+    )
+    done = SystemsImported([(path, _add(store, found, _info(options, outputs), skipped, bad, outputs.paper))])
+    _tell_lacks(store, done)
+    return done
+
+
+def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
+    """Raises UsageError for rankings without a stage, with the likely one."""
+    import shlex
+
+    if not paths or outputs.stage is not None:
+        return
+    names = " ".join(path.name.lower() for path in paths)
+    likely = "rerank" if "rerank" in names else "top-k" if re.search(r"top[-_]?(k|\d)", names) else "retrieve"
+    system = ["--system", outputs.system] if outputs.system else []
+    words = shlex.join(["judge", "systems", "import", "--stage", likely, *map(str, paths), *system])
+    raise UsageError(
+        "where do these lists stand? --stage retrieve (as found), rerank (put in another order) or top-k (what was used); "
+        f"try: {words}"
+    )
+
+
+def _info(options: "Options", outputs: Outputs) -> Any:
+    from judge.store.imports import ImportInfo
+
+    given = {"--system": outputs.system, "--condition": outputs.condition}
+    constants = {name: value for name, value in given.items() if value}
+    return ImportInfo("answers", {}, options.dataset, {**options.maps, **constants}, options.label_maps)
+
+
+def _import(
+    store: Store,
+    paths: Sequence[Path],
+    options: "Options",
+    outputs: Outputs,
+    read: Callable[[Path, "Bad"], Iterator["AnswerRow"]],
+) -> Iterator[tuple[Path, "ImportReport"]]:
+    from judge.importers.importing import import_each
+
+    def add(
+        store: Store, rows: Iterable["AnswerRow"], info: Any, skipped: list[BadInput], bad: "Bad"
+    ) -> "ImportReport":
+        return _add(store, rows, info, skipped, bad, outputs.paper)
+
+    return import_each(store, paths, _info(options, outputs), outputs.skip_bad, read, add)
+
+
+def _add(
+    store: Store,
+    rows: Iterable["AnswerRow"],
+    info: Any,
+    skipped: list[BadInput],
+    bad: "Bad",
+    paper: str | None,
+) -> "ImportReport":
+    """Answers as answers, and what is about one document as runs of the system."""
+    from judge.importers.verdicts import Verdicts
+    from judge.store.answers import add_answers
+
+    verdicts = Verdicts(store, info.dataset, paper)
+    report = add_answers(store, verdicts.apart(rows, bad), info, skipped, bad)
+    new, known = verdicts.keep(info)
+    report.counts.update({"verdicts": new, "unchanged": known} if new or known else {})
+    report.datasets = sorted({*report.datasets, *verdicts.datasets})
+    return report
+
+
+def _import_rankings(
+    store: Store, paths: Sequence[Path], options: "Options", outputs: Outputs
+) -> Iterator[tuple[Path, "ImportReport"]]:
+    from judge.importers import rankings
+    from judge.importers.importing import import_each
+    from judge.store.imports import ImportInfo
+    from judge.store.rankings import Ids, add_rankings
+
+    if not paths:
+        return
+    # A ranking that is called as a system is that system's own.
+    name, stage = outputs.name or outputs.system, str(outputs.stage)
+    info = ImportInfo("rankings", {}, options.dataset, {"stage": stage, **({"name": name} if name else {})})
+    read = partial(rankings.read, stage=stage, name=name, ids=Ids(store, options.dataset))
+    yield from import_each(
+        store, paths, info, outputs.skip_bad, lambda path, bad: read(path, bad=bad), add_rankings
+    )
+
+
+def _tell_lacks(store: Store, done: SystemsImported) -> None:
+    from judge.importers.needs import lacking
+
+    done.lacks = lacking(store, {name for _, report in done.reports for name in report.datasets})

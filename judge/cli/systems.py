@@ -1,0 +1,115 @@
+"""judge systems: the outputs of systems under test, imported, and what each system has."""
+
+from pathlib import Path
+
+import click
+
+from judge.cli.items import map_options, read_label_maps, skip_option
+from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, pairs
+from judge.errors import UsageError
+from judge.store import Store, listing
+
+STAGES = ("retrieve", "rerank", "top-k")
+
+
+def removed(was: str, now: str) -> click.Command:
+    """A command that is gone: it names the one that replaces it."""
+
+    told = f"judge {was} is gone: judge {now} has its options and takes its files"
+
+    @click.command(was.split()[-1], hidden=True, help=told, context_settings={"ignore_unknown_options": True})
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    def gone(words: tuple[str, ...]) -> None:
+        raise UsageError(told)
+
+    return gone
+
+
+@click.group()
+def systems() -> None:
+    """Import the outputs of systems under test, and list what each system has."""
+
+
+@systems.command("import")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--system", help="The system, for rows that name none.")
+@click.option(
+    "--system-column", metavar="COLUMN", help="The column that names the systems (default: system, or model)."
+)
+@click.option("--condition", help="The condition, for rows that name none (default: default).")
+@click.option(
+    "--paper", help="The paper whose conditions are meant (default: that of the data set's format)."
+)
+@click.option(
+    "--stage",
+    type=click.Choice(STAGES),
+    help="Where in the pipeline rankings stand (needed): as retrieved, reranked, or the first few that were used.",
+)
+@click.option("--name", help="Name of a ranking (default: the system, else the file's sixth column).")
+@click.option("--dataset", help="The data set of the items, when ids occur in several.")
+@map_options(
+    "KEY=PATH", "Our key from a (dotted) path, as in --map text=output.", "Rename a label while importing."
+)
+@skip_option
+@db_option
+@json_option
+def import_(
+    paths: tuple[Path, ...],
+    system: str | None,
+    system_column: str | None,
+    condition: str | None,
+    paper: str | None,
+    stage: str | None,
+    name: str | None,
+    dataset: str | None,
+    maps: tuple[str, ...],
+    label_maps: tuple[str, ...],
+    skip_bad: bool,
+    db: Path,
+    as_json: bool,
+) -> None:
+    """Import what systems answered and found, for items of the study: JSONL, a JSON array, CSV, or TREC runs.
+
+    \b
+    judge systems import answers.jsonl
+    judge systems import mine.csv --system mine --condition base
+    judge systems import answers.jsonl --map text=output --system-column model
+    judge systems import mine.run --system mine --stage retrieve
+
+    A row has id, text and, where the command does not say, system and condition; also cited, context, claims, gold, votes,
+    probabilities (of options), and document: the one passage that an output is about (RAGuard's oracle). Conditions have
+    the papers' names: zero-context, top-K, oracle (RAGuard); base, oracle, mixed (MIRAGE); llm-only, plain, irrelevant,
+    self-aware, wrong-aware (URAG). A file is one transaction; importing it again changes nothing.
+    """
+    from judge.asking.systems import COUNTS, RANKING_COUNTS, Outputs, import_files, is_ranking
+    from judge.importers import base
+
+    mapped = pairs(maps, "--map")
+    if system_column is not None:
+        mapped["system"] = system_column
+    options = base.Options(dataset, mapped, read_label_maps(label_maps), note)
+    outputs = Outputs(system, condition, paper, stage, name, skip_bad)
+    with Store.open(db, create=False) as store:
+        done = import_files(store, paths, options, outputs)
+    for problem in done.skipped:
+        note(f"skipped: {problem}")
+    for text in done.lacks:
+        note(f"note: {text}")
+    if as_json:
+        emit_json("systems_import", {"study": str(db), "rows": done.rows(), "skipped": done.skipped})
+        return
+    kinds = {stage is not None or is_ranking(path) for path in paths}
+    counts = [*(COUNTS if False in kinds else ()), *(RANKING_COUNTS if True in kinds else ())]
+    counts += ["verdicts"] if any(row.get("verdicts") for row in done.rows()) else []
+    rows = [{**dict.fromkeys(counts, 0), **row} for row in done.rows()]
+    emit_rows("systems_import", rows, ["file", *counts, "unchanged", "skipped"])
+
+
+@systems.command("list")
+@db_option
+@output_options
+def list_(db: Path, as_json: bool, as_csv: bool) -> None:
+    """List the conditions, rankings and outputs of each system, and where they came from."""
+    with Store.open(db, create=False) as store:
+        rows = listing.list_outputs(store)
+    emit_rows("systems", rows, ["system", "condition", "outputs", "empty", "origin"], as_json, as_csv)

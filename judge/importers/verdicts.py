@@ -1,0 +1,146 @@
+"""Imported outputs about one document at a time (RAGuard's oracle): a run of `verdict_document` whose model is the system.
+
+An answer belongs to an item and a condition, so an output for each of its passages is no answer. Rows are checked while
+the answers beside them are imported, and kept after them.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from judge.errors import BadInput, UsageError
+from judge.importers.base import Bad
+from judge.importers.conditions import CONDITIONS, DOCUMENT, is_known, known
+from judge.prompts import load_task
+from judge.store.imports import at
+from judge.store.rankings import Ids
+from judge.store.runs import IMPORTED, keep_run
+from judge.store.study import Store, canonical, now
+from judge.types import Answered, AnswerRow, Judgement, Status, Usage
+
+TASK = "verdict_document"
+
+
+class Verdicts:
+    """Takes outputs about one document out of imported rows, and checks names of conditions.
+
+    `paper` is the paper whose conditions are meant; None: that of the data set's format, if it has one.
+    """
+
+    def __init__(self, store: Store, dataset: str | None, paper: str | None) -> None:
+        if paper is not None and paper not in CONDITIONS:
+            raise UsageError(f"--paper {paper}: papers with named conditions are {', '.join(CONDITIONS)}")
+        self._store, self._paper, self._given = store, paper, dataset
+        self._ids: Ids | None = None
+        self._task = load_task(TASK)
+        self._field = self._task.spec.questions[0].field
+        self._words = {label.lower(): label for label in self._task.domain(self._field)}
+        there = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items")]
+        self._dataset = dataset or (there[0] if len(there) == 1 else None)
+        self.datasets: set[str] = set()
+        self._of: dict[str, dict[str, Judgement]] = {}
+        self._formats: dict[str, set[str]] = {}
+
+    def apart(self, rows: Iterable[AnswerRow], bad: Bad) -> Iterator[AnswerRow]:
+        """The rows that are answers; the others are kept for `keep`. What is bad goes to `bad`."""
+        for row in rows:
+            try:
+                is_about_document = self._take(row)
+            except BadInput as error:
+                bad(error if error.path else at(row.where, error.reason, error.field or "document"))
+                continue
+            if not is_about_document:
+                yield row
+
+    def _take(self, row: AnswerRow) -> bool:
+        answer = row.answer
+        if answer.document is None:
+            dataset = self._dataset or answer.item.partition(":")[0]
+            paper = self._paper or next(iter(self._papers(dataset)), None)
+            if (
+                paper is not None
+                and answer.system != "human"
+                and not answer.condition.startswith("distractor:")
+            ):
+                self._check(paper, answer.condition, row)
+            return False
+        self._ids = self._ids or Ids(self._store, self._given)
+        item = self._ids.item(answer.item)
+        self.datasets.add(item.partition(":")[0])
+        unit = self._ids.passage(answer.document, item)
+        own = self._of.setdefault(answer.system, {})
+        word = self._words.get(answer.text.strip().lower())
+        # Another word is an output outside the options; what it counts as, the score says.
+        labels = (Answered(self._field, word),) if word else ()
+        status = Status.OK if word else Status.UNPARSED
+        made = Judgement(
+            "",
+            unit,
+            0,
+            0,
+            status,
+            answer.text,
+            None if word else "outside the options",
+            labels,
+            Usage(),
+            None,
+            None,
+        )
+        before = own.setdefault(unit, made)
+        if before.reply != answer.text:
+            raise at(
+                row.where,
+                f"a second output of '{answer.system}' for document '{answer.document}'; a column names the systems: "
+                "system, model, or --system-column COLUMN",
+                "document",
+            )
+        return True
+
+    def _papers(self, dataset: str) -> list[str]:
+        """The papers with named conditions whose format this data set has."""
+        if dataset not in self._formats:
+            query = "SELECT DISTINCT m.format FROM items AS i JOIN imports AS m USING (import_id) WHERE i.dataset = ?"
+            self._formats[dataset] = {str(row[0]) for row in self._store.conn.execute(query, [dataset])}
+        return sorted(self._formats[dataset] & CONDITIONS.keys())
+
+    @staticmethod
+    def _check(paper: str, condition: str, row: AnswerRow) -> None:
+        if CONDITIONS[paper].get(condition) == DOCUMENT and paper == "raguard":
+            raise at(
+                row.where,
+                f"outputs under '{condition}' are about one document each: name it in a column document",
+                "document",
+            )
+        if not is_known(paper, condition):
+            raise at(
+                row.where, f"no condition '{condition}' in {paper}; there are: {known(paper)}", "condition"
+            )
+
+    def keep(self, info: Any) -> tuple[int, int]:
+        """Keep a run for each system. Returns how many outputs are new, and how many the study has already.
+
+        Raises BadInput, with nothing of that system kept, when the study has another output for one of the documents.
+        """
+        new = there = 0
+        for system, own in self._of.items():
+            self._check_again(system, own)
+            digest = hashlib.sha256(
+                canonical(sorted((u, j.reply) for u, j in own.items())).encode()
+            ).hexdigest()
+            origin = {"imported": now(), "files": dict(info.files)}
+            _, known = keep_run(
+                self._store, self._task, system, {IMPORTED: digest}, origin, list(own.values())
+            )
+            new, there = (new, there + len(own)) if known else (new + len(own), there)
+        return new, there
+
+    def _check_again(self, system: str, own: dict[str, Judgement]) -> None:
+        query = (
+            "SELECT j.unit_id, j.reply FROM judgements AS j JOIN runs AS r USING (run_id) WHERE r.model = ? AND r.task = ? "
+            f"AND json_extract(r.options, '$.{IMPORTED}') IS NOT NULL"
+        )
+        for unit, reply in self._store.conn.execute(query, [system, self._task.name]):
+            if unit in own and own[unit].reply != reply:
+                raise BadInput(
+                    f"the study has another output of '{system}' for '{unit}'; nothing is replaced: give the system another name"
+                )
