@@ -24,11 +24,19 @@ from judge.migrations import applied, names, perform, unknown
 FOLDER = Path(__file__).parent
 NAMES = names(FOLDER)
 SET = "annotate"
+SOURCES = "m002_sources"
+"""The step that records where labels come from."""
 
 
-def ensure(conn: sqlite3.Connection, path: object) -> None:
-    """Bring the tables of this set up to date in one transaction. Raises StudyError for a newer file."""
+def ensure(conn: sqlite3.Connection, path: object) -> bool:
+    """Bring the tables of this set up to date in one transaction; returns whether labels got their sources by that.
+
+    Raises StudyError for a newer file.
+    """
     if newer := unknown(conn, SET, NAMES):
         raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
-    if applied(conn, SET) != list(NAMES):
-        perform(conn, SET, FOLDER, NAMES)
+    before = applied(conn, SET)
+    if before == list(NAMES):
+        return False
+    perform(conn, SET, FOLDER, NAMES)
+    return bool(before) and SOURCES not in before

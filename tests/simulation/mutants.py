@@ -4,15 +4,16 @@
 """
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60
+"""Of the processor, for each mutant."""
 MUTANTS = {
     "1: an event of a batch clears what other sources said": (
         "judge/store/label_sources.py",
@@ -53,6 +54,12 @@ MUTANTS = {
 """Finding -> file, what stands there, and what stood there before it was mended. Finding 5 is a screen's: tests/tui."""
 
 
+def _processor() -> float:
+    """Seconds of the processor that child processes have taken."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def main() -> int:
     """Print the seconds for each mutant; exit 1 when one was not found."""
     missed = 0
@@ -67,7 +74,7 @@ def main() -> int:
             if right not in text:
                 raise SystemExit(f"{path} has no {right!r} any more: change the mutant with it")
             (copy / path).write_text(text.replace(right, wrong), "utf-8")
-            begun = time.process_time(), time.monotonic()
+            before = _processor()
             command = [
                 sys.executable,
                 "-m",
@@ -78,18 +85,21 @@ def main() -> int:
                 "100000",
                 "--only-find",
             ]
-            try:
-                done = subprocess.run(
-                    command,
-                    cwd=copy,
-                    env={**os.environ, "PYTHONPATH": folder},
-                    capture_output=True,
-                    text=True,
-                    timeout=SECONDS,
-                )
-                told = f"found after {time.monotonic() - begun[1]:.0f} s: {done.stdout.splitlines()[0][:160]}"
-            except subprocess.TimeoutExpired:
-                missed, told = missed + 1, f"not found in {SECONDS} s"
+            done = subprocess.run(
+                command,
+                cwd=copy,
+                env={**os.environ, "PYTHONPATH": folder},
+                capture_output=True,
+                text=True,
+                check=False,
+                # Other work runs beside it: what counts is the processor's time, not the clock's.
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS)),
+            )
+            took = _processor() - before
+        if done.returncode == 1 and done.stdout:
+            told = f"found after {took:.0f} s: {done.stdout.splitlines()[0][:160]}"
+        else:
+            missed, told = missed + 1, f"not found in {SECONDS} s\n{done.stderr[-300:]}"
         print(f"{name}: {told}", flush=True)
     return 1 if missed else 0
 

@@ -23,7 +23,7 @@ from annotate.store import open_study
 from judge import migrations
 from judge.errors import StudyError
 from judge.migrations import MIGRATIONS_OF_0_2_0
-from judge.store import Store
+from judge.store import Store, label_sources
 from tests.annotate.agreement_helpers import annotate as annotate_command
 from tests.cli.helpers import Done
 from tests.real import ROOT
@@ -96,6 +96,36 @@ def test_a_study_of_0_2_0_keeps_its_rows_and_ends_like_a_new_one(old: Path, tmp_
         assert store.conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert store.conn.execute("PRAGMA foreign_key_check").fetchall() == []
         assert store.conn.execute("PRAGMA foreign_keys").fetchone() == (1,)
+
+
+def test_labels_that_were_lost_or_contradict_are_listed_when_it_is_opened(old: Path) -> None:
+    query = (
+        "SELECT unit_id, annotator_id, value FROM labels WHERE annotator_id = 'alice' AND field = 'stance' "
+        "AND layer = 'first' AND repeat = 0 ORDER BY 1"
+    )
+    with closing(sqlite3.connect(old)) as conn, conn:
+        lost, contradicted, *_ = conn.execute(query).fetchall()
+        # 0.2.0 cleared what a log still has, and kept two answers of one person in two layers.
+        conn.execute("DELETE FROM labels WHERE unit_id = ? AND annotator_id = 'alice'", [lost[0]])
+        other = "support" if contradicted[2] != "support" else "refute"
+        insert = "INSERT INTO labels (unit_id, field, annotator_id, layer, value) VALUES (?, 'stance', 'alice', 'assisted', ?)"
+        conn.execute(insert, [contradicted[0], other])
+    told: list[str] = []
+    with open_study(old, told.append) as store:
+        found = dict(
+            store.conn.execute(
+                "SELECT unit_id, value FROM labels WHERE annotator_id = 'alice' AND repeat = 0"
+            )
+        )
+        assert found[lost[0]] == lost[2] and contradicted[0] not in found
+        conflicts = [c.unit for c in label_sources.conflicts(store.conn)]
+    assert conflicts == [contradicted[0]]
+    assert f"label 'stance' of '{lost[0]}' by alice: unlabelled in 0.2.0, {lost[2]} now" in told
+    assert any(f"'{contradicted[0]}'" in line and line.endswith("unlabelled now") for line in told)
+    assert told[-1].startswith("2 labels have another status") and len(told) == 3
+    again: list[str] = []
+    open_study(old, again.append).close()
+    assert again == []
 
 
 def test_its_report_has_the_same_numbers_to_the_last_digit(old: Path) -> None:

@@ -1,0 +1,67 @@
+"""What was typed and not stored is there again: after Escape, after a line that broke, after a restart."""
+
+from pathlib import Path
+
+from textual.widgets import Input
+
+from annotate.sitting.desk import Desk
+from annotate.store import open_study
+from tests.tui.screens import press, screen, sitting, text_of
+from tests.tui.studies import batch, build, rows_of
+
+
+def box(pilot: object) -> str:
+    """What stands in the box that is open."""
+    return str(pilot.app.screen.query_one(Input).value)  # type: ignore[attr-defined]
+
+
+async def test_a_note_survives_escape_and_a_restart(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=2, annotators=["alice"])
+    async with sitting(path) as pilot:
+        await press(pilot, "plus")
+        await press(pilot, *"half")
+        await press(pilot, "escape")
+        assert "the note is not stored" in text_of(pilot, "message")
+        await press(pilot, "plus")
+        assert box(pilot) == "half"
+        # The line breaks here: nobody pressed Escape.
+    assert rows_of(path, "SELECT what, text FROM drafts") == [("note", "half")]
+    async with sitting(path) as pilot:
+        await press(pilot, "plus")
+        assert box(pilot) == "half"
+        await press(pilot, "enter")
+        assert screen(pilot).hand.unit.state.note == "half"
+    assert rows_of(path, "SELECT * FROM drafts") == []
+
+
+async def test_a_span_that_was_begun_goes_on_after_a_restart(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=1, annotators=["alice"])
+    async with sitting(path) as pilot:
+        await press(pilot, "asterisk", "space", "right")
+        begun = screen(pilot).hand.evidence.picker
+        anchor, cursor = begun.anchor, begun.start
+    async with sitting(path) as pilot:
+        await press(pilot, "asterisk")
+        there = screen(pilot).hand.evidence.picker
+        assert (there.anchor, there.start) == (anchor, cursor) and anchor is not None
+        await press(pilot, "enter")
+        assert len(screen(pilot).hand.unit.state.spans) == 1
+    assert rows_of(path, "SELECT * FROM drafts") == []
+
+
+def test_a_draft_is_no_label_and_stands_in_nobody_s_way(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=2, annotators=["alice", "bob"])
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        with store.transaction():
+            desk.keep_draft(1, "note", "while another program writes")
+            assert desk.draft(1, "note") == "while another program writes"
+        assert rows_of(path, "SELECT * FROM drafts") == [], "it could not be written, and nothing waited"
+        desk.keep_draft(1, "note", "longer")
+        assert rows_of(path, "SELECT text FROM drafts") == [("longer",)]
+        with Desk.open(store, "pilot", "bob") as other:
+            assert other.draft(1, "note") is None
+        desk.keep_draft(1, "note", None)
+    assert rows_of(path, "SELECT * FROM drafts") == [] and rows_of(path, "SELECT * FROM events") == []
