@@ -179,9 +179,10 @@ def _refused(
 def _held_before(
     conn: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
 ) -> tuple[str | None, str | None]:
-    """(status of a record that holds all of these events, why some of them are held or were dropped).
+    """(status of a record that holds all of these events, why some of them were dropped).
 
-    A lead decides about all at once: an open record of some of them gives way to the one to come.
+    A lead decides about all at once: an open record of some of them gives way to what comes now, a record of all of them
+    or, where together they contradict nothing, the events themselves. So the order in which files came says nothing.
     """
     query = (
         "SELECT quarantine_id, status, reason, response FROM quarantine WHERE format = 'pack' AND batch = ? "
@@ -193,11 +194,12 @@ def _held_before(
         held = {event[0] for event in payload["events"]} if payload["position"] == position else set()
         if new <= held:
             return status, reason
-        if new & held and status != "accepted":
+        if new & held and status == "dropped":
             told = reason
-            part += [number] if status == "open" else []
+        elif new & held and status == "open":
+            part.append(number)
     conn.executemany(
-        "UPDATE quarantine SET status = 'settled', decided_at = ?, note = 'goes on in a later record' "
+        "UPDATE quarantine SET status = 'settled', decided_at = ?, note = 'goes on in a later file' "
         "WHERE quarantine_id = ?",
         [(now(), number) for number in part],
     )

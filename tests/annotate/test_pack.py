@@ -1,6 +1,7 @@
 """A batch on two machines: what the packed file holds, and its labels back."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -388,3 +389,26 @@ def test_a_pack_does_not_say_which_units_are_repeats(tmp_path: Path) -> None:
     assert len(repeats) == 3
     for position, unit in repeats:
         assert labels(path)[unit, "stance", "first", 1] == ("support", "refute")[position % 2]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 1, 0), (1, 0, 1)])
+def test_the_order_in_which_files_come_back_says_nothing(study: Path, order: tuple[int, ...]) -> None:
+    """Before: an earlier copy of the file, merged first, held back what contradicts nothing in the later one."""
+    out = packed(study)
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "support")
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(4, "stance", "neutral")
+    with open_study(out) as store:
+        store.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    earlier = out.with_name("earlier.db")
+    shutil.copy(out, earlier)
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        assert desk.undo() == 4
+    files = (earlier, out)
+    with open_study(study) as store:
+        for number in order:
+            merge(store, files[number])
+        assert listing(store) == []
+        query = "SELECT answers ->> 'stance' FROM assignments WHERE annotator_id = 'alice' AND position = 4"
+        assert store.conn.execute(query).fetchone() == ("support",)
