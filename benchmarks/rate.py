@@ -114,7 +114,8 @@ def main() -> None:
     options = _options()
     if options.worker:
         job = json.loads(options.worker)
-        print(json.dumps(asyncio.run((bare if job["kind"] == "bare" else judge)(job))))
+        worker = {"bare": bare, "judge": judge, "study": study}[job["kind"]]
+        print(json.dumps(asyncio.run(worker(job))))
         return
     for name in options.only or [*ROWS, SMALL]:
         if name == SMALL:
@@ -157,7 +158,7 @@ def measure_command(options: argparse.Namespace) -> None:
     program = str(root / ".venv/bin/judge") if options.base else str(Path(sys.executable).parent / "judge")
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         db = Path(folder) / "study.db"
-        shutil.copy(_study(50), db)
+        shutil.copy(_study(50, options.base), db)
         with ServerProcess("openai", "--logprobs", "none", *plain(0.2)) as server:
             found: list[tuple[float, float]] = []
             for seed in range(options.rounds + 1):
@@ -192,7 +193,7 @@ def _run(row: Row, options: argparse.Namespace) -> dict[str, Any]:
     """One run in a study of its own, or two."""
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         db = Path(folder) / "study.db"
-        shutil.copy(_study(row.units), db)
+        shutil.copy(_study(row.units, options.base), db)
         servers = [ServerProcess("openai", "--logprobs", "none") for _ in range(row.servers)]
         job = {"kind": "judge", "db": str(db), "timeout": row.timeout, "base": options.base}
         try:
@@ -217,17 +218,15 @@ def _run(row: Row, options: argparse.Namespace) -> dict[str, Any]:
                 server.kill()
 
 
-_STUDIES: dict[int, Path] = {}
+_STUDIES: dict[tuple[int, str | None], Path] = {}
 
 
-def _study(units: int) -> Path:
-    # Imported here, because a worker of another version may have no such benchmark.
-    from benchmarks.throughput import make_study
-
-    if units not in _STUDIES:
-        _STUDIES[units] = Path(tempfile.mkdtemp()) / "study.db"
-        make_study(_STUDIES[units], units)
-    return _STUDIES[units]
+def _study(units: int, base: str | None) -> Path:
+    """A study with so many units, made by the version that is measured."""
+    if (units, base) not in _STUDIES:
+        path = _STUDIES[units, base] = Path(tempfile.mkdtemp()) / "study.db"
+        _work({"kind": "study", "db": str(path), "units": units, "base": base})
+    return _STUDIES[units, base]
 
 
 def _work(job: dict[str, Any]) -> dict[str, Any]:
@@ -239,6 +238,14 @@ def _work(job: dict[str, Any]) -> dict[str, Any]:
     )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+async def study(job: dict[str, Any]) -> dict[str, float]:
+    """A study of this version, with as many units."""
+    from benchmarks.throughput import make_study
+
+    make_study(Path(job["db"]), job["units"])
+    return {}
 
 
 async def bare(job: dict[str, Any]) -> dict[str, float]:
