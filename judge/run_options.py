@@ -16,11 +16,12 @@ what sets a run apart from others of its task and model                `settings
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from judge.store.runs import FACTS
 from judge.types import Json
 
 Part = Literal["units", "judge", "limits", "calls", "server", "workers", "permissions"]
@@ -466,3 +467,20 @@ def in_words(settings: Mapping[str, Json]) -> str:
     """Settings as people read them: the command line's words; `defaults` where there are none."""
     options = RunOptions(**{name: value for name, value in settings.items() if name in WRITTEN})
     return " ".join(words(options)) or "defaults"
+
+
+def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
+    """The settings of stored runs of one task and model, (model, options) each, in words that set them apart.
+
+    Beside the options of the table these are facts of the identity whose values differ: the answer mode, a hash of content.
+    """
+    beyond = {name for _, stored in runs for name in stored} - set(FACTS) - set(WRITTEN) - set(REPORTED[:1])
+    beyond = {name for name in beyond if len({str(stored.get(name)) for _, stored in runs}) > 1}
+    found = []
+    for model, stored in runs:
+        told = in_words(settings_of(model, stored))
+        extra = [
+            f"{name}={str(stored[name])[:40]}" for name in sorted(beyond) if stored.get(name) is not None
+        ]
+        found.append(" ".join([*([] if told == "defaults" and extra else [told]), *extra]))
+    return found

@@ -26,7 +26,7 @@ def with_params(params: Sequence[click.Parameter]) -> Callable[[F], F]:
     return give
 
 
-def _type(written: Declared) -> click.ParamType | type:
+def _type(written: Declared) -> Any:
     """The type of an option on the command line, which checks its value."""
     if written.choices:
         return click.Choice(written.choices)
@@ -36,7 +36,7 @@ def _type(written: Declared) -> click.ParamType | type:
         return float if written.least is None else click.FloatRange(written.least, min_open=written.above)
     if written.kind == "folder":
         return click.Path(path_type=Path, file_okay=False)
-    plain: dict[str, click.ParamType] = {"time": Duration(), "file": TO_READ}
+    plain: dict[str, Any] = {"time": Duration(), "file": TO_READ}
     return plain.get(written.kind, str)
 
 
@@ -52,7 +52,7 @@ def _option(name: str) -> click.Option:
     flag = f"{written.flag}/{written.off}" if written.off else written.flag
     common: dict[str, Any] = {"help": written.help, "metavar": written.metavar}
     if written.kind == "flag":
-        shown = {"show_default": False} if written.off else {}
+        shown: dict[str, Any] = {"show_default": False} if written.off else {}
         return click.Option([flag, name], is_flag=True, default=default, **common, **shown)
     if written.kind in ("several", "pairs"):
         return click.Option([flag, name], multiple=True, type=_type(written), **common)

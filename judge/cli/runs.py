@@ -22,6 +22,7 @@ from judge.console import (
 )
 from judge.errors import UsageError
 from judge.files import format_of
+from judge.run_options import differences
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
 
     with Store.open(db, create=False) as store:
         rows = export.list_runs(store)
+    # Runs of one task and model are told apart by their settings.
+    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        alike.setdefault((row["task"], row["model"]), []).append(row)
+    for some in alike.values():
+        told = differences([(row["model"], row["options"]) for row in some])
+        for row, words in zip(some, told, strict=True):
+            row["settings"] = words
     columns = [
         "run_id",
         "task",
@@ -58,6 +67,8 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
         "failed",
         "finished",
     ]
+    if any(len(some) > 1 for some in alike.values()):
+        columns.insert(3, "settings")
     emit_rows("runs", rows, columns, as_json, as_csv)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.console import emit_json, say, table
 from judge.notes import SMALL, code_of
+from judge.run_options import in_words
 from judge.types import Measure
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ def _csv(found: Result) -> str:
 
 
 def _print(found: Result) -> None:
+    if found.others:
+        read = ", ".join(f"{run['run']} ({in_words(run['settings'])})" for run in found.runs)
+        say(f"runs read: {read}; --run chooses another: {', '.join(found.others)}")
     say(found.paper.title)
     say(
         f"data set {found.dataset}"
@@ -52,7 +56,9 @@ def _print(found: Result) -> None:
         counts = ", ".join(
             f"{n} {status}" for status, n in sorted(run["counts"].items(), key=lambda c: c[0] != "ok")
         )
-        say(f"run {run['run']}: {run['task']} by {run['model']}: {counts}")
+        settings = in_words(run["settings"])
+        own = "" if settings == "defaults" else f" ({settings})"
+        say(f"run {run['run']}: {run['task']} by {run['model']}{own}: {counts}")
     if found.readings:
         say("readings: " + ", ".join(f"{name} {value}" for name, value in found.readings.items() if value))
     print()

@@ -16,6 +16,7 @@ import pandas as pd
 
 from judge.errors import UsageError
 from judge.labels.reference import ReferenceLabels
+from judge.run_options import in_words
 from judge.scores.compare import Difference
 from judge.scores.published import Published
 from judge.scores.score import NO_ANSWER, STATUSES, Score, by_stratum, measured_all
@@ -178,7 +179,13 @@ def board(
         rows,
         first.options,
         [{"contender": name, **r.as_json()} for name, study in studies.items() for r in study.judges.read],
-        list(dict.fromkeys(f"{name}: {text}" for name, study in studies.items() for text in study.notes)),
+        list(
+            dict.fromkeys(
+                f"{name}: {text}"
+                for name, study in studies.items()
+                for text in (*study.notes, *_runs_told(study))
+            )
+        ),
         printed_of(paper, measures),
         {
             name: corrected(study, found[name], held, confidence)
@@ -188,6 +195,18 @@ def board(
         confidence,
         list(dict.fromkeys(gap for study in studies.values() for gap in study.lacking)),
     )
+
+
+def _runs_told(study: PaperStudy) -> list[str]:
+    """The runs behind a contender's numbers, with the settings and the number of units of each."""
+    told = []
+    for read in study.judges.read:
+        n = sum(read.counts.values())
+        told.append(
+            f"run {read.run.run_id}: {read.run.task} by {read.run.model}, {in_words(read.run.settings)}, {n} units"
+        )
+    others = study.judges.others()
+    return [*told, *([f"not read: {', '.join(others)}"] if others else [])]
 
 
 def differences(

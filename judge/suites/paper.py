@@ -133,6 +133,8 @@ class Asked:
     """A folder of task files beside the shipped ones."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Only runs that were asked so (options of `judge.run_options` by name); empty: whichever there are."""
+    equal: Mapping[str, str] = field(default_factory=dict)
+    """Role (judge or system) -> the settings, in words, of the set of runs that is read; none: the newest complete runs."""
     also_generate: bool = False
     """A system whose outputs were imported may get further ones from a model."""
     retry: tuple[str, ...] = ()

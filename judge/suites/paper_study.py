@@ -300,7 +300,7 @@ class PaperStudy(Reading):
             return None
         self.n_outputs += 1
         condition = given.name + mark
-        found = self.judges.best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field)
+        found = self.judges.best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system")
         missing = put(items, found)
         if missing.any() and not self.asked.partial:
             fit = fitting(

@@ -61,6 +61,8 @@ class Result:
     published: Sequence[Published]
     correction: Correction | None = None
     lacking: Sequence[Lacking] = ()
+    others: Sequence[str] = ()
+    """Runs that fit, too, and were not read, with their settings."""
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
@@ -70,6 +72,7 @@ class Result:
             **attributes(self, "dataset", "system", "condition", "readings", "runs"),
             "measures": [line.as_json() for line in self.lines],
             "notes": list(self.notes),
+            "other_runs": list(self.others),
             "lacking": [gap.as_json() for gap in self.lacking],
             "published": [p.as_json() for p in self.published],
             "correction": None if self.correction is None else self.correction.as_json(),
@@ -115,6 +118,7 @@ def score(
         printed_of(paper, names),
         None if held is None else corrected(study, scores, held, how.get("confidence", 0.95)),
         study.lacking,
+        study.judges.others(),
     )
 
 
@@ -133,7 +137,11 @@ def scores_of(store: Store, paper: Paper, asked: Asked, judges: str | None) -> t
     """A paper's scores, of one judge or put together, and the study as it was read."""
     if judges != "mean":
         study = PaperStudy(store, paper, asked)
-        return _checked(study), study
+        scores = _checked(study)
+        if equal := study.judges.equal_settings():
+            study = PaperStudy(store, paper, replace(asked, equal=equal), study.rows)
+            scores = _checked(study)
+        return scores, study
     return over_judges(store, paper, asked)
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from judge.errors import UsageError
 from judge.prompts.load import Task, load_task
+from judge.run_options import in_words
 from judge.scores.score import NOT_JUDGED
 from judge.store.export import stored_task
 from judge.suites import chosen
@@ -28,7 +30,27 @@ class Read:
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
-        return {"run": self.run.run_id, **attributes(self.run, "task", "model"), "counts": dict(self.counts)}
+        return {
+            "run": self.run.run_id,
+            **attributes(self.run, "task", "model"),
+            "settings": dict(self.run.settings),
+            "units": sum(self.counts.values()),
+            "counts": dict(self.counts),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The runs that fit one part of a score, the newest first, and which of them are complete. `role`: judge or system."""
+
+    role: str
+    task: str
+    runs: Sequence[Run]
+    complete: Sequence[Run]
+
+    def told(self) -> str:
+        """The runs with their settings, for messages."""
+        return f"{self.task}: " + ", ".join(f"{run.run_id} ({in_words(run.settings)})" for run in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +84,7 @@ class RunLabels:
     def __init__(self, rows: Rows, reading: Reading) -> None:
         self.rows, self.reading, self.asked = rows, reading, reading.asked
         self.read: list[Read] = []
+        self.parts: list[Candidates] = []
         wanted = self.asked.rationale
         every = [r for r in chosen.all_runs(rows.store) if r.was_asked(self.asked.settings)]
         self.runs = [r for r in every if wanted in (None, r.rationale or wanted)]
@@ -91,15 +114,23 @@ class RunLabels:
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(own)), None)
         return stored_task(self.rows.store, used) if used else load_task(task_id, self.asked.prompts)
 
-    def best(self, runs: Sequence[Run], units: UnitNumbers, field: str) -> Found:
-        """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest."""
-        best = None
+    def best(self, runs: Sequence[Run], units: UnitNumbers, field: str, role: str = "judge") -> Found:
+        """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest.
+
+        Where runs with several settings fit, those with the settings of `asked.equal` are read.
+        """
+        found: list[tuple[Run, Found]] = []
+        several = len({in_words(run.settings) for run in runs}) > 1
         for run in runs:
-            found = self._found(run, units, field)
-            if best is None or found[2].sum() < best[1][2].sum():
-                best = run, found
-            if not found[2].any():
+            found.append((run, self._found(run, units, field)))
+            if not several and not found[-1][1][2].any():
                 break
+        if found:
+            complete = [run for run, own in found if not own[2].any()]
+            self.parts.append(Candidates(role, found[0][0].task_id, runs, complete))
+        wanted = self.asked.equal.get(role)
+        fit = [(run, own) for run, own in found if wanted in (None, in_words(run.settings))] or found
+        best = min(fit, key=lambda own: own[1][2].sum(), default=None)
         if best is None:
             none = np.full(len(units), None, dtype=object)
             return none, np.full(len(units), NOT_JUDGED, dtype=object), np.ones(len(units), dtype=bool)
@@ -107,6 +138,37 @@ class RunLabels:
         if "rationale" in best[0].options:
             self.reading.note(f"{best[0].task} was asked with --rationale {best[0].options['rationale']}")
         return best[1]
+
+    def equal_settings(self) -> dict[str, str]:
+        """Role -> the settings of the newest complete set of runs, where runs with several settings fit a part.
+
+        Empty where one set fits at most. Raises UsageError, with the runs and their settings, where no set of runs with
+        equal settings has all parts.
+        """
+        found: dict[str, str] = {}
+        if self.asked.partial or self.asked.majority or self.pinned:
+            return found
+        for role in ("judge", "system"):
+            parts = [part for part in self.parts if part.role == role and part.complete]
+            each = [list(dict.fromkeys(in_words(run.settings) for run in part.complete)) for part in parts]
+            if all(len(own) < 2 for own in each):
+                continue
+            common = [words for words in each[0] if all(words in own for own in each)]
+            if not common:
+                told = "; ".join(dict.fromkeys(part.told() for part in parts))
+                raise UsageError(
+                    f"the parts have no runs with equal settings: choose with --run RUN, once for each task; there are: {told}"
+                )
+            # The first of a part's runs is its newest.
+            order = [in_words(run.settings) for run in self.runs]
+            found[role] = min(common, key=order.index)
+        return found
+
+    def others(self) -> list[str]:
+        """The runs that fit and were not read, with their settings."""
+        read = {own.run.run_id for own in self.read}
+        left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in read}
+        return [f"{run.run_id} ({run.task}, {in_words(run.settings)})" for run in left.values()]
 
     def _found(self, run: Run, units: UnitNumbers, field: str) -> Found:
         """A run's labels; what ended as `asked.retry` says is not judged yet."""

@@ -262,3 +262,44 @@ def test_the_table_says_whose_numbers_are_whose(judge: Judge) -> None:
         ("deflection_true_positive_rate", "1.0", "0"),
         (FALSE_POSITIVES, "0.0", "1"),
     ]
+
+
+def test_scores_name_their_runs_and_what_they_were_asked(judge: Judge) -> None:
+    plain = deflected("missing", "missing", options={"temperature": 0.0})
+    warm = deflected("attempted", "missing", options={"temperature": 0.7, "guidelines": "shown"})
+    found = score(judge, *DEFLECTION)
+    [run] = found.document["runs"]
+    assert (run["run"], run["settings"], run["units"]) == (warm, {"temperature": 0.7, "guidelines": True}, 3)
+    assert found.document["other_runs"] == [f"{plain} (deflection.v1, defaults)"]
+    first = judge("score", *DEFLECTION).out.splitlines()[0]
+    assert first.startswith(f"runs read: {warm} (--temperature 0.7 --guidelines)") and plain in first
+    rows = {r["run_id"]: r["settings"] for r in checked(judge("runs", "list", "--json").out, "runs")["rows"]}
+    assert rows == {plain: "defaults", warm: "--temperature 0.7 --guidelines"}
+    assert "--temperature 0.7" in judge("runs", "list").out
+
+
+def test_the_newest_complete_set_of_equal_settings_counts(judge: Judge) -> None:
+    """Eligibility with seeds 1 and 2, deflection with seeds 1 and 3: only seed 1 has both parts."""
+    parts = ("garage", "--part", "deflection", "--part", "eligibility")
+    every = {A1: "No Issues", A2: "No Issues", A3: "No Issues"}
+    humans = {"garage:g1@human@full": "No Issues", "garage:g2@human@full": "No Issues"}
+    one = give("eligibility", every | humans, options={"seed": 1})
+    other = deflected("missing", "missing", options={"seed": 1})
+    give("eligibility", every | humans, options={"seed": 2})
+    deflected("attempted", "attempted", options={"seed": 3})
+    found = score(judge, *parts)
+    assert {run["run"] for run in found.document["runs"]} == {one, other}
+    assert found.value(FALSE_POSITIVES) == 1.0
+
+
+def test_without_such_a_set_the_user_chooses(judge: Judge) -> None:
+    parts = ("garage", "--part", "deflection", "--part", "eligibility")
+    every = {u: "No Issues" for u in (A1, A2, A3, "garage:g1@human@full", "garage:g2@human@full")}
+    one = give("eligibility", every, options={"seed": 1})
+    give("eligibility", every, options={"seed": 2})
+    other = deflected("missing", "missing", options={"seed": 3})
+    told = judge("score", *parts, code=2).err
+    assert "no runs with equal settings: choose with --run RUN" in told
+    assert f"{one} (--seed 1)" in told and f"{other} (--seed 3)" in told
+    found = score(judge, *parts, "--run", one, "--run", other)
+    assert {run["run"] for run in found.document["runs"]} == {one, other}
