@@ -294,7 +294,7 @@ def test_the_newest_complete_set_of_equal_settings_counts(judge: Judge) -> None:
 
 def test_without_such_a_set_the_user_chooses(judge: Judge) -> None:
     parts = ("garage", "--part", "deflection", "--part", "eligibility")
-    every = {u: "No Issues" for u in (A1, A2, A3, "garage:g1@human@full", "garage:g2@human@full")}
+    every = dict.fromkeys((A1, A2, A3, "garage:g1@human@full", "garage:g2@human@full"), "No Issues")
     one = give("eligibility", every, options={"seed": 1})
     give("eligibility", every, options={"seed": 2})
     other = deflected("missing", "missing", options={"seed": 3})
