@@ -40,12 +40,13 @@ def verdict_plans(
     if not 0.5 <= power < 1:
         raise BadInput(f"a verdict is planned with a chance from 0.5 and below 1, not {power:g}")
     (key,) = panel.keys([measure or panel.coefficient])
-    people = voices(panel, reference)
+    people = drawn.people(voices(panel, reference))
 
     def compared(judge: str) -> str | None:
-        return reference.name if reference is not None and reference.name != judge else None
+        name = reference.name if reference is not None and reference.name != judge else None
+        return drawn.reference(name, people)
 
-    tables = {judge: panel.judged(judge, compared(judge), people) for judge in panel.judges}
+    tables = {judge: drawn.table(panel.judged(judge, compared(judge), people)) for judge in panel.judges}
 
     def decide(judge: str, draw: Draw, whole: bool) -> Verdict:
         return verdict(
@@ -62,7 +63,7 @@ def verdict_plans(
             **rule,
         )
 
-    found = verdicts({judge: drawn.of(judge, tables[judge]) for judge in panel.judges}, decide)
+    found = verdicts({judge: drawn.of(judge, tables[judge], people) for judge in panel.judges}, decide)
     return [plan_of(one, power) for one in found.values()]
 
 

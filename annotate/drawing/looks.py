@@ -13,7 +13,8 @@ from annotate.drawing.sequences import DrawnBatch, DrawnSequence, drawn_batches,
 from judge.labels.panel import Panel
 from judge.labels.relation import judges_of
 from judge.labels.split import find
-from judge.stats import Ratings, Verdict
+from judge.labels.words import MAJORITY
+from judge.stats import MISSING, Ratings, Verdict
 from judge.stats.looks import ONE_LOOK, Draw, Looks, places_until, spent_at
 from judge.stats.multiple import holm_steps
 from judge.store import Store
@@ -45,8 +46,71 @@ class StudyDraws:
             found = [s for s in found if self.batch in (b.name for b in s.batches)]
         return found[-1] if found else None
 
-    def of(self, judge: str, ratings: Ratings) -> Draw:
-        """How the units of a judge's table were drawn, with the looks at them."""
+    @cached_property
+    def _handed(self) -> dict[str, set[str]]:
+        """Person -> the units of the deciding sequence that they were handed; without people whom a lead stopped."""
+        handed: dict[str, set[str]] = {}
+        if self.sequence is not None:
+            query = (
+                "SELECT annotator_id, unit_id FROM assignments AS a WHERE role = 'sample' "
+                "AND batch IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM stopped AS s "
+                "WHERE s.batch = a.batch AND s.annotator_id = a.annotator_id)"
+            )
+            for person, unit in self.store.conn.execute(
+                query, [dumps([b.name for b in self.sequence.batches])]
+            ):
+                handed.setdefault(person, set()).add(unit)
+        return handed
+
+    def people(self, labelled_by: Sequence[str]) -> list[str]:
+        """The people whose labels decide: beside a batch, those who were handed units of it (all, while there are none)."""
+        return [person for person in labelled_by if person in self._handed] or list(labelled_by)
+
+    def reference(self, name: str | None, people: Sequence[str]) -> str | None:
+        """The reference beside these people: no imported label is one beside a batch, nor a majority with imported votes."""
+        if self.sequence is None or not people or name in people:
+            return name
+        of_batch = (
+            self.panel.kind(name) == MAJORITY and set(people) == set(self.panel.people) if name else False
+        )
+        return name if of_batch else None
+
+    def table(self, ratings: Ratings) -> Ratings:
+        """A judge's table for the verdict. Labels of units that a person was not handed are left out: somebody may have
+        chosen these units, say those on which the judge is right."""
+        codes = ratings.codes.copy()
+        for column, person in enumerate(ratings.annotators):
+            if person in self._handed:
+                codes[~_among(ratings, self._handed[person]), column] = MISSING
+        return replace(ratings, codes=codes) if self._handed else ratings
+
+    def of(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
+        """How the units of a judge's table were drawn, with the looks at them; `people` are compared with the judge."""
+        draw = self._drawn(judge, ratings)
+        if draw.refused or draw.looks is None:
+            return draw
+        if not set(people) & set(self._handed):
+            return Draw(
+                "whose labels were imported",
+                refused="these labels were imported, and beside a batch imported labels give estimates only: compare "
+                "the judge with the people of the batch (leave out --reference and --annotators)",
+            )
+        if absent := sorted(self._labelled - set(people)):
+            return Draw(
+                draw.words,
+                refused=f"the verdict rests on everybody who labelled these units, also {', '.join(absent)}: leave out "
+                "--annotators",
+            )
+        return draw
+
+    @cached_property
+    def _labelled(self) -> set[str]:
+        """The people with a finished unit of the deciding sequence."""
+        query = "SELECT DISTINCT annotator_id FROM assignments WHERE role = 'sample' AND status = 'done' AND batch IN (SELECT value FROM json_each(?))"
+        names = dumps([b.name for b in self.sequence.batches] if self.sequence else [])
+        return {person for (person,) in self.store.conn.execute(query, [names]) if person in self._handed}
+
+    def _drawn(self, judge: str, ratings: Ratings) -> Draw:
         if self.is_table:
             return Draw()
         if not self.batches:

@@ -74,17 +74,19 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
 
 
 def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
-    people = voices(subject.panel, subject.held)
-    gold = next(iter(subject.panel.of_kind(AnnotatorKind.GOLD)), None)
-    tables = {judge: subject.panel.judged(judge, subject.reference, people) for judge in subject.panel.judges}
     drawn = StudyDraws(store, subject.panel, subject.asked.batch, subject.table is not None)
+    people = drawn.people(voices(subject.panel, subject.held))
+    reference = drawn.reference(subject.reference, people)
+    gold = next(iter(subject.panel.of_kind(AnnotatorKind.GOLD)), None)
+    judges = subject.panel.judges
+    tables = {judge: drawn.table(subject.panel.judged(judge, reference, people)) for judge in judges}
 
     def decide(judge: str, draw: Draw, whole: bool) -> Verdict:
         return verdict(
             tables[judge],
             judge,
             people,
-            reference=subject.reference,
+            reference=reference,
             gold=gold,
             draw=draw,
             epsilon=subject.asked.epsilon,
@@ -99,7 +101,7 @@ def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
             power=0.8 if whole else None,
         )
 
-    return verdicts({judge: drawn.of(judge, tables[judge]) for judge in subject.panel.judges}, decide)
+    return verdicts({judge: drawn.of(judge, tables[judge], people) for judge in judges}, decide)
 
 
 def _because(found: Verdict) -> str:
@@ -213,14 +215,16 @@ def _open(found: Verdict) -> str:
             return names[c.name]
     if all(c.state != "open" for c in found.conditions if c.name in ("non_inferiority", "threshold")):
         return "no label is shown"
-    return f"neither as good as {_limit(found)} nor worse is shown"
+    limit = _limit(found)
+    return f"the labels do not show yet whether it is worse than {limit}"
 
 
 def _ahead(found: Verdict) -> str:
     """What to do next: how many units more, or that none would do."""
-    if found.held_up:
-        return ""
     draw = found.draw
+    if found.held_up or (found.refused and draw.looks is None and not found.of.sums.weighted):
+        # The sentence says what to do already, and more of the same units would not decide.
+        return ""
     if draw.looks is not None and not draw.looks.ahead:
         return " No look is left on these units."
     ahead = found.outlook

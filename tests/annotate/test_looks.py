@@ -221,3 +221,31 @@ def test_a_batch_is_labelled_until_it_is_decided(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="was not drawn with --until-decided"):
             draw(store, "two", 10)
             next_block(store, "two")
+
+
+def test_labels_imported_beside_a_batch_never_decide(tmp_path: Path) -> None:
+    # The judge errs on three units of ten. Labels that are right were imported for the units on which the judge is right:
+    # whoever chose these units would have it trusted.
+    rng = np.random.default_rng(5)
+    truth = ["support" if x < 0.5 else "refute" for x in rng.random(UNITS)]
+    other = {"support": "refute", "refute": "support"}
+    units = []
+    for i, right in enumerate(truth):
+        hit = i % 10 >= 3
+        votes = {p: other[right] if i % 17 == k else right for k, p in enumerate(("carol", "dave"))}
+        label_of = right if hit else other[right]
+        units.append(U(gold=right if hit else None, people=votes if hit else {}, judges={"m/bad": label_of}))
+    db = study(tmp_path / "s.db", units)
+    with open_study(db) as store:
+        draw(store, "one", 200, seed=3)
+        label(store, "one", {f"study:{i}/p": t for i, t in enumerate(truth)}, 0, 200)
+        for reference in (None, "carol", "majority"):
+            (found,) = ruled(store, reference=reference)
+            assert found.decision == "do not trust" and "with 2 people on 200 units" in found.sentence
+        names = [run for (run,) in store.conn.execute("SELECT run_id FROM runs")]
+        (found,) = ruled(store, annotators=[*names, "carol", "dave"])
+        assert found.decision == "undecided" and "these labels were imported" in found.sentence
+        (found,) = ruled(store, annotators=[*names, "ann", "carol"])
+        assert found.decision == "undecided" and "also bob" in found.sentence
+        (found,) = ruled(store, annotators=[*names, "gold"], reference="gold")
+        assert found.decision == "undecided" and "these labels were imported" in found.sentence
