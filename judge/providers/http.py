@@ -302,8 +302,9 @@ def reported_cost(used: Mapping[str, Json]) -> float | None:
     costs = [used.get("cost"), used.get("cost_in_usd_ticks")]
     for cost, unit in zip(costs, (1.0, TICKS_PER_DOLLAR), strict=True):
         # Compared before it is divided: whole numbers have no end, and the largest cannot be.
-        is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
-        if is_number and 0 <= cost <= MOST_DOLLARS * unit:
+        if not isinstance(cost, int | float) or isinstance(cost, bool):
+            continue
+        if 0 <= cost <= MOST_DOLLARS * unit:
             return cost / unit
     return None
 
