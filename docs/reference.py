@@ -28,7 +28,6 @@ TABLES = {
     "passages": "a passage of an item; `passage_id` is `item/id`",
     "answers": "what a system answered under a condition: text, `cited` and `context` (passage ids), `origin` (import or run)",
     "rankings": "one passage in a list: name, stage, item, rank (from 1), score",
-    "embeddings": "the vector of one text (by sha256) by one embedding model",
     "units": "what can be labelled: item, passage, answer `item@system@condition`, sentence `…#s0`, citation `…#s0/passage`, "
     "claim `…#c0`, pair of claims `item~item`; `span` says where a sentence stands (code points) and what it cites",
     "tasks": "a task file, by name and version",

@@ -103,13 +103,17 @@ def latent(subject: Subject) -> Section:
     rows: list[list[Cell]] = []
     name = "estimated class"
     codes = np.full(subject.panel.table.n_units, MISSING, dtype=np.int64)
-    codes[subject.panel.by_people] = found.codes
+    # Where units are weighted, those that no draw brought are not in the table.
+    classified = np.isin(subject.panel.table.units, table.units)
+    codes[classified] = found.codes
     while name in subject.panel.table.annotators:
         name += "es"
     wider = subject.panel.table.with_annotator(name, codes)
     for other in others:
         # The estimated classes are nobody's labels: they are in no panel.
-        pair = wider.subset(subject.panel.by_people & subject.panel.asked_units[other]).select([other, name])
+        pair = subject.panel.weighted(
+            wider.subset(classified & subject.panel.asked_units[other]).select([other, name]), other
+        )
         percent, kappa = measures(
             pair,
             ["percent", subject.panel.coefficient],

@@ -12,19 +12,22 @@ from annotate.batch_plan import BatchPlan
 from annotate.drawing.batch import extend_batch, new_batch
 from annotate.drawing.sequences import sequences
 from annotate.report import ReportOptions
+from annotate.report.alternative import latent
 from annotate.report.model import Ruling
 from annotate.report.rulings import rule
 from annotate.report.subject import load
 from annotate.report.until_decided import next_block
 from annotate.sitting.desk import Desk
-from annotate.store import open_study
+from annotate.store import ensure_human, open_study
 from judge.errors import UsageError
 from judge.prompts import load_task
 from judge.store import Store
+from judge.store.label_sources import add
 from tests.annotate.report_helpers import U, add_run, study
 
 PEOPLE = ("ann", "bob")
 UNITS = 260
+TABLES = ("prevalence", "latent_agreement")
 
 
 def world(folder: Path, rare: float = 0.5) -> tuple[Path, dict[str, str]]:
@@ -133,6 +136,33 @@ def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
         label(store, "plain", truth, 0, 100)
         (both,) = ruled(store)
         assert both.draw == f"100 units drawn with equal probability from {UNITS} units"
+
+
+def test_the_report_of_weighted_units_leaves_labels_outside_the_draw_out_of_the_estimated_classes(
+    tmp_path: Path,
+) -> None:
+    db, truth = world(tmp_path, rare=0.1)
+    with open_study(db) as store:
+        draw(store, "rare", 60, by="label", equal_parts=True)
+        label(store, "rare", truth, 0, 60)
+        # Labels that came without a batch, for units that no draw brought: nothing says what they stand for.
+        drawn = {u for (u,) in store.conn.execute("SELECT unit_id FROM batch_units")}
+        outside = sorted(set(truth) - drawn)[:30]
+        with store.transaction() as conn:
+            ensure_human(conn, ["gina"])
+            add(
+                conn,
+                [
+                    (u, "stance", "gina", "first", 0, truth[u], None, None, "import:1", None, "2026-11-23")
+                    for u in outside
+                ],
+            )
+        section = latent(load(store, ReportOptions()))
+    classes, agreement = (next(b for b in section.blocks if getattr(b, "key", "") == i) for i in TABLES)
+    assert sum(row[2] for row in classes.rows) == 60
+    # Agreement of the judge with the classes is of the same units as every other number of the report.
+    judge = agreement.rows[0]
+    assert (judge[1].n_units, judge[1].coverage) == (60, 1.0)
 
 
 def test_a_stratified_draw_is_in_proportion_and_decides(tmp_path: Path) -> None:
