@@ -146,10 +146,13 @@ class StudyDraws:
         return f"annotate batches new NAME {task} -n {n} --annotators {people}"
 
     def _late(self, judge: str, found: DrawnSequence) -> str:
-        return (
-            f"{judge} was added after the first verdict on these units, so it may have been chosen with their labels in view. "
-            f"Its verdict takes units drawn since: {self._command()}; or a sealed split: judge split"
-        )
+        left = found.end - len(found.units)
+        command = f"Its verdict takes units drawn since: {self._command(min(300, left))}; or a sealed split: judge split"
+        if not left:
+            # A command that asks for more units than there are would fail as printed.
+            command = "No unit of this frame is left to draw: import more items, or use a sealed split (judge split)"
+        why = "was added after the first verdict on these units, so it may have been chosen with their labels in view"
+        return f"{judge} {why}. {command}"
 
     def _sealed(self, judge: str, ratings: Ratings, found: DrawnSequence) -> Draw:
         """A judge that the sealed test was opened for: one look at the level of that look, .05 / 2^k."""

@@ -228,7 +228,9 @@ def _ahead(found: Verdict) -> str:
     if draw.looks is not None and not draw.looks.ahead:
         return " No look is left on these units."
     ahead = found.outlook
-    parts = [f" The next look is at {draw.next_place:,} units."] if draw.next_place else []
+    # A sentence without a verdict names the next place already.
+    next_look = draw.next_place is not None and not found.refused
+    parts = [f" The next look is at {draw.next_place:,} units."] if next_look else []
     if found.more_units:
         units = (
             f"about {found.more_units:,} more"

@@ -78,6 +78,7 @@ def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
             "no verdict yet: the first is computed when 100 units are labelled or skipped" in early.sentence
         )
         assert {c.state for c in early.conditions} == {"not asked"} and early.measures[0].value is not None
+        assert "next look" not in early.sentence and len(early.sentence.split()) <= 60
         # Another batch over the same frame goes on where the first one ended: its first block has 40 units for everybody.
         draw(store, "two", 90, seed=8)
         (found,) = sequences(store, "stance")
@@ -207,6 +208,9 @@ def test_judges_of_a_family_share_the_level_and_one_that_comes_later_takes_later
         assert again["m/one"].conditions == first["m/one"].conditions
         assert again["m/late"].decision == "undecided"
         assert "m/late was added after the first verdict on these units" in again["m/late"].sentence
+        # The printed command asks for no more units than are left.
+        (drawn,) = sequences(store, "stance")
+        assert f"-n {min(300, UNITS - len(drawn.units))} --annotators" in again["m/late"].sentence
         draw(store, "two", 110, seed=4)
         label(store, "two", truth, 0, 110)
         late = {r.judge: r for r in ruled(store)}["m/late"]
