@@ -232,7 +232,7 @@ class Desk(Queue):
         undoes: str | None = None,
     ) -> State:
         """Append one event, and write what follows from it. Raises StudyError when the log does not allow it."""
-        if kind == Kind.LABEL:
+        if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE):
             self._check(field, value)
         seat, place = self.seat, (self.seat.batch, self.seat.annotator, position)
         event = Event(str(ULID()), kind, field, value, reason, undoes, spent.active_ms, spent.idle_ms)

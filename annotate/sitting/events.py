@@ -118,7 +118,8 @@ def why_refused(events: Sequence[Event], new: Event, fields: Sequence[str]) -> s
         return "nothing has been shown for this unit"
     if new.kind == Kind.UNDO:
         target = next((e for e in events if e.event_id == new.undoes), None)
-        if target is None or target.kind not in UNDOABLE:
+        is_undone = any(e.undoes == new.undoes for e in events)
+        if target is None or target.kind not in UNDOABLE or is_undone:
             return "there is nothing like that to undo"
         if target.kind in FIRST_LAYER and state.locked:
             return stands

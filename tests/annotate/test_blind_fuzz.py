@@ -238,6 +238,27 @@ def test_the_log_refuses_what_would_change_a_first_label(
         assert held_of(study) == before
 
 
+def test_a_revision_is_a_label_of_the_task_too(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(3, "stance", "refute")
+        desk.lock(3, "judge")
+        before = held_of(study)
+        with pytest.raises(UsageError, match="'maybe' is no label of 'stance'"):
+            desk.revise(3, "stance", "maybe", None)
+        with pytest.raises(UsageError, match="has no question 'relevance'"):
+            desk.revise(3, "relevance", "support", None)
+        assert held_of(study) == before
+
+
+def test_what_was_undone_is_not_undone_again(study: Path) -> None:
+    with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(3, "stance", "refute")
+        label = desk._events(3)[0].event_id
+        desk.undo()
+        with pytest.raises(StudyError, match="nothing like that to undo"):
+            desk._commit(3, NO_TIME, Kind.UNDO, None, None, None, label)
+
+
 def test_a_label_cannot_call_itself_blind(study: Path) -> None:
     with open_study(study) as store:
         unit = store.conn.execute(
