@@ -183,6 +183,10 @@ def sentence(subject: Subject, judge: str, found: Verdict) -> str:
     if found.decision in ("trust", "trust in part"):
         asked, given = _asked_and_given(subject, judge)
         where = f", where it gives a label ({given:,} of {asked:,})" if asked - given > SILENT * asked else ""
+        of = found.of
+        if not where and found.draw.looks is not None and of.n_asked - of.n_units > SILENT * of.n_asked:
+            # A judge that was run on chosen units only, or units that people skipped: the rest was not compared.
+            where = f", where it and people gave labels ({of.n_units:,} of {of.n_asked:,} units)"
         which = f" {labels_text(found.labels)}" if found.decision == "trust in part" else ""
         head = "Trust it" if found.decision == "trust" else "Trust it in part"
         return f"{start} It {_non_inferior(found)}. {head} on '{subject.panel.field}'{where}{which}."

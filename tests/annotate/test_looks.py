@@ -283,3 +283,18 @@ def test_labels_imported_beside_a_batch_never_decide(tmp_path: Path) -> None:
         assert found.decision == "undecided" and "also bob" in found.sentence
         (found,) = ruled(store, annotators=[*names, "gold"], reference="gold")
         assert found.decision == "undecided" and "these labels were imported" in found.sentence
+
+
+def test_trust_says_on_how_many_of_the_drawn_units_a_judge_has_labels(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        # Run on two units of three: nothing is known of the others.
+        add_run(
+            store, load_task("stance"), "m/some", {u: t for i, (u, t) in enumerate(truth.items()) if i % 3}
+        )
+        draw(store, "one", 200, seed=3)
+        label(store, "one", truth, 0, 200)
+        found = {r.judge: r for r in ruled(store)}["m/some"]
+        assert found.decision == "trust in part"
+        n = found.measures[0].n_units
+        assert 100 < n < 160 and f"where it and people gave labels ({n} of 200 units)" in found.sentence
