@@ -17,7 +17,7 @@ from annotate.sitting.desk import BatchInfo
 from annotate.sitting.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
 from annotate.sitting.standing import append, new_session, settle
 from judge.errors import BadInput
-from judge.store import Store
+from judge.store import Store, label_sources
 from judge.store.study import dumps, now
 
 SKIPPED = "(skipped)"
@@ -253,12 +253,16 @@ class BatchLog:
         return self._sessions[who]
 
     def finish(self) -> None:
-        """Write what follows from the new events."""
+        """Write what follows from the new events, and count labels that another source contradicts."""
         for who, places in self._places.items():
             for place in places.values():
                 if isinstance(place, _Place) and place.changed:
                     seat = (self._info.batch, who, place.position)
                     settle(self._conn, self._info.task, seat, place.role, place.unit, place.state)
+                    unit, repeat = place.unit
+                    for name in place.state.answers:
+                        values = {s.value for s in label_sources.said(self._conn, unit, name, who, repeat)}
+                        self._done.conflicts += len(values) > 1
 
 
 def _said(response: Response, state: State) -> list[tuple[Kind, str | None, str, str | None]]:

@@ -165,6 +165,14 @@ def test_a_sheet_brings_back_what_was_undone_on_the_screen(study: Path) -> None:
         assert labels(study, "bob") == []
 
 
+def test_a_sheet_of_a_batch_says_which_labels_it_brought_into_conflict(study: Path) -> None:
+    annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "alice")
+    sheet(study.with_name("1.csv"), [("d:q/a", "refute"), ("d:q/b", "refute")])
+    told = annotate("import", "1.csv", "--batch", "main", "--blind", "--latest").stderr
+    assert "1 labels contradict what the same person said by another way" in told
+    assert in_conflict(study) == [("d:q/a", "support", "import"), ("d:q/a", "refute", "batch")]
+
+
 # Finding 4: merging.
 
 
