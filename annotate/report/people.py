@@ -199,7 +199,7 @@ def ceiling(subject: Subject) -> Section:
 def _by_label(subject: Subject) -> Table:
     found = {
         m.measure.partition(":")[2]: m
-        for m in class_agreement(subject.panel.among_people, field=subject.panel.field)
+        for m in class_agreement(subject.panel.together(*subject.panel.people), field=subject.panel.field)
     }
     rows: list[list[Cell]] = [[label, m, m] for label, m in found.items() if m.n_units]
     silent = [f"'{label}'" for label, m in found.items() if not m.n_units]

@@ -217,7 +217,7 @@ class Panel:
         """
         table, asked = self.table, self.asked_units
         if len(names) > 1 and all(name in self.people for name in names):
-            return self.among_people.select(names)
+            return self.weighted(self.among_people.select(names))
         everybody = all(name in self.judges for name in names)
         if len(names) <= 2 and any(name not in self.judges for name in names):
             table, asked = self._few
@@ -248,7 +248,7 @@ class Panel:
     @cached_property
     def among_people(self) -> Ratings:
         """The people's labels, on the units that at least one of them labelled."""
-        return self.weighted(self.ratings.subset(self.by_people).select(self.people))
+        return self.ratings.subset(self.by_people).select(self.people)
 
     def coverage(self, *names: str) -> float | None:
         """Of the units of `together`, the share that all of these labelled."""
