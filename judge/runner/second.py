@@ -1,10 +1,10 @@
 """A second pass over multiple-choice questions: the model sees option probabilities and answers again (URAG, section 5.2).
 
 `--shown RUN:self` shows the probabilities that the first pass RUN gave the options of each question, renormalised
-over them; `--shown RUN:wrong` has them favour a wrong option: where the right one has more than the most probable
-wrong one, these two change places. (The paper's own rule for wrong-aware prompts is not known to us.) A question whose
-right and most probable wrong option have the same cannot be turned and is left out of `wrong`, as is one without a right
-option. Which option is right is never shown.
+over them; `--shown RUN:wrong` shows them with the probability of the most probable option and that of the least probable
+one exchanged, for every question, whether or not the first pass was right. (The paper exchanges the first with "a lower
+one" and does not say which.) Of options with the same probability the first counts. A question with a single option, or
+with the same probability for all, cannot be turned and is left out of `wrong`. Which option is right is never used.
 """
 
 import json
@@ -47,20 +47,20 @@ def read(store: Store, text: str) -> ShownProbabilities:
     run = find_run(store, of)
     field = stored_task(store, str(run["task"])).spec.questions[0].field
     query = (
-        f"SELECT i.item_id, i.options, i.correct, l.distribution FROM {label_rows.FIRST} "
+        f"SELECT i.item_id, i.options, l.distribution FROM {label_rows.FIRST} "
         "JOIN items AS i ON i.item_id = l.unit_id WHERE l.annotator_id = ? AND l.field = ? "
         "AND i.options IS NOT NULL AND l.distribution IS NOT NULL ORDER BY i.rowid"
     )
     found = {}
-    for item, options, right, masses in store.conn.execute(query, [run["run_id"], field]):
+    for item, options, masses in store.conn.execute(query, [run["run_id"], field]):
         own = renormalised(json.loads(masses), json.loads(options))
-        turned = own if own is None or kind == "self" else favouring_wrong(own, right)
+        turned = own if own is None or kind == "self" else exchanged(own)
         if turned is not None:
             found[item] = as_text(turned)
     if not found:
         raise UsageError(
             f"--shown {text}: that run has no probabilities of options to show"
-            + (", or none in which a wrong option can lead" if kind == "wrong" else "")
+            + (", or only equal ones" if kind == "wrong" else "")
             + "; they come from a model that gives token probabilities (openai, llamacpp), asked with --answers auto or codes"
         )
     return ShownProbabilities(f"{run['run_id']}:{kind}", found)
@@ -76,17 +76,13 @@ def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dic
     return {letter: mass / total for letter, mass in zip(options, known, strict=True)}
 
 
-def favouring_wrong(probabilities: Mapping[str, float], right: str | None) -> dict[str, float] | None:
-    """The same numbers with a wrong option on top; None where that cannot be."""
-    wrong = [letter for letter in probabilities if letter != right]
-    if right is None or right not in probabilities or not wrong:
+def exchanged(probabilities: Mapping[str, float]) -> dict[str, float] | None:
+    """The same numbers with the highest and the lowest exchanged; None where all are the same."""
+    first = max(probabilities, key=lambda letter: probabilities[letter])
+    last = min(probabilities, key=lambda letter: probabilities[letter])
+    if probabilities[first] == probabilities[last]:
         return None
-    best = max(wrong, key=lambda letter: probabilities[letter])
-    if probabilities[best] == probabilities[right]:
-        return None
-    if probabilities[best] > probabilities[right]:
-        return dict(probabilities)
-    return {**probabilities, best: probabilities[right], right: probabilities[best]}
+    return {**probabilities, first: probabilities[last], last: probabilities[first]}
 
 
 def as_text(probabilities: Mapping[str, float]) -> str:

@@ -83,10 +83,14 @@ def trec(
 ) -> list[Score]:
     """TREC RAG support (Thakur et al. 2025, arXiv 2504.15205): full 1, partial 0.5, none 0.
 
-    trec_support_precision  mean support of the judged citations
-    trec_support_recall     mean support of the sentences; one without a citation has 0. Of several citations the `best`
-                            counts, or the `first` by position, as in TREC 2024, which judged only that one:
-                            then precision is over first citations too
+    Both are a value for each answer (one a topic), then the mean over answers, not pooled over citations:
+
+    trec_support_precision  mean support of the answer's citations; an answer in sentences without any has none
+    trec_support_recall     mean support of the answer's sentences; one without a citation has 0. Of several citations
+                            the `best` counts, or the `first` by position, as in TREC 2024, which judged only that
+                            one: then precision is over first citations too
+
+    A missing or empty answer (`answered` False) has 0 in both and counts: saying nothing must not pay.
     """
     if several not in ("best", "first"):
         raise BadInput(f"unknown rule '{several}'; there are best and first")
@@ -101,8 +105,16 @@ def trec(
     support = coded(column(citations, "label", "citations"), SUPPORT, "citation support")
     status = statuses(citations, ~np.isnan(support))
     note = (f"of several citations of a sentence: the {several}",)
+    nothing = empty(answers)
     best, why = best_support(support, marks), marks.status(status)
+    lost = lines.status(why)
+    with np.errstate(invalid="ignore"):
+        precision = ratio(lines.total(marks.total(support)), lines.total(marks.count()))
+        recall = ratio(lines.total(best), lines.count())
     return [
-        scored("trec_support_precision", marks.units, support, status, notes=note, bounds=SHARE),
-        scored("trec_support_recall", lines.units, best, why, notes=note, bounds=SHARE),
-    ]
+        scored(
+            f"trec_support_{name}", who, np.where(nothing, 0.0, values), np.where(nothing, 0, lost).astype(lost.dtype),
+            why=reason, notes=note, bounds=SHARE,
+        )
+        for name, values, reason in (("precision", precision, "no citation"), ("recall", recall, "no sentence"))
+    ]  # fmt: skip

@@ -45,7 +45,7 @@ def at(
     mrr@k             with `reciprocal`: 1 over the rank of the first relevant one, 0 where none is among the first k
 
     Relevant is a grade of `relevant_from` or more; the gain of NDCG is the grade itself whatever it says.
-    A query without a ranking has no value; one without a relevant passage has no recall, F1 and
+    A query without a ranking, or without a judged passage, has no value; one without a relevant passage has no recall, F1 and
     NDCG (trec_eval and MIRAGE's repository say 0). An unjudged passage is taken as not relevant, as
     trec_eval does, and counted in a note, unless the relevance is `complete`: what it lacks is not relevant.
     Raises BadInput for k < 1, ranks that are no whole numbers from 1, a passage or a rank twice in a
@@ -78,7 +78,9 @@ def at(
     notes = (told,) if n_unjudged and not complete else ()
 
     ids = [str(name) for name in who.ids]
-    ranked = np.array([name in run for name in ids], dtype=bool)
+    # A query without any judged passage says nothing about a ranking: it is left out of every measure.
+    has_qrels = np.array([complete or name in qrels for name in ids], dtype=bool)
+    ranked = np.array([name in run for name in ids], dtype=bool) & has_qrels
     has_relevant = np.array(
         [any(g >= relevant_from for g in qrels.get(name, {}).values()) for name in ids], dtype=bool
     )

@@ -118,7 +118,7 @@ def _again(
     rule = (
         ""
         if kind == "self"
-        else ", the right option's and the most probable wrong one's exchanged where the right one led"
+        else ", those of the most and of the least probable option exchanged, for every question"
     )
     study.note(
         f"{kind}-aware: shown {told}{rule if run is not None else ''}; sets calibrated on the second answers"

@@ -140,13 +140,27 @@ def test_alce_and_trec_with_citations_that_do_not_exist() -> None:
     assert found["alce_citation_f1"] == pytest.approx(1 / 5)
     assert found["citation_invented_share"] == pytest.approx(3 / 5)
     marks = MARKS.assign(position=[1, 1])
-    # Support: c1 and c2 full, three invented ones none: 2/5; first citations of s1, s2, s3: 2/3. Sentences 2/3.
+    # By answer. Precision: a1 two full of three, a2 none of two: (2/3 + 0)/2. Recall: a1 both sentences, a2 none: 1/2.
+    # First citations alone: a1 2 of 2, a2 0 of 1: 1/2.
     assert numbers(citation_support.trec(WHO, LINES, marks)) == {
-        "trec_support_precision": pytest.approx(2 / 5),
-        "trec_support_recall": pytest.approx(2 / 3),
+        "trec_support_precision": pytest.approx(1 / 3),
+        "trec_support_recall": pytest.approx(1 / 2),
     }
     first = numbers(citation_support.trec(WHO, LINES, marks, several="first"))
-    assert first["trec_support_precision"] == pytest.approx(2 / 3)
+    assert first["trec_support_precision"] == pytest.approx(1 / 2)
+
+
+def test_trec_counts_answers_that_were_not_given() -> None:
+    """Finding 7: a1 answers with one fully supported sentence, three others answer nothing: 1/4 in both, not 1."""
+    who = table(
+        "unit_id question_id answered", ("a1", "q1", True), *((f"a{n}", f"q{n}", False) for n in (2, 3, 4))
+    )
+    lines = table("unit_id answer_id", ("s1", "a1"))
+    marks = table("unit_id sentence_id label", ("c1", "s1", "full"))
+    assert numbers(citation_support.trec(who, lines, marks)) == {
+        "trec_support_precision": 0.25,
+        "trec_support_recall": 0.25,
+    }
 
 
 def test_an_empty_answer_recalls_and_states_nothing() -> None:

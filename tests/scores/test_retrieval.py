@@ -75,10 +75,10 @@ def test_nothing_relevant_and_nothing_retrieved() -> None:
     queries = table("unit_id", ("q1",), ("q2",), ("q3",))
     relevance = RELEVANCE[RELEVANCE["item_id"] == "q1"]
     found = points(retrieval.at(2, queries, RANKINGS, relevance))
-    # q2 has no relevant passage: no recall; its precision is 0. q3 has no ranking: no value at all.
-    assert (found["precision@2"].value, found["precision@2"].n_units) == (0.25, 2)
+    # q2 has no judged passage and q3 no ranking: no value at all, precision included.
+    assert (found["precision@2"].value, found["precision@2"].n_units) == (0.5, 1)
     assert (found["recall@2"].value, found["recall@2"].n_units) == (0.5, 1)
-    assert found["recall@2"].notes[-1] == "2 of 3 units have no value: 1 no relevant passage, 1 not judged"
+    assert found["recall@2"].notes[-1] == "2 of 3 units have no value: 2 not judged"
 
 
 def test_unjudged_passages_are_counted() -> None:

@@ -288,3 +288,15 @@ def test_two_shares_differ_by_one_at_most() -> None:
     (found,) = compare(table, ["one", "two"], "gold", "percent")
     assert found.difference.low is not None and found.difference.high is not None
     assert -1 <= found.difference.low < found.difference.high <= 1
+
+
+def test_two_outcomes_of_0_and_1_have_the_exact_test() -> None:
+    """12 questions, the second wins 5 and loses none: McNemar's exact p is 2 / 2^5 = .0625 (the t-test says .017)."""
+    first = np.zeros(12)
+    second = np.array([1.0] * 5 + [0.0] * 7)
+    found = paired_difference((0.0, first), (5 / 12, second), exact=True)
+    assert found.p == pytest.approx(0.0625)
+    # One win against four: 2 (1 + 5) / 2^5 = .375.
+    mixed = np.array([1.0] + [0.0] * 11)
+    other = np.array([0.0] + [1.0] * 4 + [0.0] * 7)
+    assert paired_difference((1 / 12, mixed), (4 / 12, other), exact=True).p == pytest.approx(0.375)

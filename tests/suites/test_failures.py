@@ -175,16 +175,19 @@ def test_imports_say_what_a_paper_still_lacks(judge: Judge, tmp_path: Path) -> N
     judge("items", "import", "raguard", *claims)
     path = write_jsonl(tmp_path / "b.jsonl", [{"id": "raguard:1", "text": "true"}])
     done = judge("systems", "import", path, "--system", "m", "--condition", "top:1")
-    assert "judge score raguard needs answers of 'm' under none too; there are some under: top:1" in done.err
+    assert (
+        "judge score raguard needs answers of 'm' under zero-context too; there are some under: top-1"
+        in done.err
+    )
 
 
 def test_all_columns_that_are_missing_are_named_at_once(judge: Judge, tmp_path: Path) -> None:
     garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]])
-    path = write_jsonl(tmp_path / "a.jsonl", [{"qid": "g0", "output": "So.", "model": "m"}])
+    path = write_jsonl(tmp_path / "a.jsonl", [{"qid": "g0", "output": "So.", "llm": "m"}])
     told = judge("systems", "import", path, code=1).err
     maps = "--map id=COLUMN --map text=COLUMN --map system=COLUMN"
-    assert f"no id, text, system: {maps}; the row has: qid, output, model" in told
-    named = ("--map", "id=qid", "--map", "text=output", "--map", "system=model")
+    assert f"no id, text, system: {maps}; the row has: qid, output, llm" in told
+    named = ("--map", "id=qid", "--map", "text=output", "--map", "system=llm")
     judge("systems", "import", path, *named)
     told = judge(
         "systems", "import", path, *named, "--map", "cited=refs", "--map", "context=docs", code=2

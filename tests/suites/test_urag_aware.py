@@ -79,10 +79,10 @@ def test_what_is_shown_is_fenced_and_tells_no_gold(judge: Judge, study: None) ->
     run = first_run()
     with Store.open("study.db") as store:
         own, wrong = (second.read(store, f"{run}:{kind}").texts for kind in second.KINDS)
-    # c1: A is right with 0.9. c2: B is right with 0.6. t2: B is right with 0.3, and A leads already.
+    # c1: A is right with 0.9. c2: B is right with 0.6. t2: B is right with 0.3; A leads, and is exchanged all the same.
     assert (own["u:c1"], wrong["u:c1"]) == ("A. 0.900\nB. 0.100", "A. 0.100\nB. 0.900")
     assert (own["u:c2"], wrong["u:c2"]) == ("A. 0.400\nB. 0.600", "A. 0.600\nB. 0.400")
-    assert own["u:t2"] == wrong["u:t2"] == "A. 0.700\nB. 0.300"
+    assert (own["u:t2"], wrong["u:t2"]) == ("A. 0.700\nB. 0.300", "A. 0.300\nB. 0.700")
     options = (
         "-m",
         "scripted/hash",
@@ -100,20 +100,20 @@ def test_what_is_shown_is_fenced_and_tells_no_gold(judge: Judge, study: None) ->
 
 
 @pytest.mark.parametrize(
-    ("masses", "right", "expected"),
+    ("masses", "expected"),
     [
-        ({"A": 0.5, "B": 0.3, "C": 0.2}, "A", {"A": 0.3, "B": 0.5, "C": 0.2}),
-        ({"A": 0.5, "B": 0.3, "C": 0.2}, "C", {"A": 0.5, "B": 0.3, "C": 0.2}),
-        # Neither has more: no exchange makes one lead.
-        ({"A": 0.4, "B": 0.4, "C": 0.2}, "A", None),
-        ({"A": 1.0}, "A", None),
-        ({"A": 0.6, "B": 0.4}, None, None),
+        ({"A": 0.5, "B": 0.3, "C": 0.2}, {"A": 0.2, "B": 0.3, "C": 0.5}),
+        ({"A": 0.2, "B": 0.3, "C": 0.5}, {"A": 0.5, "B": 0.3, "C": 0.2}),
+        # Of two with the same the first counts.
+        ({"A": 0.4, "B": 0.4, "C": 0.2}, {"A": 0.2, "B": 0.4, "C": 0.4}),
+        ({"A": 1.0}, None),
+        ({"A": 0.5, "B": 0.5}, None),
     ],
 )
-def test_favouring_a_wrong_option(
-    masses: dict[str, float], right: str | None, expected: dict[str, float] | None
+def test_the_highest_and_the_lowest_are_exchanged(
+    masses: dict[str, float], expected: dict[str, float] | None
 ) -> None:
-    assert second.favouring_wrong(masses, right) == expected
+    assert second.exchanged(masses) == expected
 
 
 def test_a_whole_suite_with_a_second_pass(judge: Judge, tmp_path: Path) -> None:
