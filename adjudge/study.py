@@ -211,7 +211,7 @@ class Study:
         rewriter: str | None = None,
         recipe: str | Path | None = None,
         progress: bool | RunDisplay = True,
-        **options: Unpack[RunArguments],
+        **options: Any,
     ) -> Outcome:
         """Look for a better way to ask, and prove it on the sealed test (`judge improve`); the task must be split.
 

@@ -312,7 +312,9 @@ class PaperStudy(Reading):
             )
             if fit:
                 run = runs[0] if runs else None
-                model, began = (run.model, run.options) if run or maker is None else maker
+                model, began = maker or (system, {})
+                if run is not None:
+                    model, began = run.model, run.options
                 self.need(
                     Step(
                         "generate",

@@ -1,5 +1,6 @@
 """Labels of a task on given units out of the judges' runs: which run is read, and the step that is left of it."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class LabelsWanted:
     models: Sequence[str]
     own: Mapping[str, str]
     together: str
-    begin: Mapping[str, Json] = field(default_factory=dict)
+    begin: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     """Stored options with which a new run is begun (the model that is called by another name)."""
 
     @property
