@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
 from tests.simulation.run import Counts, plan, shrink, simulate
 
@@ -19,8 +20,11 @@ def main() -> int:
     read.add_argument(
         "--only-find", action="store_true", help="stop at the first failure, without shrinking it"
     )
+    read.add_argument("--counts", type=Path, help="keep the counts in this file, and go on with those in it")
     asked = read.parse_args()
     counts, seed, failed, start = Counts(), asked.seed, 0, time.monotonic()
+    if asked.counts and asked.counts.exists():
+        seed = counts.load(asked.counts)
     while counts.operations < asked.operations:
         wrong = simulate(plan(seed), counts)
         if wrong:
@@ -34,6 +38,8 @@ def main() -> int:
                 print("\n".join(log), told, f"steps: {shorter}", sep="\n")
                 break
         seed += asked.step
+        if asked.counts:
+            counts.save(asked.counts, seed)
         if seed % 20 < asked.step:
             took = time.monotonic() - start
             print(f"{counts.operations:,} operations in {took:.0f} s, {failed} failures", flush=True)

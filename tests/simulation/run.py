@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections import Counter
@@ -32,6 +33,18 @@ class Counts:
     def operations(self) -> int:
         """Steps that found something to act on, and what was done at screens within them."""
         return self.steps.total()
+
+    def save(self, file: Path, seed: int) -> None:
+        """Keep the counts, and the seed that comes next."""
+        pairs = [[*ways, n] for ways, n in self.pairs.items()]
+        file.write_text(json.dumps({"seed": seed, "steps": self.steps, "pairs": pairs}), "utf-8")
+
+    def load(self, file: Path) -> int:
+        """Add the counts of a file; returns the seed that comes next."""
+        found = json.loads(file.read_text("utf-8"))
+        self.steps.update(found["steps"])
+        self.pairs.update({(one, other): n for one, other, n in found["pairs"]})
+        return int(found["seed"])
 
     def table(self) -> str:
         """Both counts, a line each."""

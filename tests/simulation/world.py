@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sqlite3
@@ -225,7 +226,9 @@ class World:
         try:
             expected = krippendorff.alpha(codes.to_numpy(dtype=float), level_of_measurement="nominal")
         except ValueError:
-            return  # no variation among the paired labels
+            return  # the labels are all the same one
+        if math.isnan(expected):
+            return  # those of paired units are: what that is worth is told with the number
         words = ("agreement", "--field", "side", "--measure", "krippendorff_alpha", "--interval", "none")
         document = json.loads(self.annotate(*words, "--json").stdout)
         found = [m for m in document["measures"] if sorted(m["annotators"] or []) == sorted(wide.index)]
