@@ -35,7 +35,7 @@ from judge.store import Store
 @click.option(
     "--latest",
     is_flag=True,
-    help="With --batch: a later answer of the same person replaces the one before.",
+    help="A later answer of the same person replaces the one before; both are kept as sources.",
 )
 @click.option(
     "--map-annotator", "people", multiple=True, metavar="NAME=OURS", help="Another name for somebody."
