@@ -21,7 +21,7 @@ Row = tuple[str, str, str]
 """Person, unit, label."""
 STEPS: dict[str, tuple[int, Step]] = {}
 """Name -> its weight and function."""
-MOST_ITEMS = 12
+MOST_ITEMS = 5
 
 
 def step(weight: int) -> Callable[[Step], Step]:
@@ -77,13 +77,13 @@ def out(world: World, batch: str, person: str) -> set[tuple[str, int]]:
 # --- items, judges, splits
 
 
-@step(4)
+@step(5)
 def import_items(world: World, rng: Random) -> bool:
     """New items, some with votes of people."""
     if world.items >= MOST_ITEMS:
         return False
     rows, votes = [], []
-    for _ in range(rng.randrange(2, 5)):
+    for _ in range(rng.randrange(1, 3)):
         number = world.items
         world.items += 1
         passages: list[dict[str, Any]] = []
@@ -108,7 +108,7 @@ def import_items(world: World, rng: Random) -> bool:
     return True
 
 
-@step(2)
+@step(3)
 def import_items_again(world: World, rng: Random) -> bool:
     """The same items again, or with another text: the first changes nothing, the second is refused."""
     files = sorted(world.folder.glob("items*.jsonl"))
@@ -128,7 +128,7 @@ def _run(world: World, *more: str, code: int | tuple[int, ...] = (0, 4)) -> None
     world.judge("run", "side", "-m", *more, "--prompts", world.folder / "prompts", code=code)
 
 
-@step(2)
+@step(3)
 def run_judge(world: World, rng: Random) -> bool:
     """A judge of the first task; some of the replies cannot be read."""
     if not units(world):
@@ -140,22 +140,23 @@ def run_judge(world: World, rng: Random) -> bool:
     ]
     if not script.exists():
         script.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    _run(world, "scripted/file", "--option", f"script={script}", "--answers", "text", code=(0, 1, 2, 4))
+    _run(world, "scripted/file", "--option", f"script={script}", code=(0, 4))
     return True
 
 
-@step(2)
+@step(3)
 def run_second_judge(world: World, rng: Random) -> bool:
     """Another judge, killed at one of its commits, and resumed."""
     if not units(world):
         return False
+    words = ("scripted/hash", "--answers", "codes", "--option", "logprobs=1")
     if rng.random() < 0.5:
-        world.killed(rng, lambda: _run(world, "scripted/hash"))
-    _run(world, "scripted/hash")
+        world.killed(rng, lambda: _run(world, *words))
+    _run(world, *words)
     return True
 
 
-@step(1)
+@step(4)
 def run_derived_judge(world: World, rng: Random) -> bool:
     """A panel of two judges."""
     runs = [
@@ -167,7 +168,7 @@ def run_derived_judge(world: World, rng: Random) -> bool:
     return True
 
 
-@step(1)
+@step(3)
 def split_and_look(world: World, rng: Random) -> bool:
     """The questions are split, and the test is looked at."""
     if not world.oracle.labels():
@@ -204,10 +205,10 @@ def _drawn(world: World, batch: Batch, before: set[tuple[str, int]]) -> None:
                 world.came("adopted", person, unit)
 
 
-@step(4)
+@step(8)
 def draw_batch(world: World, rng: Random) -> bool:
     """A batch for one person or more; some by the judge's label, some that show the judge."""
-    if not units(world) or len(world.batches) >= 5:
+    if not units(world) or len(world.batches) >= 7:
         return False
     name, task = f"b{world.number()}", rng.choice(list(FIELDS))
     people = rng.sample(PEOPLE, rng.randrange(1, 4))
@@ -223,7 +224,10 @@ def draw_batch(world: World, rng: Random) -> bool:
         "--annotators",
         ",".join(people),
     ]
-    if judged and rng.random() < 0.5:
+    sure = judged and bool(world.rows("SELECT 1 FROM labels WHERE distribution IS NOT NULL LIMIT 1"))
+    if sure and rng.random() < 0.5:
+        words += ["--queue", "--run", "scripted/hash"]
+    elif judged and rng.random() < 0.5:
         words += ["--by", "label"]
     if reveal:
         words += ["--reveal"]
@@ -250,7 +254,7 @@ def draw_batch(world: World, rng: Random) -> bool:
     return True
 
 
-@step(3)
+@step(5)
 def extend_batch(world: World, rng: Random) -> bool:
     """A larger sample; a kill and the same command again add nothing twice."""
     found = [b for b in world.batches.values() if not b.closed]
@@ -275,7 +279,7 @@ def extend_batch(world: World, rng: Random) -> bool:
     return True
 
 
-@step(2)
+@step(7)
 def add_person(world: World, rng: Random) -> bool:
     """Somebody joins a batch."""
     seat = open_seat(world, rng)
@@ -292,7 +296,7 @@ def add_person(world: World, rng: Random) -> bool:
     return True
 
 
-@step(2)
+@step(5)
 def hand_over(world: World, rng: Random) -> bool:
     """What somebody has not begun goes to another."""
     seat = open_seat(world, rng)
@@ -334,7 +338,7 @@ def _type(
     return entry
 
 
-@step(16)
+@step(14)
 def screen(world: World, rng: Random) -> bool:
     """A person sits down and labels, skips, notes, flags, marks and undoes."""
     seat = open_seat(world, rng)
@@ -348,7 +352,7 @@ def screen(world: World, rng: Random) -> bool:
         return False
     world.log.append(f"{person} sits down in {batch.name}")
     with world.desk(batch.name, person) as desk:
-        for _ in range(rng.randrange(2, 16)):
+        for _ in range(rng.randrange(2, 9)):
             if rng.random() < 0.2 and not away:
                 desk.undo()
                 oracle.undo(batch.name, person)
@@ -383,7 +387,7 @@ def _reveal(world: World, batch: Batch, desk: Any, position: int, unit: tuple[st
     world.counts["(revise)"] += 1
 
 
-@step(3)
+@step(8)
 def adjudicate(world: World, rng: Random) -> bool:
     """The lead decides units on which people differ, and undoes."""
     found = [b for b in world.batches.values() if not b.closed]
@@ -470,7 +474,7 @@ def _take_in(
         world.came(way, person, entry.unit[0])
 
 
-@step(10)
+@step(12)
 def sheet(world: World, rng: Random) -> bool:
     """A sheet for a batch: edited, shuffled, with rows twice, with notes alone."""
     if not world.batches:
@@ -520,7 +524,7 @@ def _note(world: World, batch: Batch, person: str, unit: str) -> None:
     log += [Entry((unit, 0), "note", None, world.oracle.now()) for _ in range(stored - known)]
 
 
-@step(5)
+@step(8)
 def studio(world: World, rng: Random) -> bool:
     """A JSON export of Label Studio for a batch, each annotation with its time."""
     if not world.batches:
@@ -570,7 +574,7 @@ def studio(world: World, rng: Random) -> bool:
     return True
 
 
-@step(4)
+@step(9)
 def pack(world: World, rng: Random) -> bool:
     """A pack goes out, and some of its units are labelled there."""
     seat = open_seat(world, rng)
@@ -597,7 +601,7 @@ def pack(world: World, rng: Random) -> bool:
     return True
 
 
-@step(5)
+@step(12)
 def merge_pack(world: World, rng: Random) -> bool:
     """One of the packs comes back, in any order, and some come back twice."""
     found = [
@@ -621,7 +625,7 @@ def merge_pack(world: World, rng: Random) -> bool:
 # --- other ways in
 
 
-@step(10)
+@step(11)
 def direct_import(world: World, rng: Random) -> bool:
     """Labels imported without a batch, for the same people and units."""
     there = units(world)
@@ -694,7 +698,7 @@ def _tell(world: World, asked: str, new: list[Row], source: str, way: str) -> No
         world.came(way, person, unit)
 
 
-@step(3)
+@step(5)
 def merge_studies(world: World, rng: Random) -> bool:
     """A copy of the study gets labels of its own; both ways of merging give the same, and work goes on in the merged one."""
     there = units(world)
@@ -739,7 +743,7 @@ def _merge(world: World, one: Path, other: Path, into: Path) -> None:
         raise Wrong(f"{world.log[-1]}\n{done.stdout}\n{done.stderr}")
 
 
-@step(3)
+@step(5)
 def export_and_import(world: World, rng: Random) -> bool:
     """What a batch's people said goes out and comes back: nothing is new."""
     found = [b for b in world.batches.values() if not b.closed]
@@ -784,7 +788,7 @@ def _evidence(world: World, batch: Batch, file: Path) -> None:
 # --- what a lead does
 
 
-@step(3)
+@step(5)
 def resolve_conflicts(world: World, rng: Random) -> bool:
     """The lead decides what is in conflict, everywhere or on one unit."""
     conflicts = world.oracle.conflicts()
@@ -797,7 +801,7 @@ def resolve_conflicts(world: World, rng: Random) -> bool:
     return True
 
 
-@step(2)
+@step(3)
 def close_or_reopen(world: World, rng: Random) -> bool:
     """A batch is closed, or opened again."""
     if not world.batches:
@@ -808,7 +812,7 @@ def close_or_reopen(world: World, rng: Random) -> bool:
     return True
 
 
-@step(2)
+@step(4)
 def stop_or_resume(world: World, rng: Random) -> bool:
     """Somebody is stopped in a batch, or goes on."""
     found = [b for b in world.batches.values() if not b.closed]
@@ -826,14 +830,14 @@ def stop_or_resume(world: World, rng: Random) -> bool:
     return True
 
 
-@step(2)
+@step(3)
 def verify(world: World, rng: Random) -> bool:
     """`annotate verify` finds nothing, and `annotate conflicts` what is in conflict."""
     world.verify()
     return True
 
 
-@step(1)
+@step(3)
 def numbers(world: World, rng: Random) -> bool:
     """Command line, JSON, Python and a recomputation give the same number."""
     if not world.rows(
