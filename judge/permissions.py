@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -140,8 +141,8 @@ def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOT
         return
     if ["folder", str(real)] not in _remembered():
         raise UsageError(
-            f"{source}: names the folder {real} for job {job_id}, which a study may not choose by itself; if it is yours, "
-            f"add --allow-folder {real}"
+            f"{source}: names the folder {real} for job {job_id}, which a study may not choose by itself; if it is yours: "
+            f"judge jobs fetch --allow-folder {shlex.quote(str(real))} -d {shlex.quote(str(source))}"
         )
 
 

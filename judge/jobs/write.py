@@ -88,9 +88,9 @@ def write_job(
     if plan.opened is not None:
         runs.add_probes(store, run_id, plan.opened.as_json(price is not None))
     job_id, made = jobs.new()
-    if folder is not None:
-        remember_folder(folder)
     place = folder or store.path.resolve().with_suffix(".jobs") / job_id
+    # A merged or moved study names this folder from another place, and its user made it here.
+    remember_folder(place)
     job = Job(
         job_id=job_id,
         run_id=run_id,
