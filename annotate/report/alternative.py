@@ -80,7 +80,8 @@ def latent(subject: Subject) -> Section:
         if subject.panel.numeric:
             why = "it takes labels, and these are numbers"
         return Section("latent", title, absent=why)
-    table = subject.panel.among_people
+    # Where units were drawn with unequal probabilities, what no draw brought is in none of the report's numbers.
+    table = subject.panel.weighted(subject.panel.among_people)
     found = dawid_skene(table)
     domain = subject.panel.domain
     classes: list[list[Cell]] = [

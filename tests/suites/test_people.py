@@ -73,18 +73,18 @@ def test_eligibility_three_ways_by_hand(judge: Judge, study: None) -> None:
     assert (row["ppi"]["low"], row["ppi"]["high"]) == (by_hand.ppi.low, by_hand.ppi.high)
 
 
-def test_a_judge_that_agrees_moves_the_mean(judge: Judge, study: None) -> None:
+def test_four_labels_are_too_few_for_a_judge_to_narrow_the_interval(judge: Judge, study: None) -> None:
     people(
         "eligibility", {"gold": {unit(n): "No Issues" if n < 5 else "Major Issue(s)" for n in (0, 1, 6, 7)}}
     )
     [row] = score(judge, "garage", "--part", "eligibility", "--correct-by", "gold").document["correction"][
         "measures"
     ]
-    # Cov_4 = 1/4, n/N = 4/4, Var_8(judge) = 8/7 * 5/8 * 3/8: lambda = .25 / (2 * .267857).
-    weight = 0.25 / (2 * (8 / 7) * (5 / 8) * (3 / 8))
-    assert row["lambda"] == pytest.approx(weight)
-    # 1/2 + lambda (mean of the four others, 3/4, minus mean on the labelled, 1/2).
-    assert row["ppi"]["value"] == pytest.approx(0.5 + weight * 0.25)
+    # The judge agrees on all four labels: lambda would be Cov_4 / ((1 + 4/4) Var_8(judge)) = .25 / (2 * .267857) = .467.
+    # Two pseudo-residuals on four labels make that interval wider than people's own, which stands.
+    assert row["lambda"] == 0
+    assert row["ppi"]["value"] == row["human_only"]["value"] == 0.5
+    assert (row["ppi"]["low"], row["ppi"]["high"]) == (row["human_only"]["low"], row["human_only"]["high"])
 
 
 def test_answers_labelled_in_part_do_not_count(judge: Judge, study: None) -> None:
