@@ -132,9 +132,13 @@ def test_labels_that_were_lost_or_contradict_are_listed_when_it_is_opened(old: P
 
 def test_its_report_has_the_same_numbers_to_the_last_digit(old: Path) -> None:
     report = json.loads(annotate_command("report", "--task", "stance", "--format", "json", "-d", old).stdout)
-    expected = [json.loads(line) for line in MEASURED.read_text("utf-8").splitlines()]
-    assert len(expected) > 100
-    assert [{name: m.get(name) for name in expected[0]} for m in report["measures"]] == expected
+    lines = [json.loads(line) for line in MEASURED.read_text("utf-8").splitlines()]
+    # The rule of the verdict has changed since 0.2.0: gold alone decides nothing beside a batch. Its agreement with the
+    # judge stands in the summary since then. All that 0.2.0 measured elsewhere is the same.
+    expected = [m for m in lines if m["section"] != "verdict"]
+    assert len(expected) == 156
+    measured = [{name: m.get(name) for name in expected[0]} for m in report["measures"]]
+    assert [m for m in expected if m not in measured] == []
 
 
 def test_its_runs_are_resumed_and_ask_for_nothing_again(old: Path, judge: Callable[..., Done]) -> None:
