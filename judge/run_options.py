@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from judge.store.runs import FACTS
 from judge.types import Json
 
 Part = Literal["units", "judge", "limits", "calls", "server", "workers", "permissions"]
@@ -474,6 +473,9 @@ def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
 
     Beside the options of the table these are facts of the identity whose values differ: the answer mode, a hash of content.
     """
+    # Here, because it loads pydantic and every --help loads this module.
+    from judge.store.runs import FACTS
+
     beyond = {name for _, stored in runs for name in stored} - set(FACTS) - set(WRITTEN) - set(REPORTED[:1])
     beyond = {name for name in beyond if len({str(stored.get(name)) for _, stored in runs}) > 1}
     found = []

@@ -122,7 +122,7 @@ def test_a_second_terminal_of_the_same_annotator_is_told(
     first.until("1/20")
     second.run("open", "pilot", "--as", "alice", "-d", str(study))
     told = second.until("annotate:").replace("\n", "")
-    assert "another terminal is labelling as alice" in told
+    assert "another terminal or browser tab is labelling as alice" in told
     first.type("s")
     first.until(" 1 done")
     first.type("C-q")
