@@ -18,29 +18,37 @@ def import_items(
     maps: Mapping[str, str],
     label_maps: Mapping[str, Mapping[str, str]],
     skip_bad: bool,
+    system: str | None,
+    as_text: Iterable[str],
+    scores: Mapping[str, str],
 ) -> Outcome:
     """Raises BadInput, with the maps that would help where columns have other names, and UsageError."""
     from judge.asking.items import from_files, from_rows
     from judge.importers.base import Options
     from judge.importers.guess import MissingFields
+    from judge.importers.importing import understood
     from judge.importers.offers import file_rows, offered
     from judge.importers.signs import found_format
 
     _check_maps(maps, label_maps)
     said: list[str] = []
-    options = Options(dataset, maps, label_maps, said.append)
+    options = Options(
+        dataset, maps, label_maps, said.append, system=system, as_text=frozenset(as_text), scores=scores
+    )
     rows: Iterable[Any]
     try:
-        if isinstance(data, str | Path):
-            paths = [Path(data)]
+        paths = _paths(data)
+        if paths:
             format = format or found_format(paths)
             rows = file_rows(format, paths[0])
             done = from_files(study, format, paths, options, skip_bad)
         else:
             rows, columns = _rows(data, format, maps)
-            own = dataset or (None if any(row.get("dataset") for row in rows) else "data")
-            options = dataclasses.replace(options, dataset=own)
             name = "rows" if columns is None else "DataFrame"
+            options = understood(Path(name), rows, options)
+            names_itself = options.taken is not None and options.taken.derives_id
+            if not names_itself and not any(row.get("dataset") for row in rows):
+                options = dataclasses.replace(options, dataset=dataset or "data")
             done = from_rows(study, name, rows, options, skip_bad, columns=columns)
     except MissingFields as lacking:
         found, renamed = offered(lacking.maps, rows, maps)
@@ -48,6 +56,12 @@ def import_items(
         told += f", label_maps={renamed!r}" if renamed and not label_maps else ""
         raise BadInput(told, path=lacking.path, line=lacking.line, field=lacking.field) from None
     return outcomes.imported(study, done, said)
+
+
+def _paths(data: Any) -> list[Path]:
+    """The files that were named: one path, or a list of them for a format of several files; none for data in memory."""
+    listed = data if isinstance(data, list | tuple) else [data]
+    return [Path(one) for one in listed] if all(isinstance(one, str | Path) for one in listed) else []
 
 
 def _rows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from judge.errors import UsageError
 
@@ -14,18 +14,12 @@ if TYPE_CHECKING:
     from judge.runner.plan import Live, RunDisplay
 
 
-class RunArguments(TypedDict, total=False):
-    """The options of a run as arguments: those of `judge.run_options.RunOptions`, which says what each does.
+class CallArguments(TypedDict, total=False):
+    """The options of every call of a model, by the names of `judge.run_options.RunOptions`, which says what each does.
 
-    `max_time` and `patience` may be seconds or text as 2h; `examples` may be a list of items.
+    `max_time` and `patience` may be seconds or text as 2h.
     """
 
-    limit: int | None
-    where: str | None
-    sample: int | None
-    relevant: str | None
-    examples: str | Sequence[str] | None
-    repeats: int
     concurrency: int | None
     replicas: Sequence[str]
     patience: float | str
@@ -37,7 +31,6 @@ class RunArguments(TypedDict, total=False):
     max_output_tokens: int
     temperature: float
     no_temperature: bool
-    seed: int | None
     answers: str
     rationale: str | None
     label_order: str
@@ -45,11 +38,17 @@ class RunArguments(TypedDict, total=False):
     guidelines: bool
     asked_as: str | None
     same_model: bool
-    recipe: str | Path | None
     prompts: str | Path | None
     base_url: str | None
     settings: Mapping[str, str]
     timeout: float
+
+
+class ImproveArguments(CallArguments, total=False):
+    """The options of `Study.improve`, which chooses the units, the examples and the recipe itself."""
+
+    repeats: int
+    seed: int | None
     engine: str
     workers: int
     worker_cpus: float
@@ -57,6 +56,37 @@ class RunArguments(TypedDict, total=False):
     worker_command: str | None
     allow_host: Sequence[str]
     allow_env: Sequence[str]
+
+
+class RunArguments(ImproveArguments, total=False):
+    """The options of `Study.run`: all of the table. `examples` may be a list of items."""
+
+    limit: int | None
+    where: str | None
+    sample: int | None
+    relevant: str | None
+    examples: str | Sequence[str] | None
+    recipe: str | Path | None
+
+
+class SuiteArguments(CallArguments, total=False):
+    """The options of `Study.suite`: those of every call, which rows are asked about, and how intervals are made.
+
+    `also_generate` lets the model add outputs to a system whose outputs were imported; `seed` is that of the bootstrap.
+    """
+
+    also_generate: bool
+    by: str | None
+    condition: str | None
+    dataset: str | None
+    limit: str | int | None
+    sample: int | None
+    parts: Sequence[str]
+    readings: Mapping[str, str]
+    interval: Literal["bca", "percentile"] | None
+    confidence: float
+    replicates: int
+    seed: int
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
@@ -101,10 +131,19 @@ def known(given: Mapping[str, Any], function: Callable[..., Any], name: str) -> 
     """Raises UsageError for an argument that a function does not take."""
     import inspect
 
-    names = [p for p in inspect.signature(function).parameters if p not in ("store", "paper_name", "how")]
+    _refuse_others(given, inspect.signature(function).parameters, name)
+
+
+def known_names(given: Mapping[str, Any], arguments: type, name: str) -> None:
+    """Raises UsageError for an argument that is none of a TypedDict's."""
+    _refuse_others(given, getattr(arguments, "__annotations__"), name)  # noqa: B009
+
+
+def _refuse_others(given: Iterable[str], names: Iterable[str], method: str) -> None:
+    known = list(names)
     for argument in given:
-        if argument not in names:
-            raise UsageError(f"{name} has no option '{argument}'; there are: {', '.join(names)}")
+        if argument not in known:
+            raise UsageError(f"{method} has no option '{argument}'; there are: {', '.join(known)}")
 
 
 def how(interval: str | None, confidence: float, replicates: int, seed: int) -> Any:

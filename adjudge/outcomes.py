@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adjudge.outcome import Outcome
-from judge.errors import UsageError
 from judge.types import attributes
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
 
 
 def ran(done: Ran) -> Outcome:
-    """The counts of a run. Raises what ended it, KeyboardInterrupt included, and UsageError where no unit fits."""
+    """The counts of a run. Raises what ended it, KeyboardInterrupt included."""
     from judge.runner.plan import STATUSES
 
     report, plan = done.report, done.plan
@@ -41,10 +40,6 @@ def ran(done: Ran) -> Outcome:
         raise error
     if report.interrupted:
         raise KeyboardInterrupt
-    if report.units == 0:
-        raise UsageError(
-            f"no unit fits {plan.task.name}: it shows {', '.join(plan.task.required_inputs)}; see where=, and what was imported"
-        )
     document = report.as_json(plan)
     notes = report.remarks(plan)
     if report.stopped:

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from adjudge import outcomes
-from adjudge.options import RunArguments, WatchedCall, how, known, run_options
+from adjudge.options import (
+    ImproveArguments,
+    RunArguments,
+    SuiteArguments,
+    WatchedCall,
+    how,
+    known,
+    run_options,
+)
 from adjudge.outcome import Outcome
 from adjudge.report import Report
+from adjudge.terms import python_terms
 from adjudge.waiting import outside_the_loop
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from judge.asking.scores import ScoreArguments
     from judge.runner.plan import RunDisplay
     from judge.store import Store
 
 
+@python_terms
 class Study:
     """A study file; it is made where there is none. Each call opens the file and closes it again, from any thread.
 
-    Errors are those of the commands (`adjudge.AdjudgeError` and its kinds, in `judge.errors`), with the same messages:
-    where one names an option such as --field, the method has an argument of that name.
+    Errors are those of the commands (`adjudge.AdjudgeError` and its kinds, in `judge.errors`), with the same messages in
+    Python's terms: `field=` where a command says --field.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -62,17 +73,34 @@ class Study:
         maps: Mapping[str, str] | None = None,
         label_maps: Mapping[str, Mapping[str, str]] | None = None,
         skip_bad: bool = False,
+        system: str | None = None,
+        as_text: Iterable[str] = (),
+        scores: Mapping[str, str] | None = None,
     ) -> Outcome:
         """Import items (`judge items import`): all of them, or none when a row is bad.
 
         `data` is a DataFrame with the columns of a CSV file (id, claim, passages.text, gold.FIELD, ...), a mapping
-        {column: values}, an iterable of rows as JSONL has them, or the path of a file (`format`: found from it). `maps`
-        goes from our field to a column, `label_maps` from a label field to {old: new}. Raises BadInput with the row
+        {column: values}, an iterable of rows as JSONL has them, or the path of a file (`format`: found from it), or a list
+        of paths for a format of several files. `maps` goes from our field to a column, `label_maps` from a label field to
+        {old: new}. Common tables (a question, its contexts, an answer) need no maps; `system` names the answers of rows
+        that name no system, `as_text` are columns whose cells are text, `scores` goes from a column to the tool that gave
+        its numbers. Raises BadInput with the row
         (counted from 1) and field, UsageError for maps that fit nothing.
         """
         from adjudge.incoming import import_items
 
-        return import_items(self.path, data, format, dataset, maps or {}, label_maps or {}, skip_bad)
+        return import_items(
+            self.path,
+            data,
+            format,
+            dataset,
+            maps or {},
+            label_maps or {},
+            skip_bad,
+            system,
+            as_text,
+            scores or {},
+        )
 
     # Judges
 
@@ -211,7 +239,7 @@ class Study:
         rewriter: str | None = None,
         recipe: str | Path | None = None,
         progress: bool | RunDisplay = True,
-        **options: Any,
+        **options: Unpack[ImproveArguments],
     ) -> Outcome:
         """Look for a better way to ask, and prove it on the sealed test (`judge improve`); the task must be split.
 
@@ -289,45 +317,184 @@ class Study:
         columns = [*export.COLUMNS, *(f"label.{name}" for name in dict.fromkeys(fields)), "distributions"]
         return frame(rows, columns)
 
+    # Systems under test
+
+    def answers(
+        self,
+        data: Any,
+        *,
+        system: str | None = None,
+        condition: str | None = None,
+        paper: str | None = None,
+        dataset: str | None = None,
+        maps: Mapping[str, str] | None = None,
+        label_maps: Mapping[str, Mapping[str, str]] | None = None,
+        skip_bad: bool = False,
+    ) -> Outcome:
+        """Import what systems answered (`judge systems import`): all rows, or none when one is bad.
+
+        `data` is a DataFrame, a mapping {column: values}, a list of rows, or the path of a file, with id, text, and
+        where they are not given here system and condition, by the paper's names; a row with `document` is an output about
+        that one passage. `maps` goes from our key to a column, as in {"system": "model_name"}. The notes say what a
+        paper's protocol still lacks. Raises BadInput with the row (counted from 1) and field.
+        """
+        from adjudge.protocols import import_outputs
+        from judge.asking.systems import Outputs
+
+        outputs = Outputs(system, condition, paper, skip_bad=skip_bad)
+        with self._open() as store:
+            return import_outputs(store, data, outputs, dataset, maps, label_maps)
+
+    def rankings(
+        self,
+        path: str | Path,
+        *,
+        stage: str,
+        system: str | None = None,
+        name: str | None = None,
+        dataset: str | None = None,
+        skip_bad: bool = False,
+    ) -> Outcome:
+        """Import which passages were found, out of a TREC run file (`judge systems import --stage`).
+
+        `stage` is retrieve (as found), rerank (put in another order) or top-k (what was used). A ranking with the name of
+        a system is that system's own; without `system` and `name` it is called as the file's last column says.
+        """
+        from adjudge.protocols import import_outputs
+        from judge.asking.systems import STAGES, Outputs
+
+        if stage not in STAGES:
+            raise UsageError(f"stage={stage!r}: one of {', '.join(STAGES)}")
+        outputs = Outputs(system, stage=stage, name=name, skip_bad=skip_bad)
+        with self._open() as store:
+            return import_outputs(store, path, outputs, dataset)
+
+    def systems(self) -> pd.DataFrame:
+        """What each system has (`judge systems list`): conditions and rankings, with counts and where they came from."""
+        from adjudge.frames import frame
+        from judge.store import listing
+
+        with self._open() as store:
+            rows = listing.list_outputs(store)
+        return frame(rows, ("system", "condition", "outputs", "empty", "origin"))
+
     def scores(
         self,
         paper: str,
         *,
-        interval: str | None = "bca",
-        confidence: float = 0.95,
-        replicates: int = 1000,
-        seed: int = 0,
-        **options: Any,
+        system: str | None = None,
+        systems: Sequence[str] = (),
+        **options: Unpack[ScoreArguments],
     ) -> pd.DataFrame:
-        """A paper's measures (`judge score PAPER`), a row each with n, coverage and, where it is undefined, the reason.
+        """A paper's measures (`judge score PAPER`), a row a system and measure, with n, coverage and reason if undefined.
 
-        `options`: model, runs, judges, system, condition, dataset, by, reference, batch, limit, sample, parts, partial,
-        rationale, and `readings`, a mapping of the paper's own. What rests on what is in `.attrs`. Raises Incomplete, with the
-        commands for what is missing.
+        `systems` are scored each by itself (`board` compares them); "all" means every system. `.attrs` has the runs behind
+        the numbers, the notes, and what a system is `lacking`. Raises Incomplete, with the calls that make what is missing.
         """
-        from adjudge.frames import MEASURES, frame
-        from judge.asking.scores import score
-        from judge.suites.steps import Incomplete
+        from adjudge.protocols import scores, systems_asked
 
-        known(options, score, "scores")
         with self._open() as store:
-            try:
-                found = score(store, paper, how=how(interval, confidence, replicates, seed), **options)
-            except Incomplete as missing:
-                missing.add_note("these commands make what is missing:")
-                for step in missing.steps:
-                    missing.add_note(step.command(str(self.path)))
-                raise
-        columns = (
-            "stratum",
-            *(name for name in MEASURES if name not in ("field", "level", "weights", "annotators")),
+            return scores(store, paper, systems_asked(system, systems), options)
+
+    def board(
+        self, paper: str, systems: Sequence[str] | str = "all", **options: Unpack[ScoreArguments]
+    ) -> Outcome:
+        """A leaderboard (`judge score PAPER --system all`): systems on the rows that all of them have a value for.
+
+        With judges="each" and several models it compares judges. `.frame` has a row a measure and contender, `.save`
+        writes the page. Raises Incomplete as `scores`.
+        """
+        from adjudge.protocols import board, systems_asked
+
+        with self._open() as store:
+            return board(store, paper, systems_asked(None, systems), options)
+
+    def suite(
+        self,
+        paper: str,
+        *,
+        model: str,
+        system: str | None = None,
+        systems: Sequence[str] = (),
+        progress: bool | RunDisplay = True,
+        **options: Unpack[SuiteArguments],
+    ) -> pd.DataFrame:
+        """Make what a paper's scores lack, with `model` as the judge (`judge suite PAPER`); then the scores, as `scores`.
+
+        Without a system the model is also the system under test. A system's missing outputs are made by no other model: they
+        are named in `.attrs["lacking"]`. The same call goes on where it stopped. Raises what ended a run.
+        """
+        from adjudge.protocols import suite, systems_asked
+        from judge.asking.run import Stop
+
+        names = systems_asked(system, systems)
+        stop = Stop()
+
+        def work() -> pd.DataFrame:
+            with self._open() as store:
+                return suite(store, paper, model, names, options, watched, stop)
+
+        with WatchedCall(progress, stop) as watched:
+            return outside_the_loop(work, stop)
+
+    # People
+
+    def draw(
+        self,
+        name: str,
+        task: str,
+        *,
+        annotators: Sequence[str],
+        n: int | None = None,
+        by: str | None = None,
+        equal_parts: bool = False,
+        by_question: int | None = None,
+        queue: bool = False,
+        from_route: str | None = None,
+        purpose: str | None = None,
+        where: str | None = None,
+        overlap: int | None = None,
+        seed: int = 0,
+        repeats: float = 0.0,
+        training: int = 0,
+        pass_mark: float = 0.8,
+        attention: float = 0.0,
+        fresh: bool = False,
+        reveal: bool = False,
+        looks: int | None = None,
+        until_decided: bool = False,
+        judges: Sequence[str] = (),
+        allow_exposed: bool = False,
+        run: str | None = None,
+        prompts: str | Path | None = None,
+    ) -> Outcome:
+        """Draw a batch of units for people (`annotate batches new`), with the probabilities stored.
+
+        `training` is a number of units with a gold label; shares (`repeats`, `attention`, `pass_mark`) are from 0 to 1.
+        """
+        from annotate.batch_plan import BatchPlan
+        from annotate.drawing.batch import new_batch
+        from annotate.store import open_study
+        from judge.prompts import load_task
+        from judge.store.export import find_run
+
+        if isinstance(annotators, str):
+            raise UsageError(f"annotators={annotators!r}: a list of names, as in [{annotators!r}]")
+        with open_study(self.path) as store:
+            runs = [find_run(store, judge)["run_id"] for judge in judges]
+            plan = BatchPlan(
+                name, annotators, n, by, seed, overlap, repeats, training, attention, by_question, equal_parts,
+                looks=looks, judges=runs, queue=queue, reveal=reveal, run=run, where=where, pass_mark=pass_mark,
+                from_route=from_route, purpose=purpose, allow_exposed=allow_exposed, fresh=fresh,
+            )  # fmt: skip
+            plan = plan.in_blocks() if until_decided else plan
+            made = new_batch(store, load_task(task, None if prompts is None else Path(prompts)), plan)
+        rows = [{"stratum": stratum, **counts} for stratum, counts in made.strata.items()]
+        document = {slot: getattr(made, slot) for slot in made.__slots__ if slot != "notes"}
+        title = (
+            f"batch '{name}' on {made.task}: {made.units} of {made.frame} units ({made.questions} questions)"
         )
-        rows = [line.as_json() for line in found.lines]
-        document = found.as_json()
-        named = {
-            name: document[name] for name in ("title", "dataset", "system", "condition", "readings", "runs")
-        }
-        return frame(rows, (*columns, "missing"), **named, notes=list(found.notes))
+        return Outcome(title, document, rows, made.notes)
 
     def agreement(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from judge.errors import UsageError
@@ -78,6 +78,12 @@ class BatchPlan:
     """The units that `fresh` left out. None: drawn by 0.2.0, whose frames had no unit of any earlier batch."""
     frame: int = 0
     """How many units it was drawn from."""
+    frame_id: str | None = None
+    """A hash of the units that it was drawn from, with those that earlier batches took of them. None: drawn by 0.2.0."""
+    shares: Sequence[str] = ()
+    """Earlier batches of other frames that had drawn some of these units: their verdicts and this one's share one level."""
+    level: float = 1.0
+    """The share of that level that was left for this frame when its first batch was drawn."""
     adjudication: Policy = Policy()
     assisted: str | None = None
     """The Label Studio project in which people saw predictions."""
@@ -96,6 +102,12 @@ class BatchPlan:
     def is_even(self) -> bool:
         """Whether it was drawn so that all units may have the same probability."""
         return not (self.equal_parts or self.queue or self.from_route or self.purpose)
+
+    def in_blocks(self) -> BatchPlan:
+        """The same drawn in blocks until the verdict is decided: `n` is the most, the first look's units come first."""
+        from judge.stats.looks import PLACES
+
+        return replace(self, until=self.n, n=self.n and min(self.n, PLACES[0]))
 
     def check(self) -> None:
         """Raises UsageError for what cannot be drawn."""

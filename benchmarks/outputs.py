@@ -21,6 +21,7 @@ import argparse
 import contextlib
 import csv
 import difflib
+import functools
 import hashlib
 import io
 import itertools
@@ -140,6 +141,25 @@ def newest(db: Path, task: str, model: str) -> str:
     return str(max(r["run_id"] for r in rows if r["task"].split(".v")[0] == task and r["model"] == model))
 
 
+@functools.cache
+def imports(what: str) -> str:
+    """The command that imports `answers` or `rankings`: one for both since 0.3.0."""
+    return "judge systems import" if run("judge", "systems", "--help")[0] == 0 else f"judge {what} import"
+
+
+def generate(
+    db: Path, task: str, system: str, contexts: Sequence[str], how: str, model: str = "hash"
+) -> None:
+    """Outputs of a system that only has this name: since 0.3.0 a suite makes none for it, and `score` reads no judge's.
+
+    `contexts` are values of `--context`, each with the words that go with it; `how` are provider options.
+    """
+    for context in contexts:
+        # 4: some planted replies have no answer. Since 0.3.0 a suite says so too.
+        line = f"judge answers generate {task} -m scripted/{model} --context {context} --system {system} {how} -d {db}"
+        do(line, codes=(0, 4))
+
+
 def exported(db: Path, task: str, model: str) -> tuple[str, list[dict[str, str]]]:
     """The first field of the newest run of `task` by `model`, and the run's judgements."""
     run_id = newest(db, task, model)
@@ -242,7 +262,7 @@ def garage(folder: Path) -> Path:
         for n in range(QUESTIONS)
         if n % 5 != 4
     ]
-    do(f"judge systems import {write_lines(folder / 'answers.jsonl', answers)} -d {db}")
+    do(f"{imports('answers')} {write_lines(folder / 'answers.jsonl', answers)} -d {db}")
     for system in ("a", "b", "c"):
         for more in ("", "--relevant-set answer+related", "--relevant-set marked"):
             do(
@@ -262,7 +282,7 @@ def faithfulness(folder: Path, source: Path) -> Path:
     """Claims, citations and sentences of the same answers, in a copy of the GaRAGe study's rows."""
     db = folder / "faithfulness.db"
     do(f"judge items import garage {source / 'garage.jsonl'} -d {db}")
-    do(f"judge systems import {source / 'answers.jsonl'} -d {db}")
+    do(f"{imports('answers')} {source / 'answers.jsonl'} -d {db}")
     for system in ("a", "b", "c"):
         do(
             f"judge suite faithfulness -m scripted/hash --option logprobs=1 --system {system} --interval none -d {db}"
@@ -323,8 +343,21 @@ def raguard(folder: Path) -> Path:
             listed = sorted(documents, key=lambda d: chance(name, n, d[0]) - (d[3] == n) * 0.6)[:8]
             lines += [f"{n} Q0 {d[0]} {rank} {20 - rank} {name}\n" for rank, d in enumerate(listed, 1)]
         (folder / f"{name}.run").write_text("".join(lines))
-        do(f"judge systems import --stage retrieve {folder / f'{name}.run'} -d {db}")
+        do(f"{imports('rankings')} --stage retrieve {folder / f'{name}.run'} -d {db}")
     for system in ("a", "b"):
+        order = "--label-order reversed" if system == "b" else ""
+        ranked = [
+            *(f"top:{k} --ranking own --stage retrieve" for k in (1, 2, 3, 5)),
+            *(f"top:{k} --ranking other --stage retrieve" for k in (1, 5)),
+        ]
+        generate(db, "verdict", system, ["none", *ranked], order)
+        # Its verdict on each document, which 0.2.0 took from the judge.
+        judged_by_people = (
+            "unit_id IN (SELECT unit_id FROM labels WHERE annotator_id = 'gold' AND field = 'raguard.role')"
+        )
+        do(
+            f'judge run verdict_document -m scripted/hash --where "{judged_by_people}" --as {system} {order} -d {db}'
+        )
         for more in (
             "--ranking own",
             "--ranking other",
@@ -332,7 +365,6 @@ def raguard(folder: Path) -> Path:
             "--ranking own --roles judge",
             "--ranking own --examples none",
         ):
-            order = "--label-order reversed" if system == "b" else ""
             do(
                 f"judge suite raguard -m scripted/hash --system {system} {order} {more} --interval none -d {db}"
             )
@@ -386,9 +418,11 @@ def mirage(folder: Path) -> Path:
             for name in names
         ]
         path = write_lines(folder / f"mirage-{system}.jsonl", script)
-        for reading in ("paper", "practice"):
+        for reading, task in (("paper", "mirage_answer"), ("practice", "qa_answer")):
+            generate(db, task, system, ["none", "oracle", "fixed5"], f"--option script={path}", "file")
             do(
-                f"judge suite mirage -m scripted/file --option script={path} --system {system} --reading {reading} --interval none -d {db}"
+                f"judge suite mirage -m scripted/file --option script={path} --system {system} --reading {reading} --interval none -d {db}",
+                codes=(0, 4),
             )
     judged(db, "mirage_support")
     _, rows = exported(db, "mirage_support", "scripted/hash")
@@ -398,9 +432,12 @@ def mirage(folder: Path) -> Path:
         own.sort(key=lambda passage: chance("mirage", passage))
         lines += [f"{name} Q0 {passage} {rank} {20 - rank} own\n" for rank, passage in enumerate(own, 1)]
     (folder / "own.run").write_text("".join(lines))
-    do(f"judge systems import --stage retrieve {folder / 'own.run'} -d {db}")
+    do(f"{imports('rankings')} --stage retrieve {folder / 'own.run'} -d {db}")
+    top = ["top:2 --ranking own --stage retrieve"]
+    generate(db, "mirage_answer", "b", top, f"--option script={path}", "file")
     do(
-        f"judge suite mirage -m scripted/file --option script={path} --system b --mixed retrieved:2 --interval none -d {db}"
+        f"judge suite mirage -m scripted/file --option script={path} --system b --mixed retrieved:2 --interval none -d {db}",
+        codes=(0, 4),
     )
     return db
 
@@ -424,10 +461,15 @@ def urag(folder: Path) -> Path:
     do(f"judge items import urag {path} -d {db}")
     for system in ("a", "b"):
         order = "--label-order reversed" if system == "b" else ""
+        how = f"--option logprobs=1 {order}"
+        generate(db, "urag_choice", system, ["none", "all+noise:2", "all"], how)
+        first = newest(db, "urag_choice", "scripted/hash")
+        generate(db, "urag_aware", system, [f"all --shown {first}:{who}" for who in ("self", "wrong")], how)
         for more in ("", "--aware self", "--aware wrong", "--context all+noise:2"):
             do(
                 f"judge suite urag -m scripted/hash --option logprobs=1 --system {system} {order} {more} --interval none -d {db}"
             )
+    generate(db, "multiple_choice", "c", ["none", "all"], "--option logprobs=1")
     do(
         f"judge suite urag -m scripted/hash --option logprobs=1 --system c --reading practice --interval none -d {db}"
     )
@@ -453,12 +495,12 @@ def confirmation(folder: Path) -> Path:
             listed = sorted(range(4), key=lambda k: chance(stage, n, side, k))[:size]
             lines += [f"p{n}-{side} Q0 {n}-{k} {rank} {9 - rank} own\n" for rank, k in enumerate(listed, 1)]
         (folder / f"{stage}.run").write_text("".join(lines))
-        do(f"judge systems import --stage {stage} {folder / f'{stage}.run'} -d {db}")
+        do(f"{imports('rankings')} --stage {stage} {folder / f'{stage}.run'} -d {db}")
     answers = [
         {"id": f"p{n}-{side}", "system": system, "condition": "rag", "text": f"{system} about {side} {n}."}
         for system, n, side in itertools.product(("s", "t"), range(QUESTIONS), ("original", "counter"))
     ]
-    do(f"judge systems import {write_lines(folder / 'pair-answers.jsonl', answers)} -d {db}")
+    do(f"{imports('answers')} {write_lines(folder / 'pair-answers.jsonl', answers)} -d {db}")
     for task in ("stance", "confirmation", "counter_check"):
         judged(db, task)
     people(db, "counter_check", ("ann", "bob", "cem"), 0.8)
@@ -502,7 +544,7 @@ def relevance(folder: Path) -> Path:
                 for rank, p in enumerate(listed[:6], 1)
             ]
         (folder / f"{name}.run").write_text("".join(lines))
-        do(f"judge systems import --stage retrieve {folder / f'{name}.run'} -d {db}")
+        do(f"{imports('rankings')} --stage retrieve {folder / f'{name}.run'} -d {db}")
     judged(db, "relevance_graded", kept=0.8)
     judged(db, "relevant", kept=0.8)
     for n, (task, names) in enumerate((("relevance_graded", "ann,bob,cem"), ("relevant", "ann"))):

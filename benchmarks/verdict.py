@@ -5,6 +5,8 @@
     python -m benchmarks.verdict --show                        the cells that miss their target, and the power
     python -m benchmarks.verdict --looks --studies 4000        the margin cells, looked at at every place
     python -m benchmarks.verdict --panels                      adding, duplicating and splitting a person
+    python -m benchmarks.verdict --family --studies 200    ten judges on the same units: what their number costs
+    python -m benchmarks.verdict --findings --studies 400  draws by the judge's label, and judges compared on them
     python -m benchmarks.verdict --copies                      people who copied the judge, and people who guess
 
 A person knows the truth of a unit with probability sqrt(kappa) and else guesses by the shares of the labels, so that two
@@ -21,6 +23,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from itertools import product
 from math import sqrt
 from pathlib import Path
@@ -29,8 +32,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from judge.stats import compare
 from judge.stats.conditions import ConditionArrays, decide, estimates, rule
 from judge.stats.looks import PLACES, boundary, places_until, spent_at
+from judge.stats.multiple import holm_steps
 from judge.stats.pairwise import copied
 from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 from judge.stats.verdict_inputs import DISTRUST, HOLDS, IN_PART, TRUST, UNDECIDED, Limits, Sums, sums
@@ -41,6 +46,7 @@ JUDGES = ("good", "inside", "margin", "worse", "random", "uniform", "constant", 
 LOOKED_AT = ("good", "margin", "misses", "over-calls", "random", "uniform", "constant")
 """Judges of the margin cells, which are looked at at every place. Two are as good as a person but for the rarest label: one
 gives it too seldom, so that it finds it .2 less often than another person, and one too often, so that its label means .2 less."""
+RARE = ("misses", "over-calls")
 CORRELATION = 0.3
 BLOCK = 150_000  # units of one block of studies: it stays in the cache, more or less
 
@@ -283,30 +289,20 @@ def looked_at(cell: Cell, judges: Sequence[str], studies: int) -> dict[str, Look
     return {j: LookedAt(*(np.concatenate(x) for x in zip(*some, strict=True))) for j, some in parts.items()}
 
 
-def looks(studies: int) -> None:
+def looks(studies: int, again: bool) -> None:
     """The margin cells and their neighbours, with a look at every place: a row a cell and judge, printed and stored.
 
     `wrong` is the share of studies with a wrong verdict at any look: trust at the margin (for a judge that misses or over-calls
     the rarer label: trust for that label in that direction) or of a guess, distrust of one as good as a person. `labels` is the
-    mean number of units until a decision, 1,000 where none is made.
+    mean number of units until a decision, 1,000 where none is made. Rows at hand are left out, so that a run can be stopped.
     """
     started = time.perf_counter()
-    rows: list[dict[str, Any]] = []
+    rows = {} if again or not LOOKS.exists() else {_looks_key(row): row for row in _read(LOOKS)}
     for people, minority, per in product((1, 2, 3, 5), (0.5, 0.1), (1, 5)):
         cell = Cell(2, people, 0, 0.67, minority, PLACES[-1], per)
-        rare = ("misses", "over-calls")
-        for judge in (j for j in LOOKED_AT if people > 1 or j not in rare):
+        for judge in (j for j in LOOKED_AT if people > 1 or j not in RARE):
             # Rates of 1 % and less, and those of a judge that is far from any limit, need fewer studies.
-            n = studies if judge in ("margin", *rare) else max(1, studies // 4)
-            found = looked_at(cell, [judge], n)[judge]
-            trust = np.isin(found.decision, (TRUST, IN_PART))
-            wrong = {
-                "misses": found.finds,
-                "over-calls": found.means,
-                "good": found.decision == DISTRUST,
-            }.get(judge, trust)
-            decided = found.decision != UNDECIDED
-            first = np.where(decided.any(axis=1), decided.argmax(axis=1), len(PLACES) - 1)
+            n = studies if judge in ("margin", *RARE) else max(1, studies // 4)
             row: dict[str, Any] = {
                 "people": people,
                 "minority": minority,
@@ -314,20 +310,127 @@ def looks(studies: int) -> None:
                 "judge": judge,
                 "studies": n,
             }
-            row["wrong"] = f"{wrong.any(axis=1).mean():.4f}"
-            ever = np.maximum.accumulate(trust, axis=1).mean(axis=0)
-            row |= {f"trusted_by_{place}": f"{share:.3f}" for place, share in zip(PLACES, ever, strict=True)}
-            row["labels"] = round(float(np.array(PLACES)[first].mean()))
-            rows.append(row)
+            if _looks_key(row) in rows:
+                continue
+            row |= _looked(looked_at(cell, [judge], n)[judge], judge)
+            rows[_looks_key(row)] = row
             print(*row.values(), flush=True)
-    with LOOKS.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    margin = [float(row["wrong"]) for row in rows if row["judge"] == "margin"]
+            with LOOKS.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, [*row], lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows.values())
+    margin = [float(row["wrong"]) for row in rows.values() if row["judge"] == "margin"]
     print(
         f"margin: mean {np.mean(margin):.4f}, highest {max(margin):.4f}; {time.perf_counter() - started:.0f} s"
     )
+
+
+def family(studies: int) -> None:
+    """Ten judges that are at the margin, and one as good as a person beside nine of them: trusted at any look, with Holm.
+
+    A look at share 1 / m of the level is as strict as the boundary of that share says; who is decided gives it to the others.
+    """
+    cell = Cell(2, 3, 0, 0.67, 0.5, PLACES[-1], 1)
+    places, limits, agreement = places_until(cell.units), Limits(), np.eye(2)
+    rng = np.random.default_rng(29)
+    any_margin = np.zeros(studies, dtype=bool)
+    good = np.zeros((studies, len(places)), dtype=bool)
+    alone = np.zeros((studies, len(places)), dtype=bool)
+    for i in range(studies):
+        drawn = Drawn(cell, 1, rng)
+        judges = [drawn.judge("good"), *(drawn.judge("margin") for _ in range(10))]
+        whole = [sums(labels, drawn.people, drawn.clusters, agreement, 1 - agreement) for labels in judges]
+        known: list[list[Any]] = [[] for _ in judges]
+        for k, place in enumerate(places):
+            for of, some in zip(whole, known, strict=True):
+                some.append(estimates(_first(of, place), limits))
+
+            decision = partial(_decided, known, places[: k + 1])
+            for of_family, named in ((range(1, 11), True), (range(10), False)):
+                share = holm_steps(
+                    [str(j) for j in of_family], 10, lambda j, part, d=decision: d(int(j), part) != UNDECIDED
+                )
+                if named:
+                    any_margin[i] |= any(
+                        decision(int(j), part) in (TRUST, IN_PART) for j, part in share.items()
+                    )
+                else:
+                    good[i, k] = decision(0, share["0"]) in (TRUST, IN_PART)
+            alone[i, k] = decision(0, 1.0) in (TRUST, IN_PART)
+    print(
+        f"ten judges at the margin: any trusted at any look in {any_margin.mean():.3f} of {studies} studies"
+    )
+    for name, found in (("alone", alone), ("one of ten", good)):
+        ever = np.maximum.accumulate(found, axis=1).mean(axis=0)
+        print(
+            f"a judge as good as a person, {name}:",
+            *(f"{p}: {x:.3f}" for p, x in zip(places, ever, strict=True)),
+        )
+
+
+def _decided(known: list[list[Any]], places: Sequence[int], judge: int, share: float) -> int:
+    """The decision on one judge at the last of these places, at this share of the level."""
+    information = np.column_stack([of.information for of in known[judge]])
+    spent = [share * level for level in spent_at(places, PLACES[-1])]
+    confidence = 2 * ndtr(boundary(information, spent)) - 1
+    return int(decide(known[judge][-1], Limits(), confidence).decision[0])
+
+
+def findings(studies: int) -> None:
+    """What a draw half and half over the judge's labels does to a rule that takes it for a plain one.
+
+    3,000 units, 10 % of them relevant. Three people find 85 % and are wrong on 1 % of the others; the judge finds 30 % and is
+    wrong on .1 %. A second judge has the same rates and errors of its own: the two are compared on units that were drawn over the
+    first one's labels. Weights and refused verdicts keep both out: the report computes no verdict and no test on such a draw.
+    """
+    rng = np.random.default_rng(1)
+    trusted = {"plain": 0, "half and half": 0}
+    unequal = {"plain": 0, "half and half": 0}
+    for _ in range(studies):
+        truth = rng.random(3000) < 0.1
+        people = np.stack(
+            [np.where(truth, rng.random(3000) < 0.85, rng.random(3000) < 0.01) for _ in range(3)], axis=1
+        )
+        first, second = (np.where(truth, rng.random(3000) < 0.3, rng.random(3000) < 0.001) for _ in range(2))
+        order = rng.permutation(3000)
+        found = np.concatenate([order[first[order]][:150], order[~first[order]]])[:300]
+        for name, units in (("plain", order[:300]), ("half and half", found)):
+            labels = people[None, units].astype(np.int64)
+            of = sums(first[None, units].astype(np.int64), labels, np.arange(300), np.eye(2), 1 - np.eye(2))
+            trusted[name] += int(rule(of, Limits()).decision[0] in (TRUST, IN_PART))
+            codes = np.column_stack([first[units], second[units], people[units].sum(axis=1) > 1]).astype(
+                np.int64
+            )
+            table = Ratings.from_codes(codes, ["no", "yes"], ["one", "two", "majority"])
+            (pair,) = compare(table, ["one", "two"], "majority", "cohen_kappa")
+            unequal[name] += int(pair.p_value is not None and pair.p_value < 0.05)
+    for name in trusted:
+        print(
+            f"{name}: a judge that finds 30 % trusted in {trusted[name] / studies:.3f}, two judges alike told apart in "
+            f"{unequal[name] / studies:.3f} of {studies} studies"
+        )
+
+
+def _looks_key(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in ("people", "minority", "per_question", "judge", "studies"))
+
+
+def _looked(found: LookedAt, judge: str) -> dict[str, Any]:
+    """The rates of one row of the table of looks."""
+    trust = np.isin(found.decision, (TRUST, IN_PART))
+    wrong = {
+        "misses": found.finds,
+        "over-calls": found.means,
+        "good": found.decision == DISTRUST,
+    }.get(judge, trust)
+    decided = found.decision != UNDECIDED
+    first = np.where(decided.any(axis=1), decided.argmax(axis=1), len(PLACES) - 1)
+    ever = np.maximum.accumulate(trust, axis=1).mean(axis=0)
+    return {
+        "wrong": f"{wrong.any(axis=1).mean():.4f}",
+        **{f"trusted_by_{place}": f"{share:.3f}" for place, share in zip(PLACES, ever, strict=True)},
+        "labels": round(float(np.array(PLACES)[first].mean())),
+    }
 
 
 def _first(whole: Sums, questions: int) -> Sums:
@@ -470,9 +573,11 @@ def _cell(row: dict[str, Any]) -> Cell:
 
 
 def stored() -> list[dict[str, Any]]:
-    if not TABLE.exists():
-        return []
-    with TABLE.open(encoding="utf-8", newline="") as file:
+    return _read(TABLE) if TABLE.exists() else []
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -518,12 +623,17 @@ def main() -> None:
     )
     parser.add_argument("--looks", action="store_true", help="the margin cells, with a look at every place")
     parser.add_argument("--show", action="store_true", help="what the table says")
+    parser.add_argument("--family", action="store_true", help="ten judges on the same units")
+    parser.add_argument("--findings", action="store_true", help="draws over the judge's labels")
     given = parser.parse_args()
+    if given.family or given.findings:
+        (family if given.family else findings)(given.studies)
+        return
     if given.panels or given.copies:
         (panels if given.panels else copies)(given.studies)
         return
     if given.looks:
-        looks(given.studies)
+        looks(given.studies, given.again)
         return
     rows = stored()
     if given.show:

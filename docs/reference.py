@@ -59,6 +59,7 @@ TABLES = {
     "split_looks": "a look at a sealed test, logged before a number of it is shown",
     "stopped": "a person whose labels in a batch count no more, with the reason",
     "label_sources": "what people said of a unit, by source (batch, import, votes, adjudication); labels follow from it",
+    "imported_labels": "what imports and votes of items said: the log by which label_sources is verified. Append-only",
     "label_resolutions": "labels in conflict that a lead decided: what does not count, and the source that does. Append-only",
     "label_changes": "labels of a study of 0.2.0 whose status changed when their sources were recorded",
     "drafts": "texts that were typed and not stored",

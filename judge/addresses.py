@@ -74,6 +74,12 @@ def server(base_url: str) -> ServerAddress:
     )
 
 
+def no_proxy(at: ServerAddress) -> dict[str, None] | None:
+    """The `mounts` of an httpx client for this server: no proxy of the environment for this machine, where keys would pass
+    another server on the way."""
+    return dict.fromkeys(("http://", "https://", "all://")) if at.is_loopback else None
+
+
 def _normalised(host: str) -> str:
     """The one spelling of a host. Raises ValueError for what is none."""
     try:

@@ -74,6 +74,9 @@ def whole_file(path: Path, of: str = "") -> Iterator[Path]:
 
 PAGE = {".html": "html", ".htm": "html"}
 """The endings of a file that holds a page."""
+CSV = {".csv": "csv"}
+RECIPE = {".yaml": "yaml", ".yml": "yaml"}
+"""The endings of a recipe that a command writes."""
 
 
 def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, option: str = "") -> str:
@@ -87,11 +90,11 @@ def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, 
     if named is None and given is None:
         or_option = f", or name the format with {option}" if option else ""
         raise UsageError(
-            f"-o {path}: the ending of the name says no format that can be written; end it with one of "
+            f"{path}: the ending of the name says no format that can be written; end it with one of "
             f"{', '.join(endings)}{or_option}"
         )
     if named is not None and given not in (None, named):
-        raise UsageError(f"-o {path}: the ending says {named}, {option} says {given}; leave one of them out")
+        raise UsageError(f"{path}: the ending says {named}, {option} says {given}; leave one of them out")
     return given or str(named)
 
 

@@ -83,9 +83,9 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "same_everywhere": lambda: (
         "no interval: the difference is the same on every question; its p value is that of the sign test"
     ),
-    "weighted": lambda n_eff: (
-        f"units were drawn with unequal probabilities and are weighted: they tell as much as {n_eff:,.0f} drawn alike; no "
-        "interval, because a rare label's jackknife interval is too narrow there"
+    "weighted": lambda n_eff, interval=False: (
+        f"units were drawn with unequal probabilities and are weighted: effective sample size {n_eff:,.0f} (Kish)"
+        + ("" if interval else "; no interval, which would be too narrow where a label is rare")
     ),
     "cut": lambda least, most, value: f"cut to {least:g}..{most:g} from {value:.3f}",
     "all_same": lambda bounded: (

@@ -35,6 +35,17 @@ NO_KEY = "none"
 """The value of the option `key` with which no key is sent."""
 _VARIABLE = re.compile(r"\s*env:\s*(\w+)\s*")
 _URL = re.compile(r"(\w*)://([^/\s\"'\\?#]+)")
+_PLACE = re.compile(
+    r"((?:\S*@)?(?:(?:[\w-]+\.)+[^\W\d][\w-]*\.?(?::\d+)?|\d+(?:\.\d+){3}(?::\d+)?|\[[\da-f:.]+\](?::\d+)?|[\w.-]+:\d+))(?:[/?#]\S*)?",
+    re.IGNORECASE,
+)
+"""An address without a scheme: a name with dots, an IP address, or a host with a port."""
+_BETWEEN = re.compile(r"(?:[\s,;|=\"'<>(){}]|//)+")
+"""What stands between addresses without a scheme: spaces, and the marks of lists, pairs and JSON. `//` begins one."""
+BUILT_IN = frozenset(
+    ("anthropic", "azure", "bedrock", "embedded", "llamacpp", "onnx", "openai", "openai-decisions", "scripted", "vertex")
+)  # fmt: skip
+"""The vendors of `judge.providers`. No option of theirs chooses a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,10 @@ NOTHING_ALLOWED = Allowed()
 
 def configuration_folder() -> Path:
     """The user's own folder for what adjudge remembers."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "adjudge"
+    folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    # A relative folder is to be ignored, as the XDG specification says: it would be one of the working directory's,
+    # which may be somebody else's.
+    return (folder if folder.is_absolute() else Path.home() / ".config") / "adjudge"
 
 
 def check_server(
@@ -103,9 +117,7 @@ def check_server(
         implied = [name for name in usual.keys if os.environ.get(name, "").strip()]
     if source is not None:
         places = [at] if at is not None else []
-        places += [
-            server(f"{scheme if scheme == 'http' else 'https'}://{place}") for scheme, place in _urls(options)
-        ]
+        places += [place for value in _of_plugins(vendor, options).values() for place in _addresses(value)]
         hosts = [place for place in places if not _is_permitted(place, vendor, allowed)]
         refused = [name for name in variables if not _may_receive(at, vendor, name, allowed)]
         if hosts or refused:
@@ -125,6 +137,16 @@ def is_permitted(vendor: str, base_url: str) -> bool:
         return _is_permitted(server(base_url), vendor, NOTHING_ALLOWED)
     except UsageError:
         return False
+
+
+def without_servers(vendor: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The provider options but those that name a server which a file may not: a command that is printed has none of them."""
+    searched = _of_plugins(vendor, options)
+    return {
+        name: value
+        for name, value in options.items()
+        if all(_is_permitted(at, vendor, NOTHING_ALLOWED) for at in _addresses(searched.get(name, "")))
+    }
 
 
 def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOTHING_ALLOWED) -> None:
@@ -205,9 +227,19 @@ def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequ
     )
 
 
-def _urls(options: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Scheme and place of the addresses in options: plugins may take theirs from an option."""
-    return [found for value in options.values() for found in _URL.findall(value)]
+def _of_plugins(vendor: str, options: Mapping[str, str]) -> Mapping[str, str]:
+    """The options in which a server may be named: those of a plugin. No option of our own providers chooses one."""
+    return {} if vendor in BUILT_IN else options
+
+
+def _addresses(value: str) -> list[ServerAddress]:
+    """The addresses in an option of a plugin, with a scheme or without."""
+    found = [f"{'http' if scheme == 'http' else 'https'}://{place}" for scheme, place in _URL.findall(value)]
+    if not found:
+        # A word in brackets is an IPv6 address, or the element of a list.
+        words = [word for part in _BETWEEN.split(value) for word in (part, part.strip("[]"))]
+        found = [f"https://{match[1]}" for word in words if (match := _PLACE.fullmatch(word))]
+    return list(dict.fromkeys(server(url) for url in found))
 
 
 def _named_host(given: str) -> tuple[str, int | None]:

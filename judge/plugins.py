@@ -37,8 +37,6 @@ GROUPS = {
     "papers": ("name", "title", "read", "parts", "options", "strata", "better", "abbreviations"),
 }
 """Kind of plugin -> what each of them has, whatever else."""
-METHODS = ("open", "complete", "close", "describe")
-"""Of the class `Provider`."""
 
 
 class PluginFailed(AdjudgeError):
@@ -117,19 +115,36 @@ def _package(point: EntryPoint) -> str:
 
 
 def _load(kind: str, point: EntryPoint) -> Any:
-    who = f"plugin '{point.name}' (adjudge.{kind}, {point.value}) of {_package(point)}"
     try:
         # What a plugin prints while it is imported is no part of a command's answer.
         with redirect_stdout(sys.stderr):
             found = point.load()
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise PluginFailed(f"{who} does not load: {reason}") from error
+        raise PluginFailed(f"{_who(kind, point)} does not load: {reason}") from error
     if lack := _lack(kind, point.name, found):
-        wanted = "exchange format" if kind == "exchange" else kind.removesuffix("s")
-        raise PluginFailed(f"{who} is no {wanted}: {lack} (docs/plugins.md)")
+        raise _failed(kind, point, lack)
     _loaded.setdefault(point.module.partition(".")[0], _package(point))
     return found
+
+
+def failed(kind: str, name: str, lack: str) -> PluginFailed:
+    """The error of a plugin that is not what its group holds: which one, of which package, and what it lacks."""
+    return _failed(kind, next(point for point in _points(kind) if point.name == name), lack)
+
+
+def _failed(kind: str, point: EntryPoint, lack: str) -> PluginFailed:
+    wanted = "exchange format" if kind == "exchange" else kind.removesuffix("s")
+    return PluginFailed(f"{_who(kind, point)} is no {wanted}: {lack} (docs/plugins.md)")
+
+
+def _who(kind: str, point: EntryPoint) -> str:
+    return f"plugin '{point.name}' (adjudge.{kind}, {point.value}) of {_package(point)}"
+
+
+def package_of(found: object) -> str | None:
+    """The package of the plugin that an object's class is from; None for what is built in."""
+    return _loaded.get(type(found).__module__.partition(".")[0])
 
 
 _loaded: dict[str, str] = {}
@@ -159,8 +174,6 @@ def _lack(kind: str, name: str, found: Any) -> str | None:
         return "it is a class, where an object or a module is wanted"
     if missing := [part for part in GROUPS[kind] if not hasattr(found, part)]:
         return f"it has no '{missing[0]}'"
-    if kind == "providers" and (missing := [m for m in METHODS if not hasattr(found.Provider, m)]):
-        return f"its Provider has no '{missing[0]}'"
     if kind == "importers" and not _are_signs(getattr(found, "SIGNS", ())):
         return "its SIGNS is no list of lists of keys"
     if kind == "exchange":

@@ -372,6 +372,8 @@ IDENTITY = tuple(name for name, written in WRITTEN.items() if written.identity)
 """The options that make a run another one: a score compares them, a printed command repeats them."""
 OF_LABELS = ("rationale", "label_order", "orders")
 """Options that mean something only for a task with labels."""
+OF_TASK = ("examples", "relevant", "recipe")
+"""Options of one task alone: which examples and relevant passages a suite shows, the paper says."""
 REPORTED = ("options", "content")
 """What a provider reports of its own options, under these keys of a stored run; part of the identity."""
 _DEFAULTS = RunOptions()

@@ -10,6 +10,8 @@ from typing import Any
 
 Json = Any
 GOLD = "gold"
+DEFAULT_CONDITION = "default"
+"""The condition of an answer that names none."""
 
 
 class Status(StrEnum):
@@ -42,6 +44,16 @@ class Vote:
     rationale: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ToolScore:
+    """What another tool said of a unit before the import: `tool` becomes the model of a run, `value` a label of `field`."""
+
+    tool: str
+    field: str
+    value: str | int | float
+    rationale: str | None = None
+
+
 @dataclass(slots=True)
 class Passage:
     """One passage of an item. `source_id` may be empty: the id then comes from the text's hash."""
@@ -53,46 +65,7 @@ class Passage:
     source: str | None = None
     meta: dict[str, Json] = field(default_factory=dict)
     votes: list[Vote] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Item:
-    """One question or claim with its passages, as an importer hands it to the store."""
-
-    source_id: str
-    dataset: str
-    question_id: str | None = None
-    question: str | None = None
-    question_date: str | None = None
-    claim: str | None = None
-    reference_answers: list[str] | None = None
-    options: dict[str, str] | None = None
-    correct: str | None = None
-    pair_id: str | None = None
-    polarity: str | None = None
-    meta: dict[str, Json] = field(default_factory=dict)
-    votes: list[Vote] = field(default_factory=list)
-    passages: list[Passage] = field(default_factory=list)
-
-    @property
-    def item_id(self) -> str:
-        return f"{self.dataset}:{self.source_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Where in a user's file a row stands; line counts from 1."""
-
-    path: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One item and where it was read."""
-
-    item: Item
-    where: Where
+    scores: list[ToolScore] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +96,49 @@ class Answer:
     meta: dict[str, Json] = field(default_factory=dict)
     votes: list[Vote] = field(default_factory=list)
     document: str | None = None
+    scores: list[ToolScore] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Item:
+    """One question or claim with its passages, as an importer hands it to the store; answers that came with them too."""
+
+    source_id: str
+    dataset: str
+    question_id: str | None = None
+    question: str | None = None
+    question_date: str | None = None
+    claim: str | None = None
+    reference_answers: list[str] | None = None
+    options: dict[str, str] | None = None
+    correct: str | None = None
+    pair_id: str | None = None
+    polarity: str | None = None
+    meta: dict[str, Json] = field(default_factory=dict)
+    votes: list[Vote] = field(default_factory=list)
+    passages: list[Passage] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    scores: list[ToolScore] = field(default_factory=list)
+
+    @property
+    def item_id(self) -> str:
+        return f"{self.dataset}:{self.source_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where in a user's file a row stands; line counts from 1."""
+
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One item and where it was read."""
+
+    item: Item
+    where: Where
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,9 @@ import gc
 import os
 import secrets
 import socket
-import sqlite3
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from functools import cache
 from pathlib import Path
 from shutil import disk_usage, rmtree
 from typing import Any
@@ -20,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 from judge import migrations, permissions
-from tests import real
+from tests import new_study, real
 from tests.cli.helpers import Done
 from tests.opened import close_all
 
@@ -118,25 +115,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     real.is_marked = item.get_closest_marker("real") is not None
 
 
-_migrate = migrations.migrate
-
-
-@cache
-def _tables_of_a_new_study() -> bytes:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        _migrate(made)
-        return made.serialize()
-
-
-def _copied(conn: sqlite3.Connection) -> None:
-    if conn.execute("SELECT 1 FROM sqlite_master").fetchone():
-        _migrate(conn)
-        return
-    with closing(sqlite3.connect(":memory:")) as made:
-        made.deserialize(_tables_of_a_new_study())
-        made.backup(conn)
-
-
 @pytest.fixture(autouse=True)
 def new_studies(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A new study gets a copy of the tables that its migrations made once in this process.
@@ -144,7 +122,7 @@ def new_studies(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     Old studies are migrated as ever, and so is a new one of another process or of a test with `@pytest.mark.migrates`.
     """
     if not request.node.get_closest_marker("migrates"):
-        monkeypatch.setattr(migrations, "migrate", _copied)
+        monkeypatch.setattr(migrations, "migrate", new_study.migrate)
 
 
 @pytest.fixture(autouse=True)

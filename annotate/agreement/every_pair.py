@@ -62,15 +62,23 @@ def all_pairs(
     column = annotator * q + ratings.codes[rated]
     shape = (ratings.n_units, len(names) * q)
     given = sparse.csr_array((np.ones(len(unit), dtype=np.int64), (unit, column)), shape=shape)
-    cells = (given.T @ given).tocoo()
+    product = sparse.csr_array(given.T @ given)
+    product.sort_indices()
+    cells = product.tocoo()
     left, k = np.divmod(cells.row.astype(np.int64), q)
     right, j = np.divmod(cells.col.astype(np.int64), q)
     wanted = _wanted(names, first, second)
     keep = wanted[left, right]
     pair, of_pair = np.unique(left[keep] * len(names) + right[keep], return_inverse=True)
-    matrices = sparse.csr_array(
-        (cells.data[keep], (of_pair, k[keep] * q + j[keep])), shape=(len(pair), q * q), dtype=np.float64
-    )
+    where, shape = (of_pair, k[keep] * q + j[keep]), (len(pair), q * q)
+    matrices = sparse.csr_array((cells.data[keep], where), shape=shape, dtype=np.float64)
+    n_units = np.asarray(matrices.sum(axis=1)).astype(np.int64)
+    if ratings.weights is not None:
+        # Units count in the values by how many they stand for, and as one each in the numbers of units.
+        heavy = sparse.csr_array((ratings.weights[unit], (unit, column)), shape=given.shape)
+        stands = sparse.csr_array(given.T @ heavy)
+        stands.sort_indices()
+        matrices = sparse.csr_array((stands.data[keep], where), shape=shape)
     codes = np.stack(np.divmod(np.arange(q * q), q), axis=1)
     counts = np.eye(q, dtype=np.int64)[codes].sum(axis=1)
     values = {}
@@ -81,7 +89,6 @@ def all_pairs(
         sums: FloatArray = np.asarray(matrices @ features)
         values[key] = coefficient.value(sums, numbers)
     a, b = np.divmod(pair, len(names))
-    n_units = np.asarray(matrices.sum(axis=1)).astype(np.int64)
     return Pairs(names, a, b, n_units, values, int(wanted.sum()))
 
 

@@ -8,10 +8,11 @@ from typing import Unpack
 from annotate.agreement.every_pair import Pairs, all_pairs
 from judge import plugins
 from judge.errors import AdjudgeError, BadInput, UsageError
+from judge.labels import relation
 from judge.labels.batches import members
 from judge.labels.panel import MOST_LABELS, Panel
 from judge.labels.reference import Reference
-from judge.labels.scope import Scope, fields_of, read
+from judge.labels.scope import Scope, all_in_conflict, fields_of, read
 from judge.stats import METRICS, Comparison, Confusion, class_scores, confusion, label_shares
 from judge.stats.bootstrap import How
 from judge.store import Store
@@ -118,8 +119,17 @@ def panels_of(
     enough = [panel for panel in found if len(panel.ratings.annotators) >= 2]
     if not enough:
         told = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in found) or "none yet"
-        raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {told}")
-    return enough, [str(error) for error in refused]
+        conflicts = f"; {told_of}" if (told_of := all_in_conflict(store)) else ""
+        raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {told}{conflicts}")
+    return enough, [*map(str, refused), *_without_a_label(store, {name for name, _ in wanted}, field or task)]
+
+
+def _without_a_label(store: Store, wanted: set[str], named: str | None) -> list[str]:
+    """The fields that would be missing without a word, because all of their labels are in conflict."""
+    if named:
+        return []
+    fields = sorted(relation.conflict_counts(store.conn).keys() - wanted)
+    return [f"no label of '{name}' counts: {all_in_conflict(store, name)}" for name in fields]
 
 
 def usual(panel: Panel, pair: bool) -> list[str]:
@@ -203,7 +213,11 @@ def analyse(
         if per_class:
             scores = class_scores(panel.together(*pair), one, other, field=panel.field, **how)
             result.classes.append(Block(f"{one} against {other}", pair, scores))
-    result.shares = label_shares(panel.table)
+    # Judges label all units there are; people label the drawn ones, which are weighted.
+    whole, drawn = label_shares(panel.table), label_shares(panel.of_draw)
+    result.shares = {
+        name: (whole if name in panel.judges else drawn)[name] for name in panel.table.annotators
+    }
     return result
 
 
@@ -254,6 +268,6 @@ def _add_pairs(
     else:
         first, second = zip(*pairs, strict=True)
         table = all_pairs(
-            panel.table, keys, level=panel.level, first=sorted(set(first)), second=sorted(set(second))
+            panel.of_draw, keys, level=panel.level, first=sorted(set(first)), second=sorted(set(second))
         )
         result.pairs.append(Many(title, table))

@@ -43,9 +43,12 @@ class Extras:
             raise UsageError(f"--dawid-skene takes labels; '{panel.field}' has numbers")
         if len(self.names) < 2:
             raise UsageError("--dawid-skene takes two people or judges")
-        self.latent = dawid_skene(panel.ratings.select(self.names))
+        table = panel.weighted(panel.ratings.select(self.names))
+        self.latent = dawid_skene(table)
         if panel.known:
-            pair = panel.table.select(panel.known[:1]).with_annotator(LATENT, self.latent.codes)
+            # Where units are weighted, those that no draw brought are in neither table.
+            known = panel.of_draw if table.weights is not None else panel.table
+            pair = known.select(panel.known[:1]).with_annotator(LATENT, self.latent.codes)
             keys = ["percent", "cohen_kappa"]
             self.against = measures(pair, keys, level=panel.level, field=panel.field, **how)
 
@@ -106,7 +109,8 @@ def _alt_tests(panel: Panel, asked: AltTestAsked) -> list[AltTest]:
         raise UsageError(f"--alt-test takes labels; '{panel.field}' has continuous numbers")
     level = "interval" if panel.level == "ratio" else panel.level
     return [
-        alt_test(panel.ratings, judge, panel.people, level=level, **asked._asdict()) for judge in panel.judges
+        alt_test(panel.weighted(panel.ratings), judge, panel.people, level=level, **asked._asdict())
+        for judge in panel.judges
     ]
 
 
@@ -115,7 +119,7 @@ def _alt_test_text(found: AltTest) -> str:
     rows: Sequence[Sequence[Any]] = [
         [
             *(c.annotator, c.n_units, c.judge_wins, c.annotator_wins, c.test),
-            *(f"{c.adjusted:.4f}", "yes" if c.won else "no"),
+            *("" if c.adjusted is None else f"{c.adjusted:.4f}", "yes" if c.won else "no"),
         ]
         for c in found.compared
     ]

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from annotate.store import open_study
-from judge.console import db_option, note
+from judge.console import db_option
 from judge.errors import UsageError
 
 
@@ -20,7 +20,7 @@ def in_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
     @db_option
     @wraps(command)
     def opened(db: Path, **given: Any) -> int | None:
-        with open_study(db, note) as store:
+        with open_study(db) as store:
             return command(store=store, **given)
 
     return opened

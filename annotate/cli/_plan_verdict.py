@@ -6,14 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from annotate.cli._show import table
-from annotate.drawing.looks import StudyDraws, verdicts
+from annotate.drawing.looks import StudyDraws, judge_verdicts
 from judge.console import visible
 from judge.errors import BadInput, UsageError
-from judge.labels.reference import Reference, voices
-from judge.stats import Verdict, verdict
-from judge.stats.looks import Draw
+from judge.labels.reference import Reference
 from judge.stats.verdict_plan import VerdictPlan, plan_of
-from judge.types import AnnotatorKind, Json, attributes
+from judge.types import Json, attributes
 
 MOST_NAMED = 5
 
@@ -40,30 +38,7 @@ def verdict_plans(
     if not 0.5 <= power < 1:
         raise BadInput(f"a verdict is planned with a chance from 0.5 and below 1, not {power:g}")
     (key,) = panel.keys([measure or panel.coefficient])
-    people = drawn.people(voices(panel, reference))
-
-    def compared(judge: str) -> str | None:
-        name = reference.name if reference is not None and reference.name != judge else None
-        return drawn.reference(name, people)
-
-    tables = {judge: drawn.table(panel.judged(judge, compared(judge), people)) for judge in panel.judges}
-
-    def decide(judge: str, draw: Draw, whole: bool) -> Verdict:
-        return verdict(
-            tables[judge],
-            judge,
-            people,
-            reference=compared(judge),
-            gold=next(iter(panel.of_kind(AnnotatorKind.GOLD)), None),
-            draw=draw,
-            name=key,
-            level=panel.level,
-            confidence=max(confidence, panel.confidence(judge)),
-            power=power if whole else None,
-            **rule,
-        )
-
-    found = verdicts({judge: drawn.of(judge, tables[judge], people) for judge in panel.judges}, decide)
+    found = judge_verdicts(drawn, reference, power=power, confidence=confidence, name=key, **rule)
     return [plan_of(one, power) for one in found.values()]
 
 

@@ -163,7 +163,14 @@ def confusion_text(found: Confusion) -> str:
     head = visible(f"confusion: rows {found.reference}, columns {found.predicted}")
     without = found.n_asked - found.n_units
     told = f" ({without} units lack the label of one and are left out)" if without else ""
-    return f"{head}{told}\n{table(['', *found.labels, 'total'], rows)}"
+    text = f"{head}{told}\n{table(['', *found.labels, 'total'], rows)}"
+    if found.shares is None:
+        return text
+    of_all = [
+        [label, *row.tolist(), float(row.sum())]
+        for label, row in zip(found.labels, found.shares, strict=True)
+    ]
+    return f"{text}\nestimated shares of all units\n{table(['', *found.labels, 'total'], of_all)}"
 
 
 def _remarks(result: Agreement) -> Iterator[str]:

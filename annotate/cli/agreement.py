@@ -202,9 +202,11 @@ def _field(result: Agreement) -> dict[str, Json]:
                 "labels": list(one.labels),
                 "matrix": one.matrix.tolist(),
                 "n_asked": one.n_asked,
+                "shares": None if one.shares is None else one.shares.tolist(),
             }
             for one in result.confusions
         ],
+        "conflicts": sum(panel.conflicts.values()),
         "notes": list(dict.fromkeys(result.notes)),
     }
 

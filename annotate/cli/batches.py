@@ -168,18 +168,14 @@ def new(
     """
     from annotate.drawing.batch import new_batch
     from judge.prompts import load_task
-    from judge.stats.looks import PLACES
     from judge.store.export import find_run
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
     task = load_task(task_name, prompts)
     runs = [find_run(store, r.strip())["run_id"] for r in judges.split(",") if r.strip()] if judges else []
-    if until_decided:
-        # The first block; later ones are opened by `next_block`.
-        n = options["n"]
-        options |= {"until": n, "n": n and min(n, PLACES[0])}
     plan = BatchPlan(name, people, training=_training(training), judges=runs, **options)
-    made = new_batch(store, task, plan)
+    # The first block; later ones are opened by `next_block`.
+    made = new_batch(store, task, plan.in_blocks() if until_decided else plan)
     if as_json:
         emit_json("batch-new", {s: getattr(made, s) for s in made.__slots__ if s != "notes"})
         return

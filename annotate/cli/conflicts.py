@@ -11,6 +11,8 @@ from judge.console import emit_rows, note, output_options
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     from judge.store import Store
 
 COLUMNS = ["unit", "annotator", "field", "repeat", "label", "layer", "source", "given", "stored"]
@@ -87,20 +89,28 @@ def resolve(
             "--all goes with --keep earliest or --keep latest: one label cannot be right everywhere"
         )
     with store.transaction() as conn:
-        wanted = [
-            c
-            for c in found(conn, None if field is None else [field])
-            if (every or c.unit == unit) and annotator in (None, c.annotator)
-        ]
+        there = found(conn, None if field is None else [field])
+        wanted = [c for c in there if (every or c.unit == unit) and annotator in (None, c.annotator)]
+        if unit is not None and not wanted:
+            raise _nothing(conn, unit, field, annotator)
         n = decide(conn, wanted, by)
     note(f"{n} resolved; {len(found(store.conn))} labels are in conflict now")
+
+
+def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | None) -> UsageError:
+    """Why there is nothing to resolve on a unit, to be raised."""
+    listed = "; those that are: annotate conflicts list"
+    if conn.execute("SELECT 1 FROM units WHERE unit_id = ?", [unit]).fetchone() is None:
+        return UsageError(f"the study has no unit '{unit}' (labels in conflict: annotate conflicts list)")
+    of = "".join(f" {word} {name}" for word, name in (("on", field), ("by", annotator)) if name is not None)
+    return UsageError(f"no label of '{unit}'{of} is in conflict{listed}")
 
 
 @click.command("verify")
 @in_study
 @output_options
 def verify(store: Store, as_json: bool, as_csv: bool) -> int:
-    """Fold every log again and compare what follows with what is stored; nothing is changed.
+    """Recompute labels from logs and replies, and compare them with what is stored; nothing is changed.
 
     Also labels without a source, the weights of drawn units, splits, and who was shown what. Exit 1 with the rows that
     differ.

@@ -149,12 +149,14 @@ def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json
     predictions. What cannot be taken over is named (exit 1), and asked for again by the next pull.
     """
     from annotate.exchange.label_studio.pull import pull as fetch
+    from annotate.report.until_decided import move_on
     from annotate.sitting.desk import batch_info
 
     people = pairs(annotators, "--annotator")
     batch_info(store, name)
     with Server(url) as server:
         done = fetch(store, name, server, people=people, told=_progress)
+    move_on(store, name)
     if as_json:
         emit_json("pull", attributes(done))
     _tell_pull(done)

@@ -227,8 +227,10 @@ def merge(path: Path, store: Store, as_json: bool) -> int:
     it is here and waits in the quarantine (exit 1): annotate quarantine accept takes the file's side, drop this one's.
     """
     from annotate.packing.merge import merge as read
+    from annotate.report.until_decided import move_on
 
     done = read(store, path)
+    move_on(store, done.batch)
     if as_json:
         emit_json("batch-merge", attributes(done))
     note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")

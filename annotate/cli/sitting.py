@@ -102,22 +102,14 @@ def _sit(
     told = f"the last key was refused ({refused}), all before it" if refused else "everything"
     note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; {told} is stored")
     if not counts["open"] and not adjudicate:
-        _after_block(name, db)
+        from annotate.report.until_decided import move_on
+
+        with open_study(db) as store:
+            told = move_on(store, name)
+        if told:
+            note(told)
     if counts["open"]:
         note(f"go on with: annotate {command} {name} --as {person} -d {db}")
-
-
-def _after_block(name: str, db: Path) -> None:
-    """Open the next block of a batch that is labelled until it is decided; annotators read the same after every block."""
-    from annotate.sitting.desk import batch_info
-
-    with open_study(db) as store:
-        if batch_info(store, name).plan.until is None:
-            return
-        from annotate.report.until_decided import FINISHED, next_block
-
-        next_block(store, name)
-    note(FINISHED)
 
 
 @click.command("serve")

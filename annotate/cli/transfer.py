@@ -92,6 +92,7 @@ def import_(
     from annotate.exchange import base
     from annotate.exchange.taken import Intake, short_list
     from annotate.exchange.transfer import import_file
+    from annotate.report.until_decided import move_on
     from judge.store.export import known_task
 
     if batch and task_name:
@@ -122,6 +123,9 @@ def import_(
         options=given,
         bad=bad.append if skip_bad else None,
     )
+    if batch:
+        # A block that is complete with this file is followed by the next one (--until-decided).
+        move_on(store, batch)
     code = Exit.ERROR if done.held and not skip_bad else Exit.DONE
     if as_json:
         emit_json(
@@ -191,6 +195,10 @@ def export(
         rows = ", ".join(f"{file} {n:,}" for file, n in done.rows.items())
         told = f" ({rows})" if rows else ""
         note(f"{visible(str(out))}: {done.units:,} units of batch '{batch}' as {name}{told}")
+        if done.adopted:
+            note(
+                f"{done.adopted} units are left out: they are finished by labels that were given before the batch was drawn"
+            )
         if done.repeats and not labels:
             note(
                 f"{done.repeats} hidden repeats are left out: they stay hidden only in annotate open and in packed files"

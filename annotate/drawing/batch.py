@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from annotate.batch_plan import BatchPlan
 from annotate.drawing import sample, seats
 from annotate.drawing.adopt import adopt, labelled_before
-from annotate.drawing.eligible import eligible, run_of, with_gold
+from annotate.drawing.eligible import eligible, run_of, with_gold, with_taken
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
 from annotate.drawing.seats import Changed
-from annotate.drawing.sequences import in_blocks, sequence_of
+from annotate.drawing.sequences import in_blocks, sequence_of, shared_level
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import is_stopped, people_of
 from annotate.store import ensure_human
@@ -48,6 +48,7 @@ class BatchMade:
     training: int = 0
     attention: int = 0
     positions: dict[str, int] = field(default_factory=dict)
+    """Annotator -> units to do: those of the queue without what is finished by adopted labels."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -63,7 +64,12 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         keep_task(conn, task)
         ensure_human(conn, people)
         plan = replace(plan, left_out=labelled_before(conn, task, people) if plan.fresh else ())
-        candidates = eligible(store, task, plan, run)
+        candidates, taken = with_taken(store, task, plan, run)
+        field = task.spec.questions[0].field
+        frame_id, shared_with, level = (
+            shared_level(store, field, candidates) if plan.is_even else (None, (), 1.0)
+        )
+        candidates.leave_out(taken)
         training, attention = _checks(store, task, candidates, plan)
         # A check unit cannot be drawn, so it is no part of what the sample stands for: weights add up to the frame.
         candidates.leave_out([*training, *attention])
@@ -76,6 +82,9 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             run=run,
             frame=made.frame,
             strata=_strata(candidates, plan),
+            frame_id=frame_id,
+            shares=shared_with,
+            level=level,
         )
         _keep(conn, task, plan)
         conn.executemany(
@@ -103,7 +112,11 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
                 seats.add_places(conn, plan.name, person, places)
                 made.positions[person] = made.positions.get(person, 0) + len(places)
                 units[person] += [u for some in shares[person] for u in some]
+        there = {person: len(some) for person, some in units.items()}
         made.notes += _adopt(conn, task, plan, units)
+        for person, n in there.items():
+            # What is finished by adopted labels stands in the queue, and is not to do.
+            made.positions[person] -= n - len(units[person])
         made.notes += seats.check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)
     made.units, made.training, made.attention = len(drawn), len(training), len(attention)
     made.questions = len({d.question_id for d in drawn})
@@ -201,6 +214,17 @@ def _beside(store: Store, task: Task, plan: BatchPlan) -> list[str]:
     found = sequence_of(store, field, plan.name)
     if found is None:
         return [NOT_EVEN]
+    if found.batches[0].name == plan.name and plan.shares:
+        others = ", ".join(plan.shares)
+        if plan.level <= 0:
+            return [
+                f"this frame shares units with that of {others}, whose looks have spent the level: these units will give "
+                "estimates, and no other verdict (a frame of other units alone, with --where, has its own)"
+            ]
+        return [
+            f"this frame shares units with that of {others}: its verdicts go on with the {plan.level:.0%} of the level that is "
+            "left, and the earlier batches give estimates from now on"
+        ]
     if plan.looks == 1 and found.batches[0].name != plan.name:
         raise UsageError(
             f"--looks 1 is declared for the first batch of a frame, and '{found.batches[0].name}' was drawn from this one already"
@@ -293,9 +317,11 @@ def extend_batch(
         new = [d for d in drawn if d.unit_id not in before]
         _untaken(store, info, {d.unit_id for d in new})
         _weigh(conn, name, drawn, before)
+        # Units that were imported since are in the frame by now, and every weight says so.
         conn.execute(
-            "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?) WHERE batch = ?",
-            [larger.n, larger.by_question, name],
+            "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?, '$.frame', ?, '$.strata', json(?)) "
+            "WHERE batch = ?",
+            [larger.n, larger.by_question, len(frame), dumps(_strata(frame, plan)), name],
         )
         given: dict[str, list[str]] = {}
         for block in in_blocks(store, info.task, name, new):

@@ -56,6 +56,18 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
     Units that were labelled in another way (imported, from a queue, drawn by label) stay: without them the draw would not
     be representative. With the name of a batch that is there: as when that one was drawn, whatever came after it.
     """
+    frame, taken = with_taken(store, task, plan, run, of)
+    frame.leave_out(taken)
+    return frame
+
+
+def with_taken(
+    store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None
+) -> tuple[Frame, set[str]]:
+    """The units of `eligible` together with those that earlier batches took of them; and the latter alone.
+
+    Two draws from the same units have the same frame with the taken ones, whatever words asked for it.
+    """
     fields = {q.field for q in task.spec.questions}
     before = "" if of is None else " WHERE rowid < (SELECT rowid FROM batches WHERE batch = ?)"
     rows = store.conn.execute(
@@ -75,19 +87,21 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
         SELECT t.unit_id, t.question_id, t.dataset, t.answer_id, t.n, {judged} FROM unit_texts AS t
         WHERE t.kind = :kind AND {usable} AND ({plan.where or "1"}
         ) AND t.item_id NOT IN (SELECT value FROM json_each(:examples))
-        AND t.unit_id NOT IN (SELECT b.unit_id FROM batch_units AS b WHERE b.batch IN (SELECT value FROM json_each(:taken))
-            OR (b.role <> 'sample' AND b.batch IN (SELECT value FROM json_each(:alike))))
         AND t.unit_id NOT IN (SELECT value FROM json_each(:left_out))
         ORDER BY t.n
     """
+    drawn = (
+        "SELECT unit_id FROM batch_units WHERE batch IN (SELECT value FROM json_each(?)) "
+        "OR (role <> 'sample' AND batch IN (SELECT value FROM json_each(?)))"
+    )
+    apart = {unit for (unit,) in store.conn.execute(drawn, [dumps(taken), dumps(alike)])}
     values = {
         "run": run,
         "field": first,
         "kind": task.spec.unit,
         "examples": dumps(examples),
-        "taken": dumps(taken),
-        "alike": dumps(alike),
-        "left_out": dumps(list(plan.left_out or ())),
+        # What --fresh leaves out because a batch drew it makes no other frame.
+        "left_out": dumps(sorted(set(plan.left_out or ()) - apart)),
     }
     frame = Frame(store.conn)
     try:
@@ -96,7 +110,7 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
         if plan.where is None:
             raise
         raise UsageError(f"--where {plan.where!r}: {e}") from e
-    return frame
+    return frame, apart
 
 
 def _is_equal(conn: sqlite3.Connection, batch: str) -> bool:

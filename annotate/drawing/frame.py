@@ -1,5 +1,6 @@
 """The units that a batch is drawn from, on disk: millions of them in the memory of a few."""
 
+import hashlib
 import itertools
 import sqlite3
 from collections import Counter
@@ -64,6 +65,13 @@ class Frame(Collection[Candidate]):
         """Take these units out of it."""
         query = f"DELETE FROM {self._table} WHERE place = (SELECT rowid FROM main.units WHERE unit_id = ?)"
         self._conn.executemany(query, [(unit,) for unit in units])
+
+    def fingerprint(self) -> str:
+        """A hash of its units, in whatever order they are and however they were asked for."""
+        found = hashlib.sha256()
+        for (unit,) in self._conn.execute(f"SELECT unit_id FROM {self._table} ORDER BY unit_id"):
+            found.update(f"{unit}\n".encode())
+        return found.hexdigest()[:16]
 
     def strata(self) -> Counter[str]:
         """Stratum -> number of units."""

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from annotate.drawing.sequences import DrawnBatch, DrawnSequence, drawn_batches, sequences
 from judge.labels.panel import Panel
-from judge.labels.relation import judges_of
+from judge.labels.reference import Reference, voices
+from judge.labels.relation import judges_of, labelled_since
+from judge.labels.scope import Scope, read
 from judge.labels.split import find
 from judge.labels.words import MAJORITY
-from judge.stats import MISSING, Ratings, Verdict
-from judge.stats.looks import ONE_LOOK, Draw, Looks, places_until, spent_at
+from judge.stats import MISSING, Ratings, Verdict, verdict
+from judge.stats.looks import MOST_MISSING, ONE_LOOK, Draw, Looks, places_until, spent_at
 from judge.stats.multiple import holm_steps
 from judge.store import Store
+from judge.store.derived import stored
+from judge.store.runs import IMPORTED
+from judge.store.splits import closed
 from judge.store.study import dumps
+from judge.types import AnnotatorKind
 
 STAND_IN = "scripted/"
 """Models of this provider stand in for a judge in tests and documentation."""
+FROM_FILE = "scripted/file"
+"""It answers what a file says, which may be the answers of a judge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +88,20 @@ class StudyDraws:
         """A judge's table for the verdict. Labels of units that a person was not handed are left out: somebody may have
         chosen these units, say those on which the judge is right."""
         codes = ratings.codes.copy()
+        drawn = _among(ratings, self.sequence.units if self.sequence else ())
         for column, person in enumerate(ratings.annotators):
             if person in self._handed:
                 codes[~_among(ratings, self._handed[person]), column] = MISSING
+            elif person not in self.panel.judges:
+                # A majority, too, holds on the drawn units only.
+                codes[~drawn, column] = MISSING
         return replace(ratings, codes=codes) if self._handed else ratings
 
     def of(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
         """How the units of a judge's table were drawn, with the looks at them; `people` are compared with the judge."""
         draw = self._drawn(judge, ratings)
+        if self._closed(judge, self.run_of(judge)):
+            draw = replace(draw, words=f"outside the sealed test, {draw.words}")
         if draw.refused or draw.looks is None:
             return draw
         if not set(people) & set(self._handed):
@@ -104,6 +119,16 @@ class StudyDraws:
         return draw
 
     @cached_property
+    def _stopped(self) -> list[str]:
+        """The people of the deciding sequence whom a lead stopped after a finished unit: their labels do not count."""
+        query = (
+            "SELECT DISTINCT annotator_id FROM stopped JOIN assignments AS a USING (batch, annotator_id) "
+            "WHERE a.role = 'sample' AND a.status = 'done' AND batch IN (SELECT value FROM json_each(?)) ORDER BY 1"
+        )
+        names = dumps([b.name for b in self.sequence.batches] if self.sequence else [])
+        return [person for (person,) in self.store.conn.execute(query, [names])]
+
+    @cached_property
     def _labelled(self) -> set[str]:
         """The people with a finished unit of the deciding sequence."""
         query = "SELECT DISTINCT annotator_id FROM assignments WHERE role = 'sample' AND status = 'done' AND batch IN (SELECT value FROM json_each(?))"
@@ -111,14 +136,39 @@ class StudyDraws:
         return {person for (person,) in self.store.conn.execute(query, [names]) if person in self._handed}
 
     def _drawn(self, judge: str, ratings: Ratings) -> Draw:
+        if self.is_table and self.panel.weights:
+            return Draw(
+                "drawn with unequal probabilities (column 'weight')",
+                refused="these units were not drawn with equal probability: the column 'weight' of the table has several values. "
+                f"A plain draw decides: annotate batches new NAME TASK -n 300 --annotators {','.join(self.panel.people) or 'A,B'}",
+            )
         if self.is_table:
-            return Draw()
+            # The best of several judges is chosen on these labels: they share the level.
+            return Draw(family=tuple(self.panel.judges))
         if not self.batches:
-            return Draw("as they were imported; how they were chosen is not recorded, so this is one look")
+            words = "as they were imported; how they were chosen is not recorded: one look"
+            # A sealed test has a level of its own.
+            alone = judge in self.panel.looks or self._is_stand_in(self.run_of(judge) or judge)
+            family = () if alone else self._beside_imported
+            return Draw(words, unlabelled=self._unlabelled(judge, None), family=family)
         found = self.sequence
         if found is None:
             return Draw(self._uneven_words, refused=self._uneven)
         words = f"drawn with equal probability from {found.frame}"
+        if self._stopped:
+            # Whoever stops a person has chosen whose labels decide.
+            words += f" (without {', '.join(self._stopped)}, whom a lead stopped)"
+        if found.later is not None:
+            return Draw(
+                words,
+                refused=f"batch '{found.later}' was drawn since from a frame that shares units with this one, and decides",
+            )
+        if not found.level:
+            return Draw(
+                words,
+                refused="looks at a frame that shares units with this one have spent the level; draw from other units alone "
+                "(annotate batches new --where), or use a sealed split (judge split)",
+            )
         if self.batch is not None and len(found.batches) > 1:
             names = ", ".join(b.name for b in found.batches)
             return Draw(
@@ -130,6 +180,18 @@ class StudyDraws:
         if first is None:
             return Draw(words, refused=self._late(judge, found))
         return self._looks(words, ratings, found, first, judge)
+
+    @cached_property
+    def _beside_imported(self) -> tuple[str, ...]:
+        """The judges that share the level on imported labels: those with labels on half of these units."""
+        table = self.panel.table
+        labelled = np.zeros(len(table.units), dtype=np.bool_)
+        for name in table.annotators:
+            if name not in self.panel.judges:
+                labelled |= self.panel.labels_of(name) != MISSING
+        units = [table.units[i] for i in np.flatnonzero(labelled)]
+        found = judges_of(self.store.conn, self.panel.field, units)
+        return tuple(run for run, n in found.items() if 2 * n >= len(units) and not self._is_stand_in(run))
 
     @property
     def _uneven_words(self) -> str:
@@ -147,24 +209,88 @@ class StudyDraws:
 
     def _late(self, judge: str, found: DrawnSequence) -> str:
         left = found.end - len(found.units)
-        command = f"Its verdict takes units drawn since: {self._command(min(300, left))}; or a sealed split: judge split"
+        # A test that is sealed from now on does not help either: this judge may have been chosen with its labels in view.
+        command = f"Draw units since: {self._command(min(300, left))}"
         if not left:
             # A command that asks for more units than there are would fail as printed.
-            command = "No unit of this frame is left to draw: import more items, or use a sealed split (judge split)"
-        why = "was added after the first verdict on these units, so it may have been chosen with their labels in view"
-        return f"{judge} {why}. {command}"
+            command = "No unit is left to draw: import more items"
+        why = f"labels of these units were shown beside a judge before {judge} was added, which they may have helped to choose"
+        return f"{why}. {command}"
+
+    def _unlabelled(self, judge: str, drawn: Sequence[str] | None) -> str:
+        """That the judge has no label on too many of these units (None: of those that it was asked about), of which somebody
+        else has labelled all, with the command that labels them.
+
+        A route is made to leave units out. Units of a sealed test that is closed for the judge are none of its units.
+        """
+        run = self.run_of(judge)
+        made = stored(self.store.conn, run) if run is not None else None
+        if run is None or (made and made["kind"] == "routed"):
+            return ""
+        table = self.panel.table
+        asked = self.panel.asked_units[judge]
+        if drawn is not None:
+            asked = _among(table, set(drawn) - self._closed(judge, run))
+        if self.panel.people:
+            asked = asked & self.panel.by_people
+        missing = [table.units[i] for i in np.flatnonzero(asked & (self.panel.labels_of(judge) == MISSING))]
+        if len(missing) <= MOST_MISSING * int(asked.sum()):
+            return ""
+        task = self.panel.task.name if self.panel.task is not None else "TASK"
+        how = f"judge run {task} -m {self._model(run)}"
+        if made:
+            how = "label them with the runs that it was made from, and make it again"
+        return (
+            f"the judge has no label on {len(missing):,} of {int(asked.sum()):,} of these units ({', '.join(missing[:2])} ...); "
+            f"what is left may be the easier ones: {how}"
+        )
+
+    def _closed(self, judge: str, run: str | None) -> set[str]:
+        """The units of a sealed test that was not opened for the judge."""
+        if self.panel.task is None or run is None or judge in self.panel.looks:
+            return set()
+        split = find(self.store, self.panel.task)
+        return closed(self.store, split.task_id, run) if split is not None else set()
+
+    def _model(self, run: str) -> str:
+        row = self.store.conn.execute("SELECT model FROM runs WHERE run_id = ?", [run]).fetchone()
+        return str(row[0]) if row is not None else "MODEL"
+
+    def run_of(self, judge: str) -> str | None:
+        """The run that goes by this name in the panel; None for a judge of a table."""
+        return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _sealed(self, judge: str, ratings: Ratings, found: DrawnSequence) -> Draw:
-        """A judge that the sealed test was opened for: one look at the level of that look, .05 / 2^k."""
-        used = _among(ratings, found.units)
-        task = self.panel.task
-        if self._first_batch(judge, found) is None and task is not None and (split := find(self.store, task)):
-            query = "SELECT unit_id FROM units WHERE question_id IN (SELECT value FROM json_each(?))"
-            sealed = self.store.conn.execute(query, [dumps(sorted(split.questions("test")))])
-            used &= _among(ratings, {unit for (unit,) in sealed})
+        """A judge that the sealed test was opened for: one look at the level of that look, .05 / 2^k, on the labels of then."""
+        words, look, task = (
+            "of the sealed test, drawn with equal probability",
+            self.panel.looks[judge],
+            self.panel.task,
+        )
+        split = find(self.store, task) if task is not None else None
+        if split is None:
+            return Draw(words, refused="the task has no split any more")
+        run = self.run_of(judge) or judge
+        query = "SELECT started < ? FROM runs WHERE run_id = ?"
+        is_older = self.store.conn.execute(query, [split.drawn.made, run]).fetchone() == (1,)
+        if is_older and self._first_batch(judge, found) is None:
+            return Draw(
+                words,
+                refused=f"the test was sealed after {judge} was added, which labels of these units may have helped to choose: "
+                "draw further units",
+            )
+        query = "SELECT unit_id FROM units WHERE question_id IN (SELECT value FROM json_each(?))"
+        sealed = {u for (u,) in self.store.conn.execute(query, [dumps(sorted(split.questions("test")))])}
+        used = _among(ratings, sealed & set(found.units))
+        units = [unit for unit, is_used in zip(ratings.units, used.tolist(), strict=True) if is_used]
+        if later := labelled_since(self.store.conn, self.panel.field, units, look.at):
+            return Draw(
+                words,
+                refused=f"{later:,} of these units were labelled after look {look.look} at the sealed test, which has one level "
+                "for the labels of then: judge compare RUN RUN opens the next",
+            )
         n = int(used.sum())
-        level = self.panel.looks[judge].level / 2
-        return Draw("of the sealed test and others drawn alike", looks=Looks((used,), (n,), (), (level,), n))
+        return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
 
     def _looks(self, words: str, ratings: Ratings, found: DrawnSequence, first: int, judge: str) -> Draw:
         """The looks at the units from batch number `first` on."""
@@ -174,12 +300,8 @@ class StudyDraws:
         spent = spent_at(places, found.end - start)
         if found.one_look and first == 0:
             places, spent = (len(found.batches[0].units),), (ONE_LOOK,)
-        ends = [found.place(start + place) for place in places]
-        done = [
-            end
-            for place, end in zip(places, ends, strict=True)
-            if end - start >= place and end <= found.complete
-        ]
+        spent = tuple(found.level * level for level in spent)
+        done = [found.place(start + place) for place in places if found.is_complete(start + place)]
         handed, skipped = (sum(x[start : done[-1]] if done else ()) for x in (found.handed, found.skipped))
         looks = Looks(
             tuple(_among(ratings, found.units[start:end]) for end in done),
@@ -189,20 +311,21 @@ class StudyDraws:
             size,
             skipped / handed if handed else 0.0,
         )
-        family = self.family(found, first) if done else ()
-        draw = Draw(
-            words, looks=looks, family=len([run for run in family if not self._is_stand_in(run)]) or 1
-        )
+        family = [run for run in self.family(found, first) if not self._is_stand_in(run)]
+        missing = self._unlabelled(judge, found.units[start : done[-1]]) if done else ""
+        draw = Draw(words, looks=looks, unlabelled=missing, family=tuple(family) if done else ())
         if done:
             return draw
+        waits = "labelled or skipped by everybody"
+        if found.closed is not None:
+            waits += f"; batch '{found.closed}' is closed with open units: annotate batches reopen {found.closed}, or stop their annotators"
         return replace(
-            draw,
-            refused=f"no verdict yet: the first is computed when {places[0]:,} units are labelled or skipped by everybody who was handed them",
+            draw, refused=f"no verdict yet: the first is computed when {places[0]:,} units are {waits}"
         )
 
     def _first_batch(self, judge: str, found: DrawnSequence) -> int | None:
         """From which batch on the units were drawn with no label of theirs in the judge's choice; None where there is none."""
-        run = next((run for run, name in self.panel.shown.items() if name == judge), judge)
+        run = self.run_of(judge) or judge
         if run in self.family(found, 0) or self._is_stand_in(run):
             return 0
         started = self.store.conn.execute("SELECT started FROM runs WHERE run_id = ?", [run]).fetchone()
@@ -210,40 +333,20 @@ class StudyDraws:
         return later[0] if later else None
 
     def family(self, found: DrawnSequence, first: int) -> Sequence[str]:
-        """The runs that share the level on the units from a batch on: declared at its draw, or fixed by the first verdict.
-
-        Before any verdict it is who has labels on at least half of the units now.
-        """
-        plan = found.batches[first].plan
-        if plan.judges:
-            return plan.judges
-        start = found.since(first)
-        places = [1] if found.one_look else places_until(found.end - start)
-        end = found.place(start + places[0])
-        units = found.units[start : len(found.batches[0].units) if found.one_look else end]
-        given = judges_of(self.store.conn, self.panel.field, units)
-        family = [run for run, n in given.items() if 2 * n >= len(units)]
-        if family and len(found.units) - start >= len(units) and found.complete >= start + len(units):
-            self._keep(found.batches[first].name, family)
-        return family
-
-    def _keep(self, batch: str, family: Sequence[str]) -> None:
-        """Fix the family: a judge that comes later may have been chosen with these labels in view."""
-        try:
-            with self.store.transaction() as conn:
-                conn.execute(
-                    "UPDATE batches SET options = json_set(options, '$.judges', json(?)) WHERE batch = ? "
-                    "AND coalesce(json_array_length(options, '$.judges'), 0) = 0",
-                    [dumps(list(family)), batch],
-                )
-        except sqlite3.OperationalError as e:
-            # A study that nobody here can write shows its verdict all the same; whoever can write it fixes the family.
-            if "readonly" not in str(e):
-                raise
+        """The runs that share the level on the units from a batch on: declared at its draw, or fixed when labels of it were
+        first read beside a judge. Before that it is nobody."""
+        return found.batches[first].plan.judges
 
     def _is_stand_in(self, run: str) -> bool:
-        row = self.store.conn.execute("SELECT model FROM runs WHERE run_id = ?", [run]).fetchone()
-        return row is not None and str(row[0]).startswith(STAND_IN)
+        """Whether these labels are made up by a stand-in. Labels of a file are somebody's, whatever the model is called."""
+        query = (
+            "SELECT coalesce(json_extract(options, '$.asked_as'), model), options FROM runs WHERE run_id = ?"
+        )
+        row = self.store.conn.execute(query, [run]).fetchone()
+        if row is None:
+            return False
+        model, options = row
+        return str(model).startswith(STAND_IN) and model != FROM_FILE and IMPORTED not in json.loads(options)
 
 
 def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -251,22 +354,84 @@ def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> np.ndarray[tupl
     return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)
 
 
-def verdicts(draws: dict[str, Draw], decide: Callable[[str, Draw, bool], Verdict]) -> dict[str, Verdict]:
-    """The verdict on each judge; `decide(judge, draw, whole)` computes one, with what is still needed where it is whole.
+def judge_verdicts(
+    drawn: StudyDraws, held: Reference | None, *, power: float, confidence: float = 0.0, **rule: Any
+) -> dict[str, Verdict]:
+    """The verdict on each judge of the panel; `rule` has the limits, as `verdict` takes them, `held` is the reference.
 
     Judges of a family share the level by Holm: each is decided at 1 / m of it, and a decided one gives its part to the others.
+    Members that the panel leaves out (--run) are decided, too, and not shown.
     """
-    families: dict[int, list[str]] = {}
-    for judge, draw in draws.items():
-        families.setdefault(draw.family if not draw.refused else 1, []).append(judge)
-    share = dict.fromkeys(draws, 1.0)
-    for size, judges in families.items():
-        if size > 1:
-            share |= holm_steps(
-                judges,
-                size,
-                lambda judge, part: (
-                    decide(judge, replace(draws[judge], share=part), False).decision != "undecided"
-                ),
-            )
-    return {judge: decide(judge, replace(draw, share=share[judge]), True) for judge, draw in draws.items()}
+    panel = drawn.panel
+    people = drawn.people(voices(panel, held))
+    compared = {judge: _Compared(drawn, judge, held, people) for judge in panel.judges}
+    shown = {drawn.run_of(judge): judge for judge in panel.judges}
+    family = {run for one in compared.values() for run in one.draw.family}
+    # A table has no runs: its judges are in the family under their names.
+    others = _others(drawn, sorted(family - {run for run in shown if run} - compared.keys()))
+    if others is not None:
+        compared |= {judge: _Compared(others, judge, held, people) for judge in others.panel.judges}
+
+    def decide(judge: str, share: float, power: float | None) -> Verdict:
+        one = compared[judge]
+        sure = max(confidence, one.drawn.panel.confidence(judge))
+        draw = replace(one.draw, share=share)
+        return verdict(
+            one.table, judge, people, reference=one.reference, gold=one.gold, draw=draw, level=panel.level, field=panel.field,
+            confidence=sure, power=power, **rule,
+        )  # fmt: skip
+
+    share = dict.fromkeys(compared, 1.0)
+    for members in {one.draw.family for one in compared.values() if len(one.draw.family) > 1}:
+        judges = [
+            judge for judge, one in compared.items() if one.draw.family == members and not one.draw.refused
+        ]
+        share |= holm_steps(
+            judges, len(members), lambda judge, part: decide(judge, part, None).decision != "undecided"
+        )
+    return {judge: decide(judge, share[judge], power) for judge in panel.judges}
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """One judge beside the people and the reference that its verdict compares it with."""
+
+    drawn: StudyDraws
+    judge: str
+    held: Reference | None
+    people: Sequence[str]
+
+    @cached_property
+    def reference(self) -> str | None:
+        name = self.held.name if self.held is not None and self.held.name != self.judge else None
+        return self.drawn.reference(name, self.people)
+
+    @cached_property
+    def gold(self) -> str | None:
+        return next(iter(self.drawn.panel.of_kind(AnnotatorKind.GOLD)), None)
+
+    @cached_property
+    def table(self) -> Ratings:
+        return self.drawn.table(self.drawn.panel.judged(self.judge, self.reference, self.people))
+
+    @cached_property
+    def draw(self) -> Draw:
+        return self.drawn.of(self.judge, self.table, self.people)
+
+
+def _others(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
+    """The same with these runs in place of the panel's judges; None without any."""
+    if not runs:
+        return None
+    panel = drawn.panel
+    order = None if panel.numeric else panel.domain
+    scope = Scope(
+        panel.field,
+        panel.task.name if panel.task else None,
+        drawn.batch,
+        tuple(runs),
+        None,
+        panel.level,
+        order,
+    )
+    return StudyDraws(drawn.store, read(drawn.store, scope), drawn.batch)

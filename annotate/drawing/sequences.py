@@ -6,15 +6,14 @@ Units of batches that were drawn otherwise (equal parts of strata, by uncertaint
 from __future__ import annotations
 
 from collections.abc import Sequence as Rows
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from annotate.batch_plan import BatchPlan
-from annotate.drawing.frame import ALL
+from annotate.drawing.frame import ALL, Frame
 from annotate.drawing.sample import DrawnUnit, in_order
-from judge.labels.batches import batch_rows
 from judge.prompts.load import Task
-from judge.stats.looks import PLACES
+from judge.stats.looks import LEVEL, PLACES, places_until, spent_at
 from judge.store import Store
 from judge.store.export import stored_task
 
@@ -24,15 +23,15 @@ ALIKE = 1e-9
 
 @dataclass(frozen=True)
 class DrawnBatch:
-    """One batch as it was drawn. `alike`: all units had the same probability; `decides`: a verdict may rest on it. `frame`
-    names what it was drawn from."""
+    """One batch as it was drawn. `decides`: all units had the same probability, so that a verdict may rest on it. Batches
+    with the same `frame` were drawn from the same units."""
 
     name: str
     task: str
     created: str
+    closed: bool
     plan: BatchPlan
     units: tuple[DrawnUnit, ...]
-    alike: bool
     decides: bool
     frame: tuple[object, ...]
 
@@ -44,7 +43,8 @@ class DrawnSequence:
     `frame` is the frame in words; `ends` are the places where a block may end, which are all units, or with whole questions
     the last unit of each; `complete` is the number of units, from the first on, that everybody has labelled or skipped;
     `end` is the largest number of units that there can be. `skipped` and `handed` are, for each unit, how many people skipped
-    it, of how many who were handed it.
+    it, of how many who were handed it. `closed` is the batch that was closed before the next unit was complete. `later` is
+    the first batch of a newer frame that shares units with this one.
     """
 
     frame: str
@@ -55,6 +55,30 @@ class DrawnSequence:
     end: int
     handed: tuple[int, ...]
     skipped: tuple[int, ...]
+    closed: str | None
+    later: str | None = None
+
+    @property
+    def level(self) -> float:
+        """The share of a level that its looks have: less than 1 after looks at another frame with units of this one."""
+        return self.batches[0].plan.level
+
+    @property
+    def spent(self) -> float:
+        """The share of a level that its looks so far have spent."""
+        if self.one_look:
+            return self.level if self.complete >= len(self.batches[0].units) else 0.0
+        places = places_until(self.end)
+        done = [
+            spent
+            for place, spent in zip(places, spent_at(places, self.end), strict=True)
+            if self.is_complete(place)
+        ]
+        return self.level * done[-1] / LEVEL if done else 0.0
+
+    def is_complete(self, place: int) -> bool:
+        """Whether the block that reaches this number of units is there, and everybody has labelled or skipped it."""
+        return place <= self.place(place) <= self.complete
 
     @property
     def one_look(self) -> bool:
@@ -72,38 +96,25 @@ class DrawnSequence:
 
 def drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
     """The batches that ask for a field, the oldest first."""
-    rows = batch_rows(store, _BATCHES)
+    rows = store.conn.execute(_BATCHES).fetchall()
     found: list[DrawnBatch] = []
-    for name, task, purpose, options, created, imports in rows:
+    for name, task, purpose, options, created, closed, imports in rows:
         if field not in stored_task(store, task).fields:
             continue
         plan = BatchPlan.read(options)
-        units = in_order(_units(store, name), plan)
-        alike = _are_alike(units)
-        own = (plan.where, plan.fresh, tuple(plan.left_out or ()), imports)
-        # What another frame's batch took is not in this one's frame. Up to 0.2.0 nothing was that any batch had taken.
-        apart = tuple(
-            b.name
-            for b in found
-            if (b.alike or plan.left_out is None) and not (b.alike and b.frame[:4] == own)
-        )
-        found.append(
-            DrawnBatch(
-                name,
-                task,
-                created,
-                plan,
-                tuple(units),
-                alike,
-                alike and plan.is_even and purpose != "queue",
-                (*own, apart),
-            )
-        )
+        units = tuple(in_order(_units(store, name), plan))
+        decides = _are_alike(units) and plan.is_even and purpose != "queue"
+        frame: tuple[object, ...] = (plan.frame_id, *plan.shares)
+        if plan.frame_id is None:
+            # 0.2.0 did not keep it: the same words at the same state of the study, and nothing else drawn in between.
+            words = (plan.where, imports)
+            frame = (*words, *(b.name for b in found if b.frame[:2] != words))
+        found.append(DrawnBatch(name, task, created, closed is not None, plan, units, decides, frame))
     return found
 
 
 _BATCHES = """
-    SELECT b.batch, b.task, b.purpose, b.options, b.created,
+    SELECT b.batch, b.task, b.purpose, b.options, b.created, b.closed,
            (SELECT count(*) FROM imports AS i WHERE i.imported_at <= b.created AND (
                coalesce(json_extract(i.counts, '$.items'), 0) + coalesce(json_extract(i.counts, '$.passages'), 0)
                + coalesce(json_extract(i.counts, '$.answers'), 0)) > 0)
@@ -128,10 +139,36 @@ def _are_alike(units: Rows[DrawnUnit]) -> bool:
 def sequences(store: Store, field: str) -> list[DrawnSequence]:
     """The sequences of a field, the newest frame last."""
     groups: dict[tuple[object, ...], list[DrawnBatch]] = {}
+    later: dict[str, str] = {}
     for batch in drawn_batches(store, field):
         if batch.decides:
             groups.setdefault(batch.frame, []).append(batch)
-    return [_sequence(store, batches) for batches in groups.values()]
+            for name in batch.plan.shares:
+                later.setdefault(name, batch.name)
+    return [
+        replace(
+            _sequence(store, batches), later=next((later[b.name] for b in batches if b.name in later), None)
+        )
+        for batches in groups.values()
+    ]
+
+
+def shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str, ...], float]:
+    """For a draw from this frame (with what earlier batches took of it): its hash, the batches of other frames that drew some
+    of its units, and the share of their level that these have not spent.
+
+    Otherwise a frame that differs by one unit would begin the looks anew.
+    """
+    frame_id = frame.fingerprint()
+    found = sequences(store, field)
+    for same in found:
+        first = same.batches[0].plan
+        if first.frame_id == frame_id and same.later is None:
+            return frame_id, tuple(first.shares), first.level
+    # Also an earlier sequence of the very same frame, which another one has followed: coming back begins nothing anew.
+    others = [s for s in found if frame.among(s.units)]
+    names = tuple(b.name for s in others for b in s.batches)
+    return frame_id, names, max(0.0, 1.0 - sum(s.spent for s in others))
 
 
 def sequence_of(store: Store, field: str, batch: str) -> DrawnSequence | None:
@@ -140,7 +177,12 @@ def sequence_of(store: Store, field: str, batch: str) -> DrawnSequence | None:
 
 
 def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
-    units = [(d, b) for b in batches for d in b.units]
+    # Two studies that were merged may both have drawn a unit: it counts once, where it came first.
+    first_in: dict[str, str] = {}
+    for b in batches:
+        for d in b.units:
+            first_in.setdefault(d.unit_id, b.name)
+    units = [(d, b) for b in batches for d in b.units if first_in[d.unit_id] == b.name]
     whole = [b.plan.by_question is not None for _, b in units]
     # With whole questions a block ends with the question; a question that ends here is not the next unit's.
     ends = tuple(
@@ -151,6 +193,7 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
     seats = {b.name: _seats(store, b.name) for b in batches}
     of_unit = [seats[b.name].get(d.unit_id, (0, 0, 0)) for d, b in units]
     complete = next((i for i, (_, _, waiting) in enumerate(of_unit) if waiting), len(units))
+    waited_for = units[complete][1] if complete < len(units) else None
     first, last = batches[0].plan, batches[-1].plan
     exhausted = last.frame and len(batches[-1].units) == last.frame
     return DrawnSequence(
@@ -162,17 +205,20 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
         len(units) if exhausted else max(first.frame, len(units) + 1),
         tuple(handed for handed, _, _ in of_unit),
         tuple(skipped for _, skipped, _ in of_unit),
+        waited_for.name if waited_for is not None and waited_for.closed else None,
     )
 
 
 def _words(batch: DrawnBatch) -> str:
     """The frame in words, as in "drawn with equal probability from 3,000 units"."""
-    n, where, apart = batch.plan.frame, batch.plan.where, batch.frame[4]
+    n, where = batch.plan.frame, batch.plan.where
     words = f"{n:,} units" if n else "the units of the study"
     if where:
         words += f" (those with {where})"
-    if apart:
-        words += f" (those that {', '.join(map(str, apart))} left)"  # type: ignore[call-overload]
+    if batch.plan.left_out:
+        words += f" ({len(batch.plan.left_out):,} labelled before are left out)"
+    if batch.plan.shares:
+        words += f" (those that {', '.join(batch.plan.shares)} left)"
     return words
 
 

@@ -233,6 +233,8 @@ class _Labels:
         self._source = source
         self._shut: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
         self.sessions: list[str] = []
+        self._in_file: dict[tuple[str, str, str, int], str] = {}
+        """(unit, field, person, repeat) -> the label that the file gives, also where the study has it already."""
 
     def take(self, response: Response) -> None:
         done = self._done
@@ -265,23 +267,29 @@ class _Labels:
     def _news(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
         """What the sources say so far of a label that is to be stored; None when nothing is.
 
-        Raises BadInput where an import said something else before, unless the later one is to count.
+        Raises BadInput where the file said something else before, unless the later one is to count.
         """
         key = (response.unit, name, response.annotator, response.repeat)
         known = label_sources.said(self._conn, *key)
         same = [s for s in known if s.value == value]
         kind = kind_of(response, name, self._how)
+        earlier = self._in_file.setdefault(key, value)
+        if earlier != value and not self._how.latest:
+            # Two imports may differ, and a lead decides. One file that says two things at once is a mistake in the file.
+            raise conflict(response, name, earlier, value)
         if kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
             self._declare(key, kind, same)
             return None
-        # The same label at the same time is the same word of the person, as when an export comes back.
-        if any(_is_import(s) or (response.at is not None and s.given == response.at) for s in same):
+        contrary = [s for s in known if _is_import(s) and s.value != value]
+        replaces = bool(contrary) and self._how.latest
+        # The same label at the same time is the same word of the person, as when an export comes back. Only where it is to
+        # count from now on does it come in once more.
+        if not replaces and any(
+            _is_import(s) or (response.at is not None and s.given == response.at) for s in same
+        ):
             self._done.unchanged += 1
             return None
-        imported = [s for s in known if _is_import(s) and s.value != value]
-        if imported and not self._how.latest:
-            raise conflict(response, name, imported[-1].value, value)
-        if any(response.at and s.given and s.given > response.at for s in imported):
+        if replaces and any(response.at and s.given and s.given > response.at for s in contrary):
             self._done.older += 1
             return None
         if not same:
@@ -293,19 +301,19 @@ class _Labels:
         who, unit, conn = response.annotator, response.unit, self._conn
         seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
         kind = ASSISTED if seen else kind_of(response, name, self._how)
-        earlier = [s for s in known if _is_import(s) and s.value != value]
+        earlier = [s for s in known if _is_import(s) and s.value != value and self._how.latest]
         # A file may contradict itself: what it said first is kept as a source beside it.
         number = sum(s.source.partition("/")[0] == self._source for s in known)
         source = f"{self._source}/{number}" if number else self._source
         row = (unit, name, who, _layer(kind), response.repeat, value, None, None, source, response.at, now())
-        label_sources.add(conn, [row])
+        label_sources.add_imported(conn, [row])
         if earlier:
             replaced = label_sources.Conflict(
                 who, name, unit, response.repeat, [*earlier, SourceLabel(source, "", value, None, "")]
             )
             label_sources.resolve(conn, [replaced], lambda _: value)
             self._done.replaced += 1
-        others = {s.value for s in known if not _is_import(s)}
+        others = {s.value for s in known if s not in earlier}
         self._done.conflicts += bool(others - {value})
         self._done.confirmed += value in others
         self._done.new[who] += value not in others
@@ -354,7 +362,7 @@ class _Labels:
         for one in same:
             label_sources.clear(self._conn, who, unit, repeat, one.source, [name])
             about = (one.source, one.given, one.stored)
-            label_sources.add(
+            label_sources.add_imported(
                 self._conn, [(unit, name, who, _layer(kind), repeat, one.value, None, None, *about)]
             )
         self._done.declared += 1

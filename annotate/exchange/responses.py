@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from annotate.sitting.desk import batch_info
 from annotate.sitting.events import ASSISTED, spans_of
 from annotate.store import ADJUDICATED
+from judge.labels.relation import SOURCES_OF_ANSWERS
 from judge.store import Store
 from judge.types import Where
 
@@ -56,6 +57,9 @@ class Response:
     revised: Mapping[str, str] = field(default_factory=dict)
     stratum: str | None = None
     weight: float | None = None
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Field -> what says the same: the batch, and each import or other way by which the person gave this label, too.
+    Nothing where the label does not count: it is in conflict, it was decided against, or the unit is a check."""
 
     def is_blind(self, name: str) -> bool | None:
         """Whether the answer to one question was given without suggestions in sight; None: not known."""
@@ -70,14 +74,15 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
     """
     info = batch_info(store, batch)
     gold = bool(info.task.spec.shows_gold)
-    query = """
+    query = f"""
         SELECT a.unit_id, a.annotator_id, a.answers, a.spans, a.status, a.flag, a.note, a.active_ms,
                coalesce((SELECT max(e.at) FROM events AS e WHERE e.batch = a.batch AND e.annotator_id = a.annotator_id
                          AND e.position = a.position AND e.kind IN ('label', 'skip')), a.updated),
-               a.layers, a.repeat, a.role, u.question_id, a.revised, b.stratum, b.weight
+               a.layers, a.repeat, a.role, u.question_id, a.revised, b.stratum, b.weight,
+               {SOURCES_OF_ANSWERS}
         FROM assignments AS a JOIN units AS u USING (unit_id)
         LEFT JOIN batch_units AS b ON b.batch = a.batch AND b.unit_id = a.unit_id
-        WHERE a.batch = ? AND (a.status <> 'open' OR a.answers <> '{}' OR a.spans <> '[]' OR a.flag IS NOT NULL
+        WHERE a.batch = ? AND (a.status <> 'open' OR a.answers <> '{{}}' OR a.spans <> '[]' OR a.flag IS NOT NULL
               OR a.note IS NOT NULL)
         ORDER BY a.annotator_id = ?, a.annotator_id, a.position
     """
@@ -100,4 +105,5 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
             revised={f: r["value"] for f, r in json.loads(row[13]).items()},
             stratum=row[14],
             weight=row[15],
+            sources={name: sorted(sources) for name, sources in json.loads(row[16]).items()},
         )

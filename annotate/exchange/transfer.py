@@ -62,7 +62,8 @@ def import_file(
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written; `rows` counts them by file, `repeats` hidden repeats that were left out."""
+    """What was written; `rows` counts them by file, `repeats` hidden repeats and `adopted` finished units that were left
+    out."""
 
     batch: str
     task: str
@@ -72,6 +73,7 @@ class Exported:
     units: int
     repeats: int
     rows: dict[str, int]
+    adopted: int = 0
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
@@ -79,6 +81,7 @@ class Exported:
         return {
             **attributes(self, "batch", "task", "format", "path", "units"),
             "repeats_left_out": 0 if self.labels else self.repeats,
+            "adopted_left_out": self.adopted,
             "files": files,
         }
 
@@ -103,6 +106,12 @@ def export_batch(
         form.write(export, Out(path, "file"), options or {})
     if not len(units):
         raise UsageError(f"batch '{batch}' has no units")
+    # An empty cell would ask for a second label, which the first one has led.
+    adopted = 0 if labels else units.leave_out_adopted()
+    if not len(units):
+        raise BadInput(
+            f"nothing is left to label in batch '{batch}': its people gave these labels before it was drawn"
+        )
 
     def answered() -> Iterator[Response]:
         return (r for r in responses(store, batch) if person in (None, r.annotator))
@@ -115,4 +124,6 @@ def export_batch(
         # A file for another tool is a push by hand: whoever labels there sees their units, checks among them.
         with store.transaction() as conn:
             exposure.note_batch(conn, info.task, batch, units.people, "push")
-    return Exported(batch, info.task.name, form.name, str(path), labels, len(units), units.repeats, out.rows)
+    return Exported(
+        batch, info.task.name, form.name, str(path), labels, len(units), units.repeats, out.rows, adopted
+    )

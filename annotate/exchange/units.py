@@ -21,6 +21,7 @@ from judge.prompts.load import Task, find_tasks, load_task
 from judge.store import Store
 from judge.store.export import stored_task
 from judge.store.inputs import column
+from judge.store.study import dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,22 @@ class ExchangeUnits:
                     self._places.setdefault(unit, (who, position))
         seed = info.plan.seed
         self.ids = shuffled(self._places, seed, "export")
+
+    def leave_out_adopted(self) -> int:
+        """Take out the units that all of these people finished by labels which they gave before the batch was drawn: there is
+        nothing left to do on them. Returns how many."""
+        query = """
+            SELECT a.unit_id FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample'
+                AND a.annotator_id IN (SELECT value FROM json_each(?)) GROUP BY a.unit_id
+                HAVING min(a.status = 'done' AND EXISTS (SELECT 1 FROM events AS e JOIN sessions AS s USING (session_id)
+                    WHERE e.batch = a.batch AND e.annotator_id = a.annotator_id AND e.position = a.position
+                    AND s.version GLOB '* adopt'))
+        """
+        rows = self._store.conn.execute(query, [self._info.batch, dumps(self.people)])
+        finished = {unit for (unit,) in rows}
+        before = len(self.ids)
+        self.ids = [unit for unit in self.ids if unit not in finished]
+        return before - len(self.ids)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -1,13 +1,20 @@
 """Whether a study says what was done: every log is folded again, and what follows is compared with what is stored."""
 
 import json
+import math
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from annotate.sitting.desk import batch_info
+from annotate.drawing.batch import redraw
+from annotate.drawing.eligible import eligible
+from annotate.drawing.sample import DrawnUnit
+from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import fold
 from annotate.sitting.standing import events_of, follow, source_of
+from judge.errors import UsageError
+from judge.reread import unlike_replies
 from judge.store import Store
 from judge.store.label_sources import PEOPLE
 from judge.types import Json
@@ -31,9 +38,11 @@ def verify(store: Store) -> list[Finding]:
     with store.reading_once():
         return [
             *_logs(store),
+            *_imports(conn),
             *_orphans(conn),
             *_labels(conn),
-            *_weights(conn),
+            *_judges(store),
+            *_weights(store),
             *_splits(conn),
             *_exposures(conn),
         ]
@@ -80,6 +89,41 @@ def _sources(
         yield Finding("log", where, *((told, "nothing") if row in expected else ("nothing", told)))
 
 
+def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
+    """What imports and votes of items said against the log of it."""
+    columns = "source, annotator_id, unit_id, field, repeat, layer, value, given"
+    of_imports = "source NOT GLOB 'batch:*' AND source NOT GLOB 'adjudication:*'"
+    logged: dict[tuple[Json, ...], dict[str, str]] = defaultdict(dict)
+    for *key, layer, value, given in conn.execute(f"SELECT {columns} FROM imported_labels"):
+        logged[tuple(key)][layer] = f"{value} ({layer}, given {given})"
+    there = set()
+    for *found, layer, value, given in conn.execute(
+        f"SELECT {columns} FROM label_sources WHERE {of_imports} ORDER BY 1, 3, 2, 4"
+    ):
+        key = tuple(found)
+        there.add(key)
+        told = f"{value} ({layer}, given {given})"
+        if logged.get(key, {}).get(layer) != told:
+            yield Finding("import", _place(key), " or ".join(logged[key].values()) or "nothing", told)
+    # A label that was declared later is in the log with both layers, and so it is after a merge of two studies.
+    for key in sorted(logged.keys() - there, key=str):
+        if logged[key]:
+            yield Finding("import", _place(key), " or ".join(logged[key].values()), "nothing")
+
+
+def _place(key: tuple[Json, ...]) -> str:
+    source, person, unit, field, repeat = key
+    return f"'{source}', {person}, unit '{unit}', field '{field}', repeat {repeat}"
+
+
+def _judges(store: Store) -> Iterator[Finding]:
+    """The labels of each judge against its stored replies."""
+    for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY run_id").fetchall():
+        for one in unlike_replies(store, run):
+            where = f"run {run}, unit '{one.unit}', field '{one.field}'"
+            yield Finding("judge", where, one.expected or "nothing", one.stored or "nothing")
+
+
 def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Labels whose source is not in the study."""
     query = """
@@ -100,31 +144,37 @@ def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 def _labels(conn: sqlite3.Connection) -> Iterator[Finding]:
     """The labels of people against what follows from their sources."""
-    columns = "annotator_id, unit_id, field, repeat, layer, value, sources"
+    columns = "annotator_id, unit_id, field, repeat, layer, value, sources, rationale, derived_from"
     sides = []
     for table in ("resolved_labels", "labels"):
         rows = conn.execute(f"SELECT {columns} FROM {table} WHERE annotator_id IN ({PEOPLE})")
         # In which order sources are listed says nothing.
-        sides.append({row[:5]: (row[5], tuple(sorted(json.loads(row[6])))) for row in rows})
+        sides.append({row[:5]: (row[5], tuple(sorted(json.loads(row[6]))), *row[7:]) for row in rows})
     expected, stored = sides
     for key in sorted(expected.keys() | stored.keys(), key=str):
         if expected.get(key) != stored.get(key):
             person, unit, field, repeat, layer = key
             where = f"{person}, unit '{unit}', field '{field}', layer '{layer}', repeat {repeat}"
             told = [
-                f"{s[0]} ({', '.join(s[1])})" if s else "nothing"
+                f"{s[0]} ({', '.join([*s[1], *filter(None, s[2:])])})" if s else "nothing"
                 for s in (expected.get(key), stored.get(key))
             ]
             yield Finding("label", where, *told)
 
 
-def _weights(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """A drawn unit stands for as many as its probability says."""
-    query = "SELECT batch, unit_id, probability, weight FROM batch_units WHERE role = 'sample' AND probability IS NOT NULL"
-    for batch, unit, probability, weight in conn.execute(query):
-        if not 0 < probability <= 1 or weight is None or abs(weight * probability - 1) > NEAR:
-            expected = f"{1 / probability:g}" if 0 < probability <= 1 else "a probability from 0 to 1"
-            yield Finding("weight", f"batch '{batch}', unit '{unit}'", expected, f"{weight} ({probability})")
+def _weights(store: Store) -> Iterator[Finding]:
+    """A drawn unit stands for as many as its probability says, and all of them for those that they were drawn from."""
+    conn = store.conn
+    batches = "SELECT batch FROM batches WHERE packed_for IS NULL ORDER BY rowid"
+    for (batch,) in conn.execute(batches).fetchall():
+        info = batch_info(store, batch)
+        query = "SELECT unit_id, probability, weight FROM batch_units WHERE batch = ? AND role = 'sample'"
+        stored = {unit: (p, weight) for unit, p, weight in conn.execute(query, [batch])}
+        for unit, expected in _expected(store, info, stored).items():
+            if not _is_close(stored[unit], expected):
+                p, weight = stored[unit]
+                where = f"batch '{batch}', unit '{unit}'"
+                yield Finding("weight", where, _weight(expected), f"{weight} (probability {p})")
     query = (
         "SELECT DISTINCT a.batch, a.unit_id FROM assignments AS a WHERE a.role IN ('sample', 'repeat') "
         "AND (SELECT packed_for FROM batches AS b WHERE b.batch = a.batch) IS NULL AND NOT EXISTS (SELECT 1 "
@@ -132,6 +182,62 @@ def _weights(conn: sqlite3.Connection) -> Iterator[Finding]:
     )
     for batch, unit in conn.execute(query):
         yield Finding("weight", f"batch '{batch}', unit '{unit}'", "a unit of the sample", "not drawn")
+
+
+Design = tuple[float | None, float | None]
+"""Probability and weight of a drawn unit."""
+
+
+def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[str, Design]:
+    """Unit -> what it should have: what the same draw gives again, else what follows from the stored plan."""
+    plan = info.plan
+    again = _drawn_again(store, info, set(stored))
+    if again is not None:
+        return {d.unit_id: (d.probability, d.weight) for d in again}
+    # What was drawn from has changed since (an import, more labels of the judge): the plan still says how many it were.
+    if plan.is_even and plan.frame and not plan.by_question and plan.left_out is not None:
+        share = len(stored) / plan.frame
+        return dict.fromkeys(stored, (share, 1 / share))
+    by_chance = not (plan.queue or plan.from_route) and plan.annotators
+    return {
+        unit: (
+            p if p is not None or not by_chance else math.nan,
+            None if p is None else 1 / p if p > 0 else math.nan,
+        )
+        for unit, (p, _) in stored.items()
+    }
+
+
+def _drawn_again(store: Store, info: BatchInfo, units: set[str]) -> list[DrawnUnit] | None:
+    """The draw of a batch done again; None where it is another one by now, or the batch does not say how it was drawn."""
+    plan, conn = info.plan, store.conn
+    if not (plan.annotators and plan.frame):
+        return None
+    later = "SELECT 1 FROM judgements WHERE run_id = ? AND judged_at > (SELECT created FROM batches WHERE batch = ?)"
+    if plan.run and conn.execute(f"{later} LIMIT 1", [plan.run, info.batch]).fetchone():
+        return None
+    checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
+    try:
+        frame = eligible(store, info.task, plan, plan.run, info.batch)
+        frame.leave_out([u for (u,) in conn.execute(checks, [info.batch])])
+        drawn = redraw(frame, plan) if len(frame) == plan.frame else []
+    except UsageError:
+        return None
+    return drawn if {d.unit_id for d in drawn} == units else None
+
+
+def _is_close(stored: Design, expected: Design) -> bool:
+    return all(
+        (a is None) == (b is None) and (a is None or b is None or abs(a - b) <= NEAR * abs(b))
+        for a, b in zip(stored, expected, strict=True)
+    )
+
+
+def _weight(design: Design) -> str:
+    p, weight = design
+    if p is None:
+        return "no weight: it was not left to chance"
+    return "a probability from 0 to 1" if math.isnan(p) else f"{weight} (probability {p})"
 
 
 def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
@@ -147,14 +253,17 @@ def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _exposures(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Who labelled a unit at a desk was shown it, and the ledger says so."""
+    """Who labelled a unit was shown it, and the ledger says so; what is adopted came with items or by an import."""
     query = """
-        SELECT DISTINCT e.batch, s.person, a.unit_id FROM events AS e JOIN sessions AS s USING (session_id)
+        SELECT DISTINCT 'batch ''' || e.batch || '''', s.person, a.unit_id FROM events AS e JOIN sessions AS s USING (session_id)
         JOIN assignments AS a ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position
         JOIN batches AS b ON b.batch = e.batch
-        WHERE e.kind = 'label' AND b.exposure = 'kept' AND b.packed_for IS NULL AND s.version NOT LIKE '% %'
+        WHERE e.kind = 'label' AND b.exposure = 'kept' AND b.packed_for IS NULL AND s.version NOT LIKE '% adopt'
           AND NOT EXISTS (SELECT 1 FROM exposures AS x WHERE x.person = s.person AND x.unit_id = a.unit_id)
+        UNION SELECT '''' || s.source || '''', s.annotator_id, s.unit_id FROM label_sources AS s
+        WHERE s.source GLOB 'import:*'
+          AND NOT EXISTS (SELECT 1 FROM exposures AS x WHERE x.person = s.annotator_id AND x.unit_id = s.unit_id)
         ORDER BY 1, 2, 3
     """
-    for batch, person, unit in conn.execute(query):
-        yield Finding("exposure", f"batch '{batch}', {person}, unit '{unit}'", "shown", "not in the ledger")
+    for way, person, unit in conn.execute(query):
+        yield Finding("exposure", f"{way}, {person}, unit '{unit}'", "shown", "not in the ledger")

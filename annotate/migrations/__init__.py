@@ -1,4 +1,4 @@
-"""The schema of the human half, as sqlite-utils migrations (set `annotate`); `judge.migrations` has the rules.
+"""The schema of the human half: the set `annotate` of the migrations that `judge.migrations` applies.
 
 events        what people did, append-only: triggers refuse changes, and rows for a closed batch
 assignments   who labels what, in which order, and how it stands: a fold of that unit's events
@@ -14,29 +14,3 @@ batch_changes what a lead did to a batch in flight, append-only
 handed_over   seats in queues that were taken from somebody, so that a pack made before can still come back
 stopped       people whose labels in a batch count no more, with the reason
 """
-
-import sqlite3
-from pathlib import Path
-
-from judge.errors import StudyError
-from judge.migrations import applied, names, perform, unknown
-
-FOLDER = Path(__file__).parent
-NAMES = names(FOLDER)
-SET = "annotate"
-SOURCES = "m002_sources"
-"""The step that records where labels come from."""
-
-
-def ensure(conn: sqlite3.Connection, path: object) -> bool:
-    """Bring the tables of this set up to date in one transaction; returns whether labels got their sources by that.
-
-    Raises StudyError for a newer file.
-    """
-    if newer := unknown(conn, SET, NAMES):
-        raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
-    before = applied(conn, SET)
-    if before == list(NAMES):
-        return False
-    perform(conn, SET, FOLDER, NAMES)
-    return bool(before) and SOURCES not in before

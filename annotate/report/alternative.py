@@ -22,10 +22,11 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
         return Section("alternative", title, absent=why)
     blocks: list[Block] = []
     for i, (judge, test) in enumerate(tests.items(), 1):
-        if test.winning_rate is None or test.advantage is None:
+        if test.winning_rate is None:
             blocks.append(Paragraph(f"{judge}: not tested, {test.reason}."))
         else:
             blocks.append(Paragraph(_in_words(judge, test)))
+        if test.compared:
             blocks.append(_table(judge, test, i, CLOSENESS[subject.panel.level]))
         if test.notes:
             blocks.append(Paragraph(f"Of this test: {'; '.join(test.notes)}.", "note"))
@@ -54,8 +55,8 @@ def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
     rows: list[list[Cell]] = [
         [
             *(row.annotator, row.judge_wins, row.annotator_wins, row.p_value, row.adjusted),
-            {"t": "t", "wilcoxon": "Wilcoxon"}[row.test],
-            "yes" if row.won else "no",
+            {"t": "t", "wilcoxon": "Wilcoxon", "none": "none"}[row.test],
+            "" if row.p_value is None else "yes" if row.won else "no",
             *(row.n_units, row.n_clusters),
         ]
         for row in sorted(test.compared, key=lambda row: (-row.n_units, row.annotator))

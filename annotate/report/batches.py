@@ -1,7 +1,4 @@
-"""What a study's annotation batches say of how its people's labels came about. The one place where they enter.
-
-The tables are optional (migration set `annotate`): a study of imported labels has none.
-"""
+"""What a study's annotation batches say of how its people's labels came about. The one place where they enter."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from collections import Counter
 from annotate.batch_plan import BatchPlan, Policy
 from annotate.report.cells import counted
 from annotate.report.model import Block, Facts, Paragraph
-from judge.labels.batches import batch_rows
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.export import stored_task
@@ -36,7 +32,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
     blocks: list[Block] = []
     drawn: list[tuple[str, str, str]] = []
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
-    for batch, task_name, purpose, seed, text, reveal, created, closed in batch_rows(store, query):
+    for batch, task_name, purpose, seed, text, reveal, created, closed in store.conn.execute(query):
         task = stored_task(store, task_name)
         if name not in (None, batch) or field not in task.fields:
             drawn.append((batch, task_name, purpose))
@@ -63,7 +59,9 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
 
 def revealed(store: Store, name: str | None, field: str) -> set[str]:
     """The runs whose labels people of these batches were shown after their own."""
-    rows = batch_rows(store, "SELECT batch, task, reveal_run FROM batches WHERE reveal_run IS NOT NULL")
+    rows = store.conn.execute(
+        "SELECT batch, task, reveal_run FROM batches WHERE reveal_run IS NOT NULL"
+    ).fetchall()
     return {
         str(run)
         for batch, task, run in rows
@@ -132,8 +130,6 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
 
 def _elsewhere(store: Store, batch: str) -> str:
     """What the ledger of exposures says of the labels made here, as the end of a sentence."""
-    if not store.conn.execute("SELECT 1 FROM sqlite_master WHERE name = 'exposures'").fetchone():
-        return "; what they had seen of these units elsewhere is not known"
     query = "SELECT exposure FROM batches WHERE batch = ?"
     if store.conn.execute(query, [batch]).fetchone()[0] == "unknown":
         return "; what they had seen of these units elsewhere is not known: drawn before exposures were kept"
@@ -157,11 +153,11 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
     """What leads did to the batch while it ran, and whom they stopped."""
     rows = []
     query = "SELECT annotator_id, why, at FROM stopped WHERE batch = ? ORDER BY at"
-    for who, why, at in batch_rows(store, query, [batch], table="stopped"):
+    for who, why, at in store.conn.execute(query, [batch]):
         rows.append((f"stopped, {who}", f"{why} ({at[:10]}); no number uses these labels"))
     query = "SELECT what, annotator_id, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
     told = []
-    for what, who, text, note, at in batch_rows(store, query, [batch], table="batch_changes"):
+    for what, who, text, note, at in store.conn.execute(query, [batch]):
         detail = json.loads(text)
         others = ", ".join(f"{p} ({n:,})" for p, n in detail.get("to", {}).items())
         words = [at[:10], what, who or "", f"{detail['units']:,} units" if "units" in detail else ""]
@@ -212,7 +208,7 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
     """Labels of the batch that were made elsewhere, by format: for them blindness is what was declared."""
     found: dict[str, Counter[str]] = {}
     query = "SELECT format, counts FROM label_imports WHERE batch = ? ORDER BY imported_at"
-    for form, text in batch_rows(store, query, [batch], table="label_imports"):
+    for form, text in store.conn.execute(query, [batch]):
         found.setdefault(form, Counter()).update(json.loads(text)["blindness"])
     told = {
         "blind": "declared blind",
@@ -249,5 +245,5 @@ def _cautions(
         return []
     return [
         f"Batch {batch} drew units with unequal probabilities (one stands for {low:.1f} to {high:.1f} units of {task.name}). "
-        "Agreement and the shares of labels are those of the sample, not weighted; the corrected numbers are weighted where it says so."
+        "Estimates are weighted, so that they are those of all units; counts are of the sample, and so is the calibration of probabilities."
     ]

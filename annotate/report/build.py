@@ -95,6 +95,7 @@ def _document(store: Store, subject: Subject) -> Document:
             "judges": [{"name": j, "run": subject.run_ids.get(j)} for j in subject.panel.judges],
             "people": list(subject.panel.people),
             "reference": subject.reference_kind,
+            "conflicts": sum(subject.panel.conflicts.values()),
             "settings": settings(subject),
             "made": now(),
             "made_by": made_by(),

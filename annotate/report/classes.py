@@ -69,6 +69,15 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
     right = int(np.trace(cells.matrix))
     wrong = cells.matrix * (1 - np.eye(len(labels), dtype=np.int64))
     text = f"Confusion matrix. On {right:,} of {counted(cells.n_units, 'unit')} both gave the same label."
+    notes: list[str] = []
+    if cells.shares is not None:
+        text += f" Of all units these are an estimated {np.trace(cells.shares):.1%}: the drawn ones stand for different numbers."
+        columns += heads("share", *(f"{label}, of all" for label in labels))
+        for row, part in zip(rows, [*cells.shares, cells.shares.sum(axis=0)], strict=True):
+            row += [float(share) for share in part]
+        notes.append(
+            "Counts are of the drawn units. 'Of all' are the estimated shares of all units, weighted."
+        )
     if wrong.sum():
         r, c = divmod(int(wrong.argmax()), len(labels))
         text += f" The most frequent confusion: {truth} '{labels[r]}', {predicted} '{labels[c]}', on {counted(int(wrong[r, c]), 'unit')}."
@@ -79,7 +88,7 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
         text,
         "heat_map",
         data,
-        Table(f"confusion_{i}_cells", "The cells as a table", columns, rows),
+        Table(f"confusion_{i}_cells", "The cells as a table", columns, rows, notes),
     )
 
 
@@ -131,6 +140,8 @@ def class_shares(subject: Subject) -> Section:
     def add(name: str, column: str, mask: BoolArray | None = None, draw: bool = True) -> None:
         table = subject.panel.table.select([column])
         table = table if mask is None else table.subset(mask)
+        if mask is not None or column not in subject.panel.judges:
+            table = subject.panel.weighted(table, column)
         shares = label_shares(table)[column]
         n = int((table.codes != MISSING).sum())
         if shares is None:
@@ -154,9 +165,10 @@ def class_shares(subject: Subject) -> Section:
     for other in subject.panel.known:
         add(other, other)
     if len(subject.panel.people) > 1:
-        counts = subject.panel.among_people.counts.sum(axis=0)
-        total = int(counts.sum())
-        shares = (counts / total).tolist() if total else []
+        theirs = subject.panel.weighted(subject.panel.among_people)
+        total = int(theirs.counts.sum())
+        counts = (np.ones(theirs.n_units) if theirs.weights is None else theirs.weights) @ theirs.counts
+        shares = (counts / counts.sum()).tolist() if total else []
         rows.append(["all people's labels", *shares, total])
         drawn.append({"name": "all people's labels", "shares": shares, "n": total})
     for person in subject.panel.people:

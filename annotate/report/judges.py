@@ -173,7 +173,7 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
 
 def _spread(subject: Subject, judge: str) -> Table:
     found = all_pairs(
-        subject.panel.table,
+        subject.panel.of_draw,
         [subject.panel.coefficient],
         level=subject.panel.level,
         first=[judge],

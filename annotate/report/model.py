@@ -34,7 +34,7 @@ class Column:
 def interval_head(name: str, confidences: Iterable[float]) -> str:
     """The head of a column of values with intervals: the level in force, both where a judge's sealed test was opened."""
     levels = sorted(set(confidences)) or [IntervalSettings().confidence]
-    return f"{name} ({' or '.join(f'{100 * level:.6g}' for level in levels)} % interval)"
+    return f"{name} ({' or '.join(f'{100 * level:.4g}' for level in levels)} % interval)"
 
 
 def heads(kind: Kind, *titles: str) -> list[Column]:

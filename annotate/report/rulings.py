@@ -10,18 +10,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from annotate.drawing.looks import StudyDraws, verdicts
+from annotate.drawing.looks import StudyDraws, judge_verdicts
 from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads
 from annotate.report.subject import Subject
-from judge.labels.reference import voices
-from judge.stats import MISSING, AltTest, Verdict, curve, verdict
-from judge.stats.looks import Draw
+from judge.stats import MISSING, AltTest, Verdict, curve
 from judge.stats.rates import like_this
 from judge.stats.told import labels_text
 from judge.store import Store
 from judge.store.splits import Look
-from judge.types import AnnotatorKind
+from judge.types import attributes
 
 # Above this share of one label a judge can agree with people without telling units apart.
 ONE_SIDED = 0.95
@@ -74,34 +72,17 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
 
 
 def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
-    drawn = StudyDraws(store, subject.panel, subject.asked.batch, subject.table is not None)
-    people = drawn.people(voices(subject.panel, subject.held))
-    reference = drawn.reference(subject.reference, people)
-    gold = next(iter(subject.panel.of_kind(AnnotatorKind.GOLD)), None)
-    judges = subject.panel.judges
-    tables = {judge: drawn.table(subject.panel.judged(judge, reference, people)) for judge in judges}
-
-    def decide(judge: str, draw: Draw, whole: bool) -> Verdict:
-        return verdict(
-            tables[judge],
-            judge,
-            people,
-            reference=reference,
-            gold=gold,
-            draw=draw,
-            epsilon=subject.asked.epsilon,
-            least_others=subject.asked.least_others,
-            clustered=subject.asked.clustered,
-            margin=subject.asked.margin,
-            threshold=subject.asked.threshold,
-            name=subject.panel.coefficient,
-            level=subject.panel.level,
-            field=subject.panel.field,
-            confidence=subject.panel.confidence(judge),
-            power=0.8 if whole else None,
-        )
-
-    return verdicts({judge: drawn.of(judge, tables[judge], people) for judge in judges}, decide)
+    asked, drawn = (
+        subject.asked,
+        StudyDraws(store, subject.panel, subject.asked.batch, subject.table is not None),
+    )
+    return judge_verdicts(
+        drawn,
+        subject.held,
+        power=0.8,
+        name=subject.panel.coefficient,
+        **attributes(asked, "epsilon", "least_others", "clustered", "margin", "threshold"),
+    )
 
 
 def _because(found: Verdict) -> str:
@@ -178,7 +159,8 @@ def sentence(subject: Subject, judge: str, found: Verdict) -> str:
     """The verdict for an engineer, in at most 60 words beside names: what was compared, on which units, the result, what next."""
     people = len(found.people)
     whom = f"{people} people" if people > 1 else f"'{found.source}'"
-    of_family = f", one of {found.draw.family} judges," if found.draw.family > 1 else ""
+    family = len(found.draw.family)
+    of_family = f", one of {family} judges," if family > 1 else ""
     start = f"{judge}{of_family} was compared with {whom} on {drawn_words(found)}."
     if found.decision in ("trust", "trust in part"):
         asked, given = _asked_and_given(subject, judge)
@@ -219,8 +201,9 @@ def _open(found: Verdict) -> str:
             return names[c.name]
     if all(c.state != "open" for c in found.conditions if c.name in ("non_inferiority", "threshold")):
         return "no label is shown"
-    limit = _limit(found)
-    return f"the labels do not show yet whether it is worse than {limit}"
+    if found.regime == "threshold":
+        return f"the labels do not show yet whether it agrees above the threshold {found.limits.threshold:g}"
+    return f"the labels do not show yet on which side of the margin {found.limits.margin:g} it lies"
 
 
 def _ahead(found: Verdict) -> str:

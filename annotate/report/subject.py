@@ -14,7 +14,7 @@ from pathlib import Path
 from judge.errors import UsageError
 from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference, resolve
-from judge.labels.scope import Scope, fields_of, read
+from judge.labels.scope import Scope, all_in_conflict, fields_of, read
 from judge.prompts.load import Task
 from judge.stats.metrics import shown
 from judge.stats.ratings import IntArray
@@ -159,7 +159,10 @@ def _choose(store: Store, asked: ReportOptions) -> tuple[str | None, str, list[s
     """The task (None when no task defines the field), the field, and the task's other labelled fields."""
     labelled = fields_of(store)
     if not labelled:
-        raise UsageError(f"{store.path}: there are no labels yet (judge items import, judge run)")
+        conflicts = all_in_conflict(store)
+        raise UsageError(
+            f"{store.path}: {conflicts or 'there are no labels yet (judge items import, judge run)'}"
+        )
     if asked.field is not None and asked.task is None:
         return None, asked.field, []
     task = (

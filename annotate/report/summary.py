@@ -173,6 +173,7 @@ def with_the_others(
         ratings = subject.panel.ratings
         column = OTHERS if OTHERS not in ratings.annotators else f"{OTHERS} "
         pair = ratings.select([who]).with_annotator(column, others).subset(used)
+        pair = subject.panel.weighted(pair, person, who)
         keys = subject.panel.keys([subject.panel.coefficient])
         sure = subject.panel.confidence(who)
         (found,) = measures(

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from annotate.drawing.batch import extend_batch
 from annotate.drawing.sequences import sequence_of
 from annotate.leading.lead import close_batch
+from annotate.leading.progress import show_batch
+from annotate.leading.watch import duration
+from annotate.report.model import Ruling
 from annotate.report.rulings import rule
 from annotate.report.subject import ReportOptions, load
 from annotate.sitting.desk import batch_info
@@ -43,10 +46,11 @@ def next_block(store: Store, name: str) -> NextBlock:
     found = sequence_of(store, field, name)
     if info.closed or found is None:
         return NextBlock(0, info.closed is not None, (f"batch '{name}' is closed",))
-    if waiting := len(found.units) - found.complete:
-        return NextBlock(0, False, (f"{waiting:,} units from the first open one on are not complete yet",))
     rulings = rule(store, load(store, ReportOptions(task=info.task.name, field=field)))[0]
-    told = [f"{ruling.judge}: {ruling.decision}; {ruling.because}" for ruling in rulings]
+    told = [f"{ruling.judge}: {ruling.decision}. {_at(ruling)}" for ruling in rulings]
+    if waiting := len(found.units) - found.complete:
+        told.append(f"{waiting:,} units from the first open one on are not complete yet")
+        return NextBlock(0, False, tuple(told))
     mine = sum(len(b.units) for b in found.batches if b.name == name)
     place = next((p for p in places_until(found.end) if p > len(found.units)), None)
     undecided = any(ruling.decision == "undecided" for ruling in rulings) or not rulings
@@ -59,6 +63,43 @@ def next_block(store: Store, name: str) -> NextBlock:
     done = extend_batch(store, name, to=to)
     people = max(1, info.plan.each)
     told.append(
-        f"the next block: {done.units:,} units, {done.units * people:,} labels; the verdict is computed at {place:,} units"
+        f"the next block: {done.units:,} units, {done.units * people:,} labels{_hours(store, name, done.units)}; the verdict is "
+        f"computed at {place:,} units"
     )
     return NextBlock(done.units, False, tuple(told))
+
+
+def move_on(store: Store, name: str) -> str:
+    """What an annotator reads after the last open unit of a batch, whose next block is opened; empty for other batches.
+
+    Called by whatever brings labels: a sitting, a file, a pack, Label Studio.
+    """
+    info = batch_info(store, name)
+    if info.plan.until is None:
+        return ""
+    # A pack has one person's part: the block goes on where all of them come together.
+    if not info.packed_for:
+        next_block(store, name)
+    return FINISHED
+
+
+def _at(ruling: Ruling) -> str:
+    """The interval of the condition that decides beside its limit, in the units of the measure."""
+    deciding = next((c for c in ruling.conditions if c.name in ("non_inferiority", "threshold")), None)
+    if deciding is None or deciding.value is None or deciding.low is None or deciding.high is None:
+        return ruling.because
+    what = "agreement with people minus people's own" if deciding.name == "non_inferiority" else "agreement"
+    return (
+        f"{what[:1].upper()}{what[1:]} is {deciding.value:.3f}, at this look between {deciding.low:.3f} and {deciding.high:.3f}; "
+        f"trust takes all of that above {deciding.limit:g}, and distrust all of it below"
+    )
+
+
+def _hours(store: Store, name: str, units: int) -> str:
+    """What a block of so many units takes each person at the pace so far; empty where nobody was timed."""
+    paces = [p["units_per_hour"] for p in show_batch(store, name)["annotators"] if p["units_per_hour"]]
+    return (
+        f", about {duration(3600 * units / min(paces))} for each person at the slowest pace so far"
+        if paces
+        else ""
+    )

@@ -174,12 +174,15 @@ class Desk(Queue):
 
     def keep_draft(self, position: int, what: str, text: str | None) -> None:
         """Keep what is typed so far, or nothing any more. Where the study cannot be written it is kept in this session:
-        a draft never stands in the way of typing."""
+        a draft never stands in the way of typing. A closed batch is not changed any more."""
         if (self.draft(position, what) or "") == (text or ""):
             return
         self._drafts[position, what] = text or ""
         place = (self.seat.batch, self.seat.annotator, position, what)
         with suppress(StudyError), self._transaction(wait_ms=0) as conn:
+            closed = "SELECT closed FROM batches WHERE batch = ?"
+            if conn.execute(closed, [self.seat.batch]).fetchone()[0] is not None:
+                return
             conn.execute(
                 "DELETE FROM drafts WHERE batch = ? AND annotator_id = ? AND position = ? AND what = ?", place
             )

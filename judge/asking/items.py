@@ -48,6 +48,42 @@ def from_files(
     return _told(db, done)
 
 
+def tried(
+    format_name: str, paths: Sequence[Path], options: Options, skip_bad: bool = False
+) -> tuple[Imported, list[str]]:
+    """Import into a study in a temporary directory, and show the first unit as a judge will see it: lines of text.
+
+    Whatever the file alone can have wrong is raised, as by `from_files`.
+    """
+    from tempfile import TemporaryDirectory
+
+    from judge.store import Store
+
+    with TemporaryDirectory() as folder:
+        db = Path(folder) / "study.db"
+        done = from_files(db, format_name, paths, options, skip_bad)
+        with Store.open(db, create=False) as store:
+            return done, _first_prompt(store, done.tasks)
+
+
+def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
+    """The messages of the first unit of the first of these tasks that has one; of an answer's sentence where there are answers."""
+    from judge.prompts import Renderer, load_task
+    from judge.runner.requests import choose_mode, label_orders
+    from judge.store import selection
+
+    for name in ("grounding", *tasks):
+        task = load_task(name)
+        selection.select(store, task, selection.Selection(None, limit=1))
+        unit = next(selection.pending(store, task, run_id=""), None)
+        if unit is not None:
+            mode = choose_mode(task, False, "json")
+            prompt = Renderer(task, mode, label_orders(task, "declared")).render(unit.inputs)
+            head = f"{task.name} would show of {unit.unit_id}:"
+            return [head, *(f"--- {message.role}\n{message.content}\n" for message in prompt.messages)]
+    return []
+
+
 def from_rows(
     db: Path,
     name: str,
@@ -103,8 +139,11 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     if not label_counts:
         return []
     domains: dict[str, set[str]] = {}
+    derived_from: set[str] = set()
     for name in find_tasks():
         task = load_task(name)
+        # Gold that a task compares its own answers with is no label of a judge.
+        derived_from |= {derived.gold for derived in task.spec.derive.values() if derived.gold}
         for label_field in task.fields:
             domains.setdefault(label_field, set()).update(task.domain(label_field))
     out = []
@@ -117,7 +156,8 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
                 f"note: labels of '{label_field}' that its task does not have: {told}; the task has {want}. "
                 f"They stay as they are; --map-label {label_field}:OLD=NEW in an import into a new study (-d) maps them."
             )
-        if label_field not in domains and (same := _tasks_with(counts)):
+        unknown = label_field not in domains and label_field not in derived_from
+        if unknown and (same := _tasks_with(counts)):
             out.append(
                 f"note: no task has a field '{label_field}', so no judge is held against these labels; tasks with such labels: "
                 f"{', '.join(same)}: importing again with --map ...gold.FIELD=... adds them under that field"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.asking.run import Asking, Ran, ended
+from judge.asking.run import Asking, Ran, continued, ended
 from judge.errors import UsageError
 from judge.run_options import RunOptions
 from judge.store import Store
@@ -30,10 +30,13 @@ def run_in_batches(
     process runs the same, UsageError for what cannot be asked in batches, and what `Provider.open` raises.
     """
     from judge.jobs.whole import Waiting, run_batches
+    from judge.store.selection import check_any
 
     check(asking, options)
     plan = asking.plan
+    check_any(store, plan.task, plan.selection)
     with store.run_lock(f"{plan.task.name} {plan.model}"):
+        asking = continued(store, asking)
         report = run_batches(store, asyncio.run(_opened(store, asking)), asking.provider, Waiting(poll, said))
         return ended(store, asking, report)
 
@@ -50,11 +53,13 @@ def write_job(
     """Write what the run has still to ask as files, `offline` for a program of one's own. Raises as `run_in_batches`."""
     from judge.jobs.offline import Offline
     from judge.jobs.write import write_job
+    from judge.store.selection import check_any
 
     if shards and not offline:
         raise UsageError("--shards goes with --offline: a provider's files are cut at its own limits")
     check(asking, options, offline=offline)
     plan = asking.plan
+    check_any(store, plan.task, plan.selection)
     with store.run_lock(f"{plan.task.name} {plan.model}"):
         if not offline:
             opened = asyncio.run(_opened(store, asking))

@@ -196,9 +196,28 @@ def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: 
     The report carries the error that ended a run early. Raises StudyError when another process runs the same, and
     what `Provider.open` raises.
     """
+    from judge.store.selection import check_any
+
     plan = asking.plan
+    # Before the server is asked what it can do, which costs tokens too.
+    check_any(store, plan.task, plan.selection)
     with store.run_lock(f"{plan.task.name} {plan.model}"):
+        asking = continued(store, asking)
         return ended(store, asking, asyncio.run(_execute(store, asking, progress, stop)))
+
+
+def continued(store: Store, asking: Asking) -> Asking:
+    """The same with what the run took before: its limits hold however often it is resumed."""
+    from judge.runner.identity import own_runs
+    from judge.store.runs import used
+
+    plan = asking.plan
+    if plan.max_tokens is None and plan.max_cost is None:
+        return asking
+    own = own_runs(store, plan, asking.provider, asking.provider.describe().get("base_url"))
+    return dataclasses.replace(
+        asking, plan=dataclasses.replace(plan, before=used(store.conn, own[0]) if own else (0, 0.0))
+    )
 
 
 def ended(store: Store, asking: Asking, report: RunReport) -> Ran:

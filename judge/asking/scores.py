@@ -1,30 +1,34 @@
-"""A paper's scores as they are asked for, by `judge score` and from Python."""
+"""What `judge score`, `judge suite` and their methods in Python ask of a paper."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 from judge import plugins
 from judge.errors import UsageError
-from judge.store import Store
+from judge.importers import conditions
 from judge.suites import papers
 from judge.suites.paper import Asked, Paper
 
-if TYPE_CHECKING:
-    from judge.suites.result import Result
+INTERVALS: Mapping[str, Any] = {"interval": "bca", "confidence": 0.95, "replicates": 1000, "seed": 0}
+"""How the intervals of a score are made unless something else is asked for."""
 
 
 def asked(paper: Paper, options: Mapping[str, Any]) -> Asked:
     """What the options of a command ask for. Raises UsageError for those that do not go together."""
+    if options.get("condition") is not None and paper.name in conditions.CONDITIONS:
+        there = conditions.known(paper.name)
+        raise UsageError(
+            f"--condition: {paper.name} scores conditions of its own, each for what it is: {there}"
+        )
     if options["sample"] is not None and options["limit"] is None:
         raise UsageError("--sample goes with -n: how many questions")
     judges = options.get("judges")
     if judges is None and len(options["models"]) > 1:
-        raise UsageError(
-            "several judges: say how to put them together with --judges mean or --judges majority"
-        )
+        raise UsageError("several judges: say how to put them together: --judges is 'mean' or 'majority'")
     readings = {o.name: options[o.name.replace("-", "_")] for o in paper.options}
     return asked_so(options, majority=judges == "majority", options=readings)
 
@@ -35,66 +39,73 @@ def asked_so(given: Mapping[str, Any], **own: Any) -> Asked:
     return Asked(**{**known, **own})
 
 
-def score(
-    store: Store,
-    paper_name: str,
-    *,
-    model: str | Sequence[str] = (),
-    runs: Sequence[str] = (),
-    judges: str | None = None,
-    by: str | None = None,
-    reference: str | None = None,
-    batch: str | None = None,
-    system: str | None = None,
-    condition: str | None = None,
-    dataset: str | None = None,
-    limit: str | int | None = None,
-    sample: int | None = None,
-    parts: Sequence[str] = (),
-    partial: bool = False,
-    rationale: str | None = None,
-    readings: Mapping[str, str] | None = None,
-    how: Mapping[str, Any] | None = None,
-) -> Result:
-    """A paper's measures, as `judge score PAPER` has them; `readings` are the paper's own options, `how` the intervals'.
+class ScoreArguments(TypedDict, total=False):
+    """What a score may be asked for in Python: the options of `judge score`, by name.
 
-    Raises Incomplete where runs are missing, UsageError for what is not there or not clear.
+    `model` is a name, or several with `judges`; `limit` a number of questions or a share of them ("10%"); `readings` are
+    the paper's own options by name; `interval` is bca, percentile or None.
     """
-    from judge.suites.result import score as scored
 
+    model: str | Sequence[str]
+    runs: Sequence[str]
+    judges: str | None
+    by: str | None
+    reference: str | None
+    batch: str | None
+    condition: str | None
+    dataset: str | None
+    limit: str | int | None
+    sample: int | None
+    parts: Sequence[str]
+    partial: bool
+    rationale: str | None
+    readings: Mapping[str, str | float]
+    interval: Literal["bca", "percentile"] | None
+    confidence: float
+    replicates: int
+    seed: int
+
+
+class Prepared(NamedTuple):
+    """A paper, what is asked of it, and the keyword arguments of `judge.suites.result.score` or `board`."""
+
+    paper: Paper
+    asked: Asked
+    how: dict[str, Any]
+
+
+def prepare(paper_name: str, system: str | None = None, **given: Unpack[ScoreArguments]) -> Prepared:
+    """What these arguments ask for. Raises UsageError for those that do not go together."""
     paper = paper_of(paper_name)
-    own = {option.name for option in paper.options}
-    # A paper with another use for the word takes the reference as a reading.
-    has_own = "reference" in own
-    if has_own and reference is not None:
-        readings = {**(readings or {}), "reference": reference}
-    wanted = asked(
-        paper,
-        {
-            "models": (model,) if isinstance(model, str) else tuple(model),
-            "runs": tuple(runs),
-            "judges": judges,
-            "system": system,
-            "condition": condition,
-            "dataset": dataset,
-            "limit": None if limit is None else str(limit),
-            "sample": sample,
-            "parts": tuple(parts),
-            "partial": partial,
-            "rationale": rationale,
-            **_readings(paper, readings or {}),
-        },
-    )
-    return scored(
-        store,
-        paper,
-        wanted,
-        judges=judges,
-        by=by,
-        reference=None if has_own else reference,
-        batch=None if has_own else batch,
-        **dict(how or {}),
-    )
+    readings = {name: str(value) for name, value in (given.get("readings") or {}).items()}
+    if not paper.corrects and given.get("reference") is not None:
+        readings["reference"] = str(given["reference"])
+    model, limit = given.get("model") or (), given.get("limit")
+    several = {"runs": given.get("runs") or (), "parts": given.get("parts") or ()}
+    for name, value in several.items():
+        if isinstance(value, str):
+            raise UsageError(f"{name}={value!r}: a list of names, as in {name}=[{value!r}]")
+    options = {
+        "sample": None,
+        **given,
+        "models": (model,) if isinstance(model, str) else tuple(model),
+        **{name: tuple(value) for name, value in several.items()},
+        "system": system,
+        "limit": None if limit is None else amount(str(limit)),
+        **_readings(paper, readings),
+    }
+    own = {name: given.get(name) for name in ("judges", "by")}
+    own |= {name: given.get(name) if paper.corrects else None for name in ("reference", "batch")}
+    intervals = {**INTERVALS, **{name: value for name, value in given.items() if name in INTERVALS}}
+    return Prepared(paper, asked(paper, options), {**own, **intervals})
+
+
+def amount(value: str) -> str:
+    """A number of questions from 1, or a share of them of more than 0 and at most 100 %. Raises UsageError."""
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)%|[1-9]\d*", value)
+    if number is None or (number[1] is not None and not 0 < float(number[1]) <= 100):
+        raise UsageError(f"'{value}' is no number from 1, nor a share as 10%")
+    return value
 
 
 def paper_of(name: str) -> Paper:

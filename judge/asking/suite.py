@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.asking.run import Stop, make_plan, provider_of, task_of
 from judge.errors import UsageError
-from judge.run_options import IDENTITY, OF_LABELS, REPORTED, RunOptions
+from judge.run_options import IDENTITY, OF_LABELS, OF_TASK, REPORTED, RunOptions, names_of
 from judge.store import Store
 from judge.suites.paper import Asked, Paper
 from judge.suites.steps import Incomplete, Step
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from judge.suites.perform import Performed
     from judge.suites.result import Result
 
-OF_TASK = ("examples", "relevant", "recipe")
-"""Options of one task alone: which examples and relevant passages a suite shows, the paper says."""
+_APART = ("recipe", "seed")
+"""A recipe is for one task, and the seed of a suite is that of its intervals; a run that has one is resumed with its own."""
+ASKING = tuple(name for name in names_of("judge", "calls", "limits", "server") if name not in _APART)
+"""The options of a run that a suite has too; which units and examples are asked about, the paper says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
             name: getattr(began, name) for name in IDENTITY if name not in ("settings", "prompts", *OF_TASK)
         }
         own = replace(own, **{**kept, "asked_as": options.asked_as})
-    elif not any(question.labels for question in task_of(store, step.task, own.prompts).spec.questions):
+    if not any(question.labels for question in task_of(store, step.task, own.prompts).spec.questions):
         own = replace(own, **{name: getattr(RunOptions(), name) for name in OF_LABELS})
     return make_plan(step.task, model, own, store)
 

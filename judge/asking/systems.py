@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 COUNTS = ("answers", "sentences", "citations", "claims", "labels")
 RANKING_COUNTS = ("lists", "entries")
+STAGES = ("retrieve", "rerank", "top-k")
+"""Where in a pipeline a ranking stands."""
 _TREC = re.compile(r"\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*$")
 
 
@@ -160,9 +162,11 @@ def _add(
     from judge.store.answers import add_answers
 
     verdicts = Verdicts(store, info.dataset, paper)
-    report = add_answers(store, verdicts.apart(rows, bad), info, skipped, bad)
-    new, known = verdicts.keep(info)
-    report.counts.update({"verdicts": new, "unchanged": known} if new or known else {})
+    report = add_answers(
+        store, verdicts.apart(rows, bad), info, skipped, bad, lambda conn: verdicts.keep(conn, info.files)
+    )
+    if verdicts.counts:
+        report.counts.update({"verdicts": 0, **verdicts.counts})
     report.datasets = sorted({*report.datasets, *verdicts.datasets})
     return report
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from judge.cli.log_json import Log
 from judge.cli.progress import Progress
 from judge.console import emit_json, note, notes, say
-from judge.errors import Exit, UsageError
+from judge.errors import Exit
 from judge.providers.base import Provider
 from judge.store import Store
 
@@ -92,7 +92,10 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
             print(f"next: judge runs show {report.run_id} -d {options['db']}")
             print(f"then: {then} -d {options['db']}")
     notes(report.remarks(plan))
-    return exit_code(report)
+    code = exit_code(report)
+    if report.stopped and not (plan.max_tokens is None and plan.max_cost is None):
+        note("--max-tokens and --max-cost count what the run used before: raise the limit that was reached")
+    return code
 
 
 def exit_code(report: RunReport) -> int:
@@ -106,8 +109,6 @@ def exit_code(report: RunReport) -> int:
         return Exit.INTERRUPTED
     if error is not None:
         raise error
-    if report.units == 0:
-        raise UsageError("no unit fits: see --where, the task's inputs, and judge items list")
     if report.stopped:
         note(f"stopped: {report.stopped}; {report.pending} units to go; to resume: {_resume_line()}")
     return Exit.DONE if report.labelled == report.units else Exit.INCOMPLETE

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from judge.errors import UsageError
-from judge.files import PAGE, format_of
+from judge.files import CSV, PAGE, format_of
 from judge.labels.words import HELP
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,12 +41,14 @@ reference_option = click.option(
 )
 
 
-def check_files(page: Path | None, *others: Path | None) -> None:
-    """Before a look at a sealed test is spent: the page is HTML, and the files can be written. Raises UsageError."""
-    if page is not None:
-        format_of(page, PAGE)
-    for path in (page, *others):
-        if path is None or (path.exists() and os.access(path, os.W_OK)):
+def check_files(page: Path | None, table: Path | None = None) -> None:
+    """Check the files to write before a look at a sealed test is spent: a page is HTML, a table is CSV, and the folders can
+    be written. Raises UsageError."""
+    for path, endings in ((page, PAGE), (table, CSV)):
+        if path is None:
+            continue
+        format_of(path, endings)
+        if path.exists() and os.access(path, os.W_OK):
             continue
         folder = path.resolve().parent
         if path.exists() or not folder.is_dir() or not os.access(folder, os.W_OK):

@@ -15,7 +15,6 @@ from judge.cli.runs import measure_table
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, table, tell
 from judge.errors import Exit, UsageError
 from judge.files import format_of
-from judge.labels import relation
 from judge.run_options import RunOptions
 from judge.store import Store
 from judge.store.distractors import FIELD, Reading
@@ -282,6 +281,8 @@ def export(
 
 def _checker(store: Store, name: str) -> str:
     """The annotator whose labels of distractor_check count. Raises UsageError when nobody is called so."""
+    # Here, because the relation loads numpy, which no --help needs.
+    from judge.labels import relation
     from judge.store.export import list_runs
 
     there = set(relation.fields(store.conn).get(FIELD, []))

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 @click.option("--context-seed", default=0, help="With +noise:N: the draw.")
 @click.option(
     "--shown",
-    help="With urag_aware, a second pass: the option probabilities of RUN, as RUN:self, or turned against the right "
-    "option, as RUN:wrong.",
+    help="With urag_aware, a second pass: the option probabilities of RUN, as RUN:self, or with the most and the "
+    "least (second) probable exchanged, as RUN:wrong (RUN:wrong-second).",
 )
 @click.option("--system", help="Name of the system under test (default: the model).")
 @also_generate_option

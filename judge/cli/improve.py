@@ -18,7 +18,7 @@ from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
 from judge.console import TO_WRITE, db_option, json_option, notes, table, tell, write_page
 from judge.errors import Exit, UsageError
-from judge.files import PAGE, format_of
+from judge.files import PAGE, RECIPE, format_of
 from judge.labels.words import HELP
 from judge.run_options import RunOptions
 from judge.store import Store
@@ -69,11 +69,12 @@ def improve(task_name: str, model: str, **options: Any) -> int:
     from judge.improve.page import as_html, as_json, written
     from judge.runner.flow import Halted
 
-    for path in (options["recipe"], options["output"]):
-        if path is not None and not path.resolve().parent.is_dir():
+    for path, endings in ((options["recipe"], RECIPE), (options["output"], PAGE)):
+        if path is None:
+            continue
+        format_of(path, endings)
+        if not path.resolve().parent.is_dir():
             raise UsageError(f"{path}: no such folder to write to")
-    if options["output"] is not None:
-        format_of(options["output"], PAGE)
     given = RunOptions.of({**options, "recipe": None})  # here it is what is written
     asked = prepare(task_name, model, given)
     rewriter = judges.rewriter_of(options["rewriter"], asked, given) if options["rewriter"] else None

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from judge.asking.items import MOST_SUGGESTED, from_files
+from judge.asking.items import MOST_SUGGESTED, from_files, tried
 from judge.console import (
     db_option,
     emit_json,
@@ -56,7 +56,25 @@ def items() -> None:
     "Our field from a (dotted) path of the row, as in --map passages.text=evidence.",
     "Rename a gold or human label while importing, as in --map-label stance:SUPPORTS=support.",
 )
+@click.option("--system", help="The system of answers whose rows name none. Default: the file's name.")
+@click.option(
+    "--as-text",
+    multiple=True,
+    metavar="COLUMN",
+    help="Its cells are text, whatever they look like. May be repeated.",
+)
+@click.option(
+    "--scores",
+    multiple=True,
+    metavar="TOOL=COLUMN,COLUMN",
+    help="Columns of numbers that another tool gave, as labels of that tool, as in --scores ragas=faithfulness.",
+)
 @skip_option
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Read everything, show the first item as a judge will see it, store nothing.",
+)
 @db_option
 @json_option
 def import_(
@@ -65,14 +83,19 @@ def import_(
     dataset: str | None,
     maps: tuple[str, ...],
     label_maps: tuple[str, ...],
+    system: str | None,
+    as_text: tuple[str, ...],
+    scores: tuple[str, ...],
     skip_bad: bool,
+    dry_run: bool,
     db: Path,
     as_json: bool,
 ) -> None:
-    """Import PATHs written in FORMAT: jsonl, csv, or a benchmark's own files. Without it, it is found from the file.
+    """Import PATHs written in FORMAT: jsonl, csv, traces, or a benchmark's own files. Without it, it is found from the file.
 
     \b
     judge items import mine.jsonl
+    judge items import ragas.csv --dry-run
     judge items import csv pairs.csv --map passages.text=evidence --map passages.gold.stance=label
     judge items import scifact claims_dev.jsonl corpus.jsonl
 
@@ -91,9 +114,20 @@ def import_(
     importer = base.get(format_name)
     if not paths:
         raise UsageError(f"judge items import {format_name} needs a PATH ({importer.HELP})")
-    options = base.Options(dataset, pairs(maps, "--map"), read_label_maps(label_maps), note)
+    options = base.Options(
+        dataset,
+        pairs(maps, "--map"),
+        read_label_maps(label_maps),
+        note,
+        system=system,
+        as_text=frozenset(as_text),
+        scores=read_scores(scores),
+    )
     try:
-        done = from_files(db, format_name, paths, options, skip_bad)
+        if dry_run:
+            done, shown = tried(format_name, paths, options, skip_bad)
+        else:
+            done, shown = from_files(db, format_name, paths, options, skip_bad), None
     except MissingFields as lacking:
         held, strange = offered(lacking.maps, file_rows(format_name, paths[0]), options.maps)
         renamed = list(label_maps) or [
@@ -103,6 +137,10 @@ def import_(
         words += [word for name, path in held.items() for word in ("--map", f"{name}={path}")]
         words += [word for value in renamed for word in ("--map-label", value)]
         words += ["--dataset", dataset] if dataset else []
+        words += ["--system", system] if system else []
+        words += [word for column in as_text for word in ("--as-text", column)]
+        words += [word for value in scores for word in ("--scores", value)]
+        words += ["--dry-run"] if dry_run else []
         words += ["--skip-bad"] if skip_bad else []
         words += ["-d", str(db)] if str(db) != "study.db" else []
         raise BadInput(
@@ -118,9 +156,31 @@ def import_(
     if as_json:
         emit_json("import", {"study": str(db), "rows": rows, "skipped": done.skipped})
         return
-    emit_rows("import", rows, ["files", "items", "passages", "labels", "unchanged", "skipped"])
+    columns = ["files", "items", "passages", "answers", "labels", "unchanged", "skipped"]
+    emit_rows(
+        "import", rows, [name for name in columns if name != "answers" or any(row[name] for row in rows)]
+    )
+    if dry_run:
+        for line in shown or ["no task that ships has a unit in this file"]:
+            say(line)
+        note("dry run: nothing was stored")
+        return
+    if any(row["answers"] for row in rows):
+        note(f"next: judge suite faithfulness -m MODEL -d {db}")
     for task in done.tasks[:MOST_SUGGESTED]:
         note(f"next: judge run {task} -m MODEL -d {db}")
+
+
+def read_scores(values: tuple[str, ...]) -> dict[str, str]:
+    """`TOOL=COLUMN,COLUMN` options as column -> tool. Raises UsageError."""
+    out = {}
+    for value in values:
+        tool, equals, columns = value.partition("=")
+        names = [name.strip() for name in columns.split(",") if name.strip()]
+        if not equals or not tool.strip() or not names:
+            raise UsageError(f"--scores {value}: write it as TOOL=COLUMN,COLUMN")
+        out.update(dict.fromkeys(names, tool.strip()))
+    return out
 
 
 def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:

@@ -96,8 +96,6 @@ def write(
     else:
         jobs_told.tell_written(done, options["db"], offline)
     notes(done.notes)
-    if done.units == 0:
-        raise UsageError("no unit fits: see --where, the task's inputs, and judge items list")
     if done.stopped:
         note(f"stopped: {done.stopped}; the rest is left for another job")
     return Exit.INCOMPLETE if done.stopped else Exit.DONE

@@ -16,6 +16,7 @@ from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, say, table, visible
 from judge.errors import UsageError
+from judge.files import RECIPE, format_of
 from judge.run_options import RunOptions
 from judge.store import Store
 from judge.types import Measure
@@ -59,6 +60,8 @@ def panel(task_name: str, **options: Any) -> None:
     from judge.store import export
 
     target = options["recipe"]
+    if target is not None:
+        format_of(target, RECIPE)
     if target is not None and not target.resolve().parent.is_dir():
         raise UsageError(f"{target}: no such folder to write to")
     with Store.open(options["db"], create=False) as store:

@@ -1,5 +1,6 @@
 """judge plugins: what other packages bring, where it comes from, and what is wrong with it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -22,7 +23,13 @@ def plugins(as_json: bool, as_csv: bool) -> None:
 
     Each is tried; one that does not load is named with the reason, and stops nothing else. How one is made: docs/plugins.md.
     """
-    rows = [attributes(p, *COLUMNS) for p in found.every(built_in())]
+    every = found.every(built_in())
+    # Providers are made, too: what the runner uses may be set when one is.
+    every = [
+        replace(p, problem=providers.problem_of(p.name)) if p.kind == "providers" and not p.problem else p
+        for p in every
+    ]
+    rows = [attributes(p, *COLUMNS) for p in every]
     emit_rows("plugins", rows, COLUMNS, as_json, as_csv)
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from judge.cli.systems import STAGES, removed
+from judge.asking.systems import STAGES
+from judge.cli.systems import removed
 from judge.console import db_option, emit_json, emit_rows, json_option, output_options
 from judge.store import Store
 

@@ -22,6 +22,7 @@ from judge.prompts.load import Task
 from judge.scores.grades import graded_field, grades_of
 from judge.store.derived import folds
 from judge.store.export import COLUMNS, FITTED, judged
+from judge.store.span_labels import COLUMNS as SPAN_COLUMNS
 from judge.store.study import Store
 
 ROWS = 20_000
@@ -137,6 +138,14 @@ def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> 
     columns = (*COLUMNS, *([FITTED] if first is not None and FITTED in first else []))
     head = [*columns, *(name for f in fields for name in (f, f"{f}.distribution"))]
     for cells in itertools.chain([head], (_cells(row, columns, fields) for row in rows)):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
+        yield line.getvalue()
+
+
+def span_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    """The rows of `span_labels` as lines of CSV with their head."""
+    for cells in itertools.chain([SPAN_COLUMNS], (list(row.values()) for row in rows)):
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
         yield line.getvalue()

@@ -21,7 +21,7 @@ from judge.console import (
     table,
 )
 from judge.errors import UsageError
-from judge.files import format_of
+from judge.files import CSV, format_of
 from judge.run_options import differences
 from judge.store import Store
 
@@ -158,8 +158,9 @@ FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "q
     "--to",
     "--format",
     "form",
-    type=click.Choice(["jsonl", "csv", "parquet", "qrels"]),
-    help="Default: by the ending of -o; without -o jsonl. qrels: query 0 document grade, as TREC's tools read it.",
+    type=click.Choice(["jsonl", "csv", "parquet", "qrels", "spans"]),
+    help="Default: by the ending of -o; without -o jsonl. qrels: query 0 document grade, as TREC's tools read it. spans: "
+    "CSV with trace and span ids, people's labels too, for a tracing tool.",
 )
 @click.option("--field", help="With --to qrels: the field with the grades, when it is not the first one.")
 @click.option(
@@ -191,19 +192,21 @@ def export(
     prefix: str,
     db: Path,
 ) -> None:
-    """Write the labels of a run (default: the last) as JSONL, CSV, Parquet or qrels.
+    """Write the labels of a run (default: the last) as JSONL, CSV, Parquet, qrels or a table for a tracing tool.
 
     \b
     judge runs export last -o labels.csv
     judge runs export last -o labels.parquet
     judge runs export last --to qrels -o judged.qrels
+    judge runs export last --to spans -o annotations.csv
     judge runs export last --join mine.jsonl -o mine_labelled.jsonl
 
     A joined file keeps its own format and its own bytes; label columns are added at the end of its rows.
     """
     from judge.cli.join import Join, join_file
-    from judge.cli.run_export import qrels, text_lines, write_lines, write_parquet
+    from judge.cli.run_export import qrels, span_lines, text_lines, write_lines, write_parquet
     from judge.store import export as reading
+    from judge.store.span_labels import span_labels
 
     if (field or grades) and form != "qrels":
         raise UsageError("--field and --grade go with --to qrels")
@@ -217,6 +220,8 @@ def export(
             raise UsageError(
                 f"-o {output}: a joined file keeps its own format; end the name with {joined.path.suffix}"
             )
+    elif form == "spans" and output is not None and _is_file(output):
+        format_of(output, CSV)
     elif output is not None and _is_file(output):
         form = format_of(output, FORMATS, form, "--to")
     form = form or "jsonl"
@@ -229,6 +234,8 @@ def export(
             lines = join_file(store, run, task, joined)
         elif form == "qrels":
             lines = qrels(reading.judged(store, run, task), task, field, pairs(grades, "--grade"))
+        elif form == "spans":
+            lines = span_lines(span_labels(store, run["run_id"], task.fields))
         elif form == "parquet":
             assert output is not None
             count = write_parquet(output, store, run, task)
@@ -237,7 +244,7 @@ def export(
         else:
             lines = text_lines(reading.judged(store, run, task), form, task.fields)
         count = write_lines(output, lines)
-    header = joined.is_csv if joined is not None else form == "csv"
+    header = joined.is_csv if joined is not None else form in ("csv", "spans")
     note(f"{count - header} rows" + (f" in {output}" if output else ""))
 
 

@@ -37,7 +37,7 @@ def score() -> None:
 
 def _reference_options(paper: Paper) -> Callable[[F], F]:
     """Whose labels correct the judge's; none for a paper that has another use for them."""
-    if _has_own(paper):
+    if not paper.corrects:
         return together()
     return together(
         click.option(
@@ -51,13 +51,7 @@ def _reference_options(paper: Paper) -> Callable[[F], F]:
     )
 
 
-def _has_own(paper: Paper) -> bool:
-    return any(option.name == "reference" for option in paper.options)
-
-
 def _command(paper: Paper) -> click.Command:
-    own = _has_own(paper)
-
     @click.command(paper.name, help=_help(paper), short_help=paper.title)
     @click.option(
         "-m",
@@ -117,8 +111,8 @@ def _command(paper: Paper) -> click.Command:
                     asked(paper, options),
                     judges=options["judges"],
                     by=options["by"],
-                    reference=None if own else options["reference"],
-                    batch=None if own else options["batch"],
+                    reference=options["reference"] if paper.corrects else None,
+                    batch=options.get("batch"),
                     **how(options),
                 )
             except Incomplete as missing:
@@ -164,8 +158,8 @@ def _board(store: Any, paper: Paper, contenders: tuple[str, ...], axis: str, opt
         axis="judge" if each else "system",
         judges=None if each else options["judges"],
         by=options["by"],
-        reference=None if _has_own(paper) else options["reference"],
-        batch=None if _has_own(paper) else options["batch"],
+        reference=options["reference"] if paper.corrects else None,
+        batch=options.get("batch"),
         **how(options),
     )
     board_cli.emit(found, options["as_json"], options["as_csv"])

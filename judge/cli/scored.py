@@ -48,10 +48,8 @@ def _print(found: Result) -> None:
         read = ", ".join(f"{run['run']} ({in_words(run['settings'])})" for run in found.runs)
         say(f"runs read: {read}; --run chooses another: {', '.join(found.others)}")
     say(found.paper.title)
-    say(
-        f"data set {found.dataset}"
-        + (f", system {found.system}, condition {found.condition}" if found.system else "")
-    )
+    system = f", system {found.system}" if found.system else ""
+    say(f"data set {found.dataset}{system}" + (f", condition {found.condition}" if found.condition else ""))
     for run in found.runs:
         counts = ", ".join(
             f"{n} {status}" for status, n in sorted(run["counts"].items(), key=lambda c: c[0] != "ok")

@@ -1,12 +1,13 @@
 """What judge score and judge suite share: which rows, which readings, how intervals are made, and a command a paper."""
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
+from judge.asking import scores
 from judge.console import INSIDE, together
+from judge.errors import UsageError
 from judge.suites import papers
 from judge.suites.paper import Paper
 
@@ -14,11 +15,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """A number from 1, or a share of more than 0 and at most 100 %."""
-    number = re.fullmatch(r"(\d+(?:\.\d+)?)%|[1-9]\d*", value or "1")
-    if number is None or (number[1] is not None and not 0 < float(number[1]) <= 100):
-        raise click.BadParameter(f"'{value}' is no number from 1, nor a share as 10%", ctx, param)
-    return value
+    """A number of questions, or a share of them."""
+    try:
+        return None if value is None else scores.amount(value)
+    except UsageError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
 
 
 def once(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:

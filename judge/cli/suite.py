@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from judge.asking.scores import asked
+from judge.asking.suite import ASKING
 from judge.asking.suite import suite as make
 from judge.cli.asked import exit_code
 from judge.cli.progress import Progress
@@ -25,15 +26,10 @@ from judge.cli.scoring import (
 )
 from judge.console import db_option, note, notes, output_options
 from judge.errors import Exit
-from judge.run_options import RunOptions, names_of
+from judge.run_options import RunOptions
 from judge.store import Store
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
-
-_APART = ("recipe", "seed")
-"""A recipe is for one task, and --seed of a suite is that of its intervals; a run that has one is resumed with its own."""
-ASKING = tuple(name for name in names_of("judge", "calls", "limits", "server") if name not in _APART)
-"""The options of a run that a suite has too; which units and examples are asked about, the paper says."""
 
 
 @click.group(cls=Papers)

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import click
 
+from judge.asking.systems import STAGES
 from judge.cli.items import map_options, read_label_maps, skip_option
 from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, pairs
 from judge.errors import UsageError
 from judge.store import Store, listing
-
-STAGES = ("retrieve", "rerank", "top-k")
 
 
 def removed(was: str, now: str) -> click.Command:

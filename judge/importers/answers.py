@@ -3,7 +3,7 @@
     {"id": "q1",                                the item's id, with or without its data set
      "system": "gpt-4", "condition": "top5",    or given once for the file (--system, --condition)
      "document": "p1",                          the one passage that the output is about (RAGuard's oracle)
-     "text": "Paris [1].",                      may be empty: a system that said nothing
+     "text": "Paris [1].",                      may be empty: a system that said nothing; also true, or a number
      "cited": ["p2", "cite_3"],                 default: the markers in the text
      "context": ["p1", "p2"],                   what the system was given, in order; default: not known
      "claims": ["text" or {"text", "gold", "votes"}],
@@ -28,7 +28,7 @@ from judge.importers import fields
 from judge.importers.base import Bad, Options
 from judge.importers.paths import MISSING, follow, no_such_path, without
 from judge.importers.records import Records, csv_records, json_records, placed
-from judge.types import Answer, AnswerRow, Claim, Vote, Where
+from judge.types import DEFAULT_CONDITION, Answer, AnswerRow, Claim, Vote, Where
 
 KEYS = (
     "id",
@@ -45,7 +45,6 @@ KEYS = (
     "document",
     "model",
 )
-DEFAULT_CONDITION = "default"
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 
 
@@ -127,7 +126,7 @@ class _Reader:
         self._labels.finish()
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
-        """Raises BadInput that names all the columns which are missing, when it is more than one."""
+        """Raises BadInput that names all the columns which are missing."""
         several = "answers" in row or any(name.startswith("answers") for name in self._maps)
         several = several or "probabilities" in row or "probabilities" in self._maps
         wanted = [
@@ -135,11 +134,12 @@ class _Reader:
             *([] if several else ["text", *([] if self._system or "model" in row else ["system"])]),
         ]
         missing = [name for name in wanted if name not in row and name not in self._maps]
-        if len(missing) > 1:
+        if missing:
             names = " ".join(f"--map {name}=COLUMN" for name in missing)
-            raise BadInput(
-                f"no {', '.join(missing)}: {names}; the row has: {', '.join(row)}", field=missing[0]
-            )
+            told = f"no {', '.join(missing)}: {names}; the row has: {', '.join(row)}"
+            if "text" in missing:
+                told += '; option probabilities go in one column probabilities, as {"A": 0.7, "B": 0.3}'
+            raise BadInput(told, field=missing[0])
 
     def _answer(self, value: str | Mapping[str, Any], item: str, prefix: str, system: str | None) -> Answer:
         source = {} if isinstance(value, str) else value
@@ -151,6 +151,9 @@ class _Reader:
         masses = self._masses(get("probabilities"), f"{prefix}probabilities")
         if body is None and masses:
             body = max(masses, key=lambda letter: masses[letter])
+        if isinstance(body, bool | int | float):
+            # pandas makes true/false and numbers of such a column of a CSV file.
+            body = fields.word(body, f"{prefix}text")
         if not isinstance(body, str):
             raise BadInput(
                 "missing" if body is None else f"must be text, is {fields.kind(body)}", field=f"{prefix}text"

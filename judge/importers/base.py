@@ -20,6 +20,7 @@ from typing import Protocol
 
 from judge import plugins
 from judge.errors import BadInput, UsageError
+from judge.importers.roles import CommonTable
 from judge.types import Row
 
 __all__ = ["Bad", "Importer", "Options", "Row", "get", "names"]
@@ -40,7 +41,9 @@ class Options:
     """What the user asked for beside the paths.
 
     `maps` goes from our field to a dotted path in the user's row; `label_maps` goes from a label
-    field to {old value: new value}. Both are stored with the import. `note` receives what the
+    field to {old value: new value}. Both are stored with the import. `system` names the answers of rows that name no
+    system. `as_text` are columns whose cells are text whatever they look like; `scores` goes from a column of numbers to
+    the tool that gave them; `taken` is what a common table was understood as. `note` receives what the
     user should know although no row is bad (documents without text, a label map that met nothing).
     """
 
@@ -48,6 +51,10 @@ class Options:
     maps: Mapping[str, str] = field(default_factory=dict)
     label_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     note: Note = field(default=_silent, compare=False, repr=False)
+    system: str | None = None
+    as_text: frozenset[str] = frozenset()
+    scores: Mapping[str, str] = field(default_factory=dict)
+    taken: CommonTable | None = None
 
 
 class Importer(Protocol):

@@ -1,4 +1,8 @@
-"""Which column of somebody's file is which of our fields, by the names that people use: offered, never taken unasked."""
+"""Which column of somebody's file is which of our fields, by the names that people use.
+
+Names of ROLES are taken where a table has a question with its contexts or an answer (`judge.importers.roles`). All others are
+offered, never taken unasked.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,12 +11,21 @@ from typing import Any
 
 from judge.errors import BadInput
 
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "question": ("question", "user_input", "query", "input"),
+    "passages": ("passages", "contexts", "retrieved_contexts", "retrieval_context", "context", "documents", "source_documents", "source_nodes"),
+    "answer": ("answer", "response", "actual_output", "output", "result"),
+    "reference_answers": ("reference_answers", "reference", "ground_truth", "ground_truths", "expected_output"),
+    "system": ("system", "model"),
+}  # fmt: skip
+"""Our field -> its names, ours first: RAGAS before 0.2 and since, DeepEval, LangChain's chains, LlamaIndex's responses."""
+
 NAMES = {
     "id": ("qid", "query_id", "question_id", "sample_id", "example_id", "item_id", "claim_id", "uid", "_id", "idx", "index", "key", "number", "no", "nr"),
-    "question": ("query", "prompt", "user_query", "user_input", "input", "q", "topic"),
+    "question": (*ROLES["question"], "prompt", "user_query", "q", "topic"),
     "claim": ("statement", "hypothesis", "assertion", "sentence"),
-    "reference_answers": ("answers", "answer", "gold_answer", "reference", "reference_answer", "ground_truth", "expected", "expected_answer", "gold_answers"),
-    "passages": ("passage", "documents", "docs", "contexts", "retrieved_contexts", "chunks", "results", "search_results", "evidence", "hits", "retrieved", "ctxs"),
+    "reference_answers": (*ROLES["reference_answers"], "answers", "answer", "gold_answer", "reference_answer", "expected", "expected_answer", "gold_answers"),
+    "passages": (*ROLES["passages"], "passage", "docs", "chunks", "results", "search_results", "evidence", "hits", "retrieved", "ctxs"),
     "passages.text": ("passage", "document", "doc", "text", "context", "evidence", "body", "content", "contents", "chunk", "snippet", "abstract", "paragraph", "passage_text", "doc_text"),
     "passages.id": ("doc_id", "docid", "docno", "document_id", "passage_id", "pid", "chunk_id", "id", "_id"),
     "passages.title": ("title", "doc_title", "heading"),

@@ -8,14 +8,17 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from judge.errors import BadInput, UsageError
 from judge.files import file_sha
 from judge.importers.base import Bad, Importer, Options, Row
-from judge.importers.mapped import RowReader
+from judge.importers.mapped import RowReader, dataset_name, system_name
+from judge.importers.offers import file_rows
 from judge.importers.records import Records, each, placed
+from judge.importers.roles import DATASET, LOOKED_AT, taken, understanding
 from judge.store import Store
 from judge.store.imports import ImportInfo, ImportReport
 from judge.store.items import add_items
@@ -41,12 +44,46 @@ def import_files(
     with Store.open(db) as store:
         for group in groups:
             skipped, bad = skipping(skip_bad)
-            info = ImportInfo(
-                name, {str(p): file_sha(p) for p in group}, options.dataset, options.maps, options.label_maps
-            )
-            rows = importer.read(group, options, bad)
+            own = understood(group[0], islice(file_rows(name, group[0]), LOOKED_AT), options)
+            files = {str(p): file_sha(p) for p in group}
+            info = ImportInfo(name, files, own.dataset, own.maps, own.label_maps)
+            rows = importer.read(group, own, bad)
             reports.append(([str(p) for p in group], add_items(store, rows, info, skipped, bad)))
     return reports
+
+
+def understood(path: Path, rows: Iterable[Any], options: Options) -> Options:
+    """The options with the maps of a common table that the user did not say, each told to `options.note`.
+
+    Raises MissingFields, with the file, where two columns could be the same thing, and UsageError for options about columns
+    that are not there.
+    """
+    if options.taken is not None:
+        return options
+    rows = [row for row in rows if isinstance(row, Mapping)]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    for option, names in (("--as-text", options.as_text), ("--scores", options.scores)):
+        if strange := [name for name in names if name not in columns]:
+            there = (
+                f"no such column; there are: {', '.join(map(str, columns))}"
+                if columns
+                else "it is for tables"
+            )
+            raise UsageError(f"{path}: {option} {strange[0]}: {there}")
+    try:
+        found = taken(rows, options.maps, options.scores)
+    except BadInput as error:
+        raise placed(error, path, 1) from None
+    if found is None:
+        if columns and (options.system or options.scores):
+            told = "--system and --scores are for tables with a question and its contexts or an answer"
+            raise UsageError(f"{path}: {told}; there are: {', '.join(map(str, columns))}")
+        return options
+    dataset = options.dataset or (DATASET if found.derives_id else dataset_name(path))
+    system = options.system or system_name(path)
+    for line in understanding(found, options.maps, dataset, system, options.system is None):
+        options.note(line)
+    return replace(options, maps={**found.maps, **options.maps}, taken=found)
 
 
 def import_each(
@@ -99,6 +136,7 @@ def import_rows(
     """
     kept = list(rows)
     skipped, bad = skipping(skip_bad)
+    options = understood(Path(name), kept[:LOOKED_AT], options)
     info = ImportInfo(FORMAT, {name: _sha256(kept)}, options.dataset, options.maps, options.label_maps)
     with Store.open(db) as store:
         return add_items(store, _items(name, kept, options, bad, columns), info, skipped, bad)

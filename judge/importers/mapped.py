@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
-from judge.importers import fields
+from judge.importers import fields, literals, roles
 from judge.importers.base import Options
 from judge.importers.guess import MissingFields, guess
-from judge.importers.paths import ITEM_FIELDS, MISSING, PASSAGE_FIELDS, check, follow, no_such_path, without
-from judge.types import Item, Passage, Vote
+from judge.importers.paths import (
+    ANSWER_FIELDS,
+    ITEM_FIELDS,
+    MISSING,
+    PASSAGE_FIELDS,
+    check,
+    follow,
+    no_such_path,
+    without,
+)
+from judge.store.items import passage_id
+from judge.store.study import canonical
+from judge.types import DEFAULT_CONDITION, Answer, Item, Passage, ToolScore, Vote
 
-_MUST_BE_JSON = re.compile(r"\s*[\[{]\s*[\"{]")
 _IDS = ("id", "question_id", "pair_id")
-_MAY_BE_JSON = re.compile(r"\s*[\[{]")
+# What a spreadsheet computes instead of showing: =SUM(A1:A3), =A1, =cmd|... A heading of a wiki begins with ==.
+_FORMULA = re.compile(r"=\s*[A-Za-z_][\w.$]*\s*(?:[(|!:]|$)")
 
 
 class RowReader:
@@ -29,6 +43,9 @@ class RowReader:
     in a flat row as its passage's, because several flat rows may make up one item. `cells` says
     that values are CSV cells: their lists and objects are JSON text.
 
+    Of a common table (`Options.taken`, see `judge.importers.roles`) a row has an answer too, what the system was given
+    belongs to that answer, and a row without an id is named by its question and reference.
+
     Call `item` (or `items`) for each row and `finish` once at the end.
     """
 
@@ -36,14 +53,21 @@ class RowReader:
         check(options.maps)
         own = {f: p for f, p in options.maps.items() if not f.startswith("passages.")}
         inner = {f.removeprefix("passages."): p for f, p in options.maps.items() if f not in own}
-        names = (*ITEM_FIELDS, "passages", "meta")
+        self._taken, self._options = options.taken, options
+        answer_names = ANSWER_FIELDS if self._taken is not None and self._taken.has_answers else ()
+        names = (*ITEM_FIELDS, *answer_names, "passages", "meta")
         inner_names = (*PASSAGE_FIELDS, "meta")
+        # Ids of passages are kept where they are the user's own. Those of a retriever may name another text tomorrow.
+        self._by_text = self._taken is not None and own.get("passages") is not None and "id" not in inner
         # A map to an id borrows a value (question_id=claim); any other one gives a key another name.
         renamed = {f: p for f, p in options.maps.items() if f.rpartition(".")[2] not in _IDS}
         taken = set(renamed.values())
-        self._nested = _Level(own, names, shadow=taken & set(own.values()), cells=cells)
-        self._row = _Level(own, names, shadow=taken, cells=cells)
-        self._flat = _Level(inner, inner_names, shadow=taken, cells=cells, prefix="passages.")
+        as_text = options.as_text
+        self._nested = _Level(own, names, shadow=taken & set(own.values()), cells=cells, as_text=as_text)
+        self._row = _Level(own, names, shadow=taken, cells=cells, as_text=as_text)
+        self._flat = _Level(
+            inner, inner_names, shadow=taken, cells=cells, as_text=as_text, prefix="passages."
+        )
         self._element = _Level(inner, inner_names, shadow=taken & set(inner.values()))
         self._levels = (self._nested, self._row, self._flat, self._element)
         self._path, self._cells = path, cells
@@ -53,23 +77,37 @@ class RowReader:
         self._note = options.note
         self._first: Sequence[str] | None = None
         self._offered: Mapping[str, str] = {}
-        self._passages = 0
+        self._passages = self._answers = 0
+        self._passages_are_lists: bool | None = None
+        self._repeats: Counter[tuple[str, str, str]] = Counter()
 
     def items(self, raw: Any) -> list[Item]:
         """`item`, as what `_files.each` asks for."""
         return [self.item(raw)]
 
     def item(self, raw: Any) -> Item:
-        """The item of one row. Raises BadInput naming the field."""
+        """The item of one row. Raises BadInput naming the field, or the column that was taken for it."""
+        try:
+            return self._item(raw)
+        except MissingFields:
+            raise
+        except BadInput as error:
+            head, dot, rest = error.field.partition(".")
+            column = None if self._taken is None else self._taken.maps.get(head)
+            raise BadInput(error.reason, field=f"{column or head}{dot}{rest}") from error
+
+    def _item(self, raw: Any) -> Item:
         row = fields.record(raw)
         if self._cells:
-            # An empty cell is no value.
-            row = {name: None if cell == "" else cell for name, cell in row.items()}
+            row = {name: self._cell(name, cell) for name, cell in row.items()}
         if self._first is None:
             self._first = list(row)
             self._offered = guess(row, self._maps)
             self.check_columns(row)
+        if self._taken is not None:
+            self._taken.refuse_late(row, self._maps)
         passages = self._nested.value(row, "passages")
+        self._check_passages(row, passages)
         flat = not isinstance(passages, list | dict)
         level = self._row if flat else self._nested
         item = self._head(row, level)
@@ -78,15 +116,96 @@ class RowReader:
             rest = self._flat.rest(rest)
             passage = self._one(row, passages, self._flat, "passages.")
             if passage is not None:
-                _keep(passage.meta, rest)
-                rest = {}
+                if self._taken is None:
+                    _keep(passage.meta, rest)
+                    rest = {}
                 item.passages.append(passage)
         else:
             elements = passages if isinstance(passages, list) else [passages]
             item.passages = [self._inside(e, f"passages.{n}.") for n, e in enumerate(elements)]
-        _keep(item.meta, rest)
         self._passages += len(item.passages)
+        if self._taken is None:
+            _keep(item.meta, rest)
+        else:
+            self._add_answer(item, row, level, rest, knows_context=passages is not None)
         return fields.checked(item)
+
+    def _cell(self, name: str, cell: Any) -> Any:
+        """A cell's value, None where it is empty. Raises BadInput for what is no text in a common table."""
+        if self._taken is None or not isinstance(cell, str):
+            return None if cell == "" else cell
+        if len(cell) > literals.MOST_CHARACTERS:
+            most = literals.MOST_CHARACTERS
+            raise BadInput(f"a cell of {len(cell):,} characters; at most {most:,} are read", field=name)
+        if "\0" in cell:
+            raise BadInput("a NUL character, which is no text", field=name)
+        if cell[:1] == "=" and _FORMULA.match(cell) and name not in self._options.as_text:
+            told = f"a formula of a spreadsheet, not its value: save the values, or --as-text {name}"
+            raise BadInput(told, field=name)
+        return cell or None
+
+    def _check_passages(self, row: Mapping[str, Any], passages: Any) -> None:
+        """Raises BadInput where it cannot be told whether a column has a list of passages or the text of one."""
+        column = self._maps.get("passages", "passages")
+        as_text = self._options.as_text
+        if self._taken is not None:
+            roles.refuse_joined(column, passages, as_text)
+        if not self._cells or passages is None or column in as_text or column == "passages":
+            return
+        is_list = isinstance(passages, list | dict)
+        if self._passages_are_lists is None:
+            self._passages_are_lists = is_list
+        if self._passages_are_lists is not is_list:
+            kinds = ("one text", "a list") if self._passages_are_lists else ("a list", "one text")
+            told = f"{kinds[0]} here and {kinds[1]} in the rows before; --as-text {column} if each is one passage"
+            raise BadInput(told, field=column)
+
+    def _add_answer(
+        self,
+        item: Item,
+        row: Mapping[str, Any],
+        level: _Level,
+        rest: Mapping[str, Any],
+        *,
+        knows_context: bool,
+    ) -> None:
+        """What a row of a common table has beside an item: an answer with its context, scores, and the item's name."""
+        get = level.getter(row)
+        system = fields.word(get("system"), "system") if self._taken and self._taken.has_answers else None
+        system = system or self._options.system or system_name(self._path)
+        words = item.question or item.claim
+        if self._taken and self._taken.derives_id:
+            named = hashed([words, item.reference_answers])
+            self._repeats[item.dataset, named, system] += 1
+            repeat = self._repeats[item.dataset, named, system]
+            item.source_id = named if repeat == 1 else f"{named}-{repeat}"
+        # Rows with equal questions are one cluster, whichever reference or system they have.
+        item.question_id = item.question_id or hashed([words])
+        if self._by_text:
+            for passage in item.passages:
+                name_by_content(passage)
+        context = [passage_id(item, passage) for passage in item.passages]
+        # A retriever may return a text twice: the answer's context keeps both places, the item has the passage once.
+        first: dict[str, Passage] = {}
+        for name, passage in zip(context, item.passages, strict=True):
+            first.setdefault(name, passage)
+        item.passages = list(first.values())
+        scores = [
+            ToolScore(tool, column, _number(row[column], column))
+            for column, tool in self._options.scores.items()
+            if row.get(column) not in (None, "")
+        ]
+        text = fields.word(get("answer"), "answer") if self._taken and self._taken.has_answers else None
+        if text is None and not (self._cells and self._taken and self._taken.has_answers):
+            _keep(item.meta, rest)
+            item.scores += scores
+            return
+        condition = fields.word(get("condition"), "condition") or DEFAULT_CONDITION
+        given = context if knows_context else None
+        item.answers.append(
+            Answer(item.item_id, system, condition, text or "", context=given, meta=dict(rest), scores=scores)
+        )
+        self._answers += 1
 
     def check_columns(self, row: Mapping[str, Any], *, all_rows: bool = False) -> None:
         """Raises MissingFields that names all that the first row lacks at once, with the maps that would help.
@@ -95,11 +214,15 @@ class RowReader:
         whatever follows; when nothing else is, that raises UsageError.
         """
         there = {*row, *self._maps}
+        if self._taken is not None and self._taken.derives_id:
+            there.add("id")
         missing = [] if "id" in there else ["id"]
         if not there & {"question", "claim", "passages", "passages.text"}:
             missing.append("question")
         passages = None if all_rows else self._nested.value(row, "passages")
         first = passages[0] if isinstance(passages, list) and passages else passages
+        if self._taken is not None and isinstance(first, dict):
+            first = roles.document(first)
         if isinstance(first, dict) and follow(first, self._maps.get("passages.text", "text")) is MISSING:
             missing.append("passages.text")
         inside = first if isinstance(first, dict) else row
@@ -128,25 +251,27 @@ class RowReader:
         raise MissingFields(told, held | own | offered, field=missing[0])
 
     def finish(self) -> None:
-        """Raises UsageError for a --map whose path stood in no row; notes unmet label maps."""
+        """Raises UsageError for a --map whose path stood in no row, MissingFields where columns could be the passages that no
+        row has; notes unmet label maps."""
         met = set().union(*(level.met for level in self._levels))
         unmet = {field: path for field, path in self._maps.items() if path not in met}
         if self._first is not None and unmet:
             raise UsageError(f"{self._path}: {no_such_path(unmet, self._first)}")
-        if self._first is not None and not self._passages:
+        if self._first is not None and not self._passages and not self._answers:
             inner = {f: p for f, p in self._offered.items() if f.startswith("passages")}
             if {"passages", "passages.text"} & inner.keys():
-                maps = " ".join(f"--map {field}={path}" for field, path in inner.items())
-                self._note(f"note: {self._path}: no row has passages; with {maps} they would")
+                told = f"no row has passages or an answer; there are: {', '.join(self._first)}"
+                raise MissingFields(told, {**self._maps, **inner}, path=str(self._path))
         self._labels.finish()
 
     def _head(self, row: Mapping[str, Any], level: _Level) -> Item:
         """The item without its passages."""
         get = level.getter(row)
         named = fields.word(get("dataset"), "dataset")
+        derives_id = self._taken is not None and self._taken.derives_id
         item = Item(
-            source_id=fields.identifier(get("id"), "id"),
-            dataset=self._dataset or named or dataset_name(self._path),
+            source_id="" if derives_id else fields.identifier(get("id"), "id"),
+            dataset=self._dataset or named or (roles.DATASET if derives_id else dataset_name(self._path)),
             question_id=fields.word(get("question_id"), "question_id"),
             question=fields.text(get("question"), "question"),
             question_date=fields.word(get("question_date"), "question_date"),
@@ -169,6 +294,12 @@ class RowReader:
             return Passage(fields.required(value, place[:-1]))
         if not isinstance(value, dict):
             raise BadInput(f"must be text or an object, is {fields.kind(value)}", field=place[:-1])
+        if (
+            self._taken is not None
+            and "text" not in self._element.paths
+            and (self._by_text or "text" not in value)
+        ):
+            value = roles.document(value)
         passage = self._one(value, None, self._element, place)
         if passage is None:
             raise BadInput("missing", field=f"{place}text")
@@ -211,6 +342,7 @@ class _Level:
         *,
         shadow: set[str],
         cells: bool = False,
+        as_text: Collection[str] = (),
         prefix: str = "",
     ) -> None:
         self.paths = {name: maps[name] for name in names if name in maps}
@@ -220,7 +352,7 @@ class _Level:
         }
         self.met: set[str] = set()
         self._all = list(maps.values())
-        self._cells = cells
+        self._cells, self._as_text = cells, as_text
         self._prefix = prefix
         own = {n: prefix + n for n in (*names, *self.groups) if n not in self.paths}
         self._keys = {n: key for n, key in own.items() if key not in shadow}
@@ -237,7 +369,8 @@ class _Level:
             found = source.get(self._keys[name]) if name in self._keys else None
         else:
             found = self._follow(source, path)
-        return _decoded(found, name) if self._cells else found
+        column = path or self._keys.get(name, name)
+        return _decoded(found, name, column) if self._cells and column not in self._as_text else found
 
     def votes(self, source: Mapping[str, Any], labels: fields.Labels, place: str) -> list[Vote]:
         """Gold and people's labels; a map for a field wins over the row's own object."""
@@ -251,7 +384,7 @@ class _Level:
             for field, path in self.groups[group]:
                 found[field] = self._follow(source, path)
             for field, raw in found.items():
-                value = _decoded(raw, group) if self._cells and group == "votes" else raw
+                value = _decoded(raw, group, group) if self._cells and group == "votes" else raw
                 votes += read(field, value, f"{place}{group}.{field}")
         return votes
 
@@ -272,21 +405,29 @@ class _Level:
         return found
 
 
-def _decoded(value: Any, name: str) -> Any:
-    """A CSV cell as the list or object it holds, where `name` may be one."""
-    if not isinstance(value, str) or name not in _STRUCTURED:
+def _decoded(value: Any, name: str, column: str) -> Any:
+    """A CSV cell as the list or object it holds, where `name` may be one; refused where `name` is text."""
+    if not isinstance(value, str) or name not in (*_LISTS, *_STRUCTURED, *_PLAIN):
         return value
-    if name in ("passages", "reference_answers") and not _MAY_BE_JSON.match(value):
-        return value
+    if name in _STRUCTURED:
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"not JSON: {error}", field=name) from error
     try:
-        return json.loads(value)
-    except (ValueError, RecursionError) as error:
-        if name in ("passages", "reference_answers") and not _MUST_BE_JSON.match(value):
-            return value
-        raise BadInput(f"not JSON: {error}", field=name) from error
+        found = literals.parsed(value)
+    except ValueError as error:
+        raise BadInput(f"{error} (--as-text {column} takes it as text)", field=column) from None
+    if name in _PLAIN and found:
+        what = "an object" if isinstance(found, dict) else f"a list of {len(found)}"
+        told = f"a cell that holds {what} is mapped as text; --map passages={column}, or --as-text {column}"
+        raise BadInput(told, field=column)
+    return value if name in _PLAIN or found is None else found
 
 
-_STRUCTURED = ("passages", "reference_answers", "options", "gold", "votes", "meta")
+_LISTS = ("passages", "reference_answers")
+_PLAIN = ("question", "claim", "answer", "text")
+_STRUCTURED = ("options", "gold", "votes", "meta")
 
 
 def _meta(value: Any) -> dict[str, Any]:
@@ -307,6 +448,43 @@ def _keep(meta: dict[str, Any], rest: Mapping[str, Any]) -> None:
 def dataset_name(path: Path) -> str:
     """The default dataset: the file's name without its endings."""
     name = path.name
-    for ending in (".gz", ".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".txt"):
+    for ending in (".gz", ".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".txt", ".parquet"):
         name = name.removesuffix(ending)
     return name.replace(":", "-") or "data"
+
+
+def system_name(path: Path) -> str:
+    """The system of a file's answers where nothing names it: the file's name, without what joins ids."""
+    return without_joints(dataset_name(path))
+
+
+def without_joints(name: str) -> str:
+    """A name without `@` and `#`, which join the ids of answers and their parts."""
+    return re.sub(r"[@#]", "-", name)
+
+
+def hashed(parts: list[Any]) -> str:
+    """The first 16 hex digits of the sha256 of the parts as JSON: the name of what has no other."""
+    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def name_by_content(passage: Passage) -> None:
+    """Name a retriever's passage by what a judge is shown of it, and keep its own id as meta.
+
+    A text alone gets its name in the store, like every passage without an id.
+    """
+    if passage.source_id:
+        passage.meta["id"] = passage.source_id
+    shown = [passage.title, passage.date, passage.source]
+    passage.source_id = hashed([passage.text, *shown]) if any(shown) else ""
+
+
+def _number(value: Any, column: str) -> float:
+    """A score of another tool. Raises BadInput for what is no number."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise BadInput(f"{str(value)[:40]!r} is no number, and --scores names this column", field=column)
+    return found

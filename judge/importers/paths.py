@@ -14,9 +14,10 @@ ITEM_FIELDS = (
     "id", "question_id", "question", "question_date", "claim", "reference_answers", "options",
     "correct", "pair_id", "polarity", "dataset",
 )  # fmt: skip
+ANSWER_FIELDS = ("answer", "system", "condition")
 PASSAGE_FIELDS = ("text", "id", "title", "date", "source")
 GRAMMAR = (
-    f"{', '.join(ITEM_FIELDS)}, gold.FIELD, votes.FIELD, passages, "
+    f"{', '.join(ITEM_FIELDS)}, {', '.join(ANSWER_FIELDS)}, gold.FIELD, votes.FIELD, passages, "
     f"{', '.join('passages.' + f for f in PASSAGE_FIELDS)}, passages.gold.FIELD, passages.votes.FIELD"
 )
 
@@ -34,7 +35,7 @@ MISSING: Final = _Missing()
 def is_field(name: str) -> bool:
     """True when `name` is one of our fields, as in GRAMMAR."""
     inner = name.removeprefix("passages.")
-    if name in ITEM_FIELDS or name == "passages" or (inner != name and inner in PASSAGE_FIELDS):
+    if name in (*ITEM_FIELDS, *ANSWER_FIELDS, "passages") or (inner != name and inner in PASSAGE_FIELDS):
         return True
     group, _, field = inner.partition(".")
     return group in ("gold", "votes") and field != ""
@@ -50,7 +51,9 @@ def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
 
 
 def _meant(name: str) -> str:
-    found = nearest(name, [*ITEM_FIELDS, "passages", *(f"passages.{field}" for field in PASSAGE_FIELDS)])
+    found = nearest(
+        name, [*ITEM_FIELDS, *ANSWER_FIELDS, "passages", *(f"passages.{field}" for field in PASSAGE_FIELDS)]
+    )
     return f" ({found}?)" if found else ""
 
 

@@ -121,10 +121,18 @@ def is_array(path: Path) -> bool:
         return files.is_list(handle)
 
 
+def _is_one_object(path: Path) -> bool:
+    """True when the file is one JSON object over several lines, as a single record is downloaded."""
+    with opened(path) as handle:
+        return handle.readline(4096).strip() == b"{"
+
+
 def json_records(path: Path, bad: Bad) -> Records:
-    """JSON Lines, one JSON array, or Parquet, whichever the file is."""
+    """JSON Lines, one JSON array, one object over several lines, or Parquet, whichever the file is."""
     if _is_parquet(path):
         return Records(path, "row", _some(path, _parquet(path), bad, "the table is empty"))
+    if _is_one_object(path):
+        return Records(path, "element", json_elements(path, ""))
     if is_array(path):
         return Records(path, "element", _some(path, json_elements(path), bad, "the list is empty"))
     return Records(path, "line", _json_lines(path, bad))
@@ -156,12 +164,20 @@ def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
         bad(BadInput("the file is empty", path=str(path)))
 
 
-def json_elements(path: Path, prefix: str = "item") -> Iterator[tuple[int, Any]]:
+def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> Iterator[tuple[int, Any]]:
     """(1-based position, value) of the elements of the array at `prefix` of a JSON file.
 
-    Raises BadInput, with the element, where the JSON ends or breaks.
+    `lines`: the file may hold several JSON texts, one after the other. Raises BadInput, with the element, where the JSON
+    ends or breaks.
     """
-    return _parsed(path, lambda handle: ijson.items(handle, prefix, use_float=True, map_type=Noting))
+
+    def parse(handle: IO[bytes]) -> Iterable[Any]:
+        found: Iterable[Any] = ijson.items(
+            handle, prefix, use_float=True, map_type=Noting, multiple_values=lines
+        )
+        return found
+
+    return _parsed(path, parse)
 
 
 def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
@@ -198,7 +214,7 @@ def csv_records(
     """(columns, rows as dicts) of a delimited table with a header, or of Parquet.
 
     Cells are text (of Parquet: what they are); a record's line is the one it starts on. `hint` are columns that
-    may be there, by which the delimiter is found. Raises BadInput (line 1) when a column of `need` is missing or a
+    may be there, by which the delimiter is found. A first column without a name is pandas' index and is left out. Raises BadInput (line 1) when a column of `need` is missing or a
     name stands twice.
     """
     need = list(need)
@@ -212,14 +228,19 @@ def csv_records(
         header = found or []
         records = Records(path, "line", _dicts(path, header, cells, bad))
     _check(path, header, need)
-    return header, records
+    return [name for name in header if name.strip()], records
 
 
 def _check(path: Path, header: list[str], need: list[str]) -> None:
     if not header:
         raise BadInput("the file is empty", path=str(path))
     for place, name in enumerate(header, 1):
-        if not name.strip():
+        if not files.is_text(name):
+            raise BadInput(
+                f"column {place}: the header is not UTF-8: save the file as UTF-8", path=str(path), line=1
+            )
+        # pandas writes its index first, without a name; nothing else has none.
+        if not name.strip() and place > 1:
             raise BadInput(f"column {place} has no name", path=str(path), line=1)
         if header.count(name) > 1:
             raise BadInput("two columns have this name", path=str(path), line=1, field=name)
@@ -260,7 +281,7 @@ def _dicts(
             reason = f"this row has {len(cells)} cells, the header {len(header)}"
             bad(BadInput(reason, path=str(path), line=number))
         else:
-            yield number, dict(zip(header, cells, strict=True))
+            yield number, {name: cell for name, cell in zip(header, cells, strict=True) if name.strip()}
     if not found:
         bad(BadInput("no rows under the header", path=str(path)))
 

@@ -1,12 +1,13 @@
 """Imported outputs about one document at a time (RAGuard's oracle): a run of `verdict_document` whose model is the system.
 
 An answer belongs to an item and a condition, so an output for each of its passages is no answer. Rows are checked while
-the answers beside them are imported, and kept after them.
+the answers beside them are imported, and kept in the same transaction.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from typing import Any
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from judge.errors import BadInput, UsageError
 from judge.importers.base import Bad
@@ -14,7 +15,7 @@ from judge.importers.conditions import CONDITIONS, DOCUMENT, is_known, known
 from judge.prompts import load_task
 from judge.store.imports import at
 from judge.store.rankings import Ids
-from judge.store.runs import IMPORTED, keep_run
+from judge.store.runs import IMPORTED, add_run
 from judge.store.study import Store, canonical, now
 from judge.types import Answered, AnswerRow, Judgement, Status, Usage
 
@@ -38,6 +39,7 @@ class Verdicts:
         there = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items")]
         self._dataset = dataset or (there[0] if len(there) == 1 else None)
         self.datasets: set[str] = set()
+        self.counts: Counter[str] = Counter()
         self._of: dict[str, dict[str, Judgement]] = {}
         self._formats: dict[str, set[str]] = {}
 
@@ -113,26 +115,26 @@ class Verdicts:
             )
         if not is_known(paper, condition):
             raise at(
-                row.where, f"no condition '{condition}' in {paper}; there are: {known(paper)}", "condition"
+                row.where,
+                f"no condition '{condition}' in {paper}; there are: {known(paper)}; "
+                "another column has it: --map condition=COLUMN",
+                "condition",
             )
 
-    def keep(self, info: Any) -> tuple[int, int]:
-        """Keep a run for each system. Returns how many outputs are new, and how many the study has already.
+    def keep(self, conn: sqlite3.Connection, files: Mapping[str, str]) -> None:
+        """Keep a run for each system, inside the transaction of the answers beside them; `counts` says how many are new.
 
-        Raises BadInput, with nothing of that system kept, when the study has another output for one of the documents.
+        `files` are those that the outputs came in, with their hashes. Raises BadInput when the study has another output
+        for one of the documents.
         """
-        new = there = 0
         for system, own in self._of.items():
             self._check_again(system, own)
             digest = hashlib.sha256(
                 canonical(sorted((u, j.reply) for u, j in own.items())).encode()
             ).hexdigest()
-            origin = {"imported": now(), "files": dict(info.files)}
-            _, known = keep_run(
-                self._store, self._task, system, {IMPORTED: digest}, origin, list(own.values())
-            )
-            new, there = (new, there + len(own)) if known else (new + len(own), there)
-        return new, there
+            origin = {"imported": now(), "files": dict(files)}
+            _, known = add_run(conn, self._task, system, {IMPORTED: digest}, origin, list(own.values()))
+            self.counts["unchanged" if known else "verdicts"] += len(own)
 
     def _check_again(self, system: str, own: dict[str, Judgement]) -> None:
         query = (

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 from urllib.request import getproxies
 
-from judge.addresses import server
+from judge.addresses import no_proxy, server
 from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, Unreachable
 from judge.providers import http
 from judge.types import Json
@@ -83,7 +83,7 @@ class Account:
             "timeout": SECONDS,
             # A redirect would carry prompts and key to another server.
             "http_client": sdk.DefaultHttpxClient(
-                follow_redirects=False, verify=verify, event_hooks=self._hooks, mounts=http.no_proxy(self.at)
+                follow_redirects=False, verify=verify, event_hooks=self._hooks, mounts=no_proxy(self.at)
             ),
         }
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from judge.errors import ServerFault
 from judge.jobs import results
 from judge.jobs.account import Account, BatchState, FoundBatch
-from judge.providers import http
+from judge.providers import bill, http
 from judge.providers.anthropic import KEY, OWN_URL
 from judge.types import Json
 
@@ -64,7 +64,7 @@ class AnthropicBatches:
         found = self._account.object(partial(self._batches.with_raw_response.retrieve, batch_id))
         status = self._account.clean(str(found.get("processing_status")))
         counts = found.get("request_counts")
-        numbers = {n: http.counted(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()}
+        numbers = {n: bill.counted(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()}
         total = sum(numbers.values())
         ended = status == "ended" and isinstance(found.get("results_url"), str)
         return BatchState(

@@ -13,7 +13,7 @@ from pathlib import Path
 from judge.errors import Rejected, ServerFault
 from judge.jobs import lines, results
 from judge.jobs.account import Account, BatchState, FoundBatch
-from judge.providers import http
+from judge.providers import bill
 from judge.providers.openai import KEY, OWN_URL
 from judge.types import Json
 
@@ -66,7 +66,7 @@ class OpenAIBatches:
         status = self._account.clean(str(found.get("status")))
         counts = found.get("request_counts")
         counts = counts if isinstance(counts, dict) else {}
-        done, failed, total = (http.counted(counts.get(n)) for n in ("completed", "failed", "total"))
+        done, failed, total = (bill.counted(counts.get(n)) for n in ("completed", "failed", "total"))
         files = {
             suffix: name
             for suffix, field in (("output", "output_file_id"), ("errors", "error_file_id"))
@@ -93,7 +93,7 @@ class OpenAIBatches:
             found = self._account.object(lambda: self._client.files.with_raw_response.retrieve(name))
         except (Rejected, ServerFault):
             return None
-        return http.counted(found.get("bytes"))
+        return bill.counted(found.get("bytes"))
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
         """Not needed: a batch says whose it is."""

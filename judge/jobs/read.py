@@ -20,7 +20,7 @@ from judge.jobs.offline import reader_of
 from judge.parse import Parsed
 from judge.prompts.render import Mode
 from judge.providers import anthropic, base, http, openai
-from judge.runner.budget import Spent
+from judge.runner.budget import Reserve, Spent
 from judge.runner.calls import Attempt
 from judge.runner.entries import CallFacts, Entries
 from judge.runner.prices import Price, find
@@ -228,9 +228,12 @@ class _Reading:
         usage = Usage() if line.reply is None else line.reply.usage
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             tally.usage[name] += getattr(usage, name) or 0
-        tally.spent.charge(
-            usage, self.price, sum(r.most_tokens for r in asked), sum(r.most_cost or 0.0 for r in asked)
+        # A line's units have one request. Its reserve is stored with the first of them, the others have 0.
+        most = sum(r.most_tokens for r in asked)
+        reserve = Reserve(
+            0, most, min(most, self.job.max_output_tokens), sum(r.most_cost or 0.0 for r in asked)
         )
+        tally.spent.charge(usage, self.price, *reserve.most(usage, self.price))
 
 
 class _Facts:

@@ -134,15 +134,21 @@ class _Batched:
         # Jobs of before take what they can, too; which they are is known when the run is.
         held = self._held_before() if report is None else self._open(report.run_id)
         if tokens is not None:
-            tokens = max(0, tokens - self.tally.spent.tokens - sum(j.most_tokens for j in held))
+            tokens = max(0, tokens - self._spent[0] - sum(j.most_tokens for j in held))
         if cost is not None:
-            cost = max(0.0, cost - self.tally.spent.cost - sum(j.most_cost or 0.0 for j in held))
+            cost = max(0.0, cost - self._spent[1] - sum(j.most_cost or 0.0 for j in held))
         plan = replace(self.plan, max_tokens=tokens, max_cost=cost)
         done = write.write_job(self.store, plan, self.provider, not_again=self.mine)
         if done.job is not None:
             self.mine.append(done.job.job_id)
             self._say(f"job {done.job.job_id}: {done.lines:,} requests in {len(done.files):,} files")
         return done
+
+    @property
+    def _spent(self) -> tuple[int, float]:
+        """Tokens and US dollars of all invocations of the run."""
+        tokens, cost = self.plan.before
+        return tokens + self.tally.spent.tokens, cost + self.tally.spent.cost
 
     def _held_before(self) -> list[Job]:
         return [job for run in own_runs(self.store, self.plan, self.provider) for job in self._open(run)]
@@ -179,8 +185,8 @@ class _Batched:
         ]
         if not unposted:
             return False
-        tokens = self.tally.spent.tokens + sum(j.most_tokens for j in open_jobs)
-        cost = self.tally.spent.cost + sum(j.most_cost or 0.0 for j in open_jobs)
+        tokens = self._spent[0] + sum(j.most_tokens for j in open_jobs)
+        cost = self._spent[1] + sum(j.most_cost or 0.0 for j in open_jobs)
         limit, most = self.plan.max_tokens, self.plan.max_cost
         if (limit is None or tokens <= limit) and (most is None or cost <= most * (1 + 1e-9)):
             return False

@@ -1,15 +1,13 @@
-"""What annotation batches say of labels: whose, on which units, and for how many units each stands.
+"""What annotation batches say of labels: whose, on which units, and for how many units each stands."""
 
-The tables of batches are optional (annotate's migrations): a study of imported labels has none.
-"""
-
-from collections.abc import Sequence
+import sqlite3
 from dataclasses import dataclass
 
 from judge.errors import UsageError
+from judge.labels.relation import judges_of
 from judge.store import Store
 from judge.store.export import stored_task
-from judge.types import Json
+from judge.store.study import dumps
 
 DRAWN = "SELECT unit_id, weight FROM batch_units WHERE batch = ? AND role = 'sample' AND weight IS NOT NULL"
 
@@ -22,18 +20,11 @@ class Members:
     units: frozenset[str]
 
 
-def batch_rows(
-    store: Store, query: str, values: Sequence[Json] = (), *, table: str = "batches"
-) -> list[tuple[Json, ...]]:
-    """The rows of a query on batches, or another table of theirs; none where the study has no such table."""
-    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-    found = store.conn.execute(there, [table]).fetchone()
-    return store.conn.execute(query, values).fetchall() if found else []
-
-
 def members(store: Store, name: str) -> Members:
     """Raises UsageError when the study has no such batch."""
-    known = [str(row[0]) for row in batch_rows(store, "SELECT batch FROM batches ORDER BY created")]
+    known = [
+        str(row[0]) for row in store.conn.execute("SELECT batch FROM batches ORDER BY created").fetchall()
+    ]
     if name not in known:
         there = f"there are: {', '.join(known)}" if known else "the study has no batches"
         raise UsageError(f"{store.path}: no batch '{name}'; {there}; leave --batch out to use all labels")
@@ -44,7 +35,7 @@ def members(store: Store, name: str) -> Members:
 
 def asking(store: Store, field: str) -> list[tuple[str, str]]:
     """(batch, purpose) of the batches that ask for a field, the oldest first."""
-    rows = batch_rows(store, "SELECT batch, task, purpose FROM batches ORDER BY created")
+    rows = store.conn.execute("SELECT batch, task, purpose FROM batches ORDER BY created").fetchall()
     return [(batch, purpose) for batch, task, purpose in rows if field in stored_task(store, task).fields]
 
 
@@ -86,6 +77,39 @@ def _uneven(weights: dict[str, float]) -> dict[str, float]:
     """The weights, or none where all are the same."""
     even = not weights or max(weights.values()) - min(weights.values()) <= 1e-9
     return {} if even else weights
+
+
+def fix_families(store: Store, field: str) -> None:
+    """Fix which judges share one level on the units of a batch: those with labels on at least half of them.
+
+    Called whenever people's labels are read beside a judge's: who sees how a judge does on them may choose the next judge by
+    it. Batches without labels yet, and those whose judges are declared or fixed, stay as they are.
+    """
+    query = (
+        "SELECT batch, task FROM batches AS b WHERE coalesce(json_array_length(options, '$.judges'), 0) = 0 AND EXISTS "
+        "(SELECT 1 FROM assignments AS a WHERE a.batch = b.batch AND a.role = 'sample' AND a.status = 'done')"
+    )
+    for batch, task in store.conn.execute(query).fetchall():
+        if field not in stored_task(store, task).fields:
+            continue
+        units = [
+            u
+            for (u,) in store.conn.execute(
+                "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'", [batch]
+            )
+        ]
+        family = [run for run, n in judges_of(store.conn, field, units).items() if 2 * n >= len(units)]
+        if not family:
+            continue
+        try:
+            store.conn.execute(
+                "UPDATE batches SET options = json_set(options, '$.judges', json(?)) WHERE batch = ?",
+                [dumps(family), batch],
+            )
+        except sqlite3.OperationalError as e:
+            # A study that nobody here can write is read all the same; whoever can write it fixes the family.
+            if "readonly" not in str(e):
+                raise
 
 
 @dataclass(frozen=True)

@@ -246,6 +246,11 @@ class Panel:
         return kept.weighted(np.array([self.weights[unit] for unit in kept.units]))
 
     @cached_property
+    def of_draw(self) -> Ratings:
+        """`table`, weighted where units were drawn with unequal probabilities."""
+        return self.weighted(self.table)
+
+    @cached_property
     def among_people(self) -> Ratings:
         """The people's labels, on the units that at least one of them labelled."""
         return self.ratings.subset(self.by_people).select(self.people)

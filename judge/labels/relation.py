@@ -7,19 +7,32 @@ repeat 0 is what everything but self-consistency and revisions is computed on.
 from __future__ import annotations
 
 import sqlite3
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from judge.stats.ratings import IntArray
 from judge.store.label_rows import FIRST
 from judge.store.study import dumps
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
+CHUNK = 20_000
+"""Stored distributions that are in memory at once."""
 KINDS = (
     "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND (EXISTS "
     "(SELECT 1 FROM labels AS l WHERE l.annotator_id = a.annotator_id{0}) OR EXISTS "
     "(SELECT 1 FROM label_conflicts AS l WHERE l.annotator_id = a.annotator_id{0})) ORDER BY 1"
 )
+
+SOURCES_OF_ANSWERS = (
+    "(SELECT json_group_object(j.key, json(l.sources)) FROM json_each(a.answers) AS j "
+    "JOIN labels AS l ON l.annotator_id = a.annotator_id AND l.field = j.key AND l.unit_id = a.unit_id "
+    "AND l.repeat = a.repeat AND l.value = j.value AND l.layer <> 'revised')"
+)
+"""Of a row `a` of `assignments`: field -> the sources of the label, for answers that count."""
 
 
 def values(
@@ -30,12 +43,51 @@ def values(
     return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
 
 
+def codes(
+    conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
+) -> tuple[IntArray, IntArray, list[str]]:
+    """Labels of one annotator, by unit: its rowid (ascending), the label's position in the third, and the labels used."""
+    query = f"SELECT u.rowid, l.value FROM labels AS l JOIN units AS u USING (unit_id) WHERE {ONE}"
+    code_of: dict[str, int] = {}
+    rowids, given = array("q"), array("q")
+    for rowid, value in conn.execute(query, [annotator, field, layer, repeat]):
+        rowids.append(rowid)
+        given.append(code_of.setdefault(value, len(code_of)))
+    found = np.array(rowids, np.int64)
+    order = np.argsort(found)
+    return found[order], np.array(given, np.int64)[order], list(code_of)
+
+
 def distributions(
     conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
-) -> dict[str, str]:
-    """Unit -> stored distribution (JSON) of one annotator, where there is one."""
-    query = f"SELECT unit_id, distribution FROM labels WHERE {ONE} AND distribution IS NOT NULL"
-    return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
+) -> Iterator[tuple[IntArray, list[str]]]:
+    """The stored distributions (JSON) of one annotator's labels and the rowids of their units, some at a time."""
+    query = (
+        "SELECT u.rowid, l.distribution FROM labels AS l JOIN units AS u USING (unit_id) "
+        f"WHERE {ONE} AND l.distribution IS NOT NULL"
+    )
+    cursor = conn.execute(query, [annotator, field, layer, repeat])
+    while rows := cursor.fetchmany(CHUNK):
+        yield np.array([rowid for rowid, _ in rows], np.int64), [text for _, text in rows]
+
+
+def rows_of(conn: sqlite3.Connection, units: Collection[str]) -> IntArray:
+    """The rowids of these units, ascending."""
+    query = "SELECT rowid FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
+    return _rowids(conn.execute(query, [dumps(sorted(units))]))
+
+
+def judged_rows(conn: sqlite3.Connection, run: str, repeat: int = 0) -> IntArray:
+    """The rowids of the units that a run was asked about, with a label or without, ascending."""
+    query = (
+        "SELECT u.rowid FROM units AS u WHERE EXISTS "
+        "(SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = u.unit_id AND j.repeat = ?) ORDER BY u.rowid"
+    )
+    return _rowids(conn.execute(query, [run, repeat]))
+
+
+def _rowids(rows: Iterable[tuple[int]]) -> IntArray:
+    return np.fromiter((rowid for (rowid,) in rows), dtype=np.int64)
 
 
 def column(
@@ -76,6 +128,14 @@ def in_conflict(conn: sqlite3.Connection, annotator: str, field: str, repeat: in
     return {unit for (unit,) in conn.execute(query, [annotator, field, repeat])}
 
 
+def conflict_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
+    """Field -> person -> how many labels are in conflict."""
+    query = (
+        "SELECT field, annotator_id, count(*) FROM label_conflicts GROUP BY field, annotator_id ORDER BY 1, 2"
+    )
+    return _nested(conn.execute(query))
+
+
 def judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str) -> list[str]:
     """The first labels of an annotator on the units that a run has judged."""
     query = f"""
@@ -98,6 +158,15 @@ def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dic
         "WHERE a.kind = 'judge' AND l.field = ? AND l.unit_id IN (SELECT value FROM json_each(?)) GROUP BY 1 ORDER BY 1"
     )
     return dict(conn.execute(query, [field, dumps(list(units))]).fetchall())
+
+
+def labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], at: str) -> int:
+    """How many of these units somebody but a judge labelled after a time."""
+    query = (
+        "SELECT count(DISTINCT s.unit_id) FROM label_sources AS s JOIN annotators AS a USING (annotator_id) "
+        "WHERE a.kind <> 'judge' AND s.field = ? AND s.stored > ? AND s.unit_id IN (SELECT value FROM json_each(?))"
+    )
+    return int(conn.execute(query, [field, at, dumps(list(units))]).fetchone()[0])
 
 
 def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:

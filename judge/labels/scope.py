@@ -7,10 +7,10 @@ fields_of(store)                               # what there is to read
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from dataclasses import field as default
 from itertools import compress
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from judge.errors import BadInput, UsageError
 from judge.labels import masses, relation
-from judge.labels.batches import Members, members, weights
+from judge.labels.batches import Members, fix_families, members, weights
 from judge.labels.panel import Panel
 from judge.labels.values import NUMERIC, alike, canonical
 from judge.notes import Note
@@ -43,7 +43,7 @@ class Scope:
 
     `task` (`stance`, `stance.v1`) is needed only where tasks of the study differ. Without `runs` all judge runs of the
     field take part, without `annotators` everybody else; `annotators` alone means just these, and may name runs as
-    well. A run is named by its id, the start or end of it, or `last`. `level` and `order` (the domain) replace the task's.
+    well. A run is named by its model (or name from `--as`), its id, the start or end of that, or `last`. `level` and `order` (the domain) replace the task's.
     """
 
     field: str
@@ -80,6 +80,17 @@ def fields_of(store: Store) -> list[FieldOf]:
     return rows
 
 
+def all_in_conflict(store: Store, field: str | None = None) -> str:
+    """The words for labels in conflict (of a field), where nothing else is there to be told; "" for none."""
+    found = [n for name, n in relation.conflict_counts(store.conn).items() if field in (None, name)]
+    people = sorted({who for some in found for who in some})
+    return (
+        str(Note("in_conflict", n=sum(sum(some.values()) for some in found), who=tuple(people)))
+        if found
+        else ""
+    )
+
+
 def read(
     store: Store, scope: Scope, *, distributions: bool = True, text: bool = False, opened: bool = False
 ) -> Panel:
@@ -109,12 +120,13 @@ def read(
             f"(fields with labels: {coded})"
         )
     batch = members(store, scope.batch) if scope.batch is not None else None
-    columns = [_Column.read(store, n, scope, kinds[n], distributions, batch) for n in names]
+    columns = [_Column.read(store, n, scope, kinds[n], batch) for n in names]
     closed = 0
     if chosen is not None and not opened and any(kinds[n] is not AnnotatorKind.JUDGE for n in names):
         closed = _close(store, chosen, [c for c in columns if kinds[c.annotator] is AnnotatorKind.JUDGE])
-    columns = [c for c in columns if c.asked or kinds[c.annotator] is not AnnotatorKind.HUMAN]
-    if batch is not None and not any(batch.units & c.asked for c in columns):
+    columns = [c for c in columns if len(c.asked) or kinds[c.annotator] is not AnnotatorKind.HUMAN]
+    drawn = relation.rows_of(store.conn, batch.units) if batch is not None else None
+    if drawn is not None and not any(np.isin(drawn, c.asked).any() for c in columns):
         raise UsageError(f"no unit of the batch has a label of '{name}'")
     names = [c.annotator for c in columns]
     rows = _Rows.of(store, columns)
@@ -123,7 +135,9 @@ def read(
         raise BadInput(
             f"{store.path}: there is no label of '{name}' with repeat {scope.repeat}, layer '{scope.layer}'"
         )
-    values = set().union(*(c.labels.values() for c in columns))
+    values = {c.values[at] for c in columns for at in np.unique(c.codes).tolist()}
+    if not values and (told := all_in_conflict(store, name)):
+        raise BadInput(f"{store.path}: no label of '{name}' counts: {told}")
     domain: list[str]
     if level in NUMERIC:
         domain = sorted({canonical(v, name) for v in values}, key=float) or ["0"]
@@ -145,6 +159,13 @@ def read(
         notes += sealed
         logged = splits.looks(store, splits.home(store, chosen))
         looks = {shown[run]: look for run in names if run in shown for look in logged if run in look.runs}
+    probabilities = {
+        c.annotator: _probabilities(store, c, scope, rows, domain)
+        for c in columns
+        if distributions and kinds[c.annotator] is AnnotatorKind.JUDGE and level not in NUMERIC
+    }
+    if {AnnotatorKind.HUMAN, AnnotatorKind.JUDGE} <= {kinds[n] for n in names}:
+        fix_families(store, name)
     conflicts = {c.annotator: c.n_in_conflict for c in columns if c.n_in_conflict}
     if conflicts:
         notes.append(Note("in_conflict", n=sum(conflicts.values()), who=tuple(conflicts)))
@@ -158,13 +179,11 @@ def read(
         kinds={shown.get(n, n): kinds[n] for n in names},
         shown={run: n for run, n in shown.items() if run in names},
         distributions={
-            shown.get(c.annotator, c.annotator): _probabilities(c, rows.labelled[j], len(units), domain)
-            for j, c in enumerate(columns)
-            if c.distributions and level not in NUMERIC
+            shown.get(name, name): table for name, table in probabilities.items() if table is not None
         },
         outside=outside,
         notes=tuple(notes),
-        inside=None if batch is None else np.array([unit in batch.units for unit in units], dtype=np.bool_),
+        inside=None if drawn is None else np.isin(rows.rowids, drawn),
         weights=weights(store, scope.batch, name),
         layers={n: own for n, own in relation.layers(store.conn, name).items() if n in kinds},
         looks=looks,
@@ -176,8 +195,8 @@ def _close(store: Store, task: Task, judges: Sequence[_Column]) -> int:
     """Leave out the labels of runs on a sealed test that was not looked at for them; of how many runs there were some."""
     n, home = 0, splits.home(store, task)
     for column in judges:
-        units = splits.closed(store, home, column.annotator)
-        if not units.isdisjoint(column.asked):
+        units = relation.rows_of(store.conn, splits.closed(store, home, column.annotator))
+        if np.isin(units, column.asked).any():
             column.leave_out(units)
             n += 1
     return n
@@ -200,92 +219,90 @@ def _sealed(store: Store, task: Task, rows: _Rows, closed: int) -> list[Note]:
 
 @dataclass(eq=False)
 class _Column:
-    """One annotator's labels as read: unit -> value, and the units that were asked about."""
+    """One annotator's labels as read. Units are known by their rowid in the study, in ascending order: a million ids of
+    units are as many strings, and a study has one annotator's labels in memory for each column.
+
+    `codes[i]` is the position in `values` of the label of the unit `labelled[i]`; `asked` are the units asked about.
+    """
 
     annotator: str
-    labels: Mapping[str, str]
-    asked: set[str]
-    distributions: Mapping[str, str] = default(default_factory=dict)
+    labelled: IntArray
+    codes: IntArray
+    values: list[str]
+    asked: IntArray
     n_seen: int = 0
     """Units that take no part, because this derived judge was fitted on labels of their questions."""
     n_in_conflict: int = 0
     """Units that the person labelled differently in two ways: asked about, and without a label until somebody decides."""
 
-    def leave_out(self, units: set[str]) -> None:
-        """As if this judge had not been asked about these units."""
-        self.labels = {unit: value for unit, value in self.labels.items() if unit not in units}
-        self.distributions = {u: value for u, value in self.distributions.items() if u not in units}
-        self.asked = self.asked - units
+    def leave_out(self, units: IntArray) -> None:
+        """As if this annotator had not been asked about these units."""
+        kept = ~np.isin(self.labelled, units)
+        self.labelled, self.codes = self.labelled[kept], self.codes[kept]
+        self.asked = np.setdiff1d(self.asked, units)
 
     @classmethod
     def read(
-        cls,
-        store: Store,
-        annotator: str,
-        scope: Scope,
-        kind: AnnotatorKind,
-        distributions: bool,
-        batch: Members | None,
+        cls, store: Store, annotator: str, scope: Scope, kind: AnnotatorKind, batch: Members | None
     ) -> _Column:
         """Read one annotator's labels; a judge was asked about every unit it has judged."""
-        key = (annotator, scope.field, scope.layer, scope.repeat)
-        labels = relation.values(store.conn, *key)
-        if kind is not AnnotatorKind.JUDGE:
-            first = scope.layer == "first"
-            unresolved = (
-                relation.in_conflict(store.conn, annotator, scope.field, scope.repeat) if first else set()
+        conn = store.conn
+        labelled, codes, values = relation.codes(conn, annotator, scope.field, scope.layer, scope.repeat)
+        if kind is AnnotatorKind.JUDGE:
+            asked = np.union1d(relation.judged_rows(conn, annotator, scope.repeat), labelled)
+            column = cls(annotator, labelled, codes, values, asked)
+            fitted = relation.rows_of(conn, seen(conn, annotator))
+            column.n_seen = int(np.isin(asked, fitted).sum())
+            column.leave_out(fitted)
+            return column
+        unresolved: set[str] = set()
+        if scope.layer == "first":
+            unresolved = relation.in_conflict(conn, annotator, scope.field, scope.repeat)
+        if batch is not None:
+            mine = (
+                batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else frozenset()
             )
-            if batch is not None:
-                mine = batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else ()
-                labels = {unit: value for unit, value in labels.items() if unit in mine}
-                unresolved = unresolved.intersection(mine)
-            return cls(annotator, labels, unresolved.union(labels), n_in_conflict=len(unresolved))
-        asked = relation.judged(store.conn, annotator, scope.repeat) | labels.keys()
-        given = relation.distributions(store.conn, *key) if distributions else {}
-        if fitted := seen(store.conn, annotator):
-            labels = {unit: value for unit, value in labels.items() if unit not in fitted}
-            given = {unit: value for unit, value in given.items() if unit not in fitted}
-        return cls(annotator, labels, asked - fitted, given, len(asked & fitted))
+            kept = np.isin(labelled, relation.rows_of(conn, mine))
+            labelled, codes = labelled[kept], codes[kept]
+            unresolved = unresolved.intersection(mine)
+        asked = np.union1d(relation.rows_of(conn, unresolved), labelled)
+        return cls(annotator, labelled, codes, values, asked, n_in_conflict=len(unresolved))
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The units of a table in the order of their import: `units`, and the number of each one's question among `questions`,
-    which are sorted. `labelled` and `asked`: for each column the rows of its labels, in their order, and those asked about.
-    """
+    """The units of a table in the order of their import: `units`, their rowids, and the number of each one's question
+    among `questions`, which are sorted."""
 
     units: list[str]
+    rowids: IntArray
     question: IntArray
     questions: list[str]
-    labelled: list[IntArray]
-    asked: list[IntArray]
 
     @classmethod
     def of(cls, store: Store, columns: Sequence[_Column]) -> _Rows:
         """Every unit that one of the columns labelled or was asked about."""
-        every = store.conn.execute("SELECT unit_id, question_id FROM units ORDER BY rowid").fetchall()
-        units, question = map(list, zip(*every, strict=True)) if every else ([], [])
-        row_of = dict(zip(units, range(len(units)), strict=True))
-        # Looking a million names up is most of the time: once for each column, whose labels are on units asked about.
-        labelled = [_places(row_of, column.labels) for column in columns]
-        asked = [
-            own if len(own) == len(column.asked) else _places(row_of, column.asked)
-            for own, column in zip(labelled, columns, strict=True)
-        ]
-        there = np.zeros(len(units), dtype=np.bool_)
-        for own in asked:
-            there[own] = True
-        if not there.all():
-            kept, row = there.tolist(), np.cumsum(there) - 1
-            units, question = list(compress(units, kept)), list(compress(question, kept))
-            labelled, asked = [row[own] for own in labelled], [row[own] for own in asked]
-        names = sorted(set(question))
-        number = dict(zip(names, range(len(names)), strict=True))
-        return cls(units, _places(number, question), names, labelled, asked)
+        rowids = np.unique(np.concatenate([np.empty(0, np.int64), *(column.asked for column in columns)]))
+        units: list[str] = []
+        found = array("q")
+        first: dict[str, int] = {}
+        wanted = iter(rowids.tolist())
+        awaited = next(wanted, None)
+        for rowid, unit, question in store.conn.execute(
+            "SELECT rowid, unit_id, question_id FROM units ORDER BY rowid"
+        ):
+            if rowid == awaited:
+                units.append(unit)
+                found.append(first.setdefault(question, len(first)))
+                awaited = next(wanted, None)
+        questions = sorted(first)
+        number = np.empty(len(first), np.int64)
+        number[[first[question] for question in questions]] = np.arange(len(first))
+        return cls(units, rowids, number[np.array(found, np.int64)], questions)
 
-
-def _places(place: Mapping[str, int], names: Collection[str]) -> IntArray:
-    return np.fromiter(map(place.__getitem__, names), dtype=np.int64, count=len(names))
+    def places(self, rowids: IntArray) -> IntArray:
+        """The rows of the table that these units are."""
+        return np.searchsorted(self.rowids, rowids)
 
 
 def _tabulate(
@@ -297,24 +314,31 @@ def _tabulate(
     asked = np.zeros(codes.shape, dtype=np.bool_)
     outside: list[Counter[str]] = []
     for j, column in enumerate(columns):
-        asked[rows.asked[j], j] = True
-        written = {v: canonical(v, name) for v in set(column.labels.values())}
-        code = {v: code_of.get(label, MISSING) for v, label in written.items()}
-        own = rows.labelled[j]
-        given = _places(code, column.labels.values())
+        asked[rows.places(column.asked), j] = True
+        code = np.array([code_of.get(canonical(v, name), MISSING) for v in column.values], dtype=np.int64)
+        own, given = rows.places(column.labelled), code[column.codes]
         codes[own, j] = given
         # Nothing can be computed from a label outside the domain, so the unit does not count as asked.
         asked[own[given == MISSING], j] = False
-        strange = {v for v, known in code.items() if known == MISSING}
-        outside.append(Counter(v for v in column.labels.values() if v in strange) if strange else Counter())
+        strange = column.codes[given == MISSING].tolist()
+        outside.append(Counter(column.values[at] for at in strange))
     return codes, asked, outside
 
 
-def _probabilities(column: _Column, labelled: IntArray, n: int, domain: Sequence[str]) -> FloatArray:
-    """The stored distributions of a column, `n` units x labels, rows of nan where there is none."""
-    table = np.full((n, len(domain)), np.nan)
-    table[labelled] = masses.read(list(map(column.distributions.get, column.labels)), domain)
-    return table
+def _probabilities(
+    store: Store, column: _Column, scope: Scope, rows: _Rows, domain: Sequence[str]
+) -> FloatArray | None:
+    """The stored distributions of a column, units x labels, rows of nan where there is none; None without any."""
+    table = np.full((len(rows.units), len(domain)), np.nan)
+    there = False
+    for rowids, texts in relation.distributions(
+        store.conn, column.annotator, scope.field, scope.layer, scope.repeat
+    ):
+        kept = np.isin(rowids, column.labelled)
+        if kept.any():
+            there = True
+            table[rows.places(rowids[kept])] = masses.read(list(compress(texts, kept.tolist())), domain)
+    return table if there else None
 
 
 def shown_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
@@ -404,8 +428,10 @@ def _find(
     """The id of the one run that `name` stands for."""
     if name == "last" and comparable:
         return comparable[-1]
+    # As `judge.store.export.named_run`, but a model may have runs of other tasks.
+    found = [(run, task) for run, model, task in judged if model == name and run in comparable]
     end = name.rpartition(" · ")[2].upper()
-    found = [(run, task) for run, _, task in judged if run.startswith(end) or run.endswith(end)]
+    found = found or [(run, task) for run, _, task in judged if end in (run[: len(end)], run[-len(end) :])]
     if len(found) != 1:
         runs = [f"{run} ({task}, {model})" for run, model, task in judged]
         known = ", ".join([*people, *runs]) or "nobody yet"

@@ -4,6 +4,7 @@ Cells are text as they stand: "nan", "NA" and "None" are labels, and only an emp
 or "") is a missing one. Every complaint names file and line.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from judge.errors import BadInput, UsageError
 from judge.labels.panel import Panel
-from judge.labels.rows import read_rows
+from judge.labels.rows import read_rows, table
 from judge.labels.values import NUMERIC, alike, number, probabilities
 from judge.notes import Note
 from judge.stats import MISSING, Ratings
@@ -21,6 +22,8 @@ from judge.types import AnnotatorKind
 
 REFERENCES = {"gold": AnnotatorKind.GOLD, "adjudicated": AnnotatorKind.ADJUDICATED}
 """Annotators of these names are references, as they are in a study."""
+WEIGHT = "weight"
+"""The column of weights in a table that was exported from a study."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,29 @@ def read_table(
         notes=tuple(notes),
         source=str(path),
         distributions=_distributions(cells, layout, domain),
+        weights=_weights(path, layout),
     )
+
+
+def _weights(path: Path, layout: Layout) -> dict[str, float]:
+    """For how many units each stands, from the column `weight` that `annotate export --labels` writes.
+
+    Empty where all stand for as many, and where the column is somebody else's: it has what is no number above 0, two
+    numbers for one unit, or its name twice.
+    """
+    if WEIGHT in layout.columns or list(table(path, layout.columns).columns).count(WEIGHT) != 1:
+        return {}
+    found: dict[str, float] = {}
+    for _, (unit, text) in read_rows(path, [layout.unit, WEIGHT]):
+        try:
+            weight = float(text) if text else None
+        except ValueError:
+            return {}
+        if weight is None:
+            continue  # A training unit, or one that was not drawn.
+        if not 0 < weight < math.inf or found.setdefault(unit, weight) != weight:
+            return {}
+    return found if len(set(found.values())) > 1 else {}
 
 
 @dataclass(eq=False)

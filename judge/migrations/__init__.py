@@ -1,5 +1,8 @@
-"""The schema of a study, as sqlite-utils migrations (set `judge`): each is a file of SQL here, and they are applied in the
-order of their names. Never edit one that was in a released version: add `m002_NAME.sql`.
+"""The schema of a study, as two sets of sqlite-utils migrations: `judge` (here) and `annotate` (`annotate/migrations`).
+
+Each migration is a file of SQL, and they are applied in the order of their names. Never edit one that was in a released
+version: add `mNNN_NAME.sql`. Every study has the tables of both sets, and one transaction brings both up to date: a kill at
+any moment leaves the study as it was, which the older version still opens, or the migrated one.
 
 `m001_baseline.sql` has all tables of a new study. `from_0_2_0.sql` turns a study of adjudge 0.2.0, which had other
 migrations, into one that has the baseline. Studies of earlier versions are refused.
@@ -8,8 +11,9 @@ The tables and their columns are described by docs/reference.py (the page "The s
 units is the rowid order of `units`, which is the order of import.
 """
 
+import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,22 +29,29 @@ def names(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(file.stem for file in folder.glob("m*.sql")))
 
 
-NAMES = names(FOLDER)
-SET = "judge"
-SETS = {SET: FOLDER, "annotate": FOLDER.parents[1] / "annotate" / "migrations"}
-"""The folder of each set, in the order in which they are applied: what a study may hold is read off them."""
+SETS = {"judge": FOLDER, "annotate": FOLDER.parents[1] / "annotate" / "migrations"}
+"""The folder of each set, in the order in which they are applied."""
+NAMES = {of: names(folder) for of, folder in SETS.items()}
+SOURCES = "m002_sources"
+"""The migration of `annotate` that records where the labels of a study of 0.2.0 come from, which can change their status."""
+MOST_LISTED = 20
+"""Labels that are listed one by one; the table `label_changes` has all."""
 
 
 def is_current(conn: sqlite3.Connection) -> bool:
     """Whether nothing is left to migrate; plain SQL, because sqlite_utils is slow to import."""
-    return applied(conn) == list(NAMES)
+    return all(applied(conn, of) == list(found) for of, found in NAMES.items())
 
 
-def unknown(conn: sqlite3.Connection, of: str, files: Sequence[str]) -> list[str]:
-    """Migrations of a set that the file has and this version does not have: a newer version made the file."""
-    if is_of_0_2_0(conn, of):
-        return []
-    return [name for name in applied(conn, of) if name not in files]
+def unknown(conn: sqlite3.Connection) -> list[str]:
+    """Migrations that the file has and this version does not have: a newer version made the file."""
+    return [
+        name
+        for of, found in NAMES.items()
+        if not is_of_0_2_0(conn, of)
+        for name in applied(conn, of)
+        if name not in found
+    ]
 
 
 def is_of_0_2_0(conn: sqlite3.Connection, of: str) -> bool:
@@ -58,7 +69,7 @@ def is_too_old(conn: sqlite3.Connection) -> bool:
     return False
 
 
-def applied(conn: sqlite3.Connection, of: str = SET) -> list[str]:
+def applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
     """Names of the migrations of a set that the file has, in order; empty for a new file."""
     exists = conn.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
     if not exists:
@@ -67,31 +78,49 @@ def applied(conn: sqlite3.Connection, of: str = SET) -> list[str]:
     return [row[0] for row in conn.execute(query, [of])]
 
 
-def migrate(conn: sqlite3.Connection) -> None:
-    """Bring a study up to date."""
-    perform(conn, SET, FOLDER, NAMES)
+def migrate(conn: sqlite3.Connection) -> list[str]:
+    """Bring both sets up to date in one transaction: a kill or a second process finds all or nothing.
 
-
-def perform(conn: sqlite3.Connection, of: str, folder: Path, files: Sequence[str]) -> None:
-    """Apply the files of a set that are missing in one transaction: a kill or a second process finds all or nothing."""
+    Returns a line for each label of a study of 0.2.0 whose status changes by that, which people should be shown.
+    """
     from sqlite_utils import Database, Migrations
 
-    migrations = Migrations(of)
-    for name in files:
-        step: Callable[[Any], None] = partial(execute, folder / f"{name}.sql")
-        migrations(name=name)(step)
     db = Database(conn)
     conn.execute("BEGIN IMMEDIATE")
     try:
-        # Inside the transaction: another process may have taken the step since this one looked.
-        if is_of_0_2_0(conn, of):
-            execute(folder / STEP_FROM_0_2_0, db)
-        migrations.apply(db)
+        # Inside the transaction: another process may have migrated the study since this one looked.
+        before = applied(conn, "annotate")
+        for of, folder in SETS.items():
+            migrations = Migrations(of)
+            for name in NAMES[of]:
+                step: Callable[[Any], None] = partial(execute, folder / f"{name}.sql")
+                migrations(name=name)(step)
+            if is_of_0_2_0(conn, of):
+                execute(folder / STEP_FROM_0_2_0, db)
+            migrations.apply(db)
+        changes = _changes(conn) if before and SOURCES not in before else []
         conn.execute("COMMIT")
     except BaseException:
         if conn.in_transaction:
             conn.execute("ROLLBACK")
         raise
+    return changes
+
+
+def _changes(conn: sqlite3.Connection) -> list[str]:
+    query = "SELECT unit_id, field, annotator_id, before, after FROM label_changes ORDER BY unit_id, annotator_id, field"
+    rows = conn.execute(query).fetchall()
+    lines = []
+    for unit, field, who, *sides in rows[:MOST_LISTED]:
+        before, after = (", ".join(json.loads(side).values()) or "unlabelled" for side in sides)
+        lines.append(f"label '{field}' of '{unit}' by {who}: {before} in 0.2.0, {after} now")
+    if rows:
+        left = len(rows) - MOST_LISTED
+        more = f" ({left} more are in the table label_changes)" if left > 0 else ""
+        lines.append(
+            f"{len(rows)} labels have another status now that sources are recorded{more}:\nannotate conflicts list"
+        )
+    return lines
 
 
 def execute(file: Path, db: Any) -> None:

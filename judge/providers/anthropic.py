@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from judge.errors import KeyProblem, ProviderError, ServerFault, UsageError
-from judge.providers import http
+from judge.providers import bill, http, waits
 from judge.providers.base import Needs, Settings
 from judge.providers.options import merged
 from judge.providers.vendor import Vendor
@@ -228,9 +228,9 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
         used = used if isinstance(used, dict) else {}
         read, written = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
         # `input_tokens` counts only what neither came from the cache nor went into it.
-        parts = [http.counted(n) for n in (used.get("input_tokens"), read or 0, written or 0)]
+        parts = [bill.counted(n) for n in (used.get("input_tokens"), read or 0, written or 0)]
         total = None if None in parts else sum(n or 0 for n in parts)
-        usage = http.usage(total, used.get("output_tokens"), read, written)
+        usage = bill.usage(total, used.get("output_tokens"), read, written)
         reason = body.get("stop_reason")
     except (KeyError, TypeError, AttributeError) as e:
         raise ValueError("has no content") from e
@@ -280,4 +280,4 @@ def _until(text: str | None) -> float | None:
 
 def rate(headers: Mapping[str, str]) -> RateState | None:
     """What Anthropic's rate-limit headers say."""
-    return http.rate_state(headers, _RATE, _until)
+    return waits.rate_state(headers, _RATE, _until)

@@ -5,16 +5,18 @@ waits or counts: the runner owns retries, rate limits and budgets. Keys come fro
 """
 
 import importlib
+import inspect
+import json
 import os
 import pkgutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from judge import plugins
-from judge.errors import UsageError
+from judge.errors import AdjudgeError, UsageError
 from judge.types import Json, Reply, Request, Usage
 
 
@@ -93,7 +95,7 @@ def cores() -> int:
 
 
 class Provider(Protocol):
-    """One model of one vendor, opened once per run.
+    """One model of one vendor, opened once per run. `BaseProvider` has a default for all but `complete`.
 
     Made as `Provider(name, settings)`: `name` is what follows the vendor's slash in `-m`. Raises UsageError for a name
     or an option that it does not know, and connects to nothing before `open`.
@@ -115,6 +117,83 @@ class Provider(Protocol):
 
     def describe(self) -> Mapping[str, Json]:
         """Facts worth storing with a run (base URL without credentials, output format); no secrets."""
+
+
+class BaseProvider:
+    """The base class of a provider of one's own: what it inherits needs no connection and has nothing to tell.
+
+    `name` is what follows the vendor's slash in `-m`, `settings` what the command line says of servers and options.
+    """
+
+    label_codes: bool = False
+    max_concurrency: int | None = None
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self.name, self.settings = name, settings
+
+    async def open(self) -> None:
+        """Nothing to connect to."""
+
+    async def complete(self, request: Request) -> Reply:
+        """Every provider has its own."""
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Nothing to free."""
+
+    def describe(self) -> Mapping[str, Json]:
+        """Return no facts."""
+        return {}
+
+
+def lack(provider: Any) -> str | None:
+    """What keeps an object from being a provider that the runner can use; None when nothing does.
+
+    What is called without a model is called; what `complete` returns is checked when a run has its first reply.
+    """
+    if getattr(type(provider), "complete", BaseProvider.complete) is BaseProvider.complete:
+        return "it has no 'complete'"
+    for name in ("open", "complete", "close"):
+        method = getattr(provider, name, None)
+        if not inspect.iscoroutinefunction(method):
+            return f"it has no '{name}'" if method is None else f"its '{name}' is no 'async def'"
+    returned = inspect.signature(provider.complete).return_annotation
+    if returned is not inspect.Signature.empty and returned not in (Reply, "Reply", "types.Reply"):
+        return f"its 'complete' returns {getattr(returned, '__name__', returned)}, not judge.types.Reply"
+    for name, wanted in (("label_codes", "True or False"), ("max_concurrency", "None or a number from 1")):
+        if not hasattr(provider, name):
+            return f"it has no '{name}' ({wanted}); judge.providers.base.BaseProvider gives one"
+    if not isinstance(provider.label_codes, bool):
+        return f"its 'label_codes' is {provider.label_codes!r}, not True or False"
+    most = provider.max_concurrency
+    if most is not None and (not isinstance(most, int) or most < 1):
+        return f"its 'max_concurrency' is {most!r}, not None or a number from 1"
+    if not callable(getattr(provider, "describe", None)):
+        return "it has no 'describe'"
+    facts = provider.describe()
+    if not isinstance(facts, Mapping):
+        return f"its 'describe' returns {type(facts).__name__}, not a mapping"
+    try:
+        json.dumps(dict(facts))
+    except (TypeError, ValueError) as error:
+        return f"its 'describe' returns what is no JSON: {error}"
+    return None
+
+
+def check_reply(provider: Provider, reply: object) -> None:
+    """Raises PluginFailed for what is no reply, naming the provider's module and the package that brought it."""
+    if isinstance(reply, Reply) and isinstance(reply.text, str):
+        return
+    found = (
+        f"a Reply whose text is {type(reply.text).__name__}"
+        if isinstance(reply, Reply)
+        else type(reply).__name__
+    )
+    package = plugins.package_of(provider)
+    raise plugins.PluginFailed(
+        f"{type(provider).__module__}.{type(provider).__name__}{f' of {package}' if package else ''}: 'complete' returned "
+        f"{found}, not judge.types.Reply with a text (docs/plugins.md)"
+    )
 
 
 class Purse(Protocol):
@@ -187,9 +266,17 @@ class Masks(Protocol):
 def vendors() -> list[str]:
     """Every vendor, by looking at the files of this package."""
     package = importlib.import_module("judge.providers")
-    shared = {"base", "chat", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor"}
+    shared = {
+            "base", "bill", "chat", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
+        }  # fmt: skip
     found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in found)
+
+
+def is_model(name: str) -> bool:
+    """Whether a name is `vendor/model` with a vendor that there is, built in or a plugin's."""
+    vendor, _, model = name.partition("/")
+    return bool(model) and (vendor in vendors() or vendor in plugins.names("providers"))
 
 
 def needs(vendor: str) -> Needs:
@@ -211,14 +298,38 @@ def _module(vendor: str) -> Any:
 def get(model: str, settings: Settings | None = None) -> Provider:
     """The provider for `vendor/model`, not opened yet; for one address alone, whatever replicas the settings name.
 
-    Raises UsageError when the vendor is unknown or the model is not named.
+    Raises UsageError when the vendor is unknown or the model is not named, PluginFailed where a plugin's provider lacks
+    something that the runner uses.
     """
-    vendor, slash, name = model.partition("/")
-    if not slash or (vendor not in vendors() and vendor not in plugins.names("providers")):
+    vendor, _, name = model.partition("/")
+    if not is_model(model):
         known = [*vendors(), *plugins.names("providers")]
         raise UsageError(
             f"model '{model}' is not vendor/name with a vendor of: {', '.join(known)} "
             "(for example openai/gpt-5-mini, or llamacpp/smollm2)"
         )
-    provider: Provider = _module(vendor).Provider(name, settings or Settings())
-    return provider
+    module, given = _module(vendor), settings or Settings()
+    if vendor in vendors():
+        provider: Provider = module.Provider(name, given)
+        return provider
+    try:
+        made = module.Provider(name, given)
+        why = lack(made)
+    except AdjudgeError:
+        raise
+    except Exception as error:
+        why = f"it cannot be made: {type(error).__name__}: {error}"
+    if why:
+        raise plugins.failed("providers", vendor, why)
+    return cast(Provider, made)
+
+
+def problem_of(vendor: str) -> str | None:
+    """What is wrong with the provider of a plugin, in words; None when nothing is, or when it refuses to be made without a real name."""
+    try:
+        get(f"{vendor}/check")
+    except plugins.PluginFailed as problem:
+        return str(problem)
+    except AdjudgeError:
+        return None
+    return None

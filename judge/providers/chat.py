@@ -12,7 +12,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii as json_string
 from typing import Any
 
-from judge.providers import http, masks
+from judge.providers import bill, http, masks, waits
 from judge.providers.options import merged
 from judge.providers.tokens import token_choices
 from judge.types import Json, Message, RateState, Reply, Request, TokenChoice
@@ -21,6 +21,7 @@ PATH = "/chat/completions"
 # Room for a leading blank or a quote before the one character, and the least some models accept.
 CODE_TOKENS = 16
 FORMATS = {"json_schema": "json_object", "json_object": "plain"}
+LIMITS = ("max_completion_tokens", "max_tokens")
 _FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt"}
 _STOPS = {"content_filter": "refusal", "length": "length"}
 _RATE = [f"x-ratelimit-{part}-{of}" for of in ("requests", "tokens") for part in ("remaining", "reset")]
@@ -47,6 +48,27 @@ class Dialect:
     dropped: tuple[str, ...] = ()
     masks: tuple[str, ...] = ()
     masked_logprobs: int = 100
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Json]) -> "Dialect":
+        """Return the dialect that a study has stored. Raises ValueError, TypeError or KeyError where that is none.
+
+        The study may be somebody else's, so that no value may name a field of the request that is not one of these.
+        """
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
+        found = cls(**fields)
+        counts = (found.top_logprobs, found.masked_logprobs)
+        is_one = (
+            found.limit in LIMITS
+            and found.output in (*FORMATS, "plain")
+            and isinstance(found.swapped, bool)
+            and all(type(count) is int and count >= 0 for count in counts)
+            and all(isinstance(name, str) for name in found.dropped)
+            and all(mask in masks.MASKS for mask in found.masks)
+        )
+        if not is_one:
+            raise ValueError("no dialect")
+        return found
 
     @property
     def alternatives(self) -> int:
@@ -113,7 +135,7 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         tokens = _tokens(choice.get("logprobs")) if request.choices and not reasons else None
         used = body.get("usage")
         details = used.get("prompt_tokens_details") if isinstance(used, dict) else None
-        usage = http.billed(used, details.get("cached_tokens") if isinstance(details, dict) else None)
+        usage = bill.billed(used, details.get("cached_tokens") if isinstance(details, dict) else None)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as e:
         raise ValueError("has no choices") from e
     text = http.text_of(refusal or content)
@@ -247,4 +269,4 @@ def _step_down(
 
 def rate(headers: Mapping[str, str]) -> RateState | None:
     """What OpenAI's rate-limit headers say."""
-    return http.rate_state(headers, _RATE, http.duration)
+    return waits.rate_state(headers, _RATE, waits.duration)

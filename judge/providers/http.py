@@ -9,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import math
 import os
 import re
 import ssl
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from types import TracebackType
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -34,8 +31,9 @@ from judge.errors import (
     ServerFault,
     Unreachable,
 )
+from judge.providers import waits
 from judge.providers.options import Looked
-from judge.types import Json, RateState, Usage
+from judge.types import Json
 
 LONGEST_MESSAGE = 300
 CONNECT_SECONDS = 15.0
@@ -43,12 +41,6 @@ STOPPED_SECONDS, AWAKE_SECONDS = 1.0, 5.0
 """A timer that is so late was held up by a process that stood still; so long it may then read what came."""
 MOST_BYTES = 8 * 2**20
 """A longer answer is no reply of a model: the longest ones, probabilities included, have some 100 kB."""
-MOST_NUMBER = 2**53
-"""Counts beyond are no counts (and beyond 2**63 no database takes them)."""
-MOST_SECONDS = 1e9
-TICKS_PER_DOLLAR = 1e10
-MOST_DOLLARS = 1e6
-"""No call costs more: what a server says beyond is an error of its."""
 # The vendors' clients insist on a key, or look for one in places of their own.
 NO_KEY = "no-key-was-given"
 WITHOUT_CREDENTIALS = frozenset(
@@ -58,8 +50,6 @@ WITHOUT_CREDENTIALS = frozenset(
 """The headers of a request that carries no credentials."""
 # What a key looks like, masked ones (`sk-pr****abcd`) too: vendors repeat a refused key in their message.
 _KEY_LIKE = re.compile(r"\b(?:sk|rk|pk)-[\w\-*.]{6,}|\bBearer\s+\S+", re.IGNORECASE)
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|[dhms])")
-_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +113,11 @@ class Door(ABC):
         self._secrets = tuple(s for s in secrets if s)
 
     async def post(self, path: str, body: bytes) -> HttpAnswer:
-        """POST JSON bytes. Raises Unreachable when no complete answer came."""
+        """POST JSON bytes. Raises Unreachable when no complete answer came, or a web page."""
         return await self._send("POST", path, body)
 
     async def get(self, path: str) -> HttpAnswer:
-        """GET. Raises Unreachable when no complete answer came."""
+        """GET. Raises Unreachable when no complete answer came, or a web page."""
         return await self._send("GET", path, None)
 
     @abstractmethod
@@ -215,7 +205,7 @@ class Wire(Door):
                 TimeLimit(self._timeout),
                 self._session.request(method, url, data=body, allow_redirects=False) as response,
             ):
-                return HttpAnswer(response.status, response.headers, await self._body(response))
+                answer = HttpAnswer(response.status, response.headers, await self._body(response))
         except aiohttp.ConnectionTimeoutError as e:
             raise Unreachable(f"{self._at.url}: cannot connect in time", sent=False) from e
         except TimeoutError as e:
@@ -224,6 +214,13 @@ class Wire(Door):
             raise Unreachable(f"{self._at.url}: cannot connect: {self.clean(_reason(e))}", sent=False) from e
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as e:
             raise Unreachable(f"{self._at.url}: connection lost: {self.clean(_reason(e))}") from e
+        # Servers with a screen for people show it at every address that is none of their API's: nobody is there.
+        if answer.status == 200 and answer.headers.get("Content-Type", "").startswith("text/html"):
+            raise Unreachable(
+                f"{self._at.url}: the answer is a web page: check the address, which ends with /v1 for most servers",
+                sent=False,
+            )
+        return answer
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
         """The body. Raises ServerFault when it is longer than any reply can be; no more than that is read."""
@@ -267,56 +264,6 @@ def sent_headers(*parts: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def usage(*counts: Json) -> Usage:
-    """Input, output and cached tokens; what is no count is None."""
-    return Usage(*(counted(n) for n in counts))
-
-
-def billed(used: Json, cached: Json) -> Usage:
-    """The tokens that an OpenAI-compatible server bills, from the `usage` of its answer.
-
-    Several vendors count reasoning in `total_tokens` alone, so the output is the larger of `completion_tokens` and
-    `total_tokens - prompt_tokens`; where the input is unknown, all of the total may be output. It is unknown where one of
-    them is there and no count: the other may be as wrong.
-    """
-    used = used if isinstance(used, dict) else {}
-    into, out, total = (counted(used.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
-    if any(
-        used.get(f"{name}_tokens") is not None and n is None
-        for name, n in (("completion", out), ("total", total))
-    ):
-        out = None
-    elif total is not None:
-        out = max(out or 0, total - (into or 0))
-    read = counted(cached)
-    # More than all of the input is no count of a part of it, and a list of prices refuses it.
-    read = None if read is not None and into is not None and read > into else read
-    return Usage(into, out, read, cost=reported_cost(used))
-
-
-def reported_cost(used: Mapping[str, Json]) -> float | None:
-    """What the server says that the call cost, in US dollars; None where it does not, or says what is no amount.
-
-    https://openrouter.ai/docs/use-cases/usage-accounting and https://docs.x.ai/developers/cost-tracking
-    """
-    costs = [used.get("cost"), used.get("cost_in_usd_ticks")]
-    for cost, unit in zip(costs, (1.0, TICKS_PER_DOLLAR), strict=True):
-        # Compared before it is divided: whole numbers have no end, and the largest cannot be.
-        if not isinstance(cost, int | float) or isinstance(cost, bool):
-            continue
-        if 0 <= cost <= MOST_DOLLARS * unit:
-            return cost / unit
-    return None
-
-
-def counted(value: Json) -> int | None:
-    """A count out of an answer; None for what is none (a text, a fraction, below 0, beyond any count)."""
-    if isinstance(value, float) and value.is_integer():  # some gateways write 12.0
-        value = int(value)
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_NUMBER
-    return value if is_count else None
-
-
 def failure(
     answer: HttpAnswer, complaint: Complaint, who: str, model: str, key_variable: str
 ) -> ProviderError:
@@ -327,10 +274,10 @@ def failure(
         return KeyProblem(f"{who} refused the key (HTTP {status}){said}; check {key_variable}")
     if status in (429, 529):
         word = "overloaded" if status == 529 else "rate limit"
-        return RateLimited(f"{who}: {word} (HTTP {status}){said}", retry_after(answer.headers))
+        return RateLimited(f"{who}: {word} (HTTP {status}){said}", waits.retry_after(answer.headers))
     if status in (408, 409) or status >= 500:
         return ServerFault(
-            f"{who}: HTTP {status}{said}", retry_after(answer.headers), overloaded=status == 503
+            f"{who}: HTTP {status}{said}", waits.retry_after(answer.headers), overloaded=status == 503
         )
     if status == 404:
         return Rejected(f"{who} does not know model '{model}' or this address (HTTP 404){said}", status)
@@ -374,64 +321,6 @@ def decoded(body: bytes | str) -> Json:
         return None
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait from `retry-after-ms` or `retry-after` (seconds or HTTP date), None if unsaid."""
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if value is None:
-            continue
-        try:
-            seconds = float(value) / unit
-        except ValueError:
-            try:
-                seconds = parsedate_to_datetime(value).timestamp() - server_time(headers)
-            except (ValueError, TypeError, OverflowError):
-                continue
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
-    return None
-
-
-def server_time(headers: Mapping[str, str]) -> float:
-    """The server's own clock where it says so, as seconds since 1970: ours may be wrong, or have been put right."""
-    said = headers.get("date")
-    try:
-        return parsedate_to_datetime(said).timestamp() if said else time.time()
-    except (ValueError, TypeError, OverflowError):
-        return time.time()
-
-
-def duration(text: str | None) -> float | None:
-    """Seconds in `6s`, `1m30s`, `120ms` or a plain number; None when it is none of these."""
-    text = (text or "").strip()
-    if not text:
-        return None
-    parts = _DURATION.findall(text)
-    if parts and "".join(n + u for n, u in parts) == text:
-        seconds = sum(float(n) * _SECONDS[u] for n, u in parts)
-        return seconds if seconds <= MOST_SECONDS else None
-    try:
-        seconds = float(text)
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds <= MOST_SECONDS else None
-
-
-def rate_state(
-    headers: Mapping[str, str], names: Sequence[str], seconds: Callable[[str | None], float | None]
-) -> RateState | None:
-    """The rate-limit headers, in the order of RateState's fields; None when the server sends none."""
-    requests, reset_requests, tokens, reset_tokens = (headers.get(name) for name in names)
-    if requests is None and tokens is None:
-        return None
-    return RateState(_count(requests), seconds(reset_requests), _count(tokens), seconds(reset_tokens))
-
-
-def _count(text: str | None) -> int | None:
-    """A header's whole number, None when it is missing or none."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
-
-
 def _reason(error: BaseException) -> str:
     """What a connection error says; some say nothing and only have a name."""
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -452,9 +341,3 @@ def _proxy(at: ServerAddress) -> str | None:
     proxies = getproxies()
     found = proxies.get(urlsplit(at.url).scheme) or proxies.get("all")
     return found if found and found.startswith(("http://", "https://")) else None
-
-
-def no_proxy(at: ServerAddress) -> dict[str, None] | None:
-    """The `mounts` of an httpx client for this server: no proxy of the environment for this machine, where keys would pass
-    another server on the way."""
-    return dict.fromkeys(("http://", "https://", "all://")) if at.is_loopback else None

@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault, UsageError
+from judge.errors import KeyProblem, ProviderError, RateLimited, Rejected, ServerFault, UsageError
 from judge.providers import chat, http, masks
 from judge.providers.base import Needs, NoLimits, Purse, Settings
 from judge.providers.vendor import Vendor
@@ -116,15 +116,14 @@ class Provider(Vendor):
         if not isinstance(learnt, dict) or learnt.get("asked") != self._asked_with():
             return
         try:
-            fields: dict[str, Any] = {
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in learnt["dialect"].items()
-            }
-            self._dialect = chat.Dialect(**fields)
-            self.label_codes, self.mask = bool(learnt["label_codes"]), learnt["mask"]
-            self._reports = learnt["reports"]
-        except (KeyError, TypeError, AttributeError):
-            return  # Another version has written it.
+            dialect = chat.Dialect.from_json(learnt["dialect"])
+            label_codes, mask, reports = learnt["label_codes"], learnt["mask"], learnt["reports"]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return  # Another version or somebody's program has written it.
+        is_reply = isinstance(label_codes, bool) and (reports is None or isinstance(reports, str))
+        if not is_reply or mask not in (None, *masks.MASKS):
+            return
+        self._dialect, self.label_codes, self.mask, self._reports = dialect, label_codes, mask, reports
         self.learnt_at = at
 
     def _asked_with(self) -> dict[str, Json]:
@@ -148,10 +147,16 @@ class Provider(Vendor):
         Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
         """
         wire = self._connect()
-        if "logit_bias" in self._dialect.masks and request.choices:
-            await self._learn_tokens(wire, request.choices)
+        biased = "logit_bias" in self._dialect.masks and request.choices
+        if biased and not await self._learn_tokens(wire, request.choices):
+            raise Rejected(
+                f"{self._who}: /tokenize does not give each label's token, which mask=logit_bias needs", 400
+            )
         reply = await self._exchange(wire, request)
         assert reply is not None
+        if reply.resolved_model and self._reports and reply.resolved_model != self._reports:
+            # Another model answers than the one that was asked what it can do: the next run asks again.
+            self.learnt_at = ""
         return reply
 
     def body(self, request: Request) -> bytes:
@@ -252,7 +257,13 @@ class Provider(Vendor):
             return KeyProblem(f"{self._who}: the account of {self._key} has no credit left: {said.message}")
         if answer.status == 400 and "api key" in said.message.lower():
             return KeyProblem(f"{self._who} refused the key (HTTP 400): {said.message}; check {self._key}")
-        return super()._error(answer, said)
+        error = super()._error(answer, said)
+        if isinstance(error, RateLimited | ServerFault) and error.retry_after is None:
+            # A refusal may carry the rate headers alone: requests are there again at their reset.
+            state = chat.rate(answer.headers)
+            if state is not None and state.remaining_requests == 0:
+                error.retry_after = state.reset_requests
+        return error
 
     async def _asked(
         self, wire: http.Door, request: Request, probe: bool = False, tried: tuple[str, ...] = ()

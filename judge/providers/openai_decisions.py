@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from judge.errors import Rejected, ServerFault
-from judge.providers import chat, http, openai
+from judge.providers import bill, chat, http, openai
 from judge.providers.base import Needs
 from judge.providers.tokens import with_masses
 from judge.types import Json, Reply, Request, TokenChoice
@@ -73,7 +73,7 @@ class Provider(openai.Provider):
             used = body.get("usage") or {}
             details = used.get("input_tokens_details") or {}
             counts = (used.get("input_tokens"), used.get("output_tokens"))
-            usage = http.usage(*counts, details.get("cached_tokens"), details.get("cache_write_tokens"))
+            usage = bill.usage(*counts, details.get("cached_tokens"), details.get("cache_write_tokens"))
         except (KeyError, TypeError, AttributeError, ValueError) as e:
             raise ValueError("has no decision for each question") from e
         text = chosen.get(names[0], "") if request.choices else json.dumps(chosen)

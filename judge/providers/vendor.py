@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from judge.addresses import server
+from judge.addresses import no_proxy, server
 from judge.errors import KeyProblem, MissingExtra, ProviderError, Unreachable, UsageError
 from judge.providers import http, options
 from judge.providers.base import Settings
@@ -114,7 +114,7 @@ class Vendor(ABC):
     ) -> http.Door:
         """A connection through the vendor's client of this name, of the extra. Raises KeyProblem, MissingExtra, UsageError."""
         library, make = self._client_class(name)
-        mounts = http.no_proxy(self._at)
+        mounts = no_proxy(self._at)
         client = made(make, library, self._who, asked, self.timeout, extra, mounts, **given)
         return Client(library, client, self._who, self.timeout, (*secrets, *asked.secrets), extra)
 
@@ -195,7 +195,7 @@ def made(
     mounts: Mapping[str, None] | None,
     **given: Any,
 ) -> Any:
-    """A client of this class, with its own aiohttp transport; `mounts` are those of `http.no_proxy`.
+    """A client of this class, with its own aiohttp transport; `mounts` are those of `judge.addresses.no_proxy`.
 
     Raises KeyProblem, MissingExtra or UsageError.
     """

@@ -30,11 +30,24 @@ LEAST_DIFFERENCE = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """What is set aside for one call. `estimate` is what it will likely take, for the pace of sending."""
+    """What is set aside for one call: the most `tokens`, `output` of them in the reply, and their `cost` (US dollars).
+
+    `estimate` is what it will likely take, for the pace of sending.
+    """
 
     estimate: int
     tokens: int
+    output: int
     cost: float
+
+    def most(self, usage: Usage, price: Price | None) -> tuple[int, float]:
+        """The most tokens and US dollars of a call whose server may have said one of the counts only.
+
+        What a count that is said has beyond its part of the reserve comes on top: the other may still be at its most.
+        """
+        into = max(0, (usage.input_tokens or 0) - (self.tokens - self.output))
+        out = max(0, (usage.output_tokens or 0) - self.output)
+        return self.tokens + into + out, self.cost + (0.0 if price is None else price.most(into, out))
 
 
 @dataclass(slots=True)
@@ -56,14 +69,14 @@ class Spent:
     def charge(self, usage: Usage, price: Price | None, most_tokens: int, most_cost: float) -> float:
         """Count a reply, and return its cost: the larger of what the price and what the server say.
 
-        Where the server does not say both counts, the reply counts with the most that the call could have taken, or
-        with the one count that is said where that alone is more.
+        Where the server does not say both counts, the reply counts with the most that the call could have taken
+        (`Reserve.most`).
         """
-        is_counted = usage.input_tokens is not None and usage.output_tokens is not None
+        is_counted = has_counts(usage)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
         computed = None if price is None else price.cost(usage)
         cost = max(most_cost if computed is None else computed, usage.cost or 0.0)
-        self.tokens += tokens if is_counted else max(tokens, most_tokens)
+        self.tokens += tokens if is_counted else most_tokens
         self.cost += cost
         self.uncounted += not is_counted
         if usage.cost is not None:
@@ -121,7 +134,10 @@ class Opened:
 
 
 class Budget:
-    """Counts calls against limits (None = none). `usage` gets the tokens of replies, `spent` everything."""
+    """Counts calls against limits (None = none). `usage` gets the tokens of replies, `spent` everything.
+
+    `before` are the tokens and US dollars that earlier invocations of the run took of the same limits.
+    """
 
     def __init__(
         self,
@@ -130,9 +146,10 @@ class Budget:
         price: Price | None,
         usage: Counter[str],
         spent: Spent,
+        before: tuple[int, float] = (0, 0.0),
     ) -> None:
         self.max_tokens, self.max_cost, self.price = max_tokens, max_cost, price
-        self.usage, self.spent = usage, spent
+        self.usage, self.spent, self.before = usage, spent, before
         self._held_tokens = 0
         self._held_cost = 0.0
         self._held = 0
@@ -145,8 +162,11 @@ class Budget:
     @property
     def reason(self) -> str:
         """Why nothing more is sent."""
-        limits = [] if self.max_tokens is None else [f"{self.max_tokens:,} tokens"]
-        limits += [] if self.max_cost is None else [f"${self.max_cost:g}"]
+        tokens, cost = self.before
+        earlier = f" ({tokens:,} of them used before)" if tokens else ""
+        limits = [] if self.max_tokens is None else [f"{self.max_tokens:,} tokens{earlier}"]
+        earlier = f" (${cost:.4f} of it used before)" if cost else ""
+        limits += [] if self.max_cost is None else [f"${self.max_cost:g}{earlier}"]
         return f"another call could cross the limit of {' and '.join(limits)}"
 
     def claim(self, request: Request) -> Reserve:
@@ -156,7 +176,10 @@ class Budget:
             into += self._schema_bytes(request.schema)
         out = request.max_tokens
         return Reserve(
-            estimate_tokens(request), into + out, 0.0 if self.price is None else self.price.most(into, out)
+            estimate_tokens(request),
+            into + out,
+            out,
+            0.0 if self.price is None else self.price.most(into, out),
         )
 
     def _schema_bytes(self, schema: Mapping[str, Json]) -> int:
@@ -169,9 +192,17 @@ class Budget:
         """Whether what is used, what is set aside, and one more call stay within the limits."""
         tokens = math.ceil(self._over * (self._held_tokens + (claim.tokens if claim else 0)))
         cost = self._over_cost * (self._held_cost + (claim.cost if claim else 0.0))
-        return (self.max_tokens is None or self.spent.tokens + tokens <= self.max_tokens) and (
-            self.max_cost is None or self.spent.cost + cost <= self.max_cost
+        return (self.max_tokens is None or self._all_tokens + tokens <= self.max_tokens) and (
+            self.max_cost is None or self._all_cost + cost <= self.max_cost
         )
+
+    @property
+    def _all_tokens(self) -> int:
+        return self.before[0] + self.spent.tokens
+
+    @property
+    def _all_cost(self) -> float:
+        return self.before[1] + self.spent.cost
 
     async def room(self, claim: Reserve) -> bool:
         """Wait while calls in flight may yet use less than is set aside; whether the call then fits."""
@@ -211,10 +242,12 @@ class Budget:
         """Count a reply; what its server does not say counts at its most."""
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             self.usage[name] += getattr(usage, name) or 0
-        used = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        tokens, most_cost = claim.most(usage, self.price)
+        used = (usage.input_tokens or 0) + (usage.output_tokens or 0) if has_counts(usage) else tokens
         self._over = max(self._over, used / claim.tokens)
         self._over_cost = max(self._over_cost, self._over)
-        cost = self.spent.charge(usage, self.price, self._tokens(claim), self._over_cost * claim.cost)
+        most_cost = max(most_cost, self._over_cost * claim.cost)
+        cost = self.spent.charge(usage, self.price, max(tokens, self._tokens(claim)), most_cost)
         # The most and the cost are sums of fractions: a hair more is not more.
         if cost > claim.cost * (1 + HAIR) > 0:
             self._over_cost = max(self._over_cost, cost / claim.cost)
@@ -234,13 +267,13 @@ class Budget:
     def crossed(self) -> str | None:
         """By how much a limit is crossed, which only a server can do that bills more than a call can take; None = it is not."""
         over, said, factor = [], [], 1.0
-        if self.max_tokens is not None and self.spent.tokens > self.max_tokens:
-            over.append(f"{self.spent.tokens - self.max_tokens:,} tokens")
-            said.append(f"{self.spent.tokens:,} tokens of {self.max_tokens:,}")
+        if self.max_tokens is not None and self.spent.tokens and self._all_tokens > self.max_tokens:
+            over.append(f"{self._all_tokens - self.max_tokens:,} tokens")
+            said.append(f"{self._all_tokens:,} tokens of {self.max_tokens:,}")
             factor = self._over
-        if self.max_cost is not None and self.spent.cost > self.max_cost * (1 + HAIR):
-            over.append(f"${self.spent.cost - self.max_cost:.4f}")
-            said.append(f"${self.spent.cost:.4f} of ${self.max_cost:g}")
+        if self.max_cost is not None and self.spent.cost and self._all_cost > self.max_cost * (1 + HAIR):
+            over.append(f"${self._all_cost - self.max_cost:.4f}")
+            said.append(f"${self._all_cost:.4f} of ${self.max_cost:g}")
             factor = max(factor, self._over_cost)
         if not said:
             return None
@@ -248,6 +281,11 @@ class Budget:
             f"the limit is crossed by {' and '.join(over)} ({' and '.join(said)}): the server billed {factor:.1f} times what a "
             "call can take, and calls were in flight"
         )
+
+
+def has_counts(usage: Usage) -> bool:
+    """Whether the server said both counts of a call."""
+    return usage.input_tokens is not None and usage.output_tokens is not None
 
 
 def _may_be_billed(error: BaseException) -> bool:

@@ -14,6 +14,7 @@ from judge.errors import (
     UsageError,
 )
 from judge.parse import Parsed
+from judge.providers.base import check_reply
 from judge.runner.budget import Budget, Reserve
 from judge.runner.dispatch import Dispatcher, End, ModelServer, Slot, ending
 from judge.runner.requests import Asker
@@ -196,6 +197,7 @@ class Caller:
         assert server.provider is not None
         try:
             reply = await server.provider.complete(request)
+            check_reply(server.provider, reply)
         except BaseException as error:
             self.budget.failed(claim, error)
             raise
@@ -206,14 +208,14 @@ class Caller:
         return reply
 
     def _check_model(self, server: ModelServer, reply: Reply) -> None:
-        """Raises UsageError for a reply of another model: a replica that was away may come back with one."""
+        """Raises UsageError for a reply of another model: a server that was away may come back with one."""
         name, named = reply.resolved_model, self._named
-        if not named.names or not name:
+        if not name:
             return
         if server.url in named.compared:
             named.compared.discard(server.url)
             named.names.add(name)
-        elif name not in named.names:
+        elif named.names and name not in named.names:
             raise UsageError(
                 f"{server.url} answers as '{name}', where the run has answers of {', '.join(sorted(named.names))}. That "
                 "reply was not kept. --same-model goes on with the run, --as NAME makes another judge of it"

@@ -11,7 +11,7 @@ from judge.runner.identity import own_runs
 from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.run import run_task
 from judge.runner.second import INPUT, ShownProbabilities
-from judge.store import label_rows
+from judge.store import label_rows, selection
 from judge.store.answers import AnswerAdder
 from judge.store.study import Store
 from judge.types import Answer, AnswerRow, Json, Status, Where
@@ -95,6 +95,7 @@ async def generate(
     check(generation.plan.task, generation.system, generation.condition, generation.shown)
     plan = generation.with_contexts()
     _refuse_mixing(store, generation, own_runs(store, plan, provider))
+    selection.check_any(store, plan.task, plan.selection)
     report = await run_task(store, plan, provider, watch)
     return report, keep(store, report.run_id, generation)
 

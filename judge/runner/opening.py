@@ -19,6 +19,7 @@ from judge.runner.ends import judged_before, labelled
 from judge.runner.identity import own_runs
 from judge.runner.plan import Plan, RunReport
 from judge.runner.prices import Price
+from judge.runner.rate import MOST
 from judge.runner.retry import Patience
 from judge.store import runs, selection
 from judge.store.study import Store
@@ -80,9 +81,10 @@ async def open_patiently(
     opened = opened or Opened()
     if isinstance(provider, Probing):
         price = price or plan.price(provider.describe())
-        provider.purse = _Purse(
-            Budget(plan.max_tokens, plan.max_cost, price, opened.usage, opened.spent), opened
-        )
+        budget = Budget(plan.max_tokens, plan.max_cost, price, opened.usage, opened.spent, plan.before)
+        for member in replicas(provider):
+            if isinstance(member, Probing):
+                member.purse = _Purse(budget, opened, plan.concurrency)
     if store is not None:
         recall(store, provider)
     limit = asyncio.timeout(plan.max_time)
@@ -130,18 +132,23 @@ async def _opened(provider: Provider, patience: Patience) -> None:
 
 
 class _Purse:
-    """Pays out of what the plan may use."""
+    """Pays for the questions to one server out of what the plan may use, `concurrency` of them at once."""
 
-    def __init__(self, budget: Budget, opened: Opened) -> None:
+    def __init__(self, budget: Budget, opened: Opened, concurrency: int | None) -> None:
         self.budget, self.opened = budget, opened
+        self._room = asyncio.Semaphore(concurrency or MOST)
 
     async def pay(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
         """What `send` returns, counted. Raises LimitReached."""
+        async with self._room:
+            return await self._paid(request, send)
+
+    async def _paid(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
         claim = self.budget.claim(request)
         if not await self.budget.room(claim):
             raise LimitReached(
                 f"{self.budget.reason}: the next of the short questions with which the server is probed takes up to "
-                f"{claim.tokens:,} tokens, {self.budget.spent.tokens:,} are used; no unit was asked: raise the limit"
+                f"{claim.tokens:,} tokens, {self.budget.spent.tokens + self.budget.before[0]:,} are used; no unit was asked: raise the limit"
             )
         self.budget.hold(claim)
         self.opened.calls += 1

@@ -62,6 +62,8 @@ class Plan:
     typed: Mapping[str, Json] = field(default_factory=dict)
     """Facts that a command needs to resume the run: see `judge.run_options.typed`."""
 
+    before: tuple[int, float] = (0, 0.0)
+    """Tokens and US dollars that earlier invocations of the run took: they count against `max_tokens` and `max_cost`."""
     opened: Opened | None = None
     """What opening the provider took: the first run has it in its report and its record."""
 

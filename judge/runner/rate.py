@@ -4,7 +4,8 @@ Calls run at the full concurrency unless there is evidence against it. Without a
 starts at the one that the study last sustained at this address, else at `START`, and every good reply admits one more
 call, up to `MOST`. Four observations lower it, and nothing else does:
 
-- Retry-After and the vendors' rate headers: no call goes out before the time that they name.
+- Retry-After and the vendors' rate headers: no call goes out before the time that they name. A Retry-After of up to one
+  second is about the refused call alone.
 - Refusals (429, 503) of more than `TOLERATED` of the calls: calls are spaced evenly (`Spacing`).
 - Time-outs while the other calls are slow too: the limit falls to what the server answers in half a time-out.
 - A doubling of the limit that raises the latency so much that no more replies come back: it is undone.
@@ -39,6 +40,8 @@ SURE = 2.5
 FORGET_SECONDS = 300.0
 """After so long a doubling that brought nothing is tried again: the server may have got more capacity."""
 
+LEAST_TOLD = 1.0
+"""A Retry-After of no more seconds holds back its own call alone."""
 TOLERATED, CHANCE = 0.15, 10.0
 """Refusals beyond this share of the calls and this many more are evidence of a rate limit."""
 WINDOW = 200
@@ -160,7 +163,13 @@ class RateController:
         self._begin_again(now)
 
     def hold(self, now: float, seconds: float) -> None:
-        """Obey Retry-After: send nothing for so long."""
+        """Obey Retry-After: send nothing for so long.
+
+        The header is in whole seconds, and many servers answer each refusal with 1 while they accept the next call. Only
+        the refused call waits then: the others would get a small part of such a server's rate.
+        """
+        if seconds <= LEAST_TOLD:
+            return
         self._not_before = max(self._not_before, now + seconds)
 
     def obey(self, state: RateState, now: float) -> None:

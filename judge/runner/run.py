@@ -109,7 +109,9 @@ async def _begun(
     report.notes += run.dispatcher.notes
     if not isinstance(report.error, StudyError):
         # What a server refuses of a request shows in the first calls.
-        await close(store, plan, report, {**facts, **provider.describe(), runs.SERVERS: run.servers()})
+        charged = runs.charged(store.conn, run_id, report.spent.tokens, report.spent.cost)
+        now_known = {**provider.describe(), runs.SERVERS: run.servers(), runs.SPENT: charged}
+        await close(store, plan, report, {**facts, **now_known})
     return report
 
 
@@ -136,7 +138,7 @@ class _Run:
             known={url: server.concurrency for url, server in self.known.items() if server.concurrency},
         )
         limits = plan.max_tokens, plan.max_cost
-        self.budget = Budget(*limits, report.price, report.usage, report.spent)
+        self.budget = Budget(*limits, report.price, report.usage, report.spent, plan.before)
         named = None if plan.same_model else self._named()
         self.caller = Caller(
             asker, self.dispatcher, plan.patience, self.budget, self._stop, self._fail, named
@@ -155,15 +157,21 @@ class _Run:
         self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
 
     def _named(self) -> ModelNames | None:
-        """The names under which the servers may answer: those of replicas, or of the run where nothing was asked."""
-        opened, replicas_named = self.plan.opened, self.facts.get("replicas")
+        """The names under which the servers may answer. None: any, because a vendor's own alias may move on.
+
+        A server that is started again with other weights within a run must not add their answers to it.
+        """
+        opened, replicas_named, url = self.plan.opened, self.facts.get("replicas"), self.facts.get("base_url")
         was_asked = opened is None or opened.calls > 0
         if replicas_named:
-            names = {url: name for url, name in replicas_named.items() if name}
-            return ModelNames(set(names.values()), set(names) if was_asked else set())
-        if was_asked or not self.report.resumed or self.facts.get("own_server"):
+            by_url = {url: name for url, name in replicas_named.items() if name}
+            return ModelNames(set(by_url.values()), set(by_url) if was_asked else set())
+        if not url or self.facts.get("own_server"):
             return None
-        return ModelNames(runs.reported_models(self.store.conn, self.report.run_id), set())
+        # A new run takes the name that the first reply has: what the study remembers may be another model.
+        is_open = was_asked or not self.report.resumed
+        names = runs.reported_models(self.store.conn, self.report.run_id)
+        return ModelNames(names, {str(url)} if is_open else set())
 
     async def go(self) -> None:
         """Feed, wait, commit; interrupts and errors stop the feeding and let calls in flight end."""

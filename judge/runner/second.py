@@ -2,9 +2,9 @@
 
 `--shown RUN:self` shows the probabilities that the first pass RUN gave the options of each question, renormalised
 over them; `--shown RUN:wrong` shows them with the probability of the most probable option and that of the least probable
-one exchanged, for every question, whether or not the first pass was right. (The paper exchanges the first with "a lower
-one" and does not say which.) Of options with the same probability the first counts. A question with a single option, or
-with the same probability for all, cannot be turned and is left out of `wrong`. Which option is right is never used.
+one exchanged, for every question, whether or not the first pass was right; `--shown RUN:wrong-second` exchanges the most
+probable option with the second. (The paper exchanges the first with "a lower one" and does not say which.) Of options with the same probability the first counts. A question with a single option, or
+with the same probability for all, cannot be turned and is left out of both. Which option is right is never used.
 """
 
 import json
@@ -18,7 +18,7 @@ from judge.store.export import find_run, stored_task
 from judge.store.study import Store
 
 INPUT = "option_probabilities"
-KINDS = ("self", "wrong")
+KINDS = ("self", "wrong", "wrong-second")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ShownProbabilities:
 
 
 def mark(kind: str) -> str:
-    """What the condition of answers by a second pass ends in: `+self-aware`, `+wrong-aware`."""
+    """What the condition of answers by a second pass ends in: `+self-aware`, `+wrong-aware`, `+wrong-second-aware`."""
     return f"+{kind}-aware"
 
 
@@ -43,7 +43,9 @@ def read(store: Store, text: str) -> ShownProbabilities:
     """Read a `--shown`. Raises UsageError for anything else, and for a run without label probabilities."""
     of, _, kind = text.rpartition(":")
     if kind not in KINDS or not of:
-        raise UsageError(f"--shown '{text}' is RUN:self or RUN:wrong, RUN being the first pass")
+        raise UsageError(
+            f"--shown '{text}' is RUN:self, RUN:wrong or RUN:wrong-second, RUN being the first pass"
+        )
     run = find_run(store, of)
     field = stored_task(store, str(run["task"])).spec.questions[0].field
     query = (
@@ -54,13 +56,13 @@ def read(store: Store, text: str) -> ShownProbabilities:
     found = {}
     for item, options, masses in store.conn.execute(query, [run["run_id"], field]):
         own = renormalised(json.loads(masses), json.loads(options))
-        turned = own if own is None or kind == "self" else exchanged(own)
+        turned = own if own is None or kind == "self" else exchanged(own, second=kind == "wrong-second")
         if turned is not None:
             found[item] = as_text(turned)
     if not found:
         raise UsageError(
             f"--shown {text}: that run has no probabilities of options to show"
-            + (", or only equal ones" if kind == "wrong" else "")
+            + (", or only equal ones" if kind != "self" else "")
             + "; they come from a model that gives token probabilities (openai, llamacpp), asked with --answers auto or codes"
         )
     return ShownProbabilities(f"{run['run_id']}:{kind}", found)
@@ -76,13 +78,16 @@ def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dic
     return {letter: mass / total for letter, mass in zip(options, known, strict=True)}
 
 
-def exchanged(probabilities: Mapping[str, float]) -> dict[str, float] | None:
-    """The same numbers with the highest and the lowest exchanged; None where all are the same."""
-    first = max(probabilities, key=lambda letter: probabilities[letter])
+def exchanged(probabilities: Mapping[str, float], *, second: bool = False) -> dict[str, float] | None:
+    """The same numbers with the highest and the lowest (or the second highest) exchanged; None where these are the same."""
+    ordered = sorted(probabilities, key=lambda letter: -probabilities[letter])
+    first = ordered[0]
+    # Of options with the same probability the first one counts.
     last = min(probabilities, key=lambda letter: probabilities[letter])
-    if probabilities[first] == probabilities[last]:
+    other = ordered[1] if second and len(ordered) > 1 else last
+    if probabilities[first] == probabilities[other]:
         return None
-    return {**probabilities, first: probabilities[last], last: probabilities[first]}
+    return {**probabilities, first: probabilities[other], other: probabilities[first]}
 
 
 def as_text(probabilities: Mapping[str, float]) -> str:

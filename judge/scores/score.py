@@ -148,6 +148,13 @@ class Score:
         return known
 
     @property
+    def span(self) -> float | None:
+        """How far two values of this measure can be apart; None where nothing bounds it."""
+        if self.binary:
+            return 1.0
+        return self.bounds[1] - self.bounds[0] if self.bounds is not None and self.value is mean else None
+
+    @property
     def missing(self) -> dict[str, int]:
         """How many units have no value, by reason: unparsed, refused, truncated, failed, not judged, `why`."""
         return self._missing(self.used)

@@ -71,13 +71,17 @@ def dawid_skene(
 
     Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, started from the shares of votes (3.1).
     Annotators are taken as independent given the true class, which a judge prompted alike is not.
-    Stops when no prevalence or rate is moved by `tolerance` any more. Raises BadInput
-    when nothing is labelled.
+    Stops when no prevalence or rate is moved by `tolerance` any more. Weighted units count by how many they stand for, so
+    that prevalences and rates are those of all units. Raises BadInput when nothing is labelled.
     """
     patterns = collapse(ratings.codes)
+    weight: FloatArray = patterns.count.astype(np.float64)
+    if ratings.weights is not None:
+        share = ratings.weights / ratings.weights.mean()
+        weight = np.bincount(patterns.of_unit, share, len(patterns.count)).astype(np.float64)
     q = len(ratings.domain)
     one_hot = (patterns.rows[:, :, None] == np.arange(q)).astype(np.float64)
-    found = dawid_skene_counts(one_hot, patterns.count, iterations=iterations, tolerance=tolerance)
+    found = dawid_skene_counts(one_hot, weight, iterations=iterations, tolerance=tolerance)
     return DawidSkene(
         found.prevalence,
         found.confusion,
@@ -91,24 +95,24 @@ def dawid_skene(
 
 def dawid_skene_counts(
     counts: FloatArray,
-    weight: IntArray | None = None,
+    weight: FloatArray | None = None,
     *,
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> DawidSkene:
     """As `dawid_skene`, on counts `[units, annotators, labels]`: an annotator may label a unit several times.
 
-    `weight[u]` says how many units have these very counts.
+    `weight[u]` says how many units have these very counts, or stand behind them.
     """
     k, n_annotators, q = counts.shape
-    weight = np.ones(k, dtype=np.int64) if weight is None else weight
+    weight = np.ones(k) if weight is None else weight
     flat = counts.reshape(k, n_annotators * q)
     labelled = flat.sum(axis=1) > 0
     n = float(weight[labelled].sum())
     if not n:
         raise BadInput("Dawid-Skene needs at least one label")
     votes = counts.sum(axis=1)[labelled]
-    flat, w = flat[labelled], weight[labelled].astype(np.float64)
+    flat, w = flat[labelled], weight[labelled]
 
     def fitted(posterior: FloatArray) -> FloatArray:
         """Prevalences [q] and, one below the other, the shares of labels that each annotator gives a class [q, 1 + a q]."""

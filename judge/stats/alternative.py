@@ -48,7 +48,7 @@ class Compared:
 
     `judge_wins` and `annotator_wins` are the shares of units on which the one is at least as close to
     the other annotators as the other is (ties count for both). `adjusted` is the Benjamini-Yekutieli
-    p-value, `test` "t" or "wilcoxon", `error` the standard error of annotator_wins - judge_wins. `lost` is the
+    p-value, `test` "t" or "wilcoxon" ("none" without a p-value: weighted units are not tested), `error` the standard error of annotator_wins - judge_wins. `lost` is the
     mirrored test, which is not in the paper: the annotator wins by more than epsilon.
     """
 
@@ -58,9 +58,9 @@ class Compared:
     judge_wins: float
     annotator_wins: float
     error: float
-    test: Literal["t", "wilcoxon"]
-    p_value: float
-    adjusted: float
+    test: Literal["t", "wilcoxon", "none"]
+    p_value: float | None
+    adjusted: float | None
     won: bool
     lost: bool = False
 
@@ -142,6 +142,11 @@ def alt_test(
         error = _robust_error(difference, clusters)
         p = _p_value(difference, clusters, error, epsilon, g)
         kind_of_test: Literal["t", "wilcoxon"] = "t" if g >= FEWEST_FOR_T_TEST else "wilcoxon"
+        if ratings.weights is not None:
+            w = ratings.weights[used]
+            weighted = float(np.average(judge_wins, weights=w)), float(np.average(person_wins, weights=w))
+            rows.append(Compared(name, n, g, *weighted, error, "none", None, None, False))
+            continue
         shares = float(judge_wins.mean()), float(person_wins.mean())
         rows.append(Compared(name, n, g, *shares, error, kind_of_test, p, p, False))
         mirrored.append(_p_lost(difference, error, epsilon, g))
@@ -150,7 +155,14 @@ def alt_test(
         reason = f"nobody shares {FEWEST_CLUSTERS} units with the judge and {other}"
         notes = _notes(least_others, (), by_question, ratings.clustered)
         return AltTest(judge, epsilon, q, (), tuple(skipped), None, None, None, reason, least_others, notes)
-    adjusted = benjamini_yekutieli([row.p_value for row in rows]).tolist()
+    if ratings.weights is not None:
+        # Like the verdict: one unit that stands for many would carry the test.
+        advantage = float(np.mean([row.judge_wins for row in rows]))
+        reason = "units drawn with unequal probabilities give weighted shares, and no test"
+        return AltTest(
+            judge, epsilon, q, tuple(rows), tuple(skipped), None, advantage, None, reason, least_others
+        )
+    adjusted = benjamini_yekutieli([row.p_value for row in rows if row.p_value is not None]).tolist()
     lost = benjamini_yekutieli(mirrored) <= q
     compared = tuple(
         replace(row, adjusted=a, won=a <= q, lost=bool(b))

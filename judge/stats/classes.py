@@ -20,7 +20,8 @@ class Confusion:
     """`matrix[i, j]` units that `reference` calls `labels[i]` and `predicted` calls `labels[j]`.
 
     Rows and columns are the declared domain in its order, used or not. `n_asked` counts all units of
-    the table; those that either did not label are in none of the cells.
+    the table; those that either did not label are in none of the cells. `shares[i, j]` is the estimated share of all units in
+    a cell where units were drawn with unequal probabilities, which the counts of a sample are not; None elsewhere.
     """
 
     reference: str
@@ -28,6 +29,7 @@ class Confusion:
     labels: tuple[str, ...]
     matrix: IntArray
     n_asked: int
+    shares: FloatArray | None = None
 
     @property
     def n_units(self) -> int:
@@ -40,7 +42,11 @@ def confusion(ratings: Ratings, predicted: str, reference: str) -> Confusion:
     rows, columns = ratings.column(reference), ratings.column(predicted)
     both = (rows >= 0) & (columns >= 0)
     matrix = np.bincount(rows[both] * q + columns[both], minlength=q * q).reshape(q, q)
-    return Confusion(reference, predicted, ratings.domain, matrix.astype(np.int64), ratings.n_units)
+    shares = None
+    if ratings.weights is not None and both.any():
+        w = ratings.weights[both]
+        shares = np.bincount(rows[both] * q + columns[both], w, minlength=q * q).reshape(q, q) / w.sum()
+    return Confusion(reference, predicted, ratings.domain, matrix.astype(np.int64), ratings.n_units, shares)
 
 
 def class_scores(

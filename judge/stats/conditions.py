@@ -216,7 +216,10 @@ def decide(of: Estimates, limits: Limits, confidence: FloatArray | None = None) 
         units = np.maximum(of.units, 1)[:, None]
         found = _shown(finds, of.by_label, of.judge_finds > np.round(of.judge_labels / units, DIGITS), limits)
         meant = _shown(means, of.judge_labels, of.judge_means > np.round(of.by_label / units, DIGITS), limits)
-    decision = _decision(states, of.one_label, found, meant, limits, of.alone)
+    # A label that neither a person nor the judge gave is no part of what a verdict holds for.
+    used = (of.by_label > 1e-9) | (of.judge_labels > 1e-9)
+    shown = np.concatenate([found == HOLDS, meant == HOLDS], axis=1)
+    decision = _decision(states, of.one_label, shown, np.concatenate([used, used], axis=1), limits, of.alone)
     return ConditionArrays(
         of, difference, agreement, skill, ceiling, finds, means, states, found, meant, decision
     )
@@ -302,8 +305,8 @@ def _quantile(questions: FloatArray, confidence: float | FloatArray) -> FloatArr
 def _decision(
     states: dict[str, IntArray],
     one_label: BoolArray,
-    found: IntArray,
-    meant: IntArray,
+    shown: BoolArray,
+    used: BoolArray,
     limits: Limits,
     alone: bool,
 ) -> IntArray:
@@ -318,8 +321,7 @@ def _decision(
     trusted &= (e == HOLDS) & ~one_label
     failed &= e == HOLDS
     if limits.by_label and not alone:
-        both = np.concatenate([found, meant], axis=1) == HOLDS
-        kind = np.where(both.all(axis=1), TRUST, np.where(both.any(axis=1), IN_PART, UNDECIDED))
+        kind = np.where((shown | ~used).all(axis=1), TRUST, np.where(shown.any(axis=1), IN_PART, UNDECIDED))
     else:
         kind = np.full(len(a), TRUST)
     kind = np.where(trusted, kind, UNDECIDED)

@@ -19,7 +19,7 @@ from judge.stats import told
 from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest, alt_test
 from judge.stats.bootstrap import How
 from judge.stats.conditions import ConditionArrays, estimates, rule
-from judge.stats.looks import PLACES, Draw, Looks, boundary, spent_at
+from judge.stats.looks import MOST_MISSING, PLACES, Draw, Looks, boundary, spent_at
 from judge.stats.outlook import LookAhead, Outlook, outlook
 from judge.stats.pairwise import copied, identical
 from judge.stats.ratings import FloatArray, Ratings
@@ -29,8 +29,6 @@ from judge.types import Measure
 
 MARGIN = Limits.margin
 THRESHOLD = Limits.threshold
-MOST_SKIPPED = 0.2
-"""Share of the units handed to people that may be skipped: the verdict is on the others, which are the easier ones."""
 DECISIONS: tuple[Decision, ...] = ("undecided", "trust", "trust in part", "do not trust")
 
 
@@ -188,10 +186,11 @@ def verdict(
             if against.states["evidence"][0] == HOLDS and against.states["non_inferiority"][0] == FAILS:
                 conditions = (*conditions, told.gold_agrees(against, gold, limits))
                 held_up = held_up or f"people contradict '{gold}'"
-        if draw.looks and draw.looks.skipped > MOST_SKIPPED:
+        if draw.looks and draw.looks.skipped > MOST_MISSING:
             held_up = held_up or (
                 f"people skipped {draw.looks.skipped:.0%} of the units that they were handed; what is left are the easier ones"
             )
+        held_up = held_up or draw.unlabelled
     if held_up:
         decision = "undecided"
     ahead = None

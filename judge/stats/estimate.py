@@ -11,6 +11,9 @@ from judge.stats.patterns import Tally
 from judge.stats.ratings import FloatArray
 from judge.types import Measure
 
+LEAST_EFFECTIVE = 250
+"""Questions' effective sample size from which weighted estimates have an interval: with fewer it covered as little as .59 where a label
+is rare (benchmarks/weighted.py)."""
 # Values closer than this to an end of their scale lie on it.
 SAME_END = 1e-9
 
@@ -54,15 +57,29 @@ class Estimate:
         if point is None:
             return replace(about, value=None, reason=self.undefined())
         if self.tally.effective is not None:
-            # A rare label's interval covers less than .93 there, whichever way it is computed.
-            return replace(
-                about, value=point, notes=(*self.notes, Note("weighted", n_eff=self.tally.effective))
-            )
+            bounds = self._of_weighted(point, settings.confidence) if settings.interval is not None else None
+            note = Note("weighted", n_eff=self.tally.effective, interval=bounds is not None)
+            low, high = bounds or (None, None)
+            return replace(about, value=point, low=low, high=high, notes=(*self.notes, note))
         if settings.interval is None:
             return replace(about, value=point, notes=self.notes)
         found = self._bounded(point, bootstrap(self.tally, self.value, settings, sums), settings.confidence)
         notes = found.notes + sample_notes(about.n_units, about.n_clusters or 0, self.clustered) + self.notes
         return replace(about, value=point, low=found.low, high=found.high, notes=notes)
+
+    def _of_weighted(self, point: float, confidence: float) -> tuple[float, float] | None:
+        """The jackknife interval of weighted units, by cluster, with Student's t; None where it covers less than .93."""
+        from scipy.special import stdtrit
+
+        left_out = self.value(self.tally.total[None, :] - self.tally.rows)
+        if self.tally.carrying < LEAST_EFFECTIVE or not np.isfinite(left_out).all():
+            return None
+        n = len(left_out)
+        error = np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
+        if error < SAME_END:
+            return None
+        reach = float(stdtrit(self.tally.carrying - 1, 1 - (1 - confidence) / 2) * error)
+        return max(self.least, point - reach), min(1.0, point + reach)
 
     def _bounded(self, point: float, found: Interval, confidence: float) -> Interval:
         # Resampling data without a single error can never show one, and [1, 1] from five units would

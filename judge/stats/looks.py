@@ -23,6 +23,9 @@ LEVEL = 0.0225
 small on few units: with .0225 a judge at the margin is trusted at some look in about 4 % of simulated studies."""
 ONE_LOOK = 0.025
 """One-sided level of a verdict that is computed once: that of a 95 % interval."""
+MOST_MISSING = 0.2
+"""Share of the drawn units that people may skip, and that the judge may leave without a label: the verdict is on the others,
+which are the easier ones."""
 _LEAST_NEW = 0.02
 """Information that a look adds at least, as a share: standard errors of two places may come in the wrong order by chance."""
 _NODES = 48
@@ -54,12 +57,15 @@ class Draw:
     empty where one can. Without `looks` there is one look.
     """
 
-    words: str = "as they are in the table; how they were chosen is not recorded, so this is one look"
+    words: str = "as they are in the table; how they were chosen is not recorded: one look"
     refused: str = ""
     looks: Looks | None = None
+    unlabelled: str = ""
+    """Why no trust can rest on them: the judge has no label on too many. Empty where it has."""
     share: float = 1.0
     """Of the level, where several judges of a family share it (Holm)."""
-    family: int = 1
+    family: tuple[str, ...] = ()
+    """The judges that share it."""
 
     @property
     def next_place(self) -> int | None:

@@ -58,11 +58,13 @@ def paired_difference(
     confidence: float = 0.95,
     *,
     exact: bool = False,
+    most: float | None = None,
 ) -> Paired:
     """second - first of two estimates with their pseudo-values on the same questions in the same order.
 
     A difference that is the same on every question has no spread: its p value is that of the sign test, 2^(1 - G), and
-    no interval is given. `exact`: the p value of two 0/1 outcomes is that of McNemar's exact test. Raises BadInput for different numbers of questions.
+    no interval is given. `exact`: the p value of two 0/1 outcomes is that of McNemar's exact test. `most`: how
+    far the two can be apart, where that is known: the interval ends there. Raises BadInput for different numbers of questions.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -86,7 +88,9 @@ def paired_difference(
     width = float(stdtrit(n - 1, (1 + confidence) / 2)) * error
     p = _mcnemar(first[1], second[1]) if exact else None
     p = float(2 * stdtr(n - 1, -abs(t))) if p is None else p
-    return Paired(difference, difference - width, difference + width, p, n)
+    # A t interval knows no limits.
+    limit = np.inf if most is None else most
+    return Paired(difference, max(-limit, difference - width), min(limit, difference + width), p, n)
 
 
 def _mcnemar(first: FloatArray, second: FloatArray) -> float | None:
@@ -150,7 +154,7 @@ def compare(
         weights=METRICS[key].weights,
         confidence=settings.confidence,
     )
-    # A t interval knows no limits: two shares differ by 1 at most, two coefficients from -1 to 1 by 2.
+    # Two shares differ by 1 at most, two coefficients from -1 to 1 by 2.
     most = 1.0 if key == "percent" else 2.0
     each = [_pseudo(table, who, reference, key) for who in annotators] if table.n_units else []
     found = []
@@ -161,7 +165,7 @@ def compare(
             reason = f"no unit is labelled by all of {names}"
             found.append(Comparison(first, second, replace(named, reason=reason), None))
             continue
-        test = paired_difference(each[i], each[j], settings.confidence)
+        test = paired_difference(each[i], each[j], settings.confidence, most=most)
         if table.weights is not None:
             # The test is too sure of itself where a rare label stands on a few units of large weight.
             weighted = Note("weighted", n_eff=effective_size(table.weights))
@@ -173,8 +177,8 @@ def compare(
             named,
             value=test.difference,
             reason=test.reason,
-            low=max(-most, test.low) if settings.interval and test.low is not None else None,
-            high=min(most, test.high) if settings.interval and test.high is not None else None,
+            low=test.low if settings.interval else None,
+            high=test.high if settings.interval else None,
             notes=()
             if test.difference is None or not settings.interval
             else (*notes, *sample_notes(table.n_units, n, table.clustered)),

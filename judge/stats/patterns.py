@@ -1,6 +1,6 @@
 """Collapse equal rows: many units, few distinct patterns. Everything fast rests on this."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,13 +58,14 @@ class Tally:
     `rows[k]` is the contribution of one cluster, and `count[k]` the number of clusters with that very
     contribution. A statistic is a function of `count @ rows`, so resampling clusters is drawing
     the counts. Tallies with the same `key` count the same things in the same order. Where units are weighted, `effective` is
-    Kish's effective sample size.
+    Kish's effective sample size, and `carrying` that of the clusters.
     """
 
     rows: FloatArray
     count: IntArray
     key: bytes
     effective: float | None = None
+    carrying: float = 0.0
 
     @property
     def n_clusters(self) -> int:
@@ -85,9 +86,19 @@ def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ra
     of_unit = patterns.of_unit
     keep = used[of_unit]
     if ratings.weights is not None:
-        w = ratings.weights[keep]
-        rows = features[of_unit[keep]] * w[:, None]
-        return Tally(rows, np.ones(len(rows), dtype=np.int64), b"weighted" + w.tobytes(), effective_size(w))
+        w, clusters = ratings.weights[keep], ratings.clusters[keep]
+        weighted = (
+            of_clusters(
+                np.stack([np.bincount(clusters, w * column) for column in features[of_unit[keep]].T], axis=1),
+                clusters,
+            )
+            if len(w)
+            else Tally(np.zeros((0, features.shape[1])), np.zeros(0, dtype=np.int64), b"")
+        )
+        by_question = effective_size(np.bincount(clusters, w).astype(np.float64)) if len(w) else 0.0
+        return replace(
+            weighted, key=b"weighted" + w.tobytes(), effective=effective_size(w), carrying=by_question
+        )
     if not ratings.clustered:
         count = np.bincount(of_unit[keep], minlength=len(features)).astype(np.int64)
         return Tally(features[used], count[used], b"units" + np.packbits(used).tobytes() + count.tobytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -217,12 +218,18 @@ def _number(values: FloatArray, i: int) -> float | None:
 
 def _not_shown(direction: Direction, n: float, low: float, limits: Limits) -> str:
     if n < 1e-9:
-        return f"0 units: {'no person' if direction == 'finds' else 'the judge never'} gave it"
+        return f"{'no person' if direction == 'finds' else 'the judge never'} gave it"
     if n < FEWEST_OTHER - 1e-9:
-        return f"{n:.4g} units, fewer than {FEWEST_OTHER}"
+        return f"{_units(n)}, fewer than {FEWEST_OTHER}"
     if low > limits.label_margin:
-        return f"{n:.4g} units; the judge gives it no oftener where people do than elsewhere"
-    return f"{n:.4g} units; the interval holds {limits.label_margin:g}"
+        return f"{_units(n)}; the judge gives it no oftener where people do than elsewhere"
+    return f"{_units(n)}; the interval includes {limits.label_margin:g}"
+
+
+def _units(n: float) -> str:
+    """Whole units: where people differ each counts by its share of them."""
+    whole = math.floor(n + 1e-9)
+    return f"{whole:,} unit" if whole == 1 else f"{whole:,} units"
 
 
 def by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
@@ -235,29 +242,50 @@ def by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
     return {"shown": shown, "missed": missed, "not_shown": [x for x in states if x not in (*shown, *missed)]}
 
 
+MOST_NAMED = 6
+"""Labels that a sentence names; of more it gives the numbers, and the table has the labels."""
+
+
 def labels_text(rows: Sequence[LabelRow]) -> str:
-    """What a verdict allows label by label, without the word trust: "for 'A' (40 units); it finds 'B' (12 units), but what it
-    calls 'B' is not shown to be it (9 units, fewer than 10); not for 'C' (30 units)"."""
-    whole, part, missed, silent = [], [], [], []
+    """What a verdict allows label by label: "for 'A'; to find 'B'; where it says 'C'; not for 'D'; open for 'E'"."""
+    kinds = ("for", "to find", "where it says", "not for", "open for")
+    groups: dict[str, list[str]] = {kind: [] for kind in kinds}
     for finds, means in zip(rows[::2], rows[1::2], strict=True):
-        name, units = f"'{finds.label}'", f"{finds.n_units:.4g} units"
-        states = finds.state, means.state
-        if states == ("shown", "shown"):
-            whole.append(f"{name} ({units})")
+        if not is_used(finds, means):
+            continue
+        if finds.state == means.state == "shown":
+            what = "for"
         elif finds.state == "shown":
-            but = "is it too seldom" if means.state == "missed" else f"is not shown to be it ({means.why})"
-            part.append(f"it finds {name} ({units}), but what it calls {name} {but}")
+            what = "to find"
         elif means.state == "shown":
-            but = "it misses it" if finds.state == "missed" else f"it is not shown to find it ({finds.why})"
-            part.append(f"what it calls {name} is {name} ({means.n_units:.4g} units), but {but}")
-        elif "missed" in states:
-            missed.append(f"{name} ({units})")
+            what = "where it says"
         else:
-            silent.append(f"{name} is not shown ({finds.why})")
-    parts = [f"for {', '.join(whole)}"] if whole else []
-    parts += part
-    parts += [f"not for {', '.join(missed)}"] if missed else []
-    return "; ".join(parts + silent)
+            what = "not for" if "missed" in (finds.state, means.state) else "open for"
+        groups[what].append(f"'{finds.label}'")
+    n = sum(map(len, groups.values()))
+    few = n <= MOST_NAMED
+    parts = [
+        f"{what} {', '.join(names) if few else f'{len(names):,} of {n:,} labels'}"
+        for what, names in groups.items()
+        if names
+    ]
+    return "; ".join(parts)
+
+
+def is_used(finds: LabelRow, means: LabelRow) -> bool:
+    """Whether a person or the judge gave the label."""
+    return finds.n_units > 0 or means.n_units > 0
+
+
+def _label_numbers(rows: Sequence[LabelRow]) -> str:
+    """The units of each label in both directions, with what keeps it from being shown."""
+    parts = []
+    for finds, means in zip(rows[::2], rows[1::2], strict=True):
+        if is_used(finds, means):
+            both = (("recall", finds), ("precision", means))
+            told = [f"{what} {row.state} ({row.why or _units(row.n_units)})" for what, row in both]
+            parts.append(f"'{finds.label}': {', '.join(told)}")
+    return "; ".join(parts)
 
 
 def because(
@@ -282,7 +310,7 @@ def because(
     if decision == "undecided" and any(c.name == "evidence" and c.state == "open" for c in conditions):
         telling = telling[:1]
     if labels and decision in ("trust", "trust in part"):
-        telling.append(f"label by label: {labels_text(labels)}")
+        telling.append(f"label by label: {_label_numbers(labels)}")
     return "; ".join(telling)
 
 

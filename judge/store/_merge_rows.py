@@ -2,13 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from sqlite3 import Connection
 
-from judge import migrations
-from judge.errors import StudyError
-
-__all__ = ["Connection", "add_labels", "add_others", "add_splits", "add_texts", "check_versions", "tables"]
+__all__ = ["Connection", "add_labels", "add_others", "add_splits", "add_texts", "tables"]
 
 TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "items": (
@@ -27,7 +23,7 @@ BY_CONTENT = ("imports", "prompts")
 """Whose key says what a row holds."""
 OWN = {
     *TEXTS, *BY_CONTENT, "passages", "annotators", "runs", "judgements", "requests", "labels", "label_sources",
-    "label_resolutions", "run_counts", "splits",
+    "imported_labels", "label_resolutions", "run_counts", "splits",
     "split_questions", "split_looks",
 }  # fmt: skip
 """What is merged by a rule of its own; every other table by that of `add_others`."""
@@ -54,18 +50,6 @@ def without_triggers(conn: Connection) -> Iterator[None]:
     yield
     for (sql,) in conn.execute("SELECT sql FROM temp.triggers ORDER BY rowid").fetchall():
         conn.execute(sql)
-
-
-def check_versions(conn: Connection, path: Path) -> None:
-    """Raise StudyError for a study whose tables are of another schema version than those of the merged one."""
-    for of, folder in migrations.SETS.items():
-        query = "SELECT name FROM src._sqlite_migrations WHERE migration_set = ? ORDER BY rowid"
-        found = [name for (name,) in conn.execute(query, [of])]
-        if found and found != list(migrations.names(folder)):
-            raise StudyError(
-                f"{path}: its tables of '{of}' are of another version than those of this adjudge; any command of {of} "
-                "brings a study up to date (annotate batches list -d STUDY), unless a newer adjudge made it"
-            )
 
 
 def columns_of(conn: Connection, table: str) -> list[str]:
@@ -169,7 +153,8 @@ def add_labels(conn: Connection) -> Iterator[str]:
     The same source says the same in both. What two sources say of one label may differ: that is for a lead to decide.
     """
     gold = "annotator_id IN (SELECT annotator_id FROM main.annotators WHERE kind = 'gold')"
-    for table, where in ((LABELS, gold), ("label_sources", "1"), ("label_resolutions", "1")):
+    others = ("label_sources", "imported_labels", "label_resolutions")
+    for table, where in ((LABELS, gold), *((name, "1") for name in others)):
         key = _key(conn, table)
         on = " AND ".join(f"m.{c} = s.{c}" for c in key)
         source = f"(SELECT * FROM src.{table} WHERE {where}) AS s"
@@ -182,6 +167,12 @@ def add_labels(conn: Connection) -> Iterator[str]:
                 yield f"label '{name}' of '{unit}' by {who}: {_short(value)} and {_short(other)}"
         columns = ", ".join(columns_of(conn, table))
         conn.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {source}")
+    # What one of the studies declared of an import since is known of it in both.
+    conn.execute(
+        "DELETE FROM main.label_sources AS s WHERE s.layer = 'undeclared' AND s.source GLOB 'import:*' AND EXISTS (SELECT 1 "
+        "FROM main.label_sources AS o WHERE o.annotator_id = s.annotator_id AND o.field = s.field AND o.unit_id = s.unit_id "
+        "AND o.repeat = s.repeat AND o.source = s.source AND o.layer IN ('first', 'assisted'))"
+    )
 
 
 def add_splits(conn: Connection) -> Iterator[str]:

@@ -23,14 +23,15 @@ def add_answers(
     info: ImportInfo,
     skipped: list[BadInput],
     bad: Callable[[BadInput], None],
+    beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
 ) -> ImportReport:
-    """Store everything `rows` yields in one transaction; see `add_rows`.
+    """Store everything `rows` yields, and what is `beside` them, in one transaction; see `add_rows`.
 
     Bad rows: an item that is not in the study, another answer of the same system under the same
     condition, a `cited` or `context` passage that is not there. A marker in the text that stands for
     no passage is kept with its sentence, because that is what the system wrote.
     """
-    return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad)
+    return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad, beside)
 
 
 class AnswerAdder(Adder[AnswerRow]):

@@ -52,7 +52,7 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
 
 
 def find_run(store: Store, name: str) -> dict[str, Json]:
-    """The run with this id, the only one whose id starts or ends so or that is of this model; `last` is the newest.
+    """The run of this model (or name from `--as`), else the one whose id is, starts or ends so; `last` is the newest.
 
     Raises UsageError when there is none, or several.
     """
@@ -64,8 +64,11 @@ def named_run(store: Store, name: str) -> dict[str, Json]:
     rows = list(dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", []))
     if name == "last" and rows:
         return rows[-1]
-    found = [r for r in rows if r["run_id"].startswith(name.upper()) or r["run_id"].endswith(name.upper())]
-    found = found or [r for r in rows if r["model"] == name]
+    # Names first: one run in 32 has an id that ends in the letter that somebody called a judge by.
+    found = [r for r in rows if r["model"] == name]
+    found = found or [
+        r for r in rows if name.upper() in (r["run_id"][: len(name)], r["run_id"][-len(name) :])
+    ]
     if len(found) != 1:
         known = ", ".join(f"{r['run_id']} ({r['task']}, {r['model']})" for r in rows) or "no runs yet"
         raise UsageError(

@@ -73,8 +73,11 @@ def add_rows(
     info: ImportInfo,
     skipped: list[BadInput],
     bad: Callable[[BadInput], None] = refuse,
+    beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
 ) -> ImportReport:
     """Store everything `rows` yields in one transaction; an import that adds nothing leaves no trace.
+
+    `beside` stores what came with the rows and is none of them, in the same transaction.
 
     A row that cannot be used goes to `bad`; when that raises, nothing of the import is kept.
     `skipped` is the list that `bad` fills when it does not raise.
@@ -97,6 +100,7 @@ def add_rows(
                 adder.add(row)
             except BadInput as e:
                 bad(e)
+        beside(conn)
         if sum(n for name, n in adder.counts.items() if name != "unchanged") == 0:
             conn.execute("DELETE FROM imports WHERE import_id = ?", [adder.import_id])
         else:

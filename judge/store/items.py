@@ -1,13 +1,17 @@
 """Items in: ids, one transaction per import, nothing replaced, everything counted."""
 
 import hashlib
+import sqlite3
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from judge.errors import BadInput
+from judge.store.answers import AnswerAdder
 from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable, refuse
 from judge.store.study import Store, canonical, dumps
-from judge.types import Item, Json, Passage, Row, Where
+from judge.store.tool_scores import ToolScores
+from judge.types import AnswerRow, Item, Json, Passage, Row, Where
 
 _KINDS = {"items": "item", "passages": "passage"}
 _READ = (
@@ -37,14 +41,55 @@ def add_items(
     A row that was imported before and is the same changes nothing. A row whose text changed under
     the same id, or whose gold label differs from the stored one, goes to `bad`; see `add_rows`.
     """
-    return add_rows(store, _ItemAdder(store.conn), rows, info, skipped, bad)
+    adder = _ItemAdder(store.conn)
+    return add_rows(store, adder, rows, info, skipped, bad, lambda conn: adder.keep_scores(info.files))
 
 
 class _ItemAdder(Adder[Row]):
-    adds = ("items", "passages", "labels")
+    adds = ("items", "passages", "answers", "labels")
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        super().__init__(conn)
+        self._answers = AnswerAdder(conn, self.import_id)
+        self._scores = ToolScores(conn)
 
     def add(self, row: Row) -> None:
-        """The item with its passages and labels; a bad row leaves nothing behind."""
+        """The item with its passages, answers and labels; a bad row leaves nothing behind."""
+        if not row.item.answers:
+            self._add_item(row)
+            return
+        # An answer is checked against the passages that its own row brings, so those are written before it.
+        counts = self.counts.copy()
+        self.conn.execute("SAVEPOINT answers_of_row")
+        try:
+            self._add_item(row)
+            for answer in row.item.answers:
+                self._answers.add(AnswerRow(answer, row.where))
+        except BadInput:
+            self.conn.execute("ROLLBACK TO answers_of_row")
+            self.counts.clear()
+            self.counts.update(counts)
+            raise
+        finally:
+            self.conn.execute("RELEASE answers_of_row")
+        self._count_answers(counts)
+        for answer in row.item.answers:
+            self._scores.add("answer", f"{answer.item}@{answer.system}@{answer.condition}", answer.scores)
+
+    def _count_answers(self, before: Counter[str]) -> None:
+        """Count what the row's answers brought; a row is unchanged where neither it nor its answers are new."""
+        new = self._answers.counts
+        self.counts["answers"] += new["answers"]
+        self.counts["labels"] += new["labels"]
+        brought = any(self.counts[name] > before[name] for name in self.adds)
+        self.counts["unchanged"] = before["unchanged"] + (not brought)
+        new.clear()
+
+    def keep_scores(self, files: Mapping[str, str]) -> None:
+        """Keep what other tools said of the units as runs."""
+        self.counts["labels"] += self._scores.keep(files)
+
+    def _add_item(self, row: Row) -> None:
         item, where = row.item, row.where
         check_storable(item, where)
         if item.polarity not in (None, "original", "counter"):
@@ -69,6 +114,9 @@ class _ItemAdder(Adder[Row]):
             self._insert_passages(new, item, 0 if new_item else self._next_position(item.item_id))
         if labels:
             self.votes.insert(labels)
+        self._scores.add("item", item.item_id, item.scores)
+        for pid, passage, _ in passages:
+            self._scores.add("passage", pid, passage.scores)
         if not (new_item or new or labels):
             self.counts["unchanged"] += 1
 

@@ -105,3 +105,24 @@ def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> 
         "AND repeat = ? AND layer = 'first' AND derived_from IS NULL"
     )
     return conn.execute(query, [unit, run, repeat]).fetchall()
+
+
+def with_replies(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
+    """Of each unit that a model answered in a run: (unit, repeat, reply, field, value, whether it has a distribution,
+    derived_from), a row for each label, and one without a label where there is none."""
+    return conn.execute(
+        "SELECT k.unit_id, k.repeat, k.reply, l.field, l.value, l.distribution, l.derived_from "
+        "FROM latest_judgements AS k LEFT JOIN labels AS l ON l.annotator_id = k.run_id AND l.unit_id = k.unit_id "
+        "AND l.repeat = k.repeat AND l.layer = 'first' "
+        "WHERE k.run_id = ? AND k.status = 'ok' AND k.reply IS NOT NULL ORDER BY k.unit_id, k.repeat",
+        [run],
+    )
+
+
+def without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
+    """(unit, field, value) of labels of a run that no judgement of it explains."""
+    return conn.execute(
+        "SELECT l.unit_id, l.field, l.value FROM labels AS l WHERE l.annotator_id = ?1 AND NOT EXISTS (SELECT 1 "
+        "FROM judgements AS k WHERE k.run_id = ?1 AND k.unit_id = l.unit_id AND k.repeat = l.repeat AND k.status = 'ok')",
+        [run],
+    )

@@ -45,7 +45,8 @@ class Conflict(NamedTuple):
 
 
 def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
-    """Add (unit, field, annotator, layer, repeat, value, rationale, derived_from, source, given, stored)."""
+    """Add (unit, field, annotator, layer, repeat, value, rationale, derived_from, source, given, stored) of a batch, whose
+    log says the same."""
     conn.executemany(
         "INSERT INTO label_sources (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from, "
         f"source, given, stored) VALUES ({', '.join('?' * 11)})",
@@ -53,12 +54,22 @@ def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
     )
 
 
+def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> None:
+    """Add such rows of an import, and the same to `imported_labels`: the log by which they can be verified."""
+    add(conn, rows)
+    conn.executemany(
+        "INSERT OR IGNORE INTO imported_labels (source, annotator_id, field, unit_id, repeat, layer, value, given) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [(row[8], row[2], row[1], row[0], row[4], row[3], row[5], row[9]) for row in rows],
+    )
+
+
 def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
     """Add votes (unit, field, annotator, value, rationale) that came with items, which say nothing of when."""
     stored = now()
-    add(
+    add_imported(
         conn,
-        ((u, f, who, "first", 0, value, why, None, source, None, stored) for u, f, who, value, why in rows),
+        [(u, f, who, "first", 0, value, why, None, source, None, stored) for u, f, who, value, why in rows],
     )
 
 
@@ -145,7 +156,8 @@ def by_value(value: str) -> Callable[[Conflict], str]:
     def keep(one: Conflict) -> str:
         values = list(dict.fromkeys(s.value for s in one.said))
         if value not in values:
-            raise UsageError(f"--keep {value}: the labels of '{one.unit}' are {', '.join(values)}")
+            told = f"{one.annotator}'s labels of '{one.unit}', field '{one.field}', are {', '.join(values)}"
+            raise UsageError(f"--keep {value}: {told}; --field and --annotator name one of several conflicts")
         return value
 
     return keep

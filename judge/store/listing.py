@@ -63,30 +63,34 @@ def list_systems(store: Store) -> list[dict[str, Json]]:
     return list(dicts(store.conn, query, []))
 
 
-def list_outputs(store: Store) -> list[dict[str, Json]]:
+def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Json]]:
     """One row for each condition of each system: how many outputs, how many of them empty, and where they came from.
 
+    Of all data sets, or of one.
     Origins are `imported`, `made by MODEL`, or `origin unknown`. Outputs about one document at a time (runs of
     verdict_document) and rankings of a system's name are conditions too.
     """
-    answers = """
+    data = "1" if dataset is None else "a.item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
+    answers = f"""
         SELECT a.system, a.condition, count(*) AS outputs, sum(trim(a.text) = '') AS empty,
                group_concat(DISTINCT CASE WHEN r.run_id IS NOT NULL THEN 'made by ' || r.model
                     WHEN m.import_id IS NOT NULL THEN 'imported' ELSE 'origin unknown' END) AS origin
         FROM answers AS a LEFT JOIN runs AS r ON r.run_id = a.origin LEFT JOIN imports AS m ON m.import_id = a.origin
-        WHERE a.condition NOT GLOB 'distractor:*' GROUP BY a.system, a.condition ORDER BY min(a.rowid)
+        WHERE a.condition NOT GLOB 'distractor:*' AND {data} GROUP BY a.system, a.condition ORDER BY min(a.rowid)
     """
-    documents = """
+    documents = f"""
         SELECT r.model AS system, 'one document' AS condition, count(DISTINCT j.unit_id) AS outputs, 0 AS empty,
                iif(json_extract(r.options, '$.imported') IS NULL,
                    'made by ' || coalesce(json_extract(r.options, '$.asked_as'), r.model), 'imported') AS origin
-        FROM runs AS r JOIN judgements AS j USING (run_id) WHERE r.task GLOB 'verdict_document.*' GROUP BY r.run_id ORDER BY r.started
+        FROM runs AS r JOIN judgements AS j USING (run_id) JOIN units AS a USING (unit_id)
+        WHERE r.task GLOB 'verdict_document.*' AND {data} GROUP BY r.run_id ORDER BY r.started
     """
-    rows = [*dicts(store.conn, answers, []), *dicts(store.conn, documents, [])]
+    given = [] if dataset is None else [dataset]
+    rows = [*dicts(store.conn, answers, given), *dicts(store.conn, documents, given)]
     lists = "SELECT name AS system, 'ranking (' || stage || ')' AS condition, count(DISTINCT item_id) AS outputs, 0 AS empty, "
-    lists += "'ranking' AS origin FROM rankings GROUP BY name, stage ORDER BY name, stage"
+    lists += f"'ranking' AS origin FROM rankings AS a WHERE {data} GROUP BY name, stage ORDER BY name, stage"
     names = {row["system"] for row in rows}
-    rows += [row for row in dicts(store.conn, lists, []) if row["system"] in names]
+    rows += [row for row in dicts(store.conn, lists, given) if row["system"] in names]
     order = list(dict.fromkeys(row["system"] for row in rows))
     return sorted(rows, key=lambda row: order.index(row["system"]))
 

@@ -9,12 +9,11 @@ nothing of (those of people's labels among them) are carried over row by row: `_
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judge import migrations
 from judge.errors import BadInput, StudyError, UsageError, WriteFailed
 from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
@@ -50,36 +49,24 @@ def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Mer
     """Write a new study `into` with all that is in the studies `paths`; where they agree, the first counts.
 
     `same_model`: runs of one identity are joined whatever names servers gave their models. Raises UsageError for fewer
-    than two studies or a file that is there, StudyError while another process merges into it and for one that cannot be read or whose tables are older than
-    another's, WriteFailed where the disk is full. The result lists the conflicts: with any, no file is written.
+    than two studies or a file that is there, StudyError while another process merges into it and for one that cannot be read, WriteFailed where the disk is full. The result lists the conflicts: with any, no file is written.
     """
     _check(paths, into)
-    sets: set[str] = set()
     for path in paths:
-        with closing(Store.open(path, create=False)) as store:
-            # Brought up to date, so that all have the same columns.
-            own = {of for of in migrations.SETS if migrations.applied(store.conn, of)}
-            _migrate(store, own)
-            sets |= own
+        # Brought up to date, so that all have the same columns.
+        Store.open(path, create=False).close()
     busy = f"--into {into}: another process is merging into this file; wait for it or name another"
     with only_here(into.with_name(into.name + ".lock"), busy):
-        return _merged(paths, into, same_model, sets)
+        return _merged(paths, into, same_model)
 
 
-def _migrate(store: Store, sets: Collection[str]) -> None:
-    for of in sets:
-        if not migrations.unknown(store.conn, of, names := migrations.names(migrations.SETS[of])):
-            migrations.perform(store.conn, of, migrations.SETS[of], names)
-
-
-def _merged(paths: Sequence[Path], into: Path, same_model: bool, sets: Collection[str]) -> Merged:
+def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
     partial = into.with_name(into.name + ".part")
     _remove(partial)
     done = Merged(str(into))
     try:
         with closing(Store.open(partial)) as store:
             # The tables are ours. Only rows are copied, and nothing that another file defines.
-            _migrate(store, sets)
             _fill(store, paths, done, same_model)
         if done.conflicts:
             return done
@@ -161,7 +148,6 @@ def _attached(store: Store, path: Path) -> Iterator[None]:
 
 def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_model: bool) -> None:
     conn = store.conn
-    rows.check_versions(conn, path)
     had = _counts(conn, "main")
     where = f"{path} and {' or '.join(before)}"
     done.differs(f"{told} ({where})" for told in rows.add_texts(conn))

@@ -41,6 +41,8 @@ SELECTED = "selected"
 """The fact of a run that says over how many units it was last asked, every repeat counted; None = too many to say at once."""
 PROBES = "probes"
 """The fact of a run that says what the questions about its server took, of all invocations together."""
+SPENT = "spent"
+"""The fact of a run that says what it was charged, of all invocations together that came to an end in order."""
 SERVERS = "servers"
 """The fact of a run that says, by address, what was learnt of a server: see `KnownServer`."""
 KNOWN_FOR = timedelta(days=1)
@@ -94,23 +96,40 @@ class KnownServer:
     learnt: Json = None
     learnt_at: str = ""
 
+    @classmethod
+    def from_json(cls, entry: Json) -> "KnownServer | None":
+        """Return what a study says of a server; None if that is no entry of ours, or is dated in the future.
+
+        The study may be somebody else's, or of another version. After a wrong clock was set back, an entry from the
+        future would never grow old and would hide every later one.
+        """
+        if not isinstance(entry, dict):
+            return None
+        at, concurrency, learnt_at = entry.get("at"), entry.get("concurrency"), entry.get("learnt_at", "")
+        if not (isinstance(at, str) and isinstance(learnt_at, str)) or at > now():
+            return None
+        if type(concurrency) is not int or concurrency < 1:
+            concurrency = None
+        return cls(at, concurrency, entry.get("learnt"), learnt_at)
+
     @property
     def is_fresh(self) -> bool:
         """Whether the server can be taken to be what it was."""
-        return self.learnt_at > (datetime.now(UTC) - KNOWN_FOR).isoformat()
+        today = datetime.now(UTC)
+        return (today - KNOWN_FOR).isoformat() < self.learnt_at <= today.isoformat()
 
 
 def known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
     """By address: what is known of the servers that were asked for the model that a provider says these facts of."""
     query = (
         f"SELECT json_extract(provider, '$.{SERVERS}') FROM runs WHERE json_extract(provider, '$.vendor') = ? "
-        f"AND json_extract(provider, '$.model') = ? AND json_extract(provider, '$.{SERVERS}') IS NOT NULL"
+        f"AND json_extract(provider, '$.model') = ? AND json_type(provider, '$.{SERVERS}') = 'object'"
     )
     found: dict[str, KnownServer] = {}
     for (servers,) in conn.execute(query, [facts.get("vendor"), facts.get("model")]):
         for url, entry in json.loads(servers).items():
-            server = KnownServer(**entry)
-            if url not in found or found[url].at < server.at:
+            server = KnownServer.from_json(entry)
+            if server is not None and (url not in found or found[url].at < server.at):
                 found[url] = server
     return found
 
@@ -187,16 +206,29 @@ def keep_run(
     Returns its id and whether the study has it already (task, model and identity), which then stays as it is.
     """
     with store.transaction() as conn:
-        if found := begun(conn, task.name, model, [identity(options)]):
-            return found[0].run_id, True
-        keep_task(conn, task)
-        run_id = begin_run(conn, task, model, options, provider)
-        add_judgements(conn, [Entry(replace(j, run_id=run_id), None) for j in judgements], set())
-        conn.executemany(
-            "INSERT OR IGNORE INTO fitted_on SELECT ?, question_id, NULL FROM units WHERE unit_id = ?",
-            [(run_id, unit) for unit in sorted(fitted)],
-        )
-        conn.execute("UPDATE runs SET finished = started WHERE run_id = ?", [run_id])
+        return add_run(conn, task, model, options, provider, judgements, fitted)
+
+
+def add_run(
+    conn: sqlite3.Connection,
+    task: Task,
+    model: str,
+    options: Mapping[str, Json],
+    provider: Mapping[str, Json],
+    judgements: Sequence[Judgement],
+    fitted: Collection[str] = (),
+) -> tuple[str, bool]:
+    """As `keep_run`, inside the caller's transaction."""
+    if found := begun(conn, task.name, model, [identity(options)]):
+        return found[0].run_id, True
+    keep_task(conn, task)
+    run_id = begin_run(conn, task, model, options, provider)
+    add_judgements(conn, [Entry(replace(j, run_id=run_id), None) for j in judgements], set())
+    conn.executemany(
+        "INSERT OR IGNORE INTO fitted_on SELECT ?, question_id, NULL FROM units WHERE unit_id = ?",
+        [(run_id, unit) for unit in sorted(fitted)],
+    )
+    conn.execute("UPDATE runs SET finished = started WHERE run_id = ?", [run_id])
     return run_id, False
 
 
@@ -240,8 +272,15 @@ def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
             asked.setdefault(str(url), provider.get("reports"))
         for url, name in asked.items():
             addresses[url] = name or addresses.get(url)
-        own = {k: v for k, v in json.loads(known).items() if k in (SELECTED, PROBES, SERVERS)}
+        own = {k: v for k, v in json.loads(known).items() if k in (SELECTED, PROBES, SPENT, SERVERS)}
         facts = {**own, **provider, **({"addresses": addresses} if addresses else {})}
+        if SERVERS in provider:
+            # An invocation knows of the servers that it asked itself; what others have learnt elsewhere stays.
+            before, learnt = own.get(SERVERS), provider[SERVERS]
+            facts[SERVERS] = {
+                **(before if isinstance(before, dict) else {}),
+                **(learnt if isinstance(learnt, dict) else {}),
+            }
         conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
 
 
@@ -255,6 +294,34 @@ def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
         known = {name: n for name, n in took.items() if n is not None}
         facts[PROBES] = {**took, **before, **{name: n + (before.get(name) or 0) for name, n in known.items()}}
         conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
+
+
+def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
+    """Tokens and US dollars that all invocations of a run took.
+
+    They are what its judgements and the questions about its server say. Where it was charged more, because calls were lost or
+    came without counts, they are what it was charged.
+    """
+    query = (
+        "SELECT coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0), coalesce(sum(cost), 0.0) "
+        "FROM judgements WHERE run_id = ?"
+    )
+    tokens, cost = conn.execute(query, [run_id]).fetchone()
+    facts = json.loads(conn.execute("SELECT provider FROM runs WHERE run_id = ?", [run_id]).fetchone()[0])
+    probes, charged = facts.get(PROBES) or {}, facts.get(SPENT) or {}
+    tokens += (probes.get("input_tokens") or 0) + (probes.get("output_tokens") or 0)
+    cost += probes.get("cost_usd") or 0.0
+    return max(tokens, charged.get("tokens") or 0), max(cost, charged.get("cost_usd") or 0.0)
+
+
+def charged(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
+    """The fact `SPENT` of a run with what this invocation was charged."""
+    facts = json.loads(conn.execute("SELECT provider FROM runs WHERE run_id = ?", [run_id]).fetchone()[0])
+    before = facts.get(SPENT) or {}
+    return {
+        "tokens": tokens + (before.get("tokens") or 0),
+        "cost_usd": cost + (before.get("cost_usd") or 0.0),
+    }
 
 
 def close_run(store: Store, run_id: str, *, finished: bool) -> None:

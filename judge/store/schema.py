@@ -10,7 +10,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import closing
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from judge import migrations
@@ -24,6 +24,8 @@ _UNIQUE = """
     WHERE lower(t.type) = 'table' AND i."unique" AND i.origin = 'c'
 """
 _WORD = re.compile(r"'[^']*'|\w+|[^\s\w]")
+_CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
+"""How a constraint of a whole table begins."""
 _APPLIED = "_sqlite_migrations"
 
 
@@ -32,7 +34,7 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
 
     Extra tables, views, indexes and full-text tables are fine.
     """
-    ours = _ours()
+    ours, _ = _ours()
     found = [(kind, name, name.lower(), on.lower(), sql) for kind, name, on, sql in conn.execute(_OBJECTS)]
     tables = {key for key, states in ours.items() if states["table"] or states["view"]} | {_APPLIED}
     # Deletions of ours reach an extra table that refers to one of ours, and so its triggers.
@@ -54,6 +56,21 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
             raise StudyError(
                 f"{path}: its {kind} '{name}' on '{on}' is not one of adjudge's and could change labels while they are "
                 f"written; if it is yours, remove it with SQLite's DROP {kind.upper()}"
+            )
+
+
+def check_complete(conn: sqlite3.Connection, path: Path) -> None:
+    """Raise StudyError, with the name, for a table, view, trigger or index of ours that a migrated study lacks.
+
+    Making it again would not bring back what was changed unseen while, say, the trigger that keeps a log append-only was gone.
+    """
+    there = {name.lower() for (name,) in conn.execute("SELECT name FROM sqlite_master")}
+    _, last = _ours()
+    for name, kind in last.items():
+        if name.lower() not in there:
+            raise StudyError(
+                f"{path}: its {kind} '{name}' was removed, so that its rows could be changed unseen since; ask for the study "
+                "as it was made, or use a backup"
             )
 
 
@@ -80,24 +97,32 @@ def _json_is_usable() -> bool:
 
 
 @cache
-def _ours() -> Mapping[str, Mapping[str, set[tuple[str, ...]]]]:
-    """Name in lower case -> kind -> the definitions that an object of ours has had, from the first migration to the last."""
+def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[str, str]]:
+    """What the migrations make.
+
+    First: name in lower case -> kind -> the definitions that an object of ours has had, from the first migration to the
+    last. Second: name -> kind of what is there after the last.
+    """
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         made.execute("BEGIN")
-        for folder in migrations.SETS.values():
-            for name in migrations.names(folder):
+        for of, folder in migrations.SETS.items():
+            for name in migrations.NAMES[of]:
                 migrations.execute(folder / f"{name}.sql", made)
                 for kind, object_name, _, sql in made.execute(_OBJECTS):
                     states = seen.setdefault(object_name.lower(), defaultdict(set))
                     states[kind].add(_definition(kind, sql))
-    return seen
+        last = {name: kind for kind, name, _, _ in made.execute(_OBJECTS)}
+    return seen, last
 
 
+# A program may open many studies, and nearly all of their definitions are the same.
+@lru_cache(maxsize=1024)
 def _definition(kind: str, sql: str) -> tuple[str, ...]:
     """The words of a definition without quotes around names, which SQLite adds when it renames a table.
 
-    The columns of a table are sorted: those that a migration added stand at another place in studies of 0.2.0.
+    A table's constraints come last, sorted: in studies of 0.2.0 columns that a migration added stand behind them. The columns
+    keep their order, because rows are inserted by it.
     """
     words = _WORD.findall(sql.replace('"', " "))
     if kind != "table":
@@ -114,7 +139,9 @@ def _definition(kind: str, sql: str) -> tuple[str, ...]:
         else:
             columns[-1].append(word)
         depth += word == "("
-    return (*outside, *sorted(" ".join(column) for column in columns))
+    constraints = [column for column in columns if column and column[0].upper() in _CONSTRAINTS]
+    own = [column for column in columns if column not in constraints]
+    return (*outside, *map(" ".join, own), *sorted(map(" ".join, constraints)))
 
 
 def _is_plain_table(kind: str, sql: str) -> bool:

@@ -4,6 +4,7 @@ import hashlib
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from judge.errors import UsageError
@@ -94,9 +95,7 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
     """
     conn = store.conn
     offer_shuffle(conn)
-    # The line break ends a comment that the condition may end in.
-    wanted = f"({selection.where}\n)" if selection.where else "1"
-    usable = _usable(task, selection)
+    wanted, usable = _wanted(selection), _usable(task, selection)
     order = (
         "n" if selection.sample_seed is None else f"adjudge_shuffle({int(selection.sample_seed)}, unit_id)"
     )
@@ -105,7 +104,7 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
     _keep_relevant(conn, selection.relevant)
     _forget(conn)
     conn.execute("CREATE TEMP TABLE selection (place INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
-    try:
+    with _condition_explained(conn, selection):
         selected = conn.execute(
             "INSERT INTO temp.selection (n) SELECT n FROM unit_texts AS t "
             f"WHERE kind = ? AND {usable} AND {wanted} ORDER BY {order} LIMIT ?",
@@ -122,10 +121,36 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
                 f"WHERE kind = ? AND {wanted}",
                 [kind],
             ).fetchone()
+    return selected, of_kind - fit
+
+
+def check_any(store: Store, task: Task, selection: Selection) -> None:
+    """Raise UsageError when no unit would be selected, before anything is sent or stored; stops at the first that fits."""
+    conn = store.conn
+    _keep_contexts(conn, selection.contexts, selection.options or {}, selection.shown or {})
+    _keep_relevant(conn, selection.relevant)
+    query = f"SELECT 1 FROM unit_texts AS t WHERE kind = ? AND {_usable(task, selection)} AND {_wanted(selection)} LIMIT 1"
+    with _condition_explained(conn, selection):
+        found = conn.execute(query, [task.spec.unit]).fetchone()
+    if found is None:
+        raise UsageError(
+            f"no unit fits {task.name}, which shows {', '.join(task.required_inputs)}: see --where, and judge items list "
+            "for what was imported"
+        )
+
+
+def _wanted(selection: Selection) -> str:
+    # The line break ends a comment that the condition may end in.
+    return f"({selection.where}\n)" if selection.where else "1"
+
+
+@contextmanager
+def _condition_explained(conn: sqlite3.Connection, selection: Selection) -> Iterator[None]:
+    try:
+        yield
     except (sqlite3.Error, sqlite3.Warning) as e:
         columns = [c[1] for c in conn.execute("PRAGMA table_info(unit_texts)")]
         raise UsageError(f"--where {selection.where!r}: {e}; the columns are: {', '.join(columns)}") from e
-    return selected, of_kind - fit
 
 
 def _forget(conn: sqlite3.Connection) -> None:

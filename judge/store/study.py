@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import sqlite3
 import time
@@ -25,6 +26,7 @@ FEW_PAGES = -4000
 """Pages kept in memory while a study is read through, in SQLite's way: 4,000 kB."""
 LOOKS, LOOK_SECONDS = 5, 0.02
 """How often a run lock that is held is tried again, and after how long."""
+_log = logging.getLogger(__name__)
 
 
 def now() -> str:
@@ -258,17 +260,20 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
             f"annotate batches list -d {path}"
         )
     schema.check(conn, path)
-    if newer := migrations.unknown(conn, migrations.SET, migrations.NAMES):
+    if newer := migrations.unknown(conn):
         raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
     if conn.execute("PRAGMA query_only").fetchone()[0]:
         if not migrations.is_current(conn):
             raise StudyError(
                 f"{path}: made by an older adjudge, on a disk that cannot be written; copy it elsewhere"
             )
-        return
-    _keep_a_log(conn)
-    if not migrations.is_current(conn):
-        migrations.migrate(conn)
+    else:
+        _keep_a_log(conn)
+        if not migrations.is_current(conn):
+            for line in migrations.migrate(conn):
+                # Printed by whichever command opens the study first, because it changes what all of them read.
+                _log.warning("%s", line)
+    schema.check_complete(conn, path)
 
 
 def _keep_a_log(conn: sqlite3.Connection) -> None:

@@ -222,7 +222,7 @@ def differences(
     for pair in pairs:
         mine, other = next(measures), next(measures)
         one, two = (pseudo_values(s, score.value) for s, score in zip(_by_question(pair), pair, strict=True))
-        test = paired_difference(one, two, confidence, exact=True)
+        test = paired_difference(one, two, confidence, exact=True, most=pair[0].span)
         undefined = mine.reason or other.reason or test.reason
         change = replace(
             other,
@@ -357,7 +357,7 @@ def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confide
     tests = [
         None
         if n == best or cell.shared.value is None
-        else paired_difference(pseudo[best], pseudo[n], confidence, exact=True)
+        else paired_difference(pseudo[best], pseudo[n], confidence, exact=True, most=scores[n].span)
         for n, cell in enumerate(cells)
     ]
     tested = [t.p for t in tests if t is not None and t.p is not None]

@@ -80,7 +80,9 @@ def legend(found: Board) -> list[str]:
         f"values are on the rows that all {len(found.contenders)} {found.axis}s have a value for; n is that number, and of "
         "how many of the contender's own",
         f"the best is marked (bold in files); =: no difference to it is shown (paired t-test by question of jackknife pseudo-values, "
-        f"Holm per measure, {ALPHA:g}); intervals at {found.confidence:.0%}".replace("%", " %"),
+        f"McNemar's exact test where each question has one 0/1 outcome; Holm per measure, {ALPHA:g})",
+        f"intervals at {found.confidence:.0%}; those of differences are t intervals of one comparison, so that with an exact or "
+        "adjusted p value one of the two may show a difference and the other none".replace("%", " %"),
     ]
     for name, correction in found.corrections.items():
         told.append(
@@ -91,12 +93,20 @@ def legend(found: Board) -> list[str]:
 
 
 def reasons(found: Board) -> list[str]:
-    """Why a measure is compared for none or has no value on the shared rows, once for each measure and stratum."""
-    return [
-        f"{row.measure}{f' ({row.stratum})' if row.stratum else ''}: {reason}"
-        for row in found.rows
-        for reason in dict.fromkeys(c.shared.reason for c in row.cells if c.shared.reason)
-    ]
+    """Why measures are compared for none or have no value on the shared rows: a line a reason."""
+    of: dict[str, list[str]] = {}
+    for row in found.rows:
+        name = f"{row.measure}{f' ({row.stratum})' if row.stratum else ''}"
+        for reason in dict.fromkeys(c.shared.reason for c in row.cells if c.shared.reason):
+            of.setdefault(reason, []).append(name)
+    return [f"{_several(names)}: {reason}" for reason, names in of.items()]
+
+
+def _several(names: Sequence[str], most: int = 3) -> str:
+    """A few names, or the first ones and how many more there are."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} other measures"
 
 
 def printed(found: Board) -> list[tuple[str, list[float | None], str, str]]:
@@ -120,6 +130,13 @@ def as_csv(found: Board) -> str:
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(COLUMNS)
+    for values in cells_of(found):
+        lines.writerow(["" if v is None else _guarded(v) for v in values])
+    return out.getvalue()
+
+
+def cells_of(found: Board) -> Iterator[list[Any]]:
+    """The values of COLUMNS for each stratum, measure and contender; None for what is undefined."""
     for row in found.rows:
         for cell in row.cells:
             a, ppi = cell.against, corrected(found, row, cell)
@@ -130,8 +147,7 @@ def as_csv(found: Board) -> str:
                 *((a.difference, a.low, a.high, a.p) if a else (None,) * 4), cell.p_holm,
                 *((ppi.value, ppi.low, ppi.high) if ppi else (None,) * 3), cell.shared.reason or (a and a.reason) or "",
             ]  # fmt: skip
-            lines.writerow(["" if v is None else _guarded(v) for v in values])
-    return out.getvalue()
+            yield values
 
 
 def _guarded(value: Any) -> Any:

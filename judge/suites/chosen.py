@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from judge.errors import UsageError
 from judge.run_options import OF_LABELS, REPORTED, of_stored, settings_of
 from judge.store.export import named_run
-from judge.store.runs import TRIED
+from judge.store.runs import IMPORTED, TRIED
 from judge.store.study import Store
 from judge.types import Json
 
@@ -31,6 +31,16 @@ class Run:
     def derived(self) -> bool:
         """Made from other runs without a call: it is read where it is named."""
         return "derived" in self.options
+
+    @property
+    def is_of_judge(self) -> bool:
+        """A model labelled units here, for itself: no output of a system, nothing derived, tried or imported."""
+        return not (self.derived or self.tried or self.imported or "context" in self.options)
+
+    @property
+    def imported(self) -> bool:
+        """Its labels came in a file."""
+        return IMPORTED in self.options
 
     @property
     def tried(self) -> bool:

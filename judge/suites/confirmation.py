@@ -161,12 +161,13 @@ def _ranking(study: PaperStudy) -> str | None:
         raise UsageError(
             f"no ranking '{wanted}' of '{study.dataset}'; there are: {', '.join(there) or 'none'}"
         )
-    if wanted or len(there) == 1:
-        return wanted or there[0]
-    if there:
+    fit = [wanted] if wanted else study.own_rankings(there)
+    if len(fit) > 1:
         raise UsageError(f"several rankings: choose with --ranking; there are: {', '.join(there)}")
-    study.ranking()
-    return None
+    if not fit:
+        # A step, or a ranking that this system lacks where only others have one.
+        study.ranking()
+    return fit[0] if fit else None
 
 
 def _stages(entries: pd.DataFrame) -> list[str]:

@@ -28,7 +28,8 @@ def read(study: PaperStudy) -> list[Score]:
     from judge.scores import mirage
 
     mixed = study.option("mixed")
-    retrieved = re.fullmatch(r"retrieved:([1-9]\d*)", mixed)
+    # `retrieved-K` is the paper's name of the condition, under which a system's outputs are imported.
+    retrieved = re.fullmatch(r"retrieved[:-]([1-9]\d*)", mixed)
     if mixed != "fixed5" and not retrieved:
         raise UsageError(f"--mixed is fixed5 or retrieved:K, not '{mixed}'")
     ranking = None
@@ -40,6 +41,8 @@ def read(study: PaperStudy) -> list[Score]:
         tables = {"base": study.generated(task, "none"), "oracle": study.generated(task, "oracle")}
         if not retrieved:
             tables["mixed"] = study.generated(task, "fixed5")
+            if tables["mixed"] is None:
+                _note_retrieved(study)
         elif ranking is not None or not study.steps:
             tables["mixed"] = study.generated(task, f"top:{retrieved[1]}", ranking)
         # Each cell of a question rests on all three conditions: without one of them there is none.
@@ -51,10 +54,18 @@ def read(study: PaperStudy) -> list[Score]:
     study.check()
     scores: list[Score] = []
     if len(found) == len(mirage.CONDITIONS):
-        scores += mirage.adaptability(mirage.aligned(**_correct(study, found)), mixed)
+        scores += mirage.adaptability(mirage.aligned(**_correct(study, found)), mixed.replace("-", ":"))
     if study.part("retrieval") and ranking is not None:
         scores += _retrieval(study, ranking, support)
     return scores
+
+
+def _note_retrieved(study: PaperStudy) -> None:
+    """Without outputs under `mixed`, name the condition that the system has in place of it, and the option that takes it."""
+    system = study.tested()
+    for found in study.rows.systems():
+        if found.system == system and re.fullmatch(r"retrieved-[1-9]\d*", found.condition):
+            study.note(f"{system} has outputs under '{found.condition}': --mixed {found.condition}")
 
 
 def _correct(study: PaperStudy, found: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

@@ -93,6 +93,11 @@ class Paper:
     abbreviations: tuple[str, ...] = ()
     """Words of its measures that a report writes in capitals."""
 
+    @property
+    def corrects(self) -> bool:
+        """Whether human labels can correct the measures; a paper with a reading called `reference` uses the word otherwise."""
+        return all(option.name != "reference" for option in self.options)
+
     def better(self, measure: str) -> int:
         """1 when a greater value is better, -1 when a smaller one is, 0 when neither."""
         if any(fnmatchcase(measure, pattern) for pattern in self.neutral):
@@ -133,8 +138,8 @@ class Asked:
     """A folder of task files beside the shipped ones."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Only runs that were asked so (options of `judge.run_options` by name); empty: whichever there are."""
-    equal: Mapping[str, str] = field(default_factory=dict)
-    """Role (judge or system) -> the settings, in words, of the set of runs that is read; none: the newest complete runs."""
+    equal: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Role (judge or system) and model -> the settings, in words, of the set of runs that is read; none: the newest complete runs."""
     also_generate: bool = False
     """A system whose outputs were imported may get further ones from a model."""
     retry: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from judge.errors import NothingToScore, UsageError
 from judge.importers.conditions import DOCUMENT, name_of
 from judge.labels.reference import ReferenceLabels
 from judge.prompts.load import Task
+from judge.providers.base import is_model
 from judge.runner import contexts
 from judge.runner.second import ShownProbabilities
 from judge.scores.score import NO_ANSWER, NOT_JUDGED
@@ -85,14 +86,13 @@ class PaperStudy(Reading):
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in (None, n) and stage in (None, s)]
         system = self.named
-        if name is None and system is not None:
-            own = [(n, s) for n, s in fit if n == system]
-            if own:
+        if name is None:
+            names = self.own_rankings(list(dict.fromkeys(n for n, _ in fit)))
+            fit = [(n, s) for n, s in fit if n in names]
+            if names == [system]:
                 return min(
-                    own, key=lambda found: STAGES.index(found[1]) if found[1] in STAGES else len(STAGES)
+                    fit, key=lambda found: STAGES.index(found[1]) if found[1] in STAGES else len(STAGES)
                 )
-            others = {s.system for s in self.rows.systems()} | self.rows.imported
-            fit = [(n, s) for n, s in fit if n not in others]
         if len(fit) == 1:
             return fit[0]
         known = ", ".join(f"{n} ({s})" for n, s in there)
@@ -107,6 +107,17 @@ class PaperStudy(Reading):
             raise UsageError(f"no ranking of '{self.dataset}' yet; see judge retrieve, judge systems import")
         self.need(Step("retrieve", f"no ranking of '{self.dataset}'", dataset=self.dataset))
         return None
+
+    def own_rankings(self, names: Sequence[str]) -> list[str]:
+        """Which of these rankings may be the system's: the one that is called as it is, else those of no other system.
+
+        All of them where no system is named.
+        """
+        system = self.named
+        if system is None or system in names:
+            return [name for name in names if system in (None, name)]
+        others = {s.system for s in self.rows.systems()} | self.rows.imported
+        return [name for name in names if name not in others]
 
     def lack_ranking(self, system: str) -> None:
         """Note that a system has no ranking of its own."""
@@ -192,8 +203,9 @@ class PaperStudy(Reading):
         run = next((r for r in self.judges.runs if r.options.get("system") == system), None)
         if run is not None:
             return run.model, run.options
-        is_model = system in self.asked.models or "/" in system
-        if is_model or (self.asked.system is None and not self.rows.systems()):
+        # A name with a slash alone is no model: systems are called acme/rag, too.
+        named = system in self.asked.models or is_model(system)
+        if named or (self.asked.system is None and not self.rows.systems()):
             return system, {}
         return (self.asked.models[0], {}) if self.asked.also_generate and self.asked.models else None
 
@@ -230,12 +242,15 @@ class PaperStudy(Reading):
         """
         system = self.tested()
         maker = self.maker(system)
-        runs = [r for r in self.judges.runs if r.task_id == task and r.model == system]
+        # A judge may have been called as the system is (--as): only what was imported is the system's own.
+        runs = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
         if maker is not None:
             own = {"examples": examples} if examples else {}
             began = {"asked_as": maker[1].get("asked_as") or maker[0]} if maker[0] != system else {}
             self.n_outputs += 1
-            return self.labels(task, only=only, columns="passage_id", models=(system,), own=own, begin=began)
+            return self.labels(
+                task, only=only, columns="passage_id", models=(system,), own=own, begin=began, role="system"
+            )
         if not runs:
             self.lack(system, name_of(self.paper.name, DOCUMENT))
             return None
@@ -244,7 +259,8 @@ class PaperStudy(Reading):
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
         units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
         missing = put(
-            units, self.judges.best(runs, units["unit_id"].to_numpy(), loaded.spec.questions[0].field)
+            units,
+            self.judges.best(runs, units["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system"),
         )
         if missing.any():
             units.loc[missing, "status"] = NO_ANSWER
@@ -290,6 +306,19 @@ class PaperStudy(Reading):
             runs = [run for run in self.judges.pinned if run in runs] or runs
         loaded = self.judges.task(task, own)
         stored = self.stored(system, context + mark, ranking)
+        pinned = any(run in runs for run in self.judges.pinned)
+        if (
+            stored is not None
+            and runs
+            and not pinned
+            and given is not None
+            and stored.condition != own["context"]
+        ):
+            # Imported under the paper's name and made under ours: two outputs of one system for one condition.
+            raise UsageError(
+                f"'{system}' has two outputs for '{stored.condition}': imported, and made by {runs[0].model} "
+                f"(run {runs[0].run_id}); --run takes those of the run, and imported ones need another --system"
+            )
         if stored is not None and not runs:
             self.n_outputs += 1
             self._not_of_another(task, system, stored.condition)
@@ -418,6 +447,7 @@ class PaperStudy(Reading):
         columns: str = "",
         together: str = "answer_unit",
         begin: Mapping[str, Json] | None = None,
+        role: str = "judge",
     ) -> pd.DataFrame:
         """unit_id, item_id, question_id, answer_unit (of a part of an answer), label, status of each unit of the task.
 
@@ -440,7 +470,7 @@ class PaperStudy(Reading):
         put(
             units,
             self.labelled.of(
-                LabelsWanted(loaded, units, where, name, asked, own or {}, together, begin or {})
+                LabelsWanted(loaded, units, where, name, asked, own or {}, together, begin or {}, role)
             ),
         )
         return units

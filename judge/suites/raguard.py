@@ -33,7 +33,7 @@ def read(study: PaperStudy) -> list[Score]:
         )
     judged = study.option("roles") == "judge"
     exam = None
-    if study.part("exam") or (judged and (study.part("oracle") or study.part("retrieval"))):
+    if _has_exam(study) or (judged and (study.part("oracle") or study.part("retrieval"))):
         exam = study.labels("raguard_exam", columns="passage_id")
     ranking = None
     if study.part("rag") or study.part("retrieval"):
@@ -46,9 +46,22 @@ def read(study: PaperStudy) -> list[Score]:
         scores += raguard.scores(_table(study, tables, gold, documents), outside=study.option("outside"))  # type: ignore[arg-type]
     if study.part("retrieval") and ranking is not None:
         scores += _retrieval(study, documents, ranking)
-    if exam is not None and study.part("exam"):
+    if exam is not None and _has_exam(study):
         scores += _exam(exam, gold, study)
     return scores
+
+
+def _has_exam(study: PaperStudy) -> bool:
+    """Whether the judge's exam is read: imported outputs need no judge, so it is left out where no judge is named."""
+    if not study.part("exam"):
+        return False
+    no_judge = not study.asked.models and not any(r.task_id == "raguard_exam" for r in study.judges.runs)
+    if no_judge and not study.insists("exam") and study.asked.system in study.rows.imported:
+        study.note(
+            "no judge has labelled the documents: the part exam is left out (-m JUDGE, or --part exam)"
+        )
+        return False
+    return True
 
 
 FEW = 20

@@ -96,6 +96,8 @@ def score(
     the judge's (see `judge.labels`), those of one `batch` or all. Raises Incomplete when labels or
     answers are missing, UsageError when what was asked for is not there or not clear.
     """
+    if batch is not None and reference is None:
+        raise UsageError("--batch goes with --reference: whose labels of that batch")
     held = None if reference is None else ReferenceLabels(store, reference, batch)
     scores, study = scores_of(store, paper, asked, judges)
     named = {ALL: scores}
@@ -109,7 +111,7 @@ def score(
     return Result(
         paper,
         study.dataset,
-        study.whose.system if study.whose else None,
+        study.whose.system if study.whose else asked.system,
         study.whose.condition if study.whose else None,
         study.options,
         [read.as_json() for read in study.judges.read],
@@ -141,8 +143,17 @@ def scores_of(store: Store, paper: Paper, asked: Asked, judges: str | None) -> t
         if equal := study.judges.equal_settings():
             study = PaperStudy(store, paper, replace(asked, equal=equal), study.rows)
             scores = _checked(study)
+        _note_unread(study)
         return scores, study
     return over_judges(store, paper, asked)
+
+
+def _note_unread(study: PaperStudy) -> None:
+    """Name the runs of --run that no part has read: a run of another system or task would seem to count."""
+    read = {one.run.run_id for one in study.judges.read}
+    for run in study.judges.pinned:
+        if run.run_id not in read:
+            study.note(f"--run {run.run_id} ({run.task} by {run.model}) is read by no part of this score")
 
 
 def _checked(study: PaperStudy) -> list[Score]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from judge.errors import UsageError
 from judge.prompts.load import Task, load_task
-from judge.run_options import in_words
+from judge.run_options import IDENTITY, OF_TASK, in_words
 from judge.scores.score import NOT_JUDGED
 from judge.store.export import stored_task
 from judge.suites import chosen
@@ -40,18 +40,41 @@ class Read:
         }
 
 
+Asker = tuple[str, str]
+"""Role (judge or system) and the judge's model: whose runs have equal settings in a score."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The runs that fit one part of a score, the newest first, and which of them are complete. `role`: judge or system."""
+    """The runs that fit one part of a score, the newest first; `fullest` are those with the most units of it.
 
-    role: str
+    Units that the task cannot take are in no run, so the fullest one may lack some and be complete.
+    """
+
+    asker: Asker
     task: str
     runs: Sequence[Run]
-    complete: Sequence[Run]
+    fullest: Sequence[Run]
 
     def told(self) -> str:
         """The runs with their settings, for messages."""
         return f"{self.task}: " + ", ".join(f"{run.run_id} ({in_words(run.settings)})" for run in self.runs)
+
+
+def _settings(runs: Sequence[Run]) -> list[str]:
+    """The settings of runs in words, each once, as `comparable`."""
+    return list(dict.fromkeys(map(comparable, runs)))
+
+
+def comparable(run: Run) -> str:
+    """The settings of a run in words, without those that the purpose of a task decides: runs of other tasks have none."""
+    purpose = ("relevant", "examples")
+    return in_words({name: value for name, value in run.settings.items() if name not in purpose})
+
+
+def _common(each: Sequence[Sequence[str]]) -> list[str]:
+    """What all of these lists have."""
+    return [words for words in each[0] if all(words in own for own in each)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +94,8 @@ class LabelsWanted:
     together: str
     begin: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     """Stored options with which a new run is begun (the model that is called by another name)."""
+    role: str = "judge"
+    """`system`: the labels are outputs of the system under test."""
 
     @property
     def numbers(self) -> UnitNumbers:
@@ -105,7 +130,7 @@ class RunLabels:
         return majority([self._of_judges(wanted, [r for r in runs if r.model == j], (j,)) for j in judges])
 
     def _of_judges(self, wanted: LabelsWanted, runs: Sequence[Run], models: Sequence[str]) -> Found:
-        found = self.best(runs, wanted.numbers, wanted.field)
+        found = self.best(runs, wanted.numbers, wanted.field, wanted.role)
         if found[2].any() and not self.asked.partial:
             self._missing(wanted, runs, wanted.numbers[found[2]], models)
         return found
@@ -118,19 +143,23 @@ class RunLabels:
     def best(self, runs: Sequence[Run], units: UnitNumbers, field: str, role: str = "judge") -> Found:
         """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest.
 
-        Where runs with several settings fit, those with the settings of `asked.equal` are read.
+        Where runs with several settings fit, those with the settings of `asked.equal` are read, unless --run names one.
         """
         found: list[tuple[Run, Found]] = []
-        several = len({in_words(run.settings) for run in runs}) > 1
+        several = len(_settings(runs)) > 1
         for run in runs:
             found.append((run, self._found(run, units, field)))
             if not several and not found[-1][1][2].any():
                 break
+        wanted = None
         if found:
-            complete = [run for run, own in found if not own[2].any()]
-            self.parts.append(Candidates(role, found[0][0].task_id, runs, complete))
-        wanted = self.asked.equal.get(role)
-        fit = [(run, own) for run, own in found if wanted in (None, in_words(run.settings))] or found
+            # A system has one set of runs, whatever its runs are called by; each judge has its own.
+            asker = (role, found[0][0].model if role == "judge" else "")
+            least = min(own[2].sum() for _, own in found)
+            fullest = [run for run, own in found if own[2].sum() == least]
+            self.parts.append(Candidates(asker, found[0][0].task_id, runs, fullest))
+            wanted = self.asked.equal.get(asker)
+        fit = [(run, own) for run, own in found if wanted in (None, comparable(run))] or found
         best = min(fit, key=lambda own: own[1][2].sum(), default=None)
         if best is None:
             none = np.full(len(units), None, dtype=object)
@@ -140,29 +169,32 @@ class RunLabels:
             self.reading.note(f"{best[0].task} was asked with --rationale {best[0].options['rationale']}")
         return best[1]
 
-    def equal_settings(self) -> dict[str, str]:
-        """Role -> the settings of the newest complete set of runs, where runs with several settings fit a part.
+    def equal_settings(self) -> dict[Asker, str]:
+        """Asker -> the settings of the newest set of runs that has all of its parts, where several settings fit a part.
 
-        Empty where one set fits at most. Raises UsageError, with the runs and their settings, where no set of runs with
-        equal settings has all parts.
+        A set of the fullest runs is preferred; a partial score may take another. Parts whose run is named with --run are as
+        they are. Empty where one set fits at most. Raises UsageError, with the runs and their settings, where no set of
+        runs with equal settings has all parts.
         """
-        found: dict[str, str] = {}
-        if self.asked.partial or self.asked.majority or self.pinned:
-            return found
-        for role in ("judge", "system"):
-            parts = [part for part in self.parts if part.role == role and part.complete]
-            each = [list(dict.fromkeys(in_words(run.settings) for run in part.complete)) for part in parts]
-            if all(len(own) < 2 for own in each):
+        found: dict[Asker, str] = {}
+        free = [part for part in self.parts if not all(run in self.pinned for run in part.runs)]
+        for asker in dict.fromkeys(part.asker for part in free):
+            parts = [part for part in free if part.asker == asker]
+            if all(len(_settings(part.runs)) == 1 for part in parts):
                 continue
-            common = [words for words in each[0] if all(words in own for own in each)]
+            fullest = [_settings(part.fullest) for part in parts]
+            common = _common(fullest)
+            if not common and self.asked.partial:
+                common = _common([_settings(part.runs) for part in parts])
             if not common:
                 told = "; ".join(dict.fromkeys(part.told() for part in parts))
                 raise UsageError(
                     f"the parts have no runs with equal settings: choose with --run RUN, once for each task; there are: {told}"
                 )
-            # The first of a part's runs is its newest.
-            order = [in_words(run.settings) for run in self.runs]
-            found[role] = min(common, key=order.index)
+            # The newest run comes first; other judges' runs say nothing of which setting is newest here.
+            own = [run for part in parts for run in part.runs]
+            order = _settings([run for run in self.runs if run in own])
+            found[asker] = min(common, key=order.index)
         return found
 
     def others(self) -> list[str]:
@@ -202,6 +234,7 @@ class RunLabels:
         judges = list(models) or list(dict.fromkeys(run.model for run in runs)) or [self.guess()]
         for model in judges:
             run = next((r for r in runs if r.model == model), None)
+            begin = wanted.begin or self._settings_of_others(model)
             self.reading.need(
                 Step(
                     "run",
@@ -211,9 +244,21 @@ class RunLabels:
                     model,
                     relevant=own.get("relevant"),
                     examples=own.get("examples"),
-                    options=run.options if run else wanted.begin,
+                    options=run.options if run else begin,
                 )
             )
+
+    def _settings_of_others(self, model: str) -> dict[str, Json]:
+        """The options with which a new run of a judge begins: those of its newest run for another part of this paper.
+
+        Parts with equal settings make a score. What is of one task alone (examples, recipe) is left out.
+        """
+        tasks = {task for part in self.reading.paper.parts for task in (*part.tasks, *part.instead)}
+        run = next((r for r in self.runs if r.model == model and r.task_id in tasks and r.is_of_judge), None)
+        if run is None or run.options.get("recipe"):
+            return {}
+        kept = {name for name in IDENTITY if name not in OF_TASK} | {"asked_as", "base_url"}
+        return {name: value for name, value in run.options.items() if name in kept}
 
     def guess(self) -> str:
         """The model to name in a command: the judge asked for, or the only one that the study has."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from judge import run_options
 from judge.errors import AdjudgeError
-from judge.permissions import is_permitted
+from judge.permissions import is_permitted, without_servers
 from judge.run_options import RunOptions
 from judge.types import Json
 
@@ -82,9 +82,11 @@ class Step:
             "examples": self.examples,
             "where": self.where or None,
         }
-        if options.base_url is not None and not is_permitted(model.partition("/")[0], options.base_url):
-            # Whoever made the study wrote the address; typing the command would send the user's key there.
+        # Whoever made the study wrote its addresses; typing the command would send the user's key there.
+        vendor = model.partition("/")[0]
+        if options.base_url is not None and not is_permitted(vendor, options.base_url):
             own["base_url"] = None
+        own["settings"] = without_servers(vendor, options.settings)
         return model, replace(options, **own)
 
     def command(self, db: str) -> str:

@@ -40,6 +40,9 @@ def read(study: PaperStudy) -> list[Score]:
     context = study.option("context")
     first = _answered(study, context, questions)
     if first is None:
+        if context != "none" and (study.part("ratio") or study.part("alone")):
+            # Answers without passages are outputs of the system, and there is nothing to compare them with.
+            _answered(study, "none", questions)
         study.check()
         return []
     answered, run = first
@@ -109,8 +112,10 @@ def _again(
         raise UsageError(f"--aware goes with --reading paper: {AWARE_TASK} does not warn of noise")
     if not study.part("aware"):
         return None
+    swap = study.option("exchange")
     if run is not None:
-        shown = second.read(study.store, f"{run.run_id}:{kind}")
+        shown_as = "wrong-second" if kind == "wrong" and swap == "second" else kind
+        shown = second.read(study.store, f"{run.run_id}:{shown_as}")
         told = f"the probabilities of run {run.run_id}"
     else:
         shown = second.ShownProbabilities(f":{kind}", {})
@@ -118,7 +123,7 @@ def _again(
     rule = (
         ""
         if kind == "self"
-        else ", those of the most and of the least probable option exchanged, for every question"
+        else f", those of the most and of the {'second' if swap == 'second' else 'least'} probable option exchanged, for every question"
     )
     study.note(
         f"{kind}-aware: shown {told}{rule if run is not None else ''}; sets calibrated on the second answers"
@@ -272,6 +277,12 @@ PAPER = Paper(
             "none",
             "A second pass that is shown its own option probabilities (self), or such that favour a wrong option (wrong).",
             ("none", "self", "wrong"),
+        ),
+        Option(
+            "exchange",
+            "lowest",
+            "With --aware wrong: the option that the most probable one changes places with (the paper says a lower one).",
+            ("lowest", "second"),
         ),
         Option("calibrate-on", "", "Another system whose answers calibrate (default: itself)."),
         Option("split", "auto", "Calibration and test: the file's, else random.", ("auto", "file", "random")),

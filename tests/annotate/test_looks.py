@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from annotate.agreement.one_field import panels_of
 from annotate.batch_plan import BatchPlan
 from annotate.drawing.batch import extend_batch, new_batch
 from annotate.drawing.sequences import sequences
+from annotate.leading.lead import close_batch
 from annotate.report import ReportOptions
 from annotate.report.alternative import latent
 from annotate.report.model import Ruling
@@ -23,6 +26,8 @@ from judge.errors import UsageError
 from judge.prompts import load_task
 from judge.store import Store
 from judge.store.label_sources import add
+from tests import words
+from tests.annotate.agreement_helpers import annotate, judge
 from tests.annotate.report_helpers import U, add_run, study
 
 PEOPLE = ("ann", "bob")
@@ -64,7 +69,11 @@ def label(store: Store, batch: str, truth: dict[str, str], first: int, last: int
 
 
 def ruled(store: Store, **asked: Any) -> list[Ruling]:
-    return rule(store, load(store, ReportOptions(**asked)))[0]
+    """The rulings of a report, whose sentences are all short."""
+    found = rule(store, load(store, ReportOptions(**asked)))[0]
+    for one in found:
+        assert words.count(one.sentence) <= words.MOST, one.sentence
+    return found
 
 
 def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
@@ -171,7 +180,7 @@ def test_a_stratified_draw_is_in_proportion_and_decides(tmp_path: Path) -> None:
     with open_study(db) as store:
         draw(store, "even", 100, by="label")
         (found,) = sequences(store, "stance")
-        assert len(found.units) == 100 and found.batches[0].alike
+        assert len(found.units) == 100 and found.batches[0].decides
 
 
 def test_one_look_is_declared_before_the_first_label(tmp_path: Path) -> None:
@@ -207,7 +216,10 @@ def test_judges_of_a_family_share_the_level_and_one_that_comes_later_takes_later
         again = {r.judge: r for r in ruled(store)}
         assert again["m/one"].conditions == first["m/one"].conditions
         assert again["m/late"].decision == "undecided"
-        assert "m/late was added after the first verdict on these units" in again["m/late"].sentence
+        assert (
+            "labels of these units were shown beside a judge before m/late was added"
+            in again["m/late"].sentence
+        )
         # The printed command asks for no more units than are left.
         (drawn,) = sequences(store, "stance")
         assert f"-n {min(300, UNITS - len(drawn.units))} --annotators" in again["m/late"].sentence
@@ -215,6 +227,45 @@ def test_judges_of_a_family_share_the_level_and_one_that_comes_later_takes_later
         label(store, "two", truth, 0, 110)
         late = {r.judge: r for r in ruled(store)}["m/late"]
         assert late.draw.startswith("100 units drawn with equal probability")
+
+
+def test_holm_takes_all_judges_of_the_family_where_one_is_asked_for(tmp_path: Path) -> None:
+    # Two of three judges are decided at a part of the level, so that all of it is left for the third, which errs on a tenth.
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        task, rng = load_task("stance"), np.random.default_rng(3)
+        guess = rng.permutation(list(truth.values())).tolist()
+        add_run(store, task, "m/guess", dict(zip(truth, guess, strict=True)))
+        some = {u: t if i % 9 else "refute" for i, (u, t) in enumerate(truth.items())}
+        open_run = add_run(store, task, "m/open", some)
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+        found = {r.judge: r for r in ruled(store)}
+        assert [found[f"m/{name}"].decision for name in ("one", "guess", "open")] == [
+            "trust",
+            "do not trust",
+            "undecided",
+        ]
+        (alone,) = ruled(store, runs=[open_run])
+        # z = 2.841, as for a judge without a family; at a third of the level z would be 3.17 (a confidence of .9985).
+        assert alone.conditions[1].confidence == pytest.approx(0.9955, abs=1e-4)
+        assert alone.conditions == found["m/open"].conditions and "one of 3 judges" in alone.sentence
+
+
+def test_judges_that_are_compared_before_any_report_fix_the_family(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 30)
+        (panel,) = panels_of(store)[0]
+        assert panel.judges
+        add_run(store, load_task("stance"), "m/late", truth)
+        label(store, "one", truth, 30, 100)
+        found = {r.judge: r for r in ruled(store)}
+        assert (
+            found["m/late"].decision == "undecided" and "before m/late was added" in found["m/late"].sentence
+        )
+        assert "one of" not in found["m/one"].sentence
 
 
 def test_imported_labels_have_one_look_and_decide_nothing_beside_a_batch(tmp_path: Path) -> None:
@@ -227,10 +278,7 @@ def test_imported_labels_have_one_look_and_decide_nothing_beside_a_batch(tmp_pat
     db = study(tmp_path / "s.db", made)
     with open_study(db) as store:
         (alone,) = ruled(store)
-        assert (
-            "as they were imported; how they were chosen is not recorded, so this is one look"
-            in alone.sentence
-        )
+        assert "as they were imported; how they were chosen is not recorded: one look" in alone.sentence
         draw(store, "b", 20, fresh=False)
         (beside,) = ruled(store)
         assert beside.decision == "undecided" and beside.next_place == 100
@@ -241,13 +289,17 @@ def test_a_batch_is_labelled_until_it_is_decided(tmp_path: Path) -> None:
     with open_study(db) as store:
         draw(store, "one", 100, until=200)
         waiting = next_block(store, "one")
-        assert (waiting.opened, waiting.closed) == (0, False) and "100 units" in waiting.told[0]
+        assert (waiting.opened, waiting.closed) == (0, False) and "100 units" in waiting.told[-1]
         label(store, "one", truth, 0, 100)
         second = next_block(store, "one")
         decided = ruled(store)[0].decision != "undecided"
         assert (second.opened, second.closed) == ((0, True) if decided else (100, False))
         if not decided:
-            assert "100 units, 200 labels; the verdict is computed at 200 units" in second.told[-1]
+            assert (
+                "100 units, 200 labels" in second.told[-1]
+                and "the verdict is computed at 200 units" in second.told[-1]
+            )
+            assert "trust takes all of that above -0.1" in second.told[0]
             # Given again before the block is complete, nothing happens.
             assert next_block(store, "one").opened == 0
             label(store, "one", truth, 100, 200)
@@ -285,16 +337,252 @@ def test_labels_imported_beside_a_batch_never_decide(tmp_path: Path) -> None:
         assert found.decision == "undecided" and "these labels were imported" in found.sentence
 
 
-def test_trust_says_on_how_many_of_the_drawn_units_a_judge_has_labels(tmp_path: Path) -> None:
+def test_a_judge_without_labels_on_many_drawn_units_is_not_trusted(tmp_path: Path) -> None:
     db, truth = world(tmp_path)
     with open_study(db) as store:
+        task = load_task("stance")
         # Run on two units of three: nothing is known of the others.
-        add_run(
-            store, load_task("stance"), "m/some", {u: t for i, (u, t) in enumerate(truth.items()) if i % 3}
-        )
+        add_run(store, task, "m/some", {u: t for i, (u, t) in enumerate(truth.items()) if i % 3})
+        add_run(store, task, "m/most", {u: t for i, (u, t) in enumerate(truth.items()) if i % 9})
+        routed = add_run(store, task, "m/route", {u: t for i, (u, t) in enumerate(truth.items()) if i % 3})
+        with store.transaction() as conn:
+            made = {"kind": "routed", "method": "selective", "parents": [], "parameters": {}, "fitted": None}
+            conn.execute(
+                "UPDATE runs SET derived_from = json(?) WHERE run_id = ?", [json.dumps(made), routed]
+            )
         draw(store, "one", 200, seed=3)
         label(store, "one", truth, 0, 200)
-        found = {r.judge: r for r in ruled(store)}["m/some"]
-        assert found.decision == "trust in part"
-        n = found.measures[0].n_units
-        assert 100 < n < 160 and f"where it and people gave labels ({n} of 200 units)" in found.sentence
+        found = {r.judge: r for r in ruled(store)}
+        some, most, route = (found[f"m/{name}"] for name in ("some", "most", "route"))
+        assert some.decision == "undecided" and "the judge has no label on" in some.sentence
+        assert "judge run stance.v1 -m m/some" in some.sentence
+        n = most.measures[0].n_units
+        assert (
+            most.decision == "trust"
+            and f"where it and people gave labels ({n} of 200 units)" in most.sentence
+        )
+        # A route leaves units to people on purpose.
+        assert route.decision == "trust"
+
+
+def test_a_filter_that_selects_the_same_units_goes_on_with_their_looks(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+        draw(store, "two", 100, seed=4, where="1 = 1")
+        draw(store, "three", 20, seed=5, where="n > 0", fresh=True)
+        (found,) = sequences(store, "stance")
+        assert [b.name for b in found.batches] == ["one", "two", "three"] and found.complete == 100
+        assert ruled(store)[0].next_place == 200
+
+
+def test_frames_that_share_units_share_one_level(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+        # All units but one: the look at 100 units of the first frame has spent a tenth of the level.
+        notes = draw(store, "two", 100, seed=4, where="item_id <> 'study:7'")
+        assert any("go on with the 90% of the level that is left" in note for note in notes)
+        label(store, "two", truth, 0, 100)
+        first, second = sequences(store, "stance")
+        assert (first.later, second.later, second.level) == ("two", None, pytest.approx(0.9))
+        (found,) = ruled(store)
+        # One-sided .9 * .10 * .0225 = .002025, so the two-sided interval has a confidence of .99595.
+        assert found.conditions[1].confidence == pytest.approx(0.99595, abs=1e-5)
+        (old,) = ruled(store, batch="one")
+        assert (
+            old.decision == "undecided"
+            and "'two' was drawn since from a frame that shares units" in old.sentence
+        )
+
+
+def test_coming_back_to_a_frame_begins_no_looks_anew(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+        draw(store, "two", 20, seed=4, where="item_id <> 'study:7'")
+        # Nobody has labelled the newest units yet: no label of the others is called drawn from its frame.
+        assert ruled(store)[0].measures[0].n_units == 0
+        notes = draw(store, "three", 100, seed=5)
+        assert any("units with that of one, two: its verdicts go on with the 90%" in note for note in notes)
+        assert [s.level for s in sequences(store, "stance")] == [1, pytest.approx(0.9), pytest.approx(0.9)]
+
+
+def test_another_frame_after_the_level_is_spent_gives_estimates(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 80, looks=1, where="n <= 400")
+        label(store, "one", truth, 0, 80)
+        assert any("have spent the level" in note for note in draw(store, "two", 100, where="n <= 420"))
+        label(store, "two", truth, 0, 100)
+        (found,) = ruled(store)
+        assert found.decision == "undecided" and "have spent the level" in found.sentence
+        # Units that no look was at have a level of their own.
+        draw(store, "three", 40, where="n > 420")
+        assert sequences(store, "stance")[-1].level == 1
+
+
+def test_a_unit_that_two_batches_drew_counts_once(tmp_path: Path) -> None:
+    db, _ = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 80, seed=3)
+        with store.transaction() as conn:
+            # As two studies of the same units, drawn apart and merged.
+            conn.execute(
+                "INSERT INTO batches SELECT 'two', task, purpose, seed, options, reveal_run, packed_for, created, closed, exposure FROM batches"
+            )
+            conn.execute(
+                "INSERT INTO batch_units SELECT 'two', unit_id, role, stratum, probability, weight FROM batch_units"
+            )
+        (found,) = sequences(store, "stance")
+        assert len(found.batches) == 2 and len(found.units) == len(set(found.units)) == 80
+
+
+def test_a_closed_batch_with_open_units_says_what_to_do(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 90)
+        close_batch(store, "one")
+        (found,) = ruled(store)
+        assert "batch 'one' is closed with open units: annotate batches reopen one" in found.sentence
+
+
+def test_a_block_that_a_file_completes_is_followed_by_the_next(tmp_path: Path) -> None:
+    # The judge errs on a sixth, so that 100 units do not decide.
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        some = {u: t if i % 9 else "refute" for i, (u, t) in enumerate(truth.items())}
+        run = add_run(store, load_task("stance"), "m/open", some)
+        draw(store, "one", 100, until=200, judges=[run])
+        rows = ["unit,annotator,label"]
+        for k, person in enumerate(PEOPLE):
+            for i, (u,) in enumerate(store.conn.execute("SELECT unit_id FROM batch_units").fetchall()):
+                wrong = "refute" if truth[u] == "support" else "support"
+                rows.append(f"{u},{person},{wrong if i % 16 == k else truth[u]}")
+    (tmp_path / "labels.csv").write_text("\n".join(rows))
+    annotate(
+        "import",
+        str(tmp_path / "labels.csv"),
+        "--batch",
+        "one",
+        "--blind",
+        "--field",
+        "stance",
+        "-d",
+        str(db),
+    )
+    with open_study(db) as store:
+        (found,) = sequences(store, "stance")
+        assert (found.complete, len(found.units)) == (100, 200)
+
+
+def test_labels_of_a_file_are_no_stand_in_whatever_the_model_is_called(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+        assert ruled(store)[0].next_place == 200
+    table = tmp_path / "late.csv"
+    table.write_text("unit,label\n" + "".join(f"{u},{t}\n" for u, t in truth.items()), encoding="utf-8")
+    judge("runs", "import", table, "--model", "scripted/late", "--task", "stance", "-d", db)
+    with open_study(db) as store:
+        found = {r.judge: r for r in ruled(store)}
+        assert found["scripted/late"].decision == "undecided"
+        assert "before scripted/late was added" in found["scripted/late"].sentence
+
+
+def test_judges_on_imported_labels_share_the_level(tmp_path: Path) -> None:
+    # The same labels as a study without a batch and as a table: three judges hold one level together.
+    rng = np.random.default_rng(2)
+    truth = ["support" if x < 0.5 else "refute" for x in rng.random(150)]
+    other = {"support": "refute", "refute": "support"}
+    names = ("m/one", "m/two", "m/three")
+    made = [
+        U(
+            judges={name: t if i % 11 != k else other[t] for k, name in enumerate(names)},
+            people={"ann": t, "bob": t if i % 12 else other[t]},
+        )
+        for i, t in enumerate(truth)
+    ]
+    db = study(tmp_path / "s.db", made)
+    with open_study(db) as store:
+        found = ruled(store)
+        assert all("one of 3 judges" in r.sentence for r in found)
+        (alone,) = ruled(store, runs=["last"])
+        assert alone.conditions == next(r for r in found if r.judge == alone.judge).conditions
+    people = [f"{u.people['ann']},{u.people['bob']}," + ",".join(map(str, u.judges.values())) for u in made]
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "unit,ann,bob,one,two,three\n" + "".join(f"{i},{row}\n" for i, row in enumerate(people)),
+        encoding="utf-8",
+    )
+    judges = [part for name in ("one", "two", "three") for part in ("--judge", name)]
+    printed = annotate(
+        "report", table, "--unit", "unit", "--annotators", "ann,bob,one,two,three", *judges
+    ).stdout
+    assert printed.count("one of 3 judges") == 3
+
+
+def test_a_fresh_draw_says_that_labelled_units_are_left_out(tmp_path: Path) -> None:
+    # A queue may have taken the units on which the judge is unsure: what it leaves are the easier ones.
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "hard", 20, by="label", equal_parts=True)
+        label(store, "hard", truth, 0, 20)
+        draw(store, "rest", 100, fresh=True)
+        label(store, "rest", truth, 0, 100)
+        (found,) = ruled(store)
+        assert found.draw.endswith(f"from {UNITS - 20} units (20 labelled before are left out)")
+
+
+def test_the_sentence_names_people_whom_a_lead_stopped(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+        assert "stopped" not in ruled(store)[0].sentence
+    annotate("batches", "stop", "one", "--annotator", "ann", "--why", "differs from the judge", "-d", db)
+    with open_study(db) as store:
+        (found,) = ruled(store)
+        assert found.draw.endswith(f"from {UNITS} units (without ann, whom a lead stopped)")
+        assert found.draw in found.sentence
+
+
+def test_a_test_that_is_sealed_after_a_late_judge_gives_it_no_verdict(tmp_path: Path) -> None:
+    # Every claim has words of its own: items of the same words would be one question of a split.
+    named = ["support" if x < 0.5 else "refute" for x in np.random.default_rng(4).random(UNITS)]
+    db = study(tmp_path / "s.db", [U(judges={"m/one": t}, claim=f"Claim {i}.") for i, t in enumerate(named)])
+    truth = {f"study:{i}/p": t for i, t in enumerate(named)}
+    with open_study(db) as store:
+        draw(store, "one", 200, seed=3)
+        label(store, "one", truth, 0, 200)
+        assert ruled(store)[0].next_place is not None
+        add_run(store, load_task("stance"), "m/late", truth)
+    judge("split", "stance", "-d", db)
+    judge("compare", "stance", "--part", "test", "-d", db)
+    with open_study(db) as store:
+        found = {r.judge: r for r in ruled(store)}
+        assert found["m/late"].decision == "undecided"
+        assert "sealed after m/late was added" in found["m/late"].sentence
+        assert "No verdict" not in found["m/one"].sentence
+
+
+def test_an_exported_table_of_a_draw_in_equal_parts_decides_nothing(tmp_path: Path) -> None:
+    # 60 units of each label, of a frame in which 'refute' is ten times as frequent.
+    rng = np.random.default_rng(3)
+    units = ["unit,ann,bob,one,weight"]
+    for i in range(120):
+        truth = "support" if i % 2 else "refute"
+        near = "support" if rng.random() < 0.1 else truth
+        units.append(f"{i},{truth},{near},{truth},{1.5 if i % 2 else 13}")
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(units) + "\n", encoding="utf-8")
+    words = ("report", table, "--unit", "unit", "--annotators", "ann,bob,one", "--judge", "one")
+    printed = annotate(*words).stdout
+    assert "these units were not drawn with equal probability: the column 'weight'" in printed
+    table.write_text("\n".join(line.rpartition(",")[0] for line in units) + "\n", encoding="utf-8")
+    assert "how they were chosen is not recorded: one look" in annotate(*words).stdout

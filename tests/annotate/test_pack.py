@@ -16,6 +16,7 @@ from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import AdjudgeError, BadInput, StudyError, UsageError
 from judge.store import Store
+from tests.store.helpers import without_trigger
 from tests.tui.studies import CANARY, batch, build, judge_all, labels, rows_of
 
 
@@ -192,8 +193,7 @@ def test_a_packed_file_with_an_answer_the_task_does_not_know_brings_nothing(stud
     with open_study(out) as store:
         with Desk.open(store, "pilot", "alice") as desk:
             desk.label(4, "stance", "neutral")
-        with store.transaction() as conn:
-            conn.execute("DROP TRIGGER events_keep")
+        with store.transaction() as conn, without_trigger(conn, "events_keep"):
             conn.execute("UPDATE events SET value = 'perhaps'")
     before = labels(study)
     with open_study(study) as store:
@@ -223,8 +223,7 @@ def tampered(out: Path, *statements: str) -> None:
         with Desk.open(store, "pilot", "alice") as desk:
             desk.label(4, "stance", "neutral")
             desk.label(5, "stance", "refute")
-        with store.transaction() as conn:
-            conn.execute("DROP TRIGGER events_keep")
+        with store.transaction() as conn, without_trigger(conn, "events_keep"):
             for statement in statements:
                 conn.execute(statement)
 
@@ -255,8 +254,7 @@ def test_a_row_changed_after_packing_is_named(study: Path) -> None:
     with open_study(study) as store, Desk.open(store, "pilot", "alice") as desk:
         desk.label(4, "stance", "support")
     out = packed(study)
-    with open_study(out) as store, store.transaction() as conn:
-        conn.execute("DROP TRIGGER events_keep")
+    with open_study(out) as store, store.transaction() as conn, without_trigger(conn, "events_keep"):
         conn.execute("UPDATE events SET value = 'refute'")
     with open_study(study) as store, pytest.raises(BadInput, match="event 1, unit 4: was changed after"):
         merge(store, out)

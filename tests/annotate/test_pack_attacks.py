@@ -16,6 +16,7 @@ from annotate.packing.pack import pack
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.errors import BadInput, StudyError
+from tests.store.helpers import without_trigger
 from tests.tui.studies import batch, build, labels
 
 SAID = ("support", "refute", "neutral", "support")
@@ -61,9 +62,9 @@ def test_a_pack_tampered_in_a_column_of_its_log(tmp_path: Path, column: str) -> 
         shutil.copy(path, study)
         shutil.copy(tmp_path / "alice.db", file)
         with closing(sqlite3.connect(file)) as conn:
-            conn.execute("DROP TRIGGER events_keep")
             try:
-                conn.execute(f"UPDATE events SET {column} = {odd} WHERE seq = 2")
+                with without_trigger(conn, "events_keep"):
+                    conn.execute(f"UPDATE events SET {column} = {odd} WHERE seq = 2")
             except sqlite3.IntegrityError:
                 continue  # the file itself refuses this one
             conn.commit()
@@ -140,8 +141,8 @@ def test_a_label_with_an_impossible_date_waits_for_a_lead(tmp_path: Path, at: st
     batch(path, n=4)
     meant = packed(tmp_path, "alice", path)
     conn = sqlite3.connect(tmp_path / "alice.db")
-    conn.execute("DROP TRIGGER events_keep")
-    conn.execute("UPDATE events SET at = ? WHERE position = 2", [at])
+    with without_trigger(conn, "events_keep"):
+        conn.execute("UPDATE events SET at = ? WHERE position = 2", [at])
     unit = conn.execute("SELECT unit_id FROM assignments WHERE position = 2").fetchone()[0]
     conn.commit()
     conn.close()

@@ -78,7 +78,7 @@ def test_sampling_blindness_and_progress_are_told(tmp_path: Path) -> None:
     assert (found["units, sample"], found["units, training"]) == ("10", "1")
     assert found["ann"] == "9 of 10 done, 1 skipped"
     assert found["blind"].startswith("yes:") and found["blind"].endswith("nothing is shown afterwards")
-    assert "no annotation batch" not in notes(document) and "not weighted" not in notes(document)
+    assert "no annotation batch" not in notes(document) and "Estimates are weighted" not in notes(document)
 
 
 def test_revealed_batches_say_what_was_shown(tmp_path: Path) -> None:
@@ -90,7 +90,9 @@ def test_revealed_batches_say_what_was_shown(tmp_path: Path) -> None:
 
 def test_unequal_weights_and_queues_are_warned_of(tmp_path: Path) -> None:
     text = notes(report(with_batch(tmp_path / "study.db", weights=(1.0, 4.0))))
-    assert "unequal probabilities (one stands for 1.0 to 4.0 units" in text and "not weighted" in text
+    assert (
+        "unequal probabilities (one stands for 1.0 to 4.0 units" in text and "Estimates are weighted" in text
+    )
     (tmp_path / "b").mkdir()
     text = notes(report(with_batch(tmp_path / "b" / "study.db", purpose="queue")))
     assert "no random sample of the units judged" in text

@@ -45,7 +45,7 @@ def nothing_computed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ),
         (("-o", "{t}/a.html", "-o", "{t}/../{n}/a.html"), "the same file as -o {t}/a.html"),
         (("-o", "{t}/a.md", "-o", "{t}/link.md"), "-o {t}/link.md: the same file as -o {t}/a.md"),
-        (("--format", "html", "-o", "{t}/b.json"), "-o {t}/b.json: the ending says json, --format says html"),
+        (("--format", "html", "-o", "{t}/b.json"), "{t}/b.json: the ending says json, --format says html"),
         (("--format", "md", "-o", "{db}"), "-o {db}: the labels are read from it"),
     ],
 )

@@ -14,6 +14,7 @@ from annotate.report.rulings import rule
 from annotate.report.subject import load
 from judge.store import Store
 from judge.types import Status
+from tests import words
 from tests.annotate.report_helpers import U, study
 
 S, R = "support", "refute"
@@ -49,7 +50,10 @@ def units(
 def ruled(folder: Path, made: list[U], name: str = "study", **asked: Any) -> list[Ruling]:
     """The rulings alone, without the rest of a report."""
     with Store.open(study(folder / f"{name}.db", made), create=False) as store:
-        return rule(store, load(store, ReportOptions(**asked)))[0]
+        found = rule(store, load(store, ReportOptions(**asked)))[0]
+        for one in found:
+            assert words.count(one.sentence) <= words.MOST, one.sentence
+        return found
 
 
 def report(folder: Path, made: list[U], name: str = "study", **asked: Any) -> Document:
@@ -76,8 +80,8 @@ def test_gold_only_trust(tmp_path: Path) -> None:
     (ruling,) = ruled(tmp_path, units(200, lambda i: i < 10, gold=True))
     assert ruling.decision == "trust" and not ruling.ceiling_known
     assert ruling.sentence == (
-        "m/judge was compared with 'gold' on 200 units as they were imported; how they were chosen is not recorded, so this is one "
-        "look. It agrees above the threshold 0.667; how well people would agree is unknown. Trust it on 'stance'."
+        "m/judge was compared with 'gold' on 200 units as they were imported; how they were chosen is not recorded: one look. "
+        "It agrees above the threshold 0.667; how well people would agree is unknown. Trust it on 'stance'."
     )
     assert ruling.draw in ruling.sentence and ruling.next_place is None
     assert ruling.because.startswith("The judge's agreement with 'gold', chance-corrected, is 0.900 (0.8")
@@ -147,7 +151,7 @@ def test_two_people_trust(tmp_path: Path) -> None:
     # Judge always right, each person wrong on another tenth: .8 and .8 with the judge, .6 with each other: +.2.
     made = units(300, never, ann=lambda i: i % 20 < 2, bob=lambda i: i % 20 in (10, 11))
     (ruling,) = ruled(tmp_path, made)
-    assert ruling.decision == "trust in part" and ruling.ceiling_known  # nobody says 'neutral'
+    assert ruling.decision == "trust" and ruling.ceiling_known  # nobody says 'neutral'
     assert ruling.measures[0].value == pytest.approx(0.2)
     assert "against the margin -0.1" in ruling.because and ruling.rule.startswith("2 people.")
 
@@ -170,7 +174,7 @@ def test_two_people_undecided(tmp_path: Path) -> None:
     assert ruling.decision == "undecided" and ruling.more_units and ruling.more_units > 0
     assert "was compared with 2 people" in ruling.sentence
     (ruling,) = ruled(tmp_path / "b", made, margin=-0.5) if (tmp_path / "b").mkdir() is None else ()
-    assert ruling.decision == "trust in part"
+    assert ruling.decision == "trust"
 
 
 # Three or more people: the alternative annotator test beside the same.
@@ -187,10 +191,9 @@ def test_three_people_trust(tmp_path: Path) -> None:
     # differ on a fifth: kappa .6 with each other, and .8 with the judge.
     made = units(100, never, ann=wrong_in(0), bob=wrong_in(2), cy=wrong_in(4))
     (ruling,) = ruled(tmp_path, made)
-    assert ruling.decision == "trust in part" and ruling.ceiling_known  # nobody says 'neutral'
+    assert ruling.decision == "trust" and ruling.ceiling_known  # nobody says 'neutral'
     assert (
-        "for 'support' (50 units), 'refute' (50 units); 'neutral' is not shown (0 units: no person gave it)"
-        in ruling.sentence
+        "'support': recall shown (50 units), precision shown (50 units); 'refute': recall" in ruling.because
     )
     (alt_test,) = [c for c in ruling.conditions if c.name == "alt_test"]
     assert "at epsilon 0.2: the judge wins against 3 of 3 people and loses to 0" in alt_test.why
@@ -340,7 +343,7 @@ def test_the_curve_of_two_people_has_no_epsilon_and_of_gold_has_a_threshold(tmp_
     points = document.rulings[0].curve
     assert {p.epsilon for p in points} == {p.threshold for p in points} == {None}
     # The gap is +.2 with an interval of about .14 to .26: above every margin up to 0.
-    assert [p.decision for p in points] == ["trust in part"] * 7
+    assert [p.decision for p in points] == ["trust"] * 7
     # kappa .9 with a standard error of .031, so about .84 to .96: above .8, and .9 is inside.
     document = report(tmp_path, units(200, lambda i: i < 10, gold=True), "gold", curve=True, threshold=0.97)
     points = document.rulings[0].curve

@@ -4,6 +4,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copy
 
 import pytest
 
@@ -13,7 +14,7 @@ from annotate.packing.merge import merge as merge_pack
 from annotate.packing.pack import pack
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
-from tests.annotate.agreement_helpers import annotate, document
+from tests.annotate.agreement_helpers import annotate, checked, document
 from tests.annotate.agreement_helpers import judge as judge_command
 from tests.cli.helpers import Done
 from tests.tui.studies import rows_of
@@ -134,23 +135,62 @@ def test_two_tasks_with_one_derived_field_keep_both_values(study: Path) -> None:
 
 @pytest.mark.parametrize("batch", [("--batch", "main"), ()])
 def test_an_answer_that_is_given_again_counts_again(study: Path, batch: tuple[str, ...]) -> None:
+    a_b_a(study)
+    where = ("--from", "csv", "--blind", *batch)
+    annotate("import", "1.csv", *where)
+    for name, label in (("2.csv", "refute"), ("3.csv", "support"), ("3.csv", "support")):
+        annotate("import", name, "--latest", *where)
+        assert [row[1] for row in labels(study, "carol")] == [label] and in_conflict(study) == []
+    query = "SELECT count(*) FROM label_imports WHERE batch IS NOT NULL OR format = 'csv'"
+    assert rows_of(study, query)[0][0] == 3, "what stands already is not stored again"
+
+
+def a_b_a(study: Path) -> None:
+    """Three sheets of carol, on one unit of a batch: support, refute, support."""
     annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "bob,carol")
     for name, label in (("1.csv", "support"), ("2.csv", "refute"), ("3.csv", "support")):
         sheet(study.with_name(name), [("d:q/a", label)], "carol")
-    where = ("--from", "csv", "--blind", *batch)
+
+
+def test_imports_that_differ_are_a_conflict_until_one_is_to_count(study: Path) -> None:
+    a_b_a(study)
+    where = ("--from", "csv", "--blind")
+    annotate("import", "1.csv", *where)
+    told = annotate("import", "2.csv", *where).stderr
+    assert "1 labels contradict what the same person said by another way" in told
+    both = [("d:q/a", "support", "import"), ("d:q/a", "refute", "import")]
+    assert in_conflict(study) == both and labels(study, "carol") == []
+    annotate("import", "3.csv", *where)
+    assert in_conflict(study) == both, "support is said already"
+    annotate("import", "3.csv", "--latest", *where)
+    assert in_conflict(study) == [] and [row[1] for row in labels(study, "carol")] == ["support"]
+    annotate("import", "2.csv", *where)
+    assert {row[1] for row in in_conflict(study)} == {"support", "refute"}, (
+        "what was replaced can be said again"
+    )
+    assert annotate("verify").exit_code == 0
+
+
+def test_a_file_that_contradicts_itself_is_refused(study: Path) -> None:
+    sheet(study.with_name("1.csv"), [("d:q/a", "support"), ("d:q/a", "refute")], "carol")
+    told = annotate("import", "1.csv", "--blind", "--new-people", code=1).stderr
+    assert "1.csv:3" in told and "'support' in the study, and 'refute' here" in told
+    assert labels(study, "carol") == []
+    # The study has the first of the two already.
+    sheet(study.with_name("2.csv"), [("d:q/a", "support"), ("d:q/a", "refute")])
+    assert "2.csv:3" in annotate("import", "2.csv", "--blind", code=1).stderr
+    assert labels(study) == PILOT
+
+
+def test_a_batch_is_one_source_and_refuses_another_answer(study: Path) -> None:
+    a_b_a(study)
+    where = ("--from", "csv", "--blind", "--batch", "main")
     annotate("import", "1.csv", *where)
     annotate("import", "2.csv", *where, code=1)
     annotate("import", "2.csv", "--latest", *where)
     told = annotate("import", "3.csv", *where, code=1).stderr
     assert "carol has labelled 'd:q/a' 'refute' in the study, and 'support' here" in told
     assert [row[1] for row in labels(study, "carol")] == ["refute"]
-    annotate("import", "3.csv", "--latest", *where)
-    assert [row[1] for row in labels(study, "carol")] == ["support"]
-    annotate("import", "3.csv", "--latest", *where)
-    assert (
-        rows_of(study, "SELECT count(*) FROM label_imports WHERE batch IS NOT NULL OR format = 'csv'")[0][0]
-        == 3
-    ), "what stands already is not stored again"
 
 
 def test_a_sheet_brings_back_what_was_undone_on_the_screen(study: Path) -> None:
@@ -177,8 +217,6 @@ def test_a_sheet_of_a_batch_says_which_labels_it_brought_into_conflict(study: Pa
 
 
 def copy_with(study: Path, name: str, rows: list[tuple[str, str]], *how: str) -> Path:
-    from shutil import copy
-
     with open_study(study) as store:
         store.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     other = Path(copy(study, study.with_name(name)))
@@ -208,6 +246,19 @@ def test_the_same_label_in_two_studies_is_one_with_the_stricter_layer(study: Pat
     )
 
 
+def test_a_label_that_was_declared_in_one_of_two_copies_is_declared_once_they_are_merged(study: Path) -> None:
+    one = copy_with(study, "one.db", [("d:q/a", "support")])
+    with open_study(one) as store:
+        store.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    two = Path(copy(one, study.with_name("two.db")))
+    annotate("import", "one.db.csv", "--blind", "-d", two)
+    for number, pair in enumerate([(one, two), (two, one)]):
+        judge_command("studies", "merge", *pair, "--into", f"{number}.db")
+        both = study.with_name(f"{number}.db")
+        assert labels(both, "bob") == [("d:q/a", "support", "first", "import")]
+        assert annotate("verify", "-d", both).exit_code == 0
+
+
 # Conflicts: who decides, and what they cost until then.
 
 
@@ -224,6 +275,10 @@ def test_one_conflict_or_all_are_resolved_and_a_new_label_is_compared_anew(study
     conflicting(study)
     assert labels(study) == []
     annotate("conflicts", "resolve", "d:q/a", "--keep", "refute", code=2)
+    told = annotate("conflicts", "resolve", "d:q/z", "--keep", "latest", code=2).stderr
+    assert "the study has no unit 'd:q/z'" in told
+    told = annotate("conflicts", "resolve", "d:q/a", "--keep", "latest", "--annotator", "bob", code=2).stderr
+    assert "no label of 'd:q/a' by bob is in conflict" in told
     annotate("conflicts", "resolve", "d:q/a", "--keep", "support")
     assert [row[:2] for row in labels(study)] == [("d:q/a", "support")]
     annotate("conflicts", "resolve", "--all", "--keep", "latest")
@@ -243,6 +298,7 @@ def test_a_conflict_counts_as_unlabelled_and_leaves_the_verdict_undecided(study:
         desk.label(2, "stance", "support")
     found = document("agreement", "--field", "stance", "--json")
     assert any("2 labels of alice are in conflict" in told for told in found["fields"][0]["notes"])
+    assert found["fields"][0]["conflicts"] == 2
     pair = next(
         m for m in found["measures"] if m["annotators"] == ["alice", "bob"] and m["measure"] == "percent"
     )
@@ -250,6 +306,60 @@ def test_a_conflict_counts_as_unlabelled_and_leaves_the_verdict_undecided(study:
     assert (pair["value"], pair["coverage"]) == (None, 0.0)
     told = annotate("report", "--task", "stance", "--require-trust", code=5)
     assert "2 labels in conflict" in told.stderr
+    annotate("report", "--task", "stance", "-o", "report.json")
+    assert checked(study.with_name("report.json").read_text())["conflicts"] == 2
+
+
+def test_agreement_says_so_where_every_label_is_in_conflict(study: Path) -> None:
+    for who in ("alice", "bob"):
+        for label in ("support", "refute", "neutral"):
+            rows = [("d:q/a", label), ("d:q/b", label)]
+            annotate("import", sheet(study.with_name("1.csv"), rows, who), "--blind", "--new-people")
+    for words in (("--field", "stance"), (), ("report",)):
+        command = words if words == ("report",) else ("agreement", *words)
+        told = annotate(*command, code=2 if words == ("report",) else 1).stderr
+        assert "4 labels of alice, bob are in conflict" in told and "annotate conflicts list" in told
+
+
+# What is adopted, in sheets and exports.
+
+
+def test_a_sheet_leaves_out_units_that_adopted_labels_finished(study: Path) -> None:
+    alone = annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "alice").stderr
+    assert "alice: 0 to do" in alone
+    assert (
+        "nothing is left to label" in annotate("export", "main", "--to", "csv", "-o", "1.csv", code=1).stderr
+    )
+    annotate("batches", "new", "next", "relevant", "-n", "2", "--annotators", "alice")
+    annotate("export", "next", "--to", "csv", "-o", "2.csv")
+    assert study.with_name("2.csv").read_text().count("d:q/") == 2, "nobody said whether these are relevant"
+
+
+def test_a_sheet_of_several_people_keeps_what_one_of_them_has_to_do(study: Path) -> None:
+    annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "alice,bob")
+    assert annotate("export", "main", "--to", "csv", "-o", "1.csv").exit_code == 0
+    assert study.with_name("1.csv").read_text().count("d:q/") == 2
+    annotate("export", "main", "--to", "csv", "--for", "alice", "-o", "2.csv", code=1)
+
+
+def test_exported_labels_list_their_sources(study: Path) -> None:
+    annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "alice")
+    annotate("export", "main", "--to", "jsonl", "--labels", "-o", "out.jsonl")
+    rows = [json.loads(line) for line in study.with_name("out.jsonl").read_text().splitlines()]
+    assert [row["sources"] for row in rows] == [["batch:main", f"import:{_import(study)}"]] * 2
+    # A label in conflict does not count, and has no source in the export either.
+    sheet(study.with_name("2.csv"), [("d:q/a", "refute")])
+    annotate("import", "2.csv", "--blind")
+    annotate("export", "main", "--to", "jsonl", "--labels", "-o", "conflict.jsonl")
+    rows = [json.loads(line) for line in study.with_name("conflict.jsonl").read_text().splitlines()]
+    assert {row["unit"]: bool(row["sources"]) for row in rows} == {"d:q/a": False, "d:q/b": True}
+
+
+def test_a_label_that_no_source_says_names_the_conflict(study: Path) -> None:
+    sheet(study.with_name("2.csv"), [("d:q/a", "refute")])
+    annotate("import", "2.csv", "--blind")
+    told = annotate("conflicts", "resolve", "d:q/a", "--keep", "neutral", code=2).stderr
+    assert "alice's labels of 'd:q/a', field 'stance', are support, refute; --field" in told
 
 
 # Verify, drawing, commands typed again.
@@ -268,8 +378,161 @@ def test_verify_finds_what_was_changed_behind_its_back(study: Path) -> None:
             )
         found = {(one.what, one.stored) for one in verify(store)}
     assert {("label", "neutral (batch:main, import:" + _import(study) + ")"), ("log", "{}")} <= found
-    assert {what for what, _ in found} == {"label", "log", "weight", "source"}
+    # A row that was moved to another source is missing in its own.
+    assert {what for what, _ in found} == {"label", "log", "weight", "source", "import"}
     assert "differences" in annotate("verify", code=1).stderr
+
+
+def changed(study: Path, *statements: str) -> list[tuple[str, str, str]]:
+    """(what, expected, stored) that verify finds after somebody has changed the file by hand, labels following their sources."""
+    with open_study(study) as store:
+        assert verify(store) == []
+        with store.transaction() as conn:
+            for statement in statements:
+                assert conn.execute(statement).rowcount > 0, statement
+    found = document("verify", code=1)["rows"]
+    return [(row["what"], row["expected"], row["stored"]) for row in found]
+
+
+def test_verify_finds_a_reason_that_was_changed(study: Path) -> None:
+    found = changed(study, "UPDATE labels SET rationale = 'because' WHERE unit_id = 'd:q/a'")
+    source = f"support (import:{_import(study)}"
+    assert found == [("label", f"{source})", f"{source}, because)")]
+
+
+@pytest.mark.parametrize("way", [(), ("--batch", "main")])
+def test_verify_finds_an_imported_label_of_a_unit_that_the_ledger_does_not_show(
+    study: Path, way: tuple[str, ...]
+) -> None:
+    annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "carol")
+    sheet(study.with_name("2.csv"), [("d:q/a", "refute")], "carol")
+    annotate("import", "2.csv", "--blind", "--new-people", *way)
+    with open_study(study) as store:
+        assert verify(store) == []
+        query = "SELECT sql FROM sqlite_master WHERE name = 'exposures_stay'"
+        (trigger,) = store.conn.execute(query).fetchone()
+        for statement in (
+            "DROP TRIGGER exposures_stay",
+            "DELETE FROM exposures WHERE person = 'carol'",
+            trigger,
+        ):
+            store.conn.execute(statement)
+        found = [(one.what, one.where.split(", ")[1:]) for one in verify(store)]
+    assert found == [("exposure", ["carol", "unit 'd:q/a'"])]
+
+
+def test_verify_finds_a_row_of_an_import_that_was_changed(study: Path) -> None:
+    found = changed(study, "UPDATE label_sources SET value = 'neutral' WHERE unit_id = 'd:q/a'")
+    assert found == [("import", "support (first, given None)", "neutral (first, given None)")]
+    assert [row[1] for row in labels(study)] == ["neutral", "refute"], "the label follows its changed source"
+
+
+def test_verify_finds_a_row_of_an_import_that_was_deleted_or_added(study: Path) -> None:
+    found = changed(
+        study,
+        "DELETE FROM label_sources WHERE unit_id = 'd:q/a'",
+        "INSERT INTO label_sources SELECT 'd:q/a', 'other', annotator_id, layer, repeat, source, 'neutral', NULL, NULL, "
+        "given, stored FROM label_sources WHERE unit_id = 'd:q/b'",
+    )
+    assert sorted(found) == [
+        ("import", "nothing", "neutral (first, given None)"),
+        ("import", "support (first, given None)", "nothing"),
+    ]
+
+
+def test_verify_finds_an_assisted_label_that_was_made_blind(study: Path) -> None:
+    sheet(study.with_name("1.csv"), [("d:q/a", "support")], "bob")
+    annotate("import", "1.csv", "--assisted", "--new-people")
+    found = changed(study, "UPDATE label_sources SET layer = 'first' WHERE annotator_id = 'bob'")
+    assert found == [("import", "support (assisted, given None)", "support (first, given None)")]
+
+
+def test_a_label_that_is_declared_later_is_verified(study: Path) -> None:
+    sheet(study.with_name("1.csv"), [("d:q/a", "support")], "bob")
+    annotate("import", "1.csv", "--new-people")
+    annotate("import", "1.csv", "--blind")
+    assert labels(study, "bob") == [("d:q/a", "support", "first", "import")]
+    assert annotate("verify").exit_code == 0
+
+
+def test_verify_finds_a_vote_of_items_that_was_changed(judge: Callable[..., Done], tmp_path: Path) -> None:
+    passage = {"id": "a", "text": "It is.", "votes": {"stance": {"alice": "support"}}}
+    (tmp_path / "items.jsonl").write_text(
+        json.dumps({"id": "q", "claim": "Tea is hot.", "passages": [passage]})
+    )
+    judge("items", "import", "items.jsonl", "--dataset", "d")
+    found = changed(tmp_path / "study.db", "UPDATE label_sources SET value = 'refute'")
+    assert found == [("import", "support (first, given None)", "refute (first, given None)")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        # Both say that the unit stands for four, where two of two were drawn.
+        "UPDATE batch_units SET probability = 0.25, weight = 4",
+        "UPDATE batch_units SET probability = NULL, weight = NULL",
+        "UPDATE batch_units SET probability = 0.25, weight = 4 WHERE unit_id = 'd:q/a'",
+    ],
+)
+@pytest.mark.parametrize("later", [False, True])
+def test_verify_finds_weights_that_do_not_add_up_to_what_was_drawn_from(
+    judge: Callable[..., Done], study: Path, change: str, later: bool
+) -> None:
+    annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "bob")
+    if later:
+        # The draw cannot be done again: there are more units by now. The plan says from how many it was.
+        (study.parent / "more.jsonl").write_text(
+            json.dumps({"id": "r", "claim": "Ice is cold.", "passages": [{"id": "a", "text": "Yes."}]})
+        )
+        judge("items", "import", "more.jsonl", "--dataset", "d")
+    found = changed(study, change)
+    assert {what for what, _, _ in found} == {"weight"}
+    assert {expected for _, expected, _ in found} == {"1.0 (probability 1.0)"}
+
+
+def test_weights_of_a_batch_that_grew_after_an_import_add_up(judge: Callable[..., Done], study: Path) -> None:
+    # With this seed the unit that comes later is drawn last, so that the batch can grow.
+    annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "bob", "--seed", "4")
+    (study.parent / "more.jsonl").write_text(
+        json.dumps(
+            {"id": "r", "claim": "Ice is cold.", "passages": [{"id": n, "text": f"{n}."} for n in "abcd"]}
+        )
+    )
+    judge("items", "import", "more.jsonl", "--dataset", "d")
+    with open_study(study) as store:
+        assert extend_batch(store, "main", to=3).units == 1
+        assert store.conn.execute("SELECT DISTINCT weight FROM batch_units").fetchall() == [(2.0,)]
+    assert annotate("verify").exit_code == 0
+
+
+@pytest.mark.parametrize("mode", ["json", "codes"])
+def test_verify_finds_a_label_of_a_judge_that_its_reply_does_not_give(study: Path, mode: str) -> None:
+    more = ("--option", "logprobs=1") if mode == "codes" else ()
+    judge_command("run", "stance", "-m", "scripted/hash", "--answers", mode, *more)
+    before = dict(
+        rows_of(study, "SELECT l.unit_id, l.value FROM labels AS l JOIN runs ON run_id = annotator_id")
+    )
+    runs = "annotator_id IN (SELECT run_id FROM runs)"
+    found = changed(
+        study,
+        f"UPDATE labels SET value = 'other' WHERE {runs} AND unit_id = 'd:q/a'",
+        f"DELETE FROM labels WHERE {runs} AND unit_id = 'd:q/b'",
+    )
+    assert found == [("judge", before["d:q/a"], "other"), ("judge", before["d:q/b"], "nothing")]
+
+
+def test_verify_finds_a_label_of_a_judge_without_a_judgement(study: Path) -> None:
+    judge_command("run", "stance", "-m", "scripted/hash", "-n", "1")
+    ((unit, value),) = rows_of(
+        study, "SELECT l.unit_id, l.value FROM labels AS l JOIN runs ON run_id = annotator_id"
+    )
+    other = "d:q/b" if unit == "d:q/a" else "d:q/a"
+    found = changed(
+        study,
+        "INSERT INTO labels (unit_id, field, annotator_id, repeat, value) "
+        f"SELECT '{other}', field, annotator_id, repeat, value FROM labels WHERE annotator_id IN (SELECT run_id FROM runs)",
+    )
+    assert found == [("judge", "nothing", value)]
 
 
 def _import(study: Path) -> str:

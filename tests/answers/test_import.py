@@ -85,7 +85,7 @@ BAD = [
     (row(cited="[cite_1][8]"), "cites '8', a passage that is not there"),
     (row(context=["nowhere"]), "field 'context': no passage 'nowhere' of 'rag:tea'"),
     (row(text=None), "field 'text': missing"),
-    (row(text=7), "field 'text': must be text, is a number"),
+    (row(text=["a"]), "field 'text': must be text, is a list"),
     (row(text="a\0b"), "field 'text': a NUL character"),
     (row(system=None), "field 'system': missing"),
     (row(system="a@b"), "field 'system': 'a@b' must be a name without '@' and '#'"),
@@ -216,7 +216,9 @@ def test_csv_with_maps(judge: Judge, items: None, tmp_path: Path) -> None:
         ("rag:bridge@m@v", ["rag:bridge/cite_1"]),
     ]
     assert column("SELECT value FROM labels WHERE field = 'ok'") == ["1"]
-    told = judge("systems", "import", path, "--map", "id=q", "--map", "text=reply", code=1).err
+    told = judge(
+        "systems", "import", path, "--map", "id=q", "--map", "text=reply", "--system", "m", code=1
+    ).err
     assert "field 'text': missing" in told
     assert "'words' is not a key" in judge("systems", "import", path, "--map", "words=output", code=2).err
     gone = judge("systems", "import", EXAMPLES / "answers.jsonl", "--map", "meta=nothing", code=2).err

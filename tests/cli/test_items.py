@@ -18,7 +18,14 @@ def rows(tmp_path: Path) -> Path:
 
 def test_import_says_what_is_new(judge: Judge, rows: Path) -> None:
     document = checked(judge("items", "import", "jsonl", rows, "--json").out, "import")
-    counted = {"files": [str(rows)], "datasets": ["pairs"], "items": 2, "passages": 4, "labels": 4}
+    counted = {
+        "files": [str(rows)],
+        "datasets": ["pairs"],
+        "items": 2,
+        "passages": 4,
+        "answers": 0,
+        "labels": 4,
+    }
     assert document["rows"] == [{**counted, "unchanged": 0, "skipped": 0}]
     again = checked(judge("items", "import", "jsonl", rows, "--json").out, "import")
     assert again["rows"] == [

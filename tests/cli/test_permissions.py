@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import yaml
@@ -22,12 +25,15 @@ from judge.addresses import ServerAddress, server
 from judge.errors import UsageError
 from judge.permissions import Allowed, check_server
 from judge.prompts import load_task
+from judge.providers import base as providers
 from judge.providers.base import Settings
+from judge.suites.steps import Step
 from tests.cli.helpers import Done, write_rows
 from tests.jobs.helpers import threaded
 from tests.loopback.batches_server import OpenAIBatchServer
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import Out
+from tests.real import ROOT
 from tests.store.helpers import import_jsonl
 
 Judge = Callable[..., Done]
@@ -115,6 +121,34 @@ def test_a_server_of_ones_own_is_asked_without_a_key_and_without_an_option(
     with listening() as there:
         judging(*words(recipe(tmp_path, base_url=there.url)), code=None)
         assert there.received and there.canaries() == set()
+
+
+LOCAL = re.compile(
+    r"^\$ (judge .*--base-url (http://(?:localhost|127\.0\.0\.1):\d+/v1)[^#\n]*)", re.MULTILINE
+)
+COMMANDS = [
+    found
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for found in LOCAL.findall(page.read_text("utf-8"))
+]
+
+
+@pytest.mark.parametrize(("command", "url"), COMMANDS, ids=[command for command, _ in COMMANDS])
+def test_a_command_of_the_documentation_for_a_server_of_ones_own_works_as_it_is(
+    judging: Judge, tmp_path: Path, command: str, url: str
+) -> None:
+    """As printed, but for the port; and nothing asks for an option."""
+    (tmp_path / "prices.json").write_text('{"openai/my-model": {"input": 0.25, "output": 2.0}}')
+    with listening() as there:
+        program, *words = shlex.split(command.replace(url, there.url))
+        done = judging(*words, code=None)
+        # 4: the replies of this server are no labels of every task's form.
+        assert program == "judge" and done.code in (0, 4) and done.out.startswith("run 01")
+        assert "OPENAI_API_KEY" in there.canaries() and "--allow" not in done.err
+
+
+def test_the_documentation_has_such_commands() -> None:
+    assert len(COMMANDS) >= 3
 
 
 def test_the_panel_of_the_documentation_needs_one_option_once(judging: Judge, tmp_path: Path) -> None:
@@ -260,12 +294,113 @@ def test_a_recipe_beside_the_recipe_names_no_server(judging: Judge, tmp_path: Pa
     [
         {"url": "http://evil.example/x"},
         {"url": "see https://evil.example:444"},
+        {"url": "HTTPS://user:password@EVIL.example./v1"},
+        {"host": "evil.example"},
+        {"host": "evil.example:444/v1?x"},
+        {"host": "user:password@evil.example:80"},
+        {"host": "try evil.example"},
+        {"hosts": "evil.example,evil.example:444"},
+        {"hosts": '["evil.example"]'},
+        {"hosts": "[evil.example]"},
+        {"server": '{"host": "evil.example:80"}'},
+        {"server": "host=evil.example"},
+        {"server": "//evil.example/v1"},
+        {"server": "<evil.example>;strict"},
         {"token": "env:DATABASE_PASSWORD"},
     ],
 )
 def test_options_of_a_plugin_name_no_server_and_no_variable(option: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=r"--allow-(host evil\.example(:80|:444)?|env DATABASE_PASSWORD)$"):
         check_server("panel.yaml", "echo", None, option)
+
+
+def test_options_of_a_plugin_that_is_named_as_a_module_of_ours() -> None:
+    """`http` is no provider of ours, so a plugin may have the name."""
+    with pytest.raises(UsageError, match=r"--allow-host evil\.example$"):
+        check_server("panel.yaml", "http", None, {"host": "evil.example"})
+    assert set(providers.vendors()) == permissions.BUILT_IN
+
+
+def test_a_printed_command_names_no_server_of_a_plugin_that_a_study_names() -> None:
+    options = {"url": "http://evil.example", "host": "evil.example", "strict": "1"}
+    step = Step("run", "why", "stance", model="echo/x", options={"settings": options})
+    assert "--option strict=1" in step.command("study.db") and "evil" not in step.command("study.db")
+    step = Step(
+        "run", "why", "stance", model="openai/x", options={"settings": {"body.x": '"http://mine.example"'}}
+    )
+    assert "mine.example" in step.command("study.db")
+
+
+@pytest.mark.parametrize("value", ["198.51.100.7", "[2001:db8::7]:8000", "gpu:8000"])
+def test_an_address_of_a_plugin_without_a_name(value: str) -> None:
+    with pytest.raises(UsageError, match=r"--allow-host \S*(198\.51\.100\.7|2001:db8::7|gpu)"):
+        check_server("panel.yaml", "echo", None, {"host": value})
+
+
+@pytest.mark.parametrize(
+    "value", ["0.5", "1e-3", "strict", "gpt-4.1", "a b", '{"a": 1}', "-1", "", "a=b", "/a/b.gguf"]
+)
+def test_an_option_of_a_plugin_that_is_no_address(value: str) -> None:
+    assert check_server("panel.yaml", "echo", None, {"x": value}) == {"x": value}
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"body.provider": '{"referer": "https://mine.example"}'},
+        {"body.schema": '"https://json-schema.org/draft"'},
+        {"query.callback": "https://mine.example/x"},
+    ],
+)
+def test_an_address_in_what_is_sent_is_no_server(
+    judging: Judge, tmp_path: Path, option: dict[str, str]
+) -> None:
+    """Our own providers send the body and the query to the server that is asked, whatever they say."""
+    with listening() as there:
+        judging(*words(recipe(tmp_path, base_url=there.url, option=option)), code=None)
+        assert any(value.strip('"') in unquote(text) for value in option.values() for text in [
+            text.replace("\\", "") for text in there.received
+        ]) and there.canaries() == set()  # fmt: skip
+
+
+@pytest.mark.parametrize("vendor", ["vertex", "bedrock"])
+@pytest.mark.parametrize(
+    "region", ["evil.example/", "evil.example#", "us@evil.example/", "us\\.evil", "us:80"]
+)
+def test_a_region_is_no_host(vendor: str, region: str) -> None:
+    """The client writes it into the address that gets the cloud's credentials."""
+    with pytest.raises(UsageError, match="in which region"):
+        providers.get(f"{vendor}/x", Settings(options={"region": region, "project": "p"}))
+
+
+def test_a_recipe_behind_a_link_is_a_file_like_others(judging: Judge, tmp_path: Path, far: None) -> None:
+    with listening() as there:
+        (tmp_path / "mine.yaml").symlink_to(recipe(tmp_path, base_url=there.url))
+        done = judging(*words(tmp_path / "mine.yaml"), code=2)
+        assert f"mine.yaml: names the host 127.0.0.1:{there.port}" in done.err and there.received == []
+
+
+def test_a_name_and_a_password_in_an_address_change_no_host(
+    judging: Judge, tmp_path: Path, far: None
+) -> None:
+    """Neither as a disguise nor shown in the refusal."""
+    with listening() as there:
+        for login in ("api.openai.com", "api.openai.com:443", "api.openai.com%2f"):
+            url = there.url.replace("//", f"//{login}@")
+            done = judging(*words(recipe(tmp_path, base_url=url)), code=2)
+            assert f"the host 127.0.0.1:{there.port}," in done.err and "openai.com" not in done.err
+        assert there.received == []
+
+
+def test_python_takes_no_server_of_a_recipe_either(judging: Judge, tmp_path: Path, far: None) -> None:
+    from adjudge import Study
+
+    with listening() as there:
+        study = Study(tmp_path / "study.db")
+        path = recipe(tmp_path, base_url=there.url)
+        with pytest.raises(UsageError, match=f"names the host 127.0.0.1:{there.port}"):
+            study.run("stance", recipe=path)
+        assert there.received == []
 
 
 @pytest.mark.parametrize("vendor", ["bedrock", "vertex", "azure", "echo"])
@@ -449,6 +584,21 @@ def forget() -> None:
     (permissions.configuration_folder() / permissions.FILE).unlink(missing_ok=True)
 
 
+@pytest.mark.parametrize("command", ["fetch", "status", "submit", "cancel"])
+def test_a_redirect_of_a_jobs_server_is_not_followed(judging: Judge, posted: Batches, command: str) -> None:
+    with listening() as evil:
+        away = Out(b"", 307, f"Location: {evil.url}/files\r\n".encode())
+        posted.respond = lambda *given: away  # type: ignore[method-assign]
+        judging("jobs", command, "last", code=None)
+        assert evil.received == []
+
+
+def test_a_link_above_a_jobs_folder_is_seen_through(judging: Judge, posted: Batches, tmp_path: Path) -> None:
+    (tmp_path / "study.jobs").rename(tmp_path / "private")
+    (tmp_path / "study.jobs").symlink_to(tmp_path / "private")
+    assert f"--allow-folder {tmp_path / 'private'}" in judging("jobs", "fetch", "last", code=2).err
+
+
 def test_ones_own_job_is_followed_without_an_option(judging: Judge, posted: Batches) -> None:
     permissions._named.clear()  # a new process
     judging("jobs", "fetch", "last")
@@ -571,3 +721,11 @@ def test_no_proxy_of_the_environment_sees_the_key_of_a_cloud_on_this_machine(
         words = ("--base-url", there.url.removesuffix("/v1"), "--option", "api_version=2024-10-21")
         judging("models", "check", "azure/x", *words, code=None)
         assert proxy.received == [] and "canary" in there.received[0]
+
+
+def test_a_relative_configuration_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Else a folder from somebody else could say what its files may configure."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("config", ""):
+        monkeypatch.setenv("XDG_CONFIG_HOME", folder)
+        assert permissions.configuration_folder() == tmp_path / ".config/adjudge"

@@ -185,6 +185,7 @@ def test_where_that_is_no_condition_lists_the_columns(judge: Judge, where: str) 
 def test_no_unit_is_a_usage_error(judge: Judge) -> None:
     assert "no unit fits" in judge(*HASH, "--where", "dataset = 'none'", code=2).err
     assert "no unit fits" in judge("run", "mirage_support", "-m", "scripted/hash", code=2).err
+    assert count("runs") == 0, "no run is left of it"
 
 
 def test_n_takes_the_first_units_and_the_next_run_the_rest(judge: Judge) -> None:

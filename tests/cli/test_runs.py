@@ -283,7 +283,7 @@ def test_a_file_whose_ending_names_no_format_is_refused(
 ) -> None:
     """Each of these wrote its own format under a name that says another."""
     done = judge(*words, code=2)
-    assert f"-o {words[-1]}: the ending of the name says no format" in done.err and endings in done.err
+    assert f"{words[-1]}: the ending of the name says no format" in done.err and endings in done.err
     assert not (tmp_path / words[-1]).exists()
 
 

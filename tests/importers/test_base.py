@@ -5,7 +5,21 @@ import pytest
 from judge.errors import UsageError
 from judge.importers import base
 
-FORMATS = ["beir", "claim-pairs", "csv", "garage", "jsonl", "mirage", "raguard", "scifact", "trec", "urag"]
+FORMATS = [
+    "beir",
+    "claim-pairs",
+    "csv",
+    "garage",
+    "jsonl",
+    "langfuse",
+    "mirage",
+    "otlp",
+    "phoenix",
+    "raguard",
+    "scifact",
+    "trec",
+    "urag",
+]
 
 
 def test_names() -> None:
@@ -16,7 +30,8 @@ def test_names() -> None:
 def test_each_says_what_it_is(name: str) -> None:
     module = base.get(name)
     assert (module.NAME, bool(module.HELP)) == (name, True)
-    assert getattr(module, "TOGETHER", False) == (name in ("beir", "mirage", "raguard", "scifact", "trec"))
+    together = ("beir", "langfuse", "mirage", "otlp", "phoenix", "raguard", "scifact", "trec")
+    assert getattr(module, "TOGETHER", False) == (name in together)
 
 
 def test_unknown_format() -> None:

@@ -95,8 +95,10 @@ def test_a_wrong_map_among_what_is_missing_is_corrected(table: Path, judge: Judg
 
 
 def test_passages_that_nobody_named_are_noticed(nested: Path, judge: Judge) -> None:
-    told = judge("items", "import", "jsonl", nested, "--map", "id=qid", "--map", "question=query").err
-    assert "no row has passages; with --map passages=docs --map passages.text=body" in told
+    told = judge("items", "import", "jsonl", nested, "--map", "id=qid", "--map", "question=query", code=1).err
+    assert "no row has passages or an answer; there are: qid, query, docs" in told
+    assert "--map passages=docs --map passages.text=body" in told
+    judge(*typed(told))
 
 
 def test_text_inside_passages_that_has_another_name(nested: Path, judge: Judge) -> None:

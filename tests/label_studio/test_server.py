@@ -197,6 +197,37 @@ def test_edits_skips_notes_evidence_and_what_was_deleted(
     assert pull(annotate, study, label_studio.url, key)["deleted_tasks"] == 0
 
 
+def test_the_label_of_a_restored_task_stays(label_studio: Server, tmp_path: Path, annotate: Run) -> None:
+    study = build(tmp_path / "s.db", items=2)
+    batch(study, n=4, annotators=["alice", "bob"])
+    key = label_studio.keys["alice"]
+    project = push(annotate, study, label_studio.url, key)["project"]
+    answer_all(label_studio, project)
+    assert pull(annotate, study, label_studio.url, key)["new"] == {"alice": 4, "bob": 4}
+    before = labels(study)
+    # The newest task: the server on SQLite gives its number to the next one.
+    gone = max(tasks_of(label_studio, project), key=lambda task: int(task.id))
+    unit = gone.data["adjudge_unit_id"]
+    label_studio.client("alice").tasks.delete(id=gone.id)
+    came = pull(annotate, study, label_studio.url, key)
+    assert (came["deleted_tasks"], came["retracted"]) == (1, 0) and labels(study) == before
+    assert push(annotate, study, label_studio.url, key, "--restore")["new"] == 1
+    for _ in range(2):
+        came = pull(annotate, study, label_studio.url, key)
+        assert (came["new"], came["deleted_annotations"], came["retracted"]) == ({}, 0, 0)
+        assert labels(study) == before, "the new task has no annotation yet, and says nothing of the label"
+    # What is said on the new task counts, and taking that back takes back no more than that.
+    (again,) = [t for t in tasks_of(label_studio, project) if t.data["adjudge_unit_id"] == unit]
+    other = next(v for v in ("support", "refute") if v != before[unit, "stance", "first", 0])
+    client = label_studio.client("alice")
+    made = client.annotations.create(id=again.id, result=[choice("stance", other)], lead_time=1.0)
+    assert pull(annotate, study, label_studio.url, key)["replaced"] == 1
+    client.annotations.delete(id=made.id)
+    assert pull(annotate, study, label_studio.url, key)["retracted"] == 1
+    assert labels(study) == before
+    assert document(annotate("verify", "--json", db=study))["rows"] == []
+
+
 def test_several_questions_on_one_unit(label_studio: Server, tmp_path: Path, annotate: Run) -> None:
     path = build(tmp_path / "s.db", items=2)
     batch(path, three(), n=4, annotators=["alice"])

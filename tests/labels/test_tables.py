@@ -59,6 +59,29 @@ def test_a_wide_table_tells_a_judges_empty_cell_from_a_persons(tmp_path: Path) -
     assert found.kinds == {"ann": "human", "bob": "human", "gpt": "judge"}
 
 
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        (("1.5", "1.5", "4"), {"u1": 1.5, "u2": 4.0}),
+        (("2", "2", "2"), {}),
+        (("1.5", "1.5", ""), {}),
+        (("light", "light", "heavy"), {}),
+        (("1.5", "3", "4"), {}),
+        (("1", "1", "0"), {}),
+    ],
+    ids=["as exported", "all alike", "one unit", "no numbers", "two for one unit", "not above 0"],
+)
+def test_the_column_of_weights_that_an_export_writes(
+    tmp_path: Path, weights: tuple[str, ...], expected: dict[str, float]
+) -> None:
+    rows = [("u1", "ann", "yes"), ("u1", "bob", "no"), ("u2", "ann", "yes")]
+    lines = [
+        ("unit", "who", "label", "weight"),
+        *((*row, w) for row, w in zip(rows, weights, strict=True)),
+    ]
+    assert read_table(write_csv(tmp_path / "t.csv", lines), LONG).weights == expected
+
+
 def test_annotators_called_gold_or_adjudicated_are_references(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "t.csv", [("id", "gold", "ann", "adjudicated"), ("u1", "a", "b", "a")])
     found = read_table(path, Layout("id", annotators=("gold", "ann", "adjudicated")))

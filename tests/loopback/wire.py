@@ -35,6 +35,7 @@ class Out:
     headers: bytes = b""
     delay: float = 0.0
     close: str = ""
+    content_type: bytes = b"application/json"
 
 
 def header(head: str, name: str) -> str:
@@ -175,7 +176,10 @@ class LoopbackServer:
         elif fault.kind == "truncated":
             out.body = out.body[: len(out.body) // 2]
         elif fault.kind == "not_json":
-            out.body = b"<html><body>Bad gateway</body></html>"
+            out.body = b"Bad gateway"
+        elif fault.kind == "page":
+            out.body = b"<!doctype html><title>Chat</title>"
+            out.content_type = b"text/html; charset=utf-8"
         elif fault.kind == "empty":
             out.body = b'{"object":"nothing"}'
         out.delay += fault.seconds
@@ -251,9 +255,10 @@ class _Connection(asyncio.Protocol):
         if out.close == "closed":
             self.transport.close()
             return
-        head = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n" % (
+        head = b"HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n%s\r\n" % (
             out.status,
             REASONS.get(out.status, b"Status"),
+            out.content_type,
             len(out.body),
             out.headers,
         )

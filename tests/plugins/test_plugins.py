@@ -239,7 +239,7 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     write = "def write(export, out, options):"
     install(
         site, "lacks", "0.1", LACKING,
-        lacks_half="class Provider:\n    async def open(self): ...\nclass Kappa: measure = 'k'\nclass Paper: parts = ()\nPAPER = Paper()",
+        lacks_half="class Provider:\n    def __init__(self, *a): ...\n    async def open(self): ...\nclass Kappa: measure = 'k'\nclass Paper: parts = ()\nPAPER = Paper()",
         lacks_loud="print('hello')\nfrom judge.providers.scripted import Provider\nNAME, WRITES = 'loud', 'file'\ndef write(*a): ...",
         lacks_greedy="NAME, SIGNS = 'greedy', [()]\ndef read(*a): ...",
         lacks_mute="NAME, WRITES = 'mute', 'file'",
@@ -252,7 +252,7 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     assert "hello" in done.err, "what it prints is no part of the document"
     rows = {r["name"]: r["problem"] for r in checked(done.out, "plugins")["rows"]}
     assert {name: str(why).partition(" of lacks 0.1 is no ")[2] or why for name, why in rows.items()} == {
-        "half": "provider: its Provider has no 'complete' (docs/plugins.md)",
+        "half": "provider: it has no 'complete' (docs/plugins.md)",
         "loud": None,
         "greedy": "importer: its SIGNS is no list of lists of keys (docs/plugins.md)",
         "mute": "exchange format: it needs 'read', or 'write' with WRITES = \"file\" or \"folder\", or all (docs/plugins.md)",
@@ -263,7 +263,9 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
         "kind": "measure: it is a class, where an object or a module is wanted (docs/plugins.md)",
         "paper": "paper: it has no 'name' (docs/plugins.md)",
     }
-    assert "its Provider has no 'complete'" in judge("models", "check", "half/x", code=1).err
+    assert (
+        "of lacks 0.1 is no provider: it has no 'complete'" in judge("models", "check", "half/x", code=1).err
+    )
     # A file without a format's name is not the greedy one's.
     judge("items", "import", DATA / "pairs.jsonl")
     _annotate("batches", "new", "b", "stance", "-n", "2", "--annotators", "ann")
@@ -275,6 +277,87 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     ran = judge("run", "stance", "-m", "slips/x", code=1)
     assert ran.err.endswith("unexpected KeyError in a plugin of lacks 0.1: 'v' (JUDGE_DEBUG=1 shows where)\n")
     assert "unexpected KeyError in a plugin of lacks 0.1: 'k'" in _annotate(*export, "slips", code=1).err
+
+
+def test_the_shortest_provider_of_the_docs(site: Path, judge: Judge) -> None:
+    """The Python block of docs/plugins.md is a plugin as it stands: with the base class nothing else is needed."""
+    page = (ROOT / "docs" / "plugins.md").read_text("utf-8")
+    [block] = [b for b in page.split("```python\n")[1:] if "class Provider" in b]
+    code = block.partition("```")[0]
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    install(site, "short", "1", "[adjudge.providers]\nshort = other_short\n", other_short=code)
+    importlib.invalidate_caches()
+    [row] = checked(judge("plugins", "--json").out, "plugins")["rows"]
+    assert (row["name"], row["problem"]) == ("short", None)
+    judge("items", "import", "jsonl", DATA / "pairs.jsonl")
+    ran = json.loads(judge("run", "stance", "-m", "short/refute", "--json").out)
+    assert ran["labelled"] == ran["units"] == 4
+
+
+WHOLE = {
+    "label_codes": "label_codes = False",
+    "max_concurrency": "max_concurrency = None",
+    "init": "def __init__(self, name, settings): ...",
+    "open": "async def open(self): ...",
+    "complete": "async def complete(self, request): return Reply('{}')",
+    "close": "async def close(self): ...",
+    "describe": "def describe(self): return {}",
+}
+"""A provider without the base class, line by line."""
+
+
+@pytest.mark.parametrize(
+    ("name", "instead", "told"),
+    [
+        ("label_codes", "", "it has no 'label_codes' (True or False); judge.providers.base.BaseProvider gives one"),
+        ("label_codes", "label_codes = 'yes'", "its 'label_codes' is 'yes', not True or False"),
+        ("max_concurrency", "", "it has no 'max_concurrency' (None or a number from 1)"),
+        ("max_concurrency", "max_concurrency = 0", "its 'max_concurrency' is 0, not None or a number from 1"),
+        ("open", "", "it has no 'open'"),
+        ("open", "def open(self): ...", "its 'open' is no 'async def'"),
+        ("complete", "def complete(self, request): return Reply('{}')", "its 'complete' is no 'async def'"),
+        ("complete", "async def complete(self, request) -> str: return '{}'", "its 'complete' returns str, not judge.types.Reply"),
+        ("close", "", "it has no 'close'"),
+        ("describe", "", "it has no 'describe'"),
+        ("describe", "def describe(self): return 'echo'", "its 'describe' returns str, not a mapping"),
+        ("describe", "def describe(self): return {'x': {1}}", "its 'describe' returns what is no JSON"),
+        ("init", "def __init__(self): ...", "it cannot be made: TypeError"),
+    ],
+)  # fmt: skip
+def test_what_the_runner_uses_is_checked_before_it_is_used(
+    site: Path, judge: Judge, name: str, instead: str, told: str
+) -> None:
+    """Each attribute and method, taken away or of another type: named with the plugin and its package, before a run."""
+    lines = {**WHOLE, name: instead}
+    body = "".join(f"    {line}\n" for line in lines.values() if line)
+    code = f"from judge.types import Reply\nclass Provider:\n{body}"
+    install(site, "lacks", "0.1", "[adjudge.providers]\npart = lacks_part\n", lacks_part=code)
+    importlib.invalidate_caches()
+    [row] = checked(judge("plugins", "--json").out, "plugins")["rows"]
+    assert row["problem"].startswith(
+        "plugin 'part' (adjudge.providers, lacks_part) of lacks 0.1 is no provider: "
+    )
+    assert told in row["problem"]
+    judge("items", "import", "jsonl", DATA / "pairs.jsonl")
+    error = judge("run", "stance", "-m", "part/x", code=1).err
+    assert "lacks 0.1" in error and told in error
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"), [("'{}'", "str"), ("None", "NoneType"), ("Reply(7)", "a Reply whose text is int")]
+)
+def test_a_reply_of_another_type_ends_the_run_and_names_the_plugin(
+    site: Path, judge: Judge, reply: str, found: str
+) -> None:
+    code = (
+        "from judge.providers import base\nfrom judge.types import Reply\nclass Provider(base.BaseProvider):\n"
+        f"    async def complete(self, request): return {reply}\n"
+    )
+    install(site, "lacks", "0.1", "[adjudge.providers]\npart = lacks_part\n", lacks_part=code)
+    importlib.invalidate_caches()
+    judge("items", "import", "jsonl", DATA / "pairs.jsonl")
+    error = judge("run", "stance", "-m", "part/x", code=1).err
+    assert f"lacks_part.Provider of lacks 0.1: 'complete' returned {found}, not judge.types.Reply" in error
 
 
 def test_two_packages_with_one_name(site: Path) -> None:

@@ -5,7 +5,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from judge.providers.http import HttpAnswer, duration, retry_after
+from judge.providers.http import HttpAnswer
+from judge.providers.waits import duration, retry_after
 from tests.loopback.faults import rule
 
 

@@ -1,4 +1,4 @@
-"""docs/notebook.ipynb runs in a kernel of its own, on the shipped data and a real model."""
+"""The notebooks of docs/ run in a kernel of their own, on the shipped data; notebook.ipynb asks a real model."""
 
 import shutil
 import warnings
@@ -9,26 +9,31 @@ import pytest
 
 from tests.real import ROOT, require
 
-NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
+DOCS = ROOT / "docs"
 
 
-@pytest.mark.real
-def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    require("minilm")
+def run(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
+    """What each cell shows as HTML: as it is shipped, and when it is run in this folder."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import nbformat
         from nbclient import NotebookClient
 
-        shutil.copytree(ROOT / "data", tmp_path / "data")
+        shutil.copytree(ROOT / "data", folder / "data")
         # Settings and connection files of kernels: none of this machine's own.
-        monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-        monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
-        notebook = nbformat.read(NOTEBOOK, 4)
+        monkeypatch.setenv("IPYTHONDIR", str(folder / "ipython"))
+        monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(folder / "runtime"))
+        notebook = nbformat.read(DOCS / name, 4)
         stored = [_html(cell) for cell in notebook.cells]
-        where = {"metadata": {"path": str(tmp_path)}}
+        where = {"metadata": {"path": str(folder)}}
         NotebookClient(notebook, timeout=300, kernel_name="python3", resources=where).execute()
-    fresh = [_html(cell) for cell in notebook.cells]
+    return stored, [_html(cell) for cell in notebook.cells]
+
+
+@pytest.mark.real
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require("minilm")
+    stored, fresh = run("notebook.ipynb", tmp_path, monkeypatch)
     (report,) = [html for html in fresh if "adjudge-report" in html]
     assert report.count("<svg") >= 2 and "<script" not in report
     # What is shipped is what it gives: the same cells speak, the same verdict.
@@ -36,6 +41,14 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (shipped,) = [html for html in stored if "adjudge-report" in html]
     assert _badge(report) == _badge(shipped)
     assert (tmp_path / "notebook.db").is_file()
+
+
+@pytest.mark.real
+def test_three_systems_in_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No model is asked, so every table is the one that is shipped; its numbers are worked out in test_systems.py."""
+    stored, fresh = run("systems.ipynb", tmp_path, monkeypatch)
+    assert fresh == stored
+    assert sum("<table" in html for html in fresh) >= 5
 
 
 def _html(cell: Any) -> str:

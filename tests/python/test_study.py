@@ -57,6 +57,7 @@ def test_a_frame_is_imported_as_its_csv_would_be(tmp_path: Path, judge: Judge) -
             "datasets": ["data"],
             "items": 3,
             "passages": 3,
+            "answers": 0,
             "labels": 2,
             "unchanged": 0,
             "skipped": 0,
@@ -103,6 +104,25 @@ def test_numbers_of_a_frame_stay_what_they_were(study: Study) -> None:
     assert study.labels("grade")["value"].tolist() == ["0", "1"]
 
 
+def test_a_frame_of_another_tool_needs_no_maps(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "user_input": ["q", "p"],
+            "retrieved_contexts": [["a", "b"], ["c"]],
+            "response": ["r", "s"],
+            "faith": [0.5, None],
+        }
+    )
+    study = Study(tmp_path / "frame.db")
+    done = study.items(frame, system="mine", scores={"faith": "ragas"})
+    counted = {"items": 2, "passages": 3, "answers": 2, "labels": 1}
+    assert counted.items() <= done.document["rows"][0].items()
+    assert done.document["rows"][0]["datasets"] == ["rag"], "as a file of the same rows has"
+    assert any("question = user_input" in text for text in done.notes)
+    again = study.items(frame.iloc[:1], system="other").document["rows"][0]
+    assert (again["items"], again["passages"], again["answers"]) == (0, 0, 1)
+
+
 @pytest.mark.parametrize(
     ("frame", "told"),
     [
@@ -139,7 +159,7 @@ def test_maps_are_those_of_the_command(study: Study) -> None:
     renamed = FRAME.rename(columns={"claim": "statement"}).replace({"support": "yes", "refute": "no"})
     labels = {"stance": {"yes": "support", "no": "refute"}}
     with pytest.raises(
-        UsageError, match="--map claim=nothing: no row has 'nothing'; the first has: id, statement"
+        UsageError, match=r"maps=\{'claim': 'nothing'\}: no row has 'nothing'; the first has: id, statement"
     ):
         study.items(renamed, maps={"claim": "nothing"})
     study.items(renamed, maps={"claim": "statement"}, label_maps=labels)
@@ -373,7 +393,9 @@ def test_scores_are_those_of_the_command(tmp_path: Path, judge: Judge) -> None:
     study = Study(tmp_path / "g.db")
     with pytest.raises(adjudge.AdjudgeError, match="5 steps are missing") as missing:
         study.scores("garage", dataset="rag", system="model-a")
-    assert missing.value.__notes__[1].startswith("judge run eligibility"), "the commands, below the error"
+    assert missing.value.__notes__[1].startswith(
+        "study.run('eligibility', model='llamacpp/smollm2', where="
+    ), "the calls, below the error"
     judge("suite", "garage", "-m", "scripted/hash", *common)
     shown = json.loads(judge("score", "garage", *common, "--json").out)
     found = study.scores("garage", dataset="rag", system="model-a", interval=None)

@@ -107,6 +107,12 @@ def test_retry_after_holds_everybody(time: FakeTime) -> None:
     assert delay(d, time) == 0
 
 
+def test_a_retry_after_of_one_second_is_about_its_own_call(time: FakeTime) -> None:
+    d = dispatcher(time)
+    hold(d, 1.0, time)
+    assert delay(d, time) == 0
+
+
 async def test_a_single_refusal_holds_nobody(time: FakeTime) -> None:
     d = dispatcher(time)
     slot = await d.enter()
@@ -131,7 +137,7 @@ async def test_who_waits_is_let_in_when_the_hold_ends(time: FakeTime) -> None:
 
 async def test_a_hold_that_grows_while_they_wait(time: FakeTime) -> None:
     d = dispatcher(time)
-    hold(d, 1.0, time)
+    hold(d, 1.5, time)
     tasks = await entering(d, 1)
     await time.pass_(0.5)
     hold(d, 2.0, time)

@@ -29,6 +29,17 @@ def test_a_limit_without_burst_is_used_from_the_first_call_to_the_last(tmp_path:
     assert provider.requests <= 1.3 * units + 200
 
 
+@pytest.mark.parametrize("depth", [1, 5])
+def test_a_limit_whose_refusals_all_say_one_second_is_used_too(tmp_path: Path, depth: int) -> None:
+    """Many gateways send `Retry-After: 1` with each refusal, and take the next call 10 ms later. When every refusal held
+    back all calls, such a server gave 1 % of its rate, and units used up their tries."""
+    provider = Limited(TokenBucket(100.0, depth), 1, 0.05, retry_after=1.0)
+    report = ask(tmp_path, provider, 1000)
+    assert report.ended == {"ok": 1000}
+    assert provider.ended <= 1000 / 90 + 2 + 2, "the search, and the wait of the calls that were refused last"
+    assert provider.requests <= 1.3 * 1000 + 200
+
+
 def test_nothing_is_taken_for_a_minute(tmp_path: Path) -> None:
     """Every call is refused, without a word on how long: few are sent, no unit is given up on."""
     provider = Limited(lambda at: not 2 <= at < 62, 1, 0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,8 @@ import pytest
 from judge.errors import Unreachable, UsageError
 from judge.providers import base
 from judge.runner import RunReport, open_patiently, run_task
+from judge.runner.dispatch import Dispatcher
+from judge.runner.rate import MOST
 from judge.runner.requests import Sampling
 from judge.store import Store
 from judge.store import runs as store_runs
@@ -69,6 +72,13 @@ async def test_a_fault_among_the_first_questions_is_tried_again(
     assert (report.ended, report.error) == ({"ok": UNITS}, None)
 
 
+async def test_the_questions_obey_the_concurrency_too(db: Path, server: OpenAIServer) -> None:
+    """A server with one slot may refuse the second of two calls."""
+    server.delay = 0.05
+    report = await ask(db, server, concurrency=1)
+    assert (report.ended, questions(server), server.max_concurrency) == ({"ok": UNITS}, 2, 1)
+
+
 async def test_a_question_that_hangs_is_tried_again(db: Path, server: OpenAIServer) -> None:
     server.script(Fault("slow", seconds=30.0))
     report = await ask(db, server, timeout=0.3)
@@ -79,6 +89,20 @@ async def test_more_faults_than_a_unit_has_tries_are_waited_for(db: Path, server
     server.script(*["503"] * 20)
     report = await ask(db, server)
     assert report.ended == {"ok": UNITS}
+
+
+async def test_an_address_of_web_pages_is_not_waited_for(db: Path, server: OpenAIServer) -> None:
+    """Whoever leaves /v1 out of an address gets a page with status 200, and waiting does not change that."""
+    server.plan.when = lambda body, n: Fault("page")
+    with pytest.raises(Unreachable, match="the answer is a web page: check the address"):
+        await ask(db, server)
+    assert server.requests <= 2, "the first questions, which go out together"
+
+
+async def test_a_web_page_in_the_middle_of_a_run_is_waited_out(db: Path, server: OpenAIServer) -> None:
+    server.script(*[None] * 4, "page", "page")
+    report = await ask(db, server)
+    assert (report.ended, report.error) == ({"ok": UNITS}, None)
 
 
 async def test_patience_ends(db: Path, server: OpenAIServer) -> None:
@@ -146,6 +170,116 @@ async def test_what_does_not_fit_is_asked_again(db: Path, server: OpenAIServer) 
         assert (report.ended, questions(server)) == ({"ok": UNITS}, 2), wrong
 
 
+NO_ENTRIES = (
+    "null",
+    "[1, 2]",
+    '"text"',
+    "{}",
+    '{"at": null, "concurrency": 4}',
+    '{"at": 5, "concurrency": 4, "learnt_at": "2026-01-01T00:00:00Z"}',
+    '{"at": "2026-01-01T00:00:00Z", "concurrency": "many"}',
+    '{"at": "2026-01-01T00:00:00Z", "concurrency": 7.5}',
+    '{"at": "2026-01-01T00:00:00Z", "concurrency": [4]}',
+    '{"at": "2026-01-01T00:00:00Z", "concurrency": true}',
+    '{"at": "2026-01-01T00:00:00Z", "concurrency": -5}',
+    '{"at": "2026-01-01T00:00:00Z", "learnt_at": 5}',
+    '{"at": "2026-01-01T00:00:00Z", "later_version": 1}',
+)
+"""What a study from somebody else, or from another version, may have in the place of a server."""
+
+
+async def test_a_study_with_nonsense_about_a_server_is_a_study_that_does_not_know_it(
+    db: Path, server: OpenAIServer
+) -> None:
+    await ask(db, server)
+    for seed, wrong in enumerate(NO_ENTRIES):
+        set_servers(db, f'{{"{server.url}": {wrong}}}')
+        server.reset_counts()
+        report = await ask(db, server, sampling=Sampling(answers="json", seed=seed))
+        assert (report.ended, questions(server)) == ({"ok": UNITS}, 2), wrong
+    for seed, wrong in enumerate(("null", "[1]", '"text"', "5"), len(NO_ENTRIES)):
+        set_servers(db, wrong)
+        server.reset_counts()
+        report = await ask(db, server, sampling=Sampling(answers="json", seed=seed))
+        assert (report.ended, questions(server)) == ({"ok": UNITS}, 2), wrong
+
+
+async def test_a_run_that_is_repeated_at_another_address_forgets_nothing(
+    db: Path, server: OpenAIServer
+) -> None:
+    await ask(db, server, concurrency=4)
+    known = remembered(db, server)
+    async with OpenAIServer(record=True) as other:
+        other.logprobs = "none"
+        await ask(db, other, concurrency=4)
+    assert remembered(db, server) == known
+    set_servers(db, "[1]")
+    report = await ask(db, server)
+    assert report.labelled == UNITS, "what somebody else wrote there is no obstacle"
+
+
+async def test_no_claim_of_a_study_starts_more_calls_than_the_limit(db: Path, server: OpenAIServer) -> None:
+    await ask(db, server)
+    set_servers(db, f'{{"{server.url}": {{"at": "2026-01-01T00:00:00Z", "concurrency": 1{"0" * 15}}}}}')
+    concurrency = remembered(db, server).concurrency
+    assert concurrency == 10**15
+    assert Dispatcher(None, known={"": concurrency}).limit == MOST
+
+
+async def test_what_is_dated_in_the_future_is_not_known(db: Path, server: OpenAIServer) -> None:
+    """The clock was wrong when it was written; otherwise it would never grow old, and hide what is found out now."""
+    await ask(db, server)
+    future = (datetime.now(UTC) + timedelta(days=400)).isoformat()
+    entry = remembered(db, server)
+    learnt = json.dumps({"at": entry.at, "learnt": entry.learnt, "learnt_at": future})
+    both = json.dumps({"at": future, "concurrency": 77, "learnt": entry.learnt, "learnt_at": future})
+    for seed, wrong in enumerate((learnt, both)):
+        set_servers(db, f'{{"{server.url}": {wrong}}}')
+        server.reset_counts()
+        await ask(db, server, sampling=Sampling(answers="json", seed=seed))
+        assert questions(server) == 2
+        assert remembered(db, server).concurrency != 77
+
+
+async def test_an_impossible_dialect_is_asked_again(db: Path, server: OpenAIServer) -> None:
+    """A study from somebody else must neither end the run nor choose the fields of its requests."""
+    await ask(db, server)
+    entry = remembered(db, server)
+    learnt: dict[str, Any] = dict(entry.learnt)
+    dialect = learnt["dialect"]
+    wrong_learnt = [
+        {**learnt, "label_codes": "yes"},
+        {**learnt, "mask": "bogus", "label_codes": True},
+        {**learnt, "mask": 7},
+        {**learnt, "reports": {"a": 1}},
+    ]
+    wrong_dialects = [
+        {"limit": "model"},
+        {"output": "bogus"},
+        {"swapped": 1},
+        {"top_logprobs": "many"},
+        {"top_logprobs": -1},
+        {"masked_logprobs": None},
+        {"dropped": 5},
+        {"dropped": [5]},
+        {"masks": 7},
+        {"masks": ["bogus"]},
+    ]
+    wrong_learnt += [{**learnt, "dialect": {**dialect, **wrong}} for wrong in wrong_dialects]
+    for seed, wrong in enumerate(wrong_learnt):
+        of_server = {"at": entry.at, "learnt": wrong, "learnt_at": entry.learnt_at}
+        set_servers(db, json.dumps({server.url: of_server}))
+        server.reset_counts()
+        report = await ask(db, server, sampling=Sampling(answers="json", seed=seed))
+        assert (report.ended, questions(server)) == ({"ok": UNITS}, 2), wrong
+
+
+def set_servers(db: Path, servers: str) -> None:
+    """Replace what every run of the study has noted about its servers by this JSON."""
+    with Store.open(db, create=False) as store, store.transaction() as conn:
+        conn.execute("UPDATE runs SET provider = json_set(provider, '$.servers', json(?))", [servers])
+
+
 async def test_a_resumed_run_notices_another_model_by_its_first_reply(db: Path, server: OpenAIServer) -> None:
     """Nothing is asked first, so that the reply to a unit is what tells; it is not kept."""
     server.reports = "weights-1"
@@ -161,6 +295,57 @@ async def test_a_resumed_run_notices_another_model_by_its_first_reply(db: Path, 
     assert select(db, "SELECT DISTINCT resolved_model FROM judgements") == [("weights-1",)]
     third = await ask(db, server, same_model=True)
     assert third.labelled == UNITS
+
+
+async def test_a_server_that_comes_back_with_another_model_ends_the_run(
+    db: Path, server: OpenAIServer
+) -> None:
+    server.reports = "weights-1"
+
+    def restarted(body: dict[str, Any], number: int) -> Fault | None:
+        # Two questions and three units, one at a time; the sixth call gets no answer, and then the server has other weights.
+        if number == 5:
+            server.reports = "weights-2"
+            return Fault("reset")
+        return None
+
+    server.plan.when = restarted
+    report = await ask(db, server, concurrency=1)
+    assert "answers as 'weights-2', where the run has answers of weights-1" in str(report.error)
+    assert select(db, "SELECT DISTINCT resolved_model FROM judgements") == [("weights-1",)]
+    third = await ask(db, server, same_model=True)
+    assert third.labelled == UNITS
+
+
+async def test_another_model_at_a_known_address_is_asked_what_it_can_do(
+    db: Path, server: OpenAIServer
+) -> None:
+    """Its answers to a new run count; what the study knew was of the other model, and is not used again."""
+    server.reports = "weights-1"
+    await ask(db, server)
+    server.reports = "weights-2"
+    second = await ask(db, server, sampling=Sampling(answers="json", seed=1))
+    assert (second.ended, second.error) == ({"ok": UNITS}, None)
+    server.reset_counts()
+    third = await ask(db, server, sampling=Sampling(answers="json", seed=2))
+    assert (third.ended, questions(server)) == ({"ok": UNITS}, 2)
+
+
+async def test_a_known_server_that_has_lost_its_tokens_gets_an_error_that_says_so(
+    db: Path, server: OpenAIServer
+) -> None:
+    """A bias needs the labels' tokens from /tokenize, and another program may listen at the address by now."""
+    await ask(db, server)
+    entry = remembered(db, server)
+    learnt: dict[str, Any] = dict(entry.learnt)
+    biased = {**learnt, "mask": "logit_bias", "label_codes": True}
+    biased["dialect"] = {**learnt["dialect"], "masks": ["logit_bias"], "top_logprobs": 20}
+    of_server = {"at": entry.at, "learnt": biased, "learnt_at": entry.learnt_at}
+    set_servers(db, json.dumps({server.url: of_server}))
+    report = await ask(db, server, sampling=Sampling(answers="codes", seed=1))
+    assert report.ended == {"failed": UNITS}
+    reasons = select(db, "SELECT DISTINCT reason FROM judgements WHERE status = 'failed'")
+    assert len(reasons) == 1 and "/tokenize" in reasons[0][0]
 
 
 async def test_the_concurrency_that_was_sustained_is_remembered(db: Path, server: OpenAIServer) -> None:

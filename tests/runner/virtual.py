@@ -57,14 +57,20 @@ class Limited:
     """A provider whose server refuses what `takes` does not take at the time (from 0) at which a call arrives.
 
     Calls arrive 0.3 ms after they are sent and a little late (0.1 ms in the mean); who is refused knows it 0.3 ms
-    later, who is not is answered after `seconds`.
+    later, who is not is answered after `seconds`. `retry_after` is what a refusal says, None = nothing.
     """
 
     label_codes = False
     max_concurrency = None
 
-    def __init__(self, takes: Callable[[float], bool], seed: int, seconds: float = 0.001) -> None:
-        self.takes, self.seconds = takes, seconds
+    def __init__(
+        self,
+        takes: Callable[[float], bool],
+        seed: int,
+        seconds: float = 0.001,
+        retry_after: float | None = None,
+    ) -> None:
+        self.takes, self.seconds, self.retry_after = takes, seconds, retry_after
         self.draw = random.Random(seed)
         self.requests = 0
         self.begun: float | None = None
@@ -86,5 +92,5 @@ class Limited:
         await asyncio.sleep(self.seconds if taken else 0.0003)
         self.ended = time() - self.begun
         if not taken:
-            raise RateLimited("slow down")
+            raise RateLimited("slow down", self.retry_after)
         return label()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,9 @@ def main() -> int:
     )
     read.add_argument("--counts", type=Path, help="keep the counts in this file, and go on with those in it")
     asked = read.parse_args()
+    # Everything that is imported stays: looking through it for garbage again and again would take an eighth of the time.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     counts, seed, failed, start = Counts(), asked.seed, 0, time.monotonic()
     if asked.counts and asked.counts.exists():
         seed = counts.load(asked.counts)

@@ -21,7 +21,7 @@ Row = tuple[str, str, str]
 """Person, unit, label."""
 STEPS: dict[str, tuple[int, Step]] = {}
 """Name -> its weight and function."""
-MOST_ITEMS = 5
+MOST_ITEMS = 7
 
 
 def step(weight: int) -> Callable[[Step], Step]:
@@ -89,7 +89,7 @@ def import_items(world: World, rng: Random) -> bool:
         passages: list[dict[str, Any]] = []
         for name in "ab":
             passage: dict[str, Any] = {"id": name, "text": f"Text {number}{name} of {rng.random()}."}
-            if rng.random() < 0.4:
+            if rng.random() < 0.6:
                 given = {
                     who: rng.choice(FIELDS["side"][1]) for who in rng.sample(PEOPLE, rng.randrange(1, 3))
                 }
@@ -108,27 +108,53 @@ def import_items(world: World, rng: Random) -> bool:
     return True
 
 
-@step(3)
+@step(4)
 def import_items_again(world: World, rng: Random) -> bool:
-    """The same items again, or with another text: the first changes nothing, the second is refused."""
+    """The same items again, with another text, or with more votes: nothing changes, it is refused, or the votes are new."""
     files = sorted(world.folder.glob("items*.jsonl"))
     if not files:
         return False
     file = rng.choice(files)
-    if rng.random() < 0.5:
+    way = rng.choice(["same", "changed", "votes"])
+    if way == "same":
         world.judge("items", "import", "jsonl", file, "--dataset", "d")
-    else:
+    elif way == "changed":
         changed = world.folder / "changed.jsonl"
         changed.write_text(file.read_text().replace("Text ", "Another text ", 1))
         world.judge("items", "import", "jsonl", changed, "--dataset", "d", code=1)
+    else:
+        _more_votes(world, rng, file)
     return True
+
+
+def _more_votes(world: World, rng: Random, file: Path) -> None:
+    """The items of a file once more, with votes of the same people on the question of the other task."""
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    votes = []
+    for row in rows:
+        for passage in row["passages"]:
+            unit = f"d:{row['id']}/{passage['id']}"
+            given = passage.get("votes", {}).get("side", {})
+            for who in given:
+                known = world.oracle.outside[who, "depth", unit, 0]
+                if not any(source.startswith("items:") for source in known):
+                    label = rng.choice(FIELDS["depth"][1])
+                    passage["votes"].setdefault("depth", {})[who] = label
+                    votes.append((who, unit, label))
+    again = world.folder / f"items{world.number()}.jsonl"
+    again.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    world.judge("items", "import", "jsonl", again, "--dataset", "d")
+    tick = world.oracle.now()
+    for who, unit, label in votes:
+        world.oracle.outside[who, "depth", unit, 0][f"items:{again.name}"] = label, tick
+        world.came("votes", who, unit)
 
 
 def _run(world: World, *more: str, code: int | tuple[int, ...] = (0, 4)) -> None:
     world.judge("run", "side", "-m", *more, "--prompts", world.folder / "prompts", code=code)
 
 
-@step(3)
+@step(6)
 def run_judge(world: World, rng: Random) -> bool:
     """A judge of the first task; some of the replies cannot be read."""
     if not units(world):
@@ -144,7 +170,7 @@ def run_judge(world: World, rng: Random) -> bool:
     return True
 
 
-@step(3)
+@step(7)
 def run_second_judge(world: World, rng: Random) -> bool:
     """Another judge, killed at one of its commits, and resumed."""
     if not units(world):
@@ -156,7 +182,7 @@ def run_second_judge(world: World, rng: Random) -> bool:
     return True
 
 
-@step(4)
+@step(24)
 def run_derived_judge(world: World, rng: Random) -> bool:
     """A panel of two judges."""
     runs = [
@@ -168,7 +194,7 @@ def run_derived_judge(world: World, rng: Random) -> bool:
     return True
 
 
-@step(3)
+@step(4)
 def split_and_look(world: World, rng: Random) -> bool:
     """The questions are split, and the test is looked at."""
     if not world.oracle.labels():
@@ -205,20 +231,20 @@ def _drawn(world: World, batch: Batch, before: set[tuple[str, int]]) -> None:
                 world.came("adopted", person, unit)
 
 
-@step(8)
+@step(15)
 def draw_batch(world: World, rng: Random) -> bool:
     """A batch for one person or more; some by the judge's label, some that show the judge."""
-    if not units(world) or len(world.batches) >= 7:
+    if not units(world) or len(world.batches) >= 9:
         return False
     name, task = f"b{world.number()}", rng.choice(list(FIELDS))
     people = rng.sample(PEOPLE, rng.randrange(1, 4))
     judged = task == "side" and bool(
         world.rows("SELECT 1 FROM labels AS l JOIN runs AS r ON r.run_id = l.annotator_id")
     )
-    reveal = judged and rng.random() < 0.2
+    reveal = judged and rng.random() < 0.6
     words: list[object] = [
         "-n",
-        rng.randrange(2, 7),
+        rng.randrange(2, 6),
         "--seed",
         rng.randrange(99),
         "--annotators",
@@ -254,7 +280,7 @@ def draw_batch(world: World, rng: Random) -> bool:
     return True
 
 
-@step(5)
+@step(6)
 def extend_batch(world: World, rng: Random) -> bool:
     """A larger sample; a kill and the same command again add nothing twice."""
     found = [b for b in world.batches.values() if not b.closed]
@@ -279,7 +305,7 @@ def extend_batch(world: World, rng: Random) -> bool:
     return True
 
 
-@step(7)
+@step(18)
 def add_person(world: World, rng: Random) -> bool:
     """Somebody joins a batch."""
     seat = open_seat(world, rng)
@@ -338,7 +364,7 @@ def _type(
     return entry
 
 
-@step(14)
+@step(26)
 def screen(world: World, rng: Random) -> bool:
     """A person sits down and labels, skips, notes, flags, marks and undoes."""
     seat = open_seat(world, rng)
@@ -352,8 +378,8 @@ def screen(world: World, rng: Random) -> bool:
         return False
     world.log.append(f"{person} sits down in {batch.name}")
     with world.desk(batch.name, person) as desk:
-        for _ in range(rng.randrange(2, 9)):
-            if rng.random() < 0.2 and not away:
+        for _ in range(rng.randrange(6, 24)):
+            if rng.random() < 0.15 and not away:
                 desk.undo()
                 oracle.undo(batch.name, person)
                 world.counts["(undo)"] += 1
@@ -361,7 +387,7 @@ def screen(world: World, rng: Random) -> bool:
             position, unit = rng.choice(queue)
             if (
                 batch.reveal
-                and rng.random() < 0.2
+                and rng.random() < 0.7
                 and oracle.answer(batch.name, person, unit)
                 and not unit[1]
             ):
@@ -387,7 +413,7 @@ def _reveal(world: World, batch: Batch, desk: Any, position: int, unit: tuple[st
     world.counts["(revise)"] += 1
 
 
-@step(8)
+@step(18)
 def adjudicate(world: World, rng: Random) -> bool:
     """The lead decides units on which people differ, and undoes."""
     found = [b for b in world.batches.values() if not b.closed]
@@ -448,7 +474,7 @@ def _rows(world: World, rng: Random, batch: Batch) -> list[Row]:
         mine = sorted({u for _, u, r in seats(world, batch.name, person) if not r} - away)
         rows += [
             (person, u, rng.choice(batch.labels))
-            for u in rng.sample(mine, min(len(mine), rng.randrange(0, 4)))
+            for u in rng.sample(mine, min(len(mine), rng.randrange(0, 6)))
         ]
     rng.shuffle(rows)
     return rows + (rows[:1] if rng.random() < 0.3 else [])
@@ -474,7 +500,7 @@ def _take_in(
         world.came(way, person, entry.unit[0])
 
 
-@step(12)
+@step(18)
 def sheet(world: World, rng: Random) -> bool:
     """A sheet for a batch: edited, shuffled, with rows twice, with notes alone."""
     if not world.batches:
@@ -524,7 +550,7 @@ def _note(world: World, batch: Batch, person: str, unit: str) -> None:
     log += [Entry((unit, 0), "note", None, world.oracle.now()) for _ in range(stored - known)]
 
 
-@step(8)
+@step(14)
 def studio(world: World, rng: Random) -> bool:
     """A JSON export of Label Studio for a batch, each annotation with its time."""
     if not world.batches:
@@ -534,8 +560,11 @@ def studio(world: World, rng: Random) -> bool:
     if not rows:
         return False
     folder = world.folder / f"ls{world.number()}"
-    world.annotate("export", batch.name, "--to", "label-studio", "-o", folder)
+    done = world.annotate("export", batch.name, "--to", "label-studio", "-o", folder, code=(0, 1))
+    if done.exit_code:
+        return False  # everybody said everything before the batch was drawn
     tasks = {t["data"]["adjudge_unit_id"]: t for t in json.loads((folder / "tasks.json").read_text())}
+    rows = [row for row in rows if row[1] in tasks]
     rows = list({(person, unit): (person, unit, label) for person, unit, label in rows}.values())
     # Evidence that the record does not have would be a conflict of its own.
     marked = {
@@ -574,11 +603,11 @@ def studio(world: World, rng: Random) -> bool:
     return True
 
 
-@step(9)
+@step(20)
 def pack(world: World, rng: Random) -> bool:
     """A pack goes out, and some of its units are labelled there."""
     seat = open_seat(world, rng)
-    if seat is None or len(world.packs) > 3:
+    if seat is None or len(world.packs) > 5:
         return False
     batch, person = seat
     away = out(world, batch.name, person)
@@ -593,7 +622,7 @@ def pack(world: World, rng: Random) -> bool:
     made = Pack(file, batch.name, person)
     world.packs.append(made)
     with world.desk(batch.name, person, db=file) as desk:
-        for position, unit in rng.sample(queue, min(len(queue), rng.randrange(0, 4))):
+        for position, unit in rng.sample(queue, min(len(queue), rng.randrange(0, 12))):
             entry = Entry(unit, "label", rng.choice(batch.labels), world.oracle.now())
             desk.load(position)
             desk.label(position, batch.field, entry.value)
@@ -601,7 +630,7 @@ def pack(world: World, rng: Random) -> bool:
     return True
 
 
-@step(12)
+@step(26)
 def merge_pack(world: World, rng: Random) -> bool:
     """One of the packs comes back, in any order, and some come back twice."""
     found = [
@@ -634,7 +663,7 @@ def direct_import(world: World, rng: Random) -> bool:
     task = rng.choice(list(FIELDS))
     asked, labels = FIELDS[task]
     person = rng.choice(PEOPLE)
-    rows = [(person, u, rng.choice(labels)) for u in rng.sample(there, min(len(there), rng.randrange(1, 6)))]
+    rows = [(person, u, rng.choice(labels)) for u in rng.sample(there, min(len(there), rng.randrange(1, 9)))]
     latest = rng.random() < 0.5
     file = _plain_sheet(world, asked, rows)
     how = "--assisted" if rng.random() < 0.2 else "--blind"
@@ -643,7 +672,7 @@ def direct_import(world: World, rng: Random) -> bool:
     if rng.random() < 0.15:
         world.killed(rng, lambda: world.annotate(*words, code=(0, 1)))
     world.annotate(*words, code=1 if new is None else 0)
-    _tell(world, asked, new or [], f"import:{file.name}", "import")
+    _tell(world, asked, new or [], f"import:{file.name}", "import", latest)
     return True
 
 
@@ -663,10 +692,9 @@ def _direct(world: World, asked: str, rows: list[Row], latest: bool) -> list[Row
     for person, unit, label in rows:
         known = counted.get((person, asked, unit, 0), {})
         imported = {value for source, (value, _) in known.items() if source.startswith("import:")}
-        if label in imported:
+        replaces = latest and bool(imported - {label})
+        if label in imported and not replaces:
             continue
-        if imported and not latest:
-            return None
         if label not in {value for value, _ in known.values()} and _shut(world, asked, person, unit):
             return None
         new.append((person, unit, label))
@@ -686,13 +714,14 @@ def _shut(world: World, asked: str, person: str, unit: str) -> bool:
     return False
 
 
-def _tell(world: World, asked: str, new: list[Row], source: str, way: str) -> None:
+def _tell(world: World, asked: str, new: list[Row], source: str, way: str, latest: bool) -> None:
+    """Tell the oracle of labels of an import: with `latest` they replace what imports said before."""
     tick = world.oracle.now()
     counted = world.oracle.counted()
     for person, unit, label in new:
         key = (person, asked, unit, 0)
         for other, (value, at) in counted.get(key, {}).items():
-            if other.startswith("import:") and value != label:
+            if latest and other.startswith("import:") and value != label:
                 world.oracle.resolved.add((key, other, value, at))
         world.oracle.outside[key][source] = label, tick
         world.came(way, person, unit)
@@ -706,7 +735,7 @@ def merge_studies(world: World, rng: Random) -> bool:
         return False
     asked, labels = FIELDS[rng.choice(list(FIELDS))]
     person = rng.choice(PEOPLE)
-    rows = [(person, u, rng.choice(labels)) for u in rng.sample(there, min(len(there), rng.randrange(1, 5)))]
+    rows = [(person, u, rng.choice(labels)) for u in rng.sample(there, min(len(there), rng.randrange(1, 9)))]
     new = _direct(world, asked, rows, False)
     if new is None:
         return False
@@ -728,7 +757,7 @@ def merge_studies(world: World, rng: Random) -> bool:
     for old in (main, copy, both[0]):
         for ending in ("", "-wal", "-shm"):
             old.with_name(old.name + ending).unlink(missing_ok=True)
-    _tell(world, asked, new, f"import:{file.name}", "merged")
+    _tell(world, asked, new, f"import:{file.name}", "merged", False)
     return True
 
 
@@ -743,7 +772,7 @@ def _merge(world: World, one: Path, other: Path, into: Path) -> None:
         raise Wrong(f"{world.log[-1]}\n{done.stdout}\n{done.stderr}")
 
 
-@step(5)
+@step(9)
 def export_and_import(world: World, rng: Random) -> bool:
     """What a batch's people said goes out and comes back: nothing is new."""
     found = [b for b in world.batches.values() if not b.closed]
@@ -788,7 +817,7 @@ def _evidence(world: World, batch: Batch, file: Path) -> None:
 # --- what a lead does
 
 
-@step(5)
+@step(9)
 def resolve_conflicts(world: World, rng: Random) -> bool:
     """The lead decides what is in conflict, everywhere or on one unit."""
     conflicts = world.oracle.conflicts()
@@ -801,7 +830,7 @@ def resolve_conflicts(world: World, rng: Random) -> bool:
     return True
 
 
-@step(3)
+@step(6)
 def close_or_reopen(world: World, rng: Random) -> bool:
     """A batch is closed, or opened again."""
     if not world.batches:
@@ -812,7 +841,7 @@ def close_or_reopen(world: World, rng: Random) -> bool:
     return True
 
 
-@step(4)
+@step(5)
 def stop_or_resume(world: World, rng: Random) -> bool:
     """Somebody is stopped in a batch, or goes on."""
     found = [b for b in world.batches.values() if not b.closed]
@@ -830,7 +859,7 @@ def stop_or_resume(world: World, rng: Random) -> bool:
     return True
 
 
-@step(3)
+@step(4)
 def verify(world: World, rng: Random) -> bool:
     """`annotate verify` finds nothing, and `annotate conflicts` what is in conflict."""
     world.verify()

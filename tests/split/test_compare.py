@@ -197,3 +197,31 @@ def test_a_judge_made_of_others_costs_what_they_cost_together(study: tuple[Path,
     # Most of three: wrong where two are: on multiples of 6, and of 10 and 30, which 2 and 3 or 2 and 10 share.
     wrong = {q for q in range(60) if (q % 10 == 0) + (q % 3 == 0) + (q % 2 == 0) >= 2}
     assert pooled["agreement"] == pytest.approx(1 - len(wrong) / 60)
+
+
+def test_runs_are_named_by_their_models_or_names_too(study: tuple[Path, list[str]]) -> None:
+    """A name comes first: one run in 32 has an id that ends in this letter."""
+    db, runs = study
+    named = add_run(db, runs[0][-1].lower(), wrong_on(4, 60), cost=0.001, latency=1.0)
+    found = compared(db, "--run", "scripted/every3", "--run", runs[0][-1].lower())
+    assert [r["run"] for r in found["runs"]] == [runs[1], named]
+    with Store.open(db) as store:
+        store.conn.execute("UPDATE runs SET model = 'scripted/every3' WHERE run_id = ?", [runs[2]])
+    done = judge("compare", "stance", "-d", db, "--run", "scripted/every3", "--run", runs[0], code=2)
+    assert "several runs are called 'scripted/every3'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "endings"),
+    [("--units", "units.xlsx", ".csv"), ("--units", "units", ".csv"), ("-o", "page.pdf", ".html, .htm")],
+)
+def test_a_file_of_another_format_is_a_usage_error_before_the_sealed_test_is_opened(
+    study: tuple[Path, list[str]], tmp_path: Path, option: str, name: str, endings: str
+) -> None:
+    db, _ = study
+    judge("split", "stance", "-d", db)
+    done = judge("compare", "stance", "--part", "test", option, tmp_path / name, "-d", db, code=2)
+    assert name in done.stderr and f"end it with one of {endings}" in done.stderr
+    assert not (tmp_path / name).exists()
+    with Store.open(db) as store:
+        assert splits.looks(store, "stance") == []

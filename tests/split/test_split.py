@@ -8,6 +8,13 @@ from typing import Any
 
 import pytest
 
+from annotate.batch_plan import BatchPlan
+from annotate.drawing.batch import new_batch
+from annotate.report import ReportOptions
+from annotate.report.rulings import rule
+from annotate.report.subject import load
+from annotate.sitting.desk import Desk
+from annotate.store import open_study
 from judge.errors import UsageError
 from judge.labels.split import find, required
 from judge.prompts import load_task
@@ -315,3 +322,49 @@ def test_parts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
         with Store.open(db) as store:
             found.append(splits.questions(store, "stance"))
     assert found[0] == found[1]
+
+
+def test_a_verdict_says_that_the_sealed_test_is_apart(tmp_path: Path) -> None:
+    """A judge right on three of four units is undecided at .65, and of the units of the sealed test the report knows nothing."""
+    db = planted(tmp_path, 60)
+    add_run(
+        db, "scripted/m", {f"study:{q:03}/0": gold(q, 0) if q % 4 else LABELS[(q + 1) % 3] for q in range(60)}
+    )
+    ask = ("report", "-d", db, "--threshold", "0.65", "--format", "json")
+    assert "sealed" not in json.loads(annotate(*ask).stdout)["verdicts"][0]["sentence"]
+    judge("split", "stance", "-d", db)
+    sentence = json.loads(annotate(*ask).stdout)["verdicts"][0]["sentence"]
+    # A fifth of 60 questions is to learn from and a fifth to tune on, of each of three labels: 8 or 9 of 20.
+    assert "compared with 'gold' on 25 units outside the sealed test, as they were imported" in sentence
+
+
+def label(store: Store, batch: str, first: int, last: int) -> None:
+    """Both people label their positions from `first` to `last` as gold does."""
+    for person in ("ann", "bob"):
+        query = (
+            "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? ORDER BY position"
+        )
+        seats = store.conn.execute(query, [batch, person]).fetchall()[first:last]
+        with Desk.open(store, batch, person) as desk:
+            for position, unit in seats:
+                desk.label(position, "stance", gold(int(unit.split(":")[1].split("/")[0]), 0))
+
+
+def test_a_look_at_a_sealed_test_has_one_verdict_while_labels_come_in(tmp_path: Path) -> None:
+    """Reading the verdict of one look again with every new label would be many looks at the level of one."""
+    db = planted(tmp_path, 60)
+    run = add_run(db, "scripted/m", {f"study:{q:03}/0": gold(q, 0) for q in range(60)})
+    judge("split", "stance", "-d", db)
+    with open_study(db) as store:
+        task = load_task("stance")
+        new_batch(store, task, BatchPlan("one", ("ann", "bob"), 50))
+        label(store, "one", 0, 45)
+        required(store, task).open("compare", [run], "majority")
+
+        def sentence() -> str:
+            return rule(store, load(store, ReportOptions()))[0][0].sentence
+
+        assert "units of the sealed test, drawn with equal probability" in sentence()
+        assert "labelled after" not in sentence()
+        label(store, "one", 45, 50)
+        assert "of these units were labelled after look 1 at the sealed test" in sentence()

@@ -290,6 +290,15 @@ def test_two_shares_differ_by_one_at_most() -> None:
     assert -1 <= found.difference.low < found.difference.high <= 1
 
 
+def test_an_interval_ends_where_two_values_cannot_be_further_apart() -> None:
+    """Differences of 0, 1, 1: mean 2/3, standard error 1/3, and t(2) = 4.303 reaches from -.77 to 2.1."""
+    one, two = np.zeros(3), np.array([0.0, 1.0, 1.0])
+    free = paired_difference((0.0, one), (2 / 3, two))
+    assert (free.low, free.high) == pytest.approx((2 / 3 - 4.3027 / 3, 2 / 3 + 4.3027 / 3), abs=1e-4)
+    ends = paired_difference((0.0, one), (2 / 3, two), most=1.0)
+    assert (ends.low, ends.high, ends.p) == (free.low, 1.0, free.p)
+
+
 def test_two_outcomes_of_0_and_1_have_the_exact_test() -> None:
     """12 questions, the second wins 5 and loses none: McNemar's exact p is 2 / 2^5 = .0625 (the t-test says .017)."""
     first = np.zeros(12)

@@ -38,7 +38,7 @@ def test_a_weight_counts_as_so_many_units(key: str) -> None:
         assert (
             one.low is None
             and code_of(one.notes[-1]) == "weighted"
-            and "as much as 103 drawn alike" in one.notes[-1]
+            and "effective sample size 103 (Kish)" in one.notes[-1]
         )
 
 

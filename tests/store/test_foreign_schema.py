@@ -75,6 +75,13 @@ FOREIGN = {
         "DROP TABLE prompts; CREATE TABLE prompts (text TEXT PRIMARY KEY, sha256 TEXT NOT NULL) WITHOUT ROWID",
         "table 'prompts'",
     ),
+    # Rows are inserted by the columns' order: the cost would be stored as the mass outside the labels, and no limit would see it.
+    "two columns of ours in each other's place": (
+        """PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql =
+        replace(replace(replace(sql, ' cost REAL', '?'), ' outside_mass REAL', ' cost REAL'), '?', ' outside_mass REAL')
+        WHERE name = 'judgements'""",
+        "table 'judgements'",
+    ),
 }  # fmt: skip
 
 
@@ -103,6 +110,28 @@ def test_what_could_change_labels_is_refused_by_name(
     judge("items", "import", "jsonl", study.with_name("mine.jsonl"), "-d", "other.db")
     done = judge("studies", "merge", "study.db", "other.db", "--into", "both.db", code=1)
     assert f"its {named}" in done.err and not study.with_name("both.db").exists()
+
+
+REMOVED = {
+    "DROP TRIGGER events_keep": "trigger 'events_keep'",
+    "DROP TRIGGER source_added": "trigger 'source_added'",
+    "DROP VIEW resolved_labels": "view 'resolved_labels'",
+    "DROP INDEX idx_drafts": "index 'idx_drafts'",
+    "DROP TABLE drafts": "table 'drafts'",
+}
+
+
+@pytest.mark.parametrize(("script", "named"), REMOVED.items())
+def test_what_was_removed_is_named(judge: Judge, study: Path, script: str, named: str) -> None:
+    """Without its own triggers a study takes changes that no log has, and its labels do not follow their sources."""
+    define(study, script)
+    before = study.read_bytes()
+    done = judge("runs", "list", code=1)
+    assert f"study.db: its {named} was removed" in done.err and len(done.err.splitlines()) == 1
+    assert study.read_bytes() == before
+    judge("items", "import", "jsonl", study.with_name("mine.jsonl"), "-d", "other.db")
+    done = judge("studies", "merge", "other.db", "study.db", "--into", "both.db", code=1)
+    assert f"its {named} was removed" in done.err and not study.with_name("both.db").exists()
 
 
 def test_a_trigger_on_tables_of_people_is_refused(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from judge.store.study import only_here
 from tests.cli.helpers import Done, checked, process, script, write_rows
 from tests.jobs.helpers import threaded
 from tests.loopback.batches_server import OpenAIBatchServer
+from tests.store.helpers import without_trigger
 from tests.tui import studies
 
 Judge = Callable[..., Done]
@@ -373,8 +374,7 @@ def test_a_split_of_both_is_one_with_the_looks_of_both(judge: Judge, study: Call
             conn.execute(looked)
     judge("studies", "merge", a, b, "--into", "c.db")
     assert (counted(Path("c.db"), "split_questions"), counted(Path("c.db"), "split_looks")) == (14, 2)
-    with closing(sqlite3.connect(b)) as conn, conn:
-        conn.execute("DROP TRIGGER keep_split_questions_update")
+    with closing(sqlite3.connect(b)) as conn, conn, without_trigger(conn, "keep_split_questions_update"):
         conn.execute("UPDATE split_questions SET part = CASE part WHEN 'test' THEN 'learn' ELSE 'test' END")
     done = judge("studies", "merge", a, b, "--into", "d.db", code=1)
     assert "split of stance: it was drawn in each study, and not alike" in done.err

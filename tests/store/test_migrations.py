@@ -5,6 +5,7 @@ and a derived one, a split, a job, a ranking by embeddings, two batches and one 
 0.2.0 measured in it: the measures of `annotate report --task stance --format json`, one a line.
 """
 
+import itertools
 import json
 import re
 import sqlite3
@@ -15,7 +16,6 @@ from typing import Any
 
 import pytest
 
-import annotate.migrations
 from annotate.exchange.label_studio import link as links
 from annotate.leading.progress import changes
 from annotate.sitting.desk import Desk
@@ -85,6 +85,7 @@ def test_a_study_of_0_2_0_keeps_its_rows_and_ends_like_a_new_one(old: Path, tmp_
     with open_study(old) as store, open_study(tmp_path / "new.db") as new:
         found = content(store.conn)
         assert found.pop("label_changes") == found.pop("label_resolutions") == found.pop("drafts") == []
+        assert found.pop("imported_labels") == [], "a batch explains every label of this study"
         assert len(found.pop("label_sources")) == 13, "what people said, by source"
         # The last column of a label says where it came from, which 0.2.0 did not.
         assert {row[-1].split(":")[0] for row in found["labels"]} >= {'["run"]', '["items', '["batch'}
@@ -93,14 +94,16 @@ def test_a_study_of_0_2_0_keeps_its_rows_and_ends_like_a_new_one(old: Path, tmp_
             found[table] = sorted((row[: len(before[0])] for row in found[table]), key=repr) if before else []
         assert found == {table: sorted(before, key=repr) for table, before in rows.items()}
         assert schema(store.conn) == schema(new.conn)
-        assert migrations.applied(store.conn, "judge") == list(migrations.NAMES)
-        assert migrations.applied(store.conn, "annotate") == list(annotate.migrations.NAMES)
+        assert migrations.applied(store.conn, "judge") == list(migrations.NAMES["judge"])
+        assert migrations.applied(store.conn, "annotate") == list(migrations.NAMES["annotate"])
         assert store.conn.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert store.conn.execute("PRAGMA foreign_key_check").fetchall() == []
         assert store.conn.execute("PRAGMA foreign_keys").fetchone() == (1,)
 
 
-def test_labels_that_were_lost_or_contradict_are_listed_when_it_is_opened(old: Path) -> None:
+def test_labels_that_were_lost_or_contradict_are_listed_by_whoever_opens_it_first(
+    old: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     query = (
         "SELECT unit_id, annotator_id, value FROM labels WHERE annotator_id = 'alice' AND field = 'stance' "
         "AND layer = 'first' AND repeat = 0 ORDER BY 1"
@@ -112,8 +115,8 @@ def test_labels_that_were_lost_or_contradict_are_listed_when_it_is_opened(old: P
         other = "support" if contradicted[2] != "support" else "refute"
         insert = "INSERT INTO labels (unit_id, field, annotator_id, layer, value) VALUES (?, 'stance', 'alice', 'assisted', ?)"
         conn.execute(insert, [contradicted[0], other])
-    told: list[str] = []
-    with open_study(old, told.append) as store:
+    with Store.open(old) as store:
+        told = [record.getMessage() for record in caplog.records]
         found = dict(
             store.conn.execute(
                 "SELECT unit_id, value FROM labels WHERE annotator_id = 'alice' AND repeat = 0"
@@ -125,9 +128,9 @@ def test_labels_that_were_lost_or_contradict_are_listed_when_it_is_opened(old: P
     assert f"label 'stance' of '{lost[0]}' by alice: unlabelled in 0.2.0, {lost[2]} now" in told
     assert any(f"'{contradicted[0]}'" in line and line.endswith("unlabelled now") for line in told)
     assert told[-1].startswith("2 labels have another status") and len(told) == 3
-    again: list[str] = []
-    open_study(old, again.append).close()
-    assert again == []
+    caplog.clear()
+    open_study(old).close()
+    assert not caplog.records
 
 
 def test_its_report_has_the_same_numbers_to_the_last_digit(old: Path) -> None:
@@ -197,28 +200,69 @@ def test_an_older_study_is_refused_and_nothing_is_written(old: Path, of: str) ->
     assert everything(old) == kept
 
 
-@pytest.mark.parametrize("of", SETS)
-def test_a_step_that_is_killed_leaves_the_study_of_0_2_0(
-    old: Path, of: str, monkeypatch: pytest.MonkeyPatch
+class Stopped(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.parametrize("opened", [Store.open, open_study])
+def test_a_migration_that_is_killed_at_any_statement_leaves_the_study_of_0_2_0(
+    old: Path, opened: Callable[[Path], Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last statement is the one that is not run."""
-    if of == "annotate":
-        Store.open(old).close()
+    """Both sets are one transaction: a study with one of them migrated is opened by no version before this one."""
     kept = everything(old)
+    for n in itertools.count():
+        left = n
 
-    def broken(file: Path, db: Any) -> None:
-        *statements, _ = file.read_text("utf-8").split("\n\n")
-        for statement in statements:
-            db.execute(statement)
-        raise KeyboardInterrupt
+        def execute(file: Path, db: Any) -> None:
+            nonlocal left
+            for statement in file.read_text("utf-8").split("\n\n"):
+                if not left:
+                    raise Stopped
+                left -= 1
+                db.execute(statement)
 
+        with monkeypatch.context() as patched:
+            patched.setattr(migrations, "execute", execute)
+            try:
+                opened(old).close()
+            except Stopped:
+                assert everything(old) == kept
+            else:
+                break
+    # from_0_2_0 (3 and 2 statements), then m002 and later of both sets: the last is run when all others were.
+    assert n > 30
+    with closing(sqlite3.connect(old)) as conn:
+        assert [migrations.applied(conn, s) for s in SETS] == [list(migrations.NAMES[s]) for s in SETS]
+
+
+def test_a_migration_that_is_killed_after_its_last_statement_leaves_the_study_of_0_2_0(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = everything(old)
     with monkeypatch.context() as patched:
-        patched.setattr(migrations, "execute", broken)
-        with pytest.raises(KeyboardInterrupt):
-            open_study(old)
+        patched.setattr(migrations, "_changes", lambda conn: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            Store.open(old)
     assert everything(old) == kept
-    with open_study(old) as store:
-        assert [migrations.applied(store.conn, s)[0] for s in SETS] == ["m001_baseline"] * 2
+
+
+def test_a_study_without_batches_of_0_2_0_is_migrated_too(old: Path) -> None:
+    with closing(sqlite3.connect(old)) as conn:
+        tables = [
+            name
+            for (name,) in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            if f"CREATE TABLE {name} "
+            in (migrations.SETS["annotate"] / "m001_baseline.sql").read_text("utf-8")
+        ]
+        conn.execute("DROP VIEW batch_labels")
+        for table in tables:
+            conn.execute(f"DROP TABLE {table}")
+        conn.execute("DELETE FROM _sqlite_migrations WHERE migration_set = 'annotate'")
+        conn.commit()
+    assert "batches" in tables
+    with Store.open(old) as store:
+        assert [migrations.applied(store.conn, s) for s in SETS] == [list(migrations.NAMES[s]) for s in SETS]
+        assert store.conn.execute("SELECT count(*) FROM batches").fetchone() == (0,)
 
 
 def test_a_later_migration_comes_after_the_step(
@@ -227,8 +271,8 @@ def test_a_later_migration_comes_after_the_step(
     for file in migrations.FOLDER.glob("*.sql"):
         (tmp_path / file.name).write_text(file.read_text("utf-8"))
     (tmp_path / "m999_later.sql").write_text("ALTER TABLE items ADD COLUMN later TEXT;\n")
-    monkeypatch.setattr(migrations, "FOLDER", tmp_path)
-    monkeypatch.setattr(migrations, "NAMES", migrations.names(tmp_path))
+    monkeypatch.setitem(migrations.SETS, "judge", tmp_path)
+    monkeypatch.setitem(migrations.NAMES, "judge", migrations.names(tmp_path))
     for path in (old, tmp_path / "new.db"):
         with Store.open(path) as store:
             assert migrations.applied(store.conn)[-1] == "m999_later"

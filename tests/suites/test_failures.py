@@ -175,10 +175,7 @@ def test_imports_say_what_a_paper_still_lacks(judge: Judge, tmp_path: Path) -> N
     judge("items", "import", "raguard", *claims)
     path = write_jsonl(tmp_path / "b.jsonl", [{"id": "raguard:1", "text": "true"}])
     done = judge("systems", "import", path, "--system", "m", "--condition", "top:1")
-    assert (
-        "judge score raguard needs answers of 'm' under zero-context too; there are some under: top-1"
-        in done.err
-    )
+    assert "note: 'm' lacks zero-context, oracle, ranking for raguard; it has top-1\n" in done.err
 
 
 def test_all_columns_that_are_missing_are_named_at_once(judge: Judge, tmp_path: Path) -> None:

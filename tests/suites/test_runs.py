@@ -72,7 +72,7 @@ def test_two_judges_are_not_mixed_silently(judge: Judge) -> None:
     assert told == "judge: several judges have run deflection: choose with -m; there are: two, one\n"
     assert score(judge, *DEFLECTION, "-m", "one").value(FALSE_POSITIVES) == 1.0
     several = judge("score", *DEFLECTION, "-m", "one", "-m", "two", code=2).err
-    assert "--judges mean or --judges majority" in several
+    assert "--judges is 'mean' or 'majority'" in several
 
 
 def test_the_mean_over_judges(judge: Judge) -> None:
@@ -303,3 +303,51 @@ def test_without_such_a_set_the_user_chooses(judge: Judge) -> None:
     assert f"{one} (--seed 1)" in told and f"{other} (--seed 3)" in told
     found = score(judge, *parts, "--run", one, "--run", other)
     assert {run["run"] for run in found.document["runs"]} == {one, other}
+
+
+def test_an_incomplete_run_with_other_settings_is_not_mixed_in(judge: Judge) -> None:
+    """Eligibility by seed 1 (whole) and seed 2 (begun), deflection by seed 2 alone: no set has both parts."""
+    eligible = {A1: "No Issues", A2: "No Issues"}
+    first = give("eligibility", eligible, options={"seed": 1})
+    give("eligibility", {A1: "Major Issue(s)"}, options={"seed": 2})
+    second = deflected("missing", "missing", options={"seed": 2})
+    words = ("garage", "--part", "eligibility", "--part", "deflection")
+    told = judge("score", *words, code=2).err
+    assert "no runs with equal settings" in told and "--seed 1" in told and "--seed 2" in told
+    # Named runs are taken as they are, and the part without one may not mix either.
+    named = score(judge, *words, "--run", first, "--run", second)
+    assert [run["settings"] for run in named.document["runs"]] == [{"seed": 1}, {"seed": 2}]
+    # A partial score has a set with both: seed 2, on one of two answers.
+    partial = score(judge, *words, "--partial")
+    assert [run["settings"] for run in partial.document["runs"]] == [{"seed": 2}] * 2
+    assert (partial.value("eligibility"), partial["eligibility"]["coverage"]) == (0.0, 0.5)
+
+
+def test_a_majority_takes_one_set_of_each_judge(judge: Judge) -> None:
+    for model, seeds in (("one", (1, 2)), ("two", (1,))):
+        for seed in seeds:
+            give("eligibility", {A1: "No Issues", A2: "No Issues"}, model=model, options={"seed": seed})
+    for model in ("one", "two"):
+        deflected("missing", "missing", model=model, options={"seed": 1})
+    found = score(judge, "garage", "--part", "eligibility", "--part", "deflection",
+                  "-m", "one", "-m", "two", "--judges", "majority")  # fmt: skip
+    assert {run["settings"]["seed"] for run in found.document["runs"]} == {1}
+
+
+def test_a_part_without_a_run_begins_with_the_settings_of_the_others(judge: Judge) -> None:
+    deflected("missing", "missing", options={"seed": 7, "temperature": 0.5})
+    [line] = commands(judge, "garage", "--part", "eligibility", "--part", "deflection")
+    assert line.startswith("judge run eligibility -m m ")
+    words = shlex.split(line)
+    assert (words[words.index("--seed") + 1], words[words.index("--temperature") + 1]) == ("7", "0.5")
+
+
+def test_the_newest_setting_is_that_of_the_judge(judge: Judge) -> None:
+    """m has both parts by seed 1 and, newer, by seed 2; another judge's newest run has seed 1."""
+    for seed, eligible in ((1, "Major Issue(s)"), (2, "No Issues")):
+        give("eligibility", {A1: eligible, A2: eligible}, options={"seed": seed})
+        deflected("missing", "missing", options={"seed": seed})
+    deflected("missing", "missing", model="other", options={"seed": 1})
+    found = score(judge, "garage", "--part", "eligibility", "--part", "deflection", "-m", "m")
+    assert found.value("eligibility") == 1.0
+    assert [run["settings"] for run in found.document["runs"]] == [{"seed": 2}] * 2

@@ -79,6 +79,20 @@ def test_a_system_on_one_document_at_a_time_is_its_own_run(judge: Judge, tmp_pat
 
 
 @pytest.mark.usefixtures("claims")
+def test_a_named_run_of_another_is_not_read_and_the_score_says_so(judge: Judge, tmp_path: Path) -> None:
+    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    run = give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
+    give("verdict_document", dict.fromkeys(UNITS, "false"), model="a", options={"imported": "sha"})
+    words = ("raguard", "--system", "a", "--part", "oracle")
+    found = score(judge, *words, "--run", run)
+    # Documents 4, 5 and 6 belong to the false claims 2 and 3.
+    assert found.value("accuracy_oracle") == 3 / 6
+    told = f"--run {run} (verdict_document.v2 by the/judge) is read by no part of this score"
+    assert told in found.document["notes"]
+    assert "--batch goes with --reference" in judge("score", *words, "--batch", "x", code=2).err
+
+
+@pytest.mark.usefixtures("claims")
 def test_every_system_has_its_own_ranking(judge: Judge, tmp_path: Path) -> None:
     """Finding 5: a finds the misleading documents 2 and 6, b the supporting ones 1 and 5, c has no ranking."""
     ranked(judge, tmp_path, "a", "2", "4", "6")
@@ -130,6 +144,28 @@ def test_the_papers_names_are_the_conditions(judge: Judge, tmp_path: Path) -> No
     with sqlite3.connect("study.db") as conn:
         assert conn.execute("SELECT count(*) FROM runs").fetchone() == (0,)
         assert conn.execute("SELECT count(*) FROM answers").fetchone() == (9,)
+
+
+@pytest.mark.usefixtures("claims")
+def test_an_output_that_was_imported_and_made_is_neither(judge: Judge, tmp_path: Path) -> None:
+    """The model's answers are under `none`, the imported ones under the paper's name of the same condition."""
+    judge("answers", "generate", "verdict", "-m", "scripted/hash", "--context", "none", "--system", "mine")
+    answers(judge, tmp_path, [("1", "mine", "zero-context", "true")])
+    words = ("score", "raguard", "--system", "mine", "--part", "zero")
+    told = judge(*words, code=2).err
+    assert "'mine' has two outputs for 'zero-context': imported, and made by scripted/hash (run " in told
+    run = told.partition("(run ")[2].partition(")")[0]
+    assert f"run {run}: verdict.v2 by scripted/hash" in judge(*words, "--run", run).out
+
+
+@pytest.mark.usefixtures("questions")
+def test_the_mixed_condition_has_the_name_that_it_is_imported_under(judge: Judge, tmp_path: Path) -> None:
+    rows = [(f"m{n}", "mine", c, f"It is m{n}.") for n in range(3) for c in ("base", "oracle", "retrieved-2")]
+    answers(judge, tmp_path, rows)
+    words = ("mirage", "--system", "mine", "--part", "adaptability")
+    assert "mine has outputs under 'retrieved-2': --mixed retrieved-2" in judge("score", *words).out
+    for name in ("retrieved-2", "retrieved:2"):
+        assert score(judge, *words, "--mixed", name).value("context_acceptability") == 1.0
 
 
 @pytest.mark.usefixtures("questions")
@@ -231,6 +267,41 @@ def test_what_cannot_be_imported(judge: Judge, tmp_path: Path, row: dict[str, st
     error = judge("systems", "import", path, code=1).err
     assert error.startswith(f"judge: {path}:2: ") and told in error
     assert systems(judge) == []
+
+
+@pytest.mark.usefixtures("claims")
+def test_nothing_is_kept_of_a_file_with_another_output(judge: Judge, tmp_path: Path) -> None:
+    """Answers and verdicts are one transaction: a second verdict that contradicts the first keeps the answers out, too."""
+    path = tmp_path / "outputs.jsonl"
+    first = {"id": "1", "condition": "oracle", "document": "1", "text": "true"}
+    path.write_text(json.dumps(first) + "\n", "utf-8")
+    judge("systems", "import", path, "--system", "a")
+    rows = [{"id": "1", "condition": "zero-context", "text": "true"}, {**first, "text": "false"}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    told = judge("systems", "import", path, "--system", "a", code=1).err
+    assert "the study has another output of 'a' for 'raguard:1/1'; nothing is replaced" in told
+    assert systems(judge) == [("a", "one document", 1, "imported")]
+
+
+@pytest.mark.usefixtures("claims")
+def test_a_judge_that_is_called_as_an_imported_system_is_not_that_system(
+    judge: Judge, tmp_path: Path
+) -> None:
+    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    # As `judge run verdict_document -m openai/x --as a` leaves it: right on every document.
+    gold = dict(zip(UNITS, ("true", "true", "true", "false", "false", "false"), strict=True))
+    give("verdict_document", gold, model="a", options={"asked_as": "openai/x"})
+    found = score(judge, "raguard", "--system", "a", "--part", "zero", "--part", "oracle")
+    assert found.names == ["accuracy_zero"]
+    assert [gap["condition"] for gap in found.document["lacking"]] == ["oracle"]
+
+
+@pytest.mark.usefixtures("claims")
+def test_a_name_with_a_slash_is_no_model(judge: Judge, tmp_path: Path) -> None:
+    """acme is no vendor: nothing is ever asked in the name of a system that was not imported yet."""
+    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    told = judge("score", "raguard", "--system", "acme/rag", "--part", "zero", code=2).err
+    assert told.startswith("judge: 'acme/rag' has no output for any condition of raguard (zero-context)")
 
 
 @pytest.mark.usefixtures("claims")

@@ -114,8 +114,8 @@ def test_calibrated_on_another_system(judge: Judge, study: None) -> None:
     # Its true options have 0.99: LAC 0.01, APS 0.99. t1: {} and {A}; t2: {} and {A}.
     assert (found.value("coverage_lac"), found.value("coverage_aps")) == (0.0, 0.5)
     assert {run["model"] for run in found.document["runs"]} == {"m", "other"}
-    told = commands(judge, *URAG, "--calibrate-on", "vendor/new", "--part", "sets")
-    assert "-m vendor/new --context all" in told[0]
+    told = commands(judge, *URAG, "--calibrate-on", "openai/new", "--part", "sets")
+    assert "-m openai/new --context all" in told[0]
 
 
 def test_what_has_no_distribution_is_counted(judge: Judge, study: None, tmp_path: Path) -> None:

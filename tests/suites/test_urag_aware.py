@@ -34,7 +34,7 @@ def asked_again(kind: str, labels: dict[str, str] | None = None) -> str:
     return run
 
 
-@pytest.mark.parametrize("kind", second.KINDS)
+@pytest.mark.parametrize("kind", ["self", "wrong"])
 def test_what_a_second_pass_changes(judge: Judge, study: None, kind: str) -> None:
     told = commands(judge, *AWARE, "--aware", kind)
     assert len(told) == 1 and f"urag_aware -m m --context all --shown {first_run()}:{kind}" in told[0]
@@ -78,7 +78,7 @@ def test_what_failed_at_first_is_no_success_later(judge: Judge, study: None) -> 
 def test_what_is_shown_is_fenced_and_tells_no_gold(judge: Judge, study: None) -> None:
     run = first_run()
     with Store.open("study.db") as store:
-        own, wrong = (second.read(store, f"{run}:{kind}").texts for kind in second.KINDS)
+        own, wrong = (second.read(store, f"{run}:{kind}").texts for kind in ("self", "wrong"))
     # c1: A is right with 0.9. c2: B is right with 0.6. t2: B is right with 0.3; A leads, and is exchanged all the same.
     assert (own["u:c1"], wrong["u:c1"]) == ("A. 0.900\nB. 0.100", "A. 0.100\nB. 0.900")
     assert (own["u:c2"], wrong["u:c2"]) == ("A. 0.400\nB. 0.600", "A. 0.600\nB. 0.400")
@@ -148,7 +148,7 @@ def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
     run = first_run()
     generate = ("answers", "generate", "urag_aware", "-m", "m", "--context", "all")
     assert (
-        "is RUN:self or RUN:wrong"
+        "is RUN:self, RUN:wrong or RUN:wrong-second"
         in judge(*generate[:-3], "scripted/hash", *generate[-2:], "--shown", f"{run}:x", code=2).err
     )
     asked = ("answers", "generate", "urag_choice", "-m", "scripted/hash", "--context", "all")
@@ -160,3 +160,14 @@ def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
     assert "--reading paper" in told
     distributed(run, {f"u:{name}": None for name in WITH})
     assert "no probabilities of options to show" in judge("score", *AWARE, "--aware", "self", code=2).err
+
+
+def test_the_most_probable_option_may_change_places_with_the_second(judge: Judge, study: None) -> None:
+    """0.5, 0.3, 0.2: with the lowest 0.2, 0.3, 0.5; with the second 0.3, 0.5, 0.2. Equal ones are left out."""
+    masses = {"A": 0.5, "B": 0.3, "C": 0.2}
+    assert second.exchanged(masses) == {"A": 0.2, "B": 0.3, "C": 0.5}
+    assert second.exchanged(masses, second=True) == {"A": 0.3, "B": 0.5, "C": 0.2}
+    assert second.exchanged({"A": 0.4, "B": 0.4, "C": 0.2}, second=True) is None
+    assert second.exchanged({"A": 1.0}, second=True) is None
+    [line] = commands(judge, *AWARE, "--aware", "wrong", "--exchange", "second")
+    assert f"--shown {first_run()}:wrong-second" in line

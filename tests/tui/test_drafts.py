@@ -65,3 +65,16 @@ def test_a_draft_is_no_label_and_stands_in_nobody_s_way(tmp_path: Path) -> None:
             assert other.draft(1, "note") is None
         desk.keep_draft(1, "note", None)
     assert rows_of(path, "SELECT * FROM drafts") == [] and rows_of(path, "SELECT * FROM events") == []
+
+
+def test_a_draft_is_not_stored_after_the_batch_was_closed(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=2, annotators=["alice"])
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.keep_draft(1, "note", "before")
+        with store.transaction() as conn:
+            conn.execute("UPDATE batches SET closed = '2026-11-23T00:00:00.000Z'")
+        desk.keep_draft(1, "note", "after")
+        desk.keep_draft(2, "note", "after")
+        assert desk.draft(1, "note") == "after", "it is there while the screen is open"
+    assert rows_of(path, "SELECT position, text FROM drafts") == [(1, "before")]

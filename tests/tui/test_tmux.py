@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from annotate.store import open_study
+from judge.prompts.load import parse_task
 from tests.real import require
-from tests.tui.studies import batch, build, labels
+from tests.tui.studies import batch, build, labels, rows_of
 
 pytestmark = pytest.mark.real
 
@@ -138,3 +139,80 @@ def test_40x10_says_what_to_do(study: Path, terminals: Callable[..., Terminal]) 
     terminal.type("s", "C-q")
     terminal.wait(lambda: "stored" in terminal.screen().replace("\n", ""), "stored")
     assert labels(study) == {}
+
+
+WORDS = """---
+title: What is said
+unit: passage
+inputs: [passage]
+questions:
+  - {field: points, level: text, many: true}
+---
+Judge.
+<!-- unit -->
+{{ passage }}
+{{ answer_cue }}
+"""
+
+
+def hung_up(terminal: Terminal) -> None:
+    """The line breaks: the terminal goes, and the kernel sends SIGHUP to what runs in it."""
+    program = terminal.child()
+    terminal.close()
+    end = time.monotonic() + 30
+    while _runs(program):
+        assert time.monotonic() < end, "the program outlives its terminal"
+        time.sleep(0.1)
+
+
+def _runs(program: int) -> bool:
+    return subprocess.run(["kill", "-0", str(program)], check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("what", "opens", "typed"),
+    [("note", "+", "half a note"), ("words", "Enter", "half an answer")],
+)
+def test_a_hang_up_keeps_the_text_that_was_being_typed(
+    tmp_path: Path, terminals: Callable[..., Terminal], what: str, opens: str, typed: str
+) -> None:
+    study = build(tmp_path / "s.db", items=2)
+    batch(study, parse_task(WORDS, "words.v1.md") if what == "words" else "stance", n=2)
+    first = terminals()
+    first.run("open", "pilot", "--as", "alice", "-d", str(study))
+    first.until("1/2")
+    first.type(opens)
+    first.type("-l", typed)
+    first.until(typed)
+    hung_up(first)
+    second = terminals()
+    second.run("open", "pilot", "--as", "alice", "-d", str(study))
+    second.until("1/2")
+    assert labels(study) == {}
+    second.type(opens)
+    second.until(typed)
+    second.type("Enter")
+    stored = {
+        "note": "SELECT note FROM assignments WHERE note IS NOT NULL",
+        "words": "SELECT answers ->> 'points' FROM assignments WHERE answers <> '{}'",
+    }
+    second.wait(lambda: [typed in text for (text,) in rows_of(study, stored[what])] == [True], "stored")
+    assert rows_of(study, "SELECT * FROM drafts") == []
+
+
+def test_a_hang_up_keeps_evidence_that_was_begun(study: Path, terminals: Callable[..., Terminal]) -> None:
+    first = terminals()
+    first.run("open", "pilot", "--as", "alice", "-d", str(study))
+    first.until("1/20")
+    first.type("*", "Space", "Right", "Right")
+    first.wait(lambda: len(rows_of(study, "SELECT text FROM drafts")) == 1, "a draft of the evidence")
+    begun = rows_of(study, "SELECT text FROM drafts")
+    hung_up(first)
+    assert rows_of(study, "SELECT text FROM drafts") == begun
+    second = terminals()
+    second.run("open", "pilot", "--as", "alice", "-d", str(study))
+    second.until("1/20")
+    second.type("*", "Enter")
+    marked = "SELECT spans FROM assignments WHERE spans <> '[]'"
+    second.wait(lambda: len(rows_of(study, marked)) == 1, "the evidence stored")
+    assert rows_of(study, "SELECT * FROM drafts") == []

@@ -12,8 +12,8 @@ from judge.errors import BadInput
 from judge.types import Where
 
 COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
-           "flag", "note", "spans", "at", "stratum", "weight", SHA_KEY)  # fmt: skip
-"""As `annotate batches labels` has them, with evidence and time."""
+           "flag", "note", "spans", "at", "stratum", "weight", "sources", SHA_KEY)  # fmt: skip
+"""As `annotate batches labels` has them, with evidence, time and `labels.sources`."""
 BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False: False}
 
 
@@ -31,7 +31,10 @@ def label_rows(export: Export) -> Iterator[dict[str, Any]]:
         if not r.skipped:
             for name, value in r.answers.items():
                 layer = r.layers.get(name, "first")
-                rows.append({"field": name, "label": value, "layer": layer, "blind": r.is_blind(name)})
+                rows.append(
+                    {"field": name, "label": value, "layer": layer, "blind": r.is_blind(name),
+                     "sources": list(r.sources.get(name, ()))}
+                )  # fmt: skip
             for name, value in r.revised.items():
                 rows.append({"field": name, "label": value, "layer": "revised", "blind": False})
         if not rows:
@@ -39,7 +42,7 @@ def label_rows(export: Export) -> Iterator[dict[str, Any]]:
                 {"field": None, "label": None, "layer": "skipped" if r.skipped else None, "blind": r.blind}
             )
         for row in rows:
-            merged = about | row
+            merged: dict[str, Any] = {"sources": []} | about | row
             yield {column: merged[column] for column in COLUMNS}
 
 

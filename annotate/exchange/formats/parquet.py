@@ -85,6 +85,7 @@ def _cells(unit: ExchangeUnit) -> dict[str, Any]:
 
 def _label_columns() -> dict[str, Any]:
     kinds: dict[str, Any] = {name: TYPES.get(name, "string") for name in COLUMNS}
+    kinds["sources"] = ["string"]
     return kinds | {"spans": [{"input": "string", "start": "int32", "end": "int32"}]}
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from judge.addresses import no_proxy, server
 from judge.errors import BadInput, KeyProblem, MissingExtra, Rejected, ServerFault, Unreachable, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +70,21 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
         raise KeyProblem(f"{KEY} holds characters that no key has")
     import httpx
 
-    http = httpx.Client(timeout=SECONDS, follow_redirects=True)
+    def check(answer: httpx.Response) -> None:
+        if answer.has_redirect_location:
+            raise Rejected(
+                f"{url} answered with a redirect (HTTP {answer.status_code}); give its final address",
+                answer.status_code,
+            )
+
+    # A redirect would carry the texts to another server, and the SDK sends a personal access token in a body, which no
+    # client leaves out there.
+    http = httpx.Client(
+        timeout=SECONDS,
+        follow_redirects=False,
+        event_hooks={"response": [check]},
+        mounts=no_proxy(server(url)),
+    )
     try:
         with explained(url):
             return sdk.LabelStudio(base_url=url, api_key=key, timeout=SECONDS, httpx_client=http), http

@@ -28,6 +28,8 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
         try:
             reader.check_columns(dict.fromkeys(header), all_rows=True)
         except BadInput as problem:
+            # A first row that is broken, or none at all, says more than a column that is not there.
+            next(records.rows, None)
             raise placed(problem, path, 1) from None
         yield from each(records, reader.items, bad)
         reader.finish()

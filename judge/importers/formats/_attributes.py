@@ -1,0 +1,87 @@
+"""What the attributes of a span say, by the conventions of OpenInference (Phoenix) and of OpenTelemetry for GenAI.
+
+A span's kind is `openinference.span.kind`, or follows from `gen_ai.operation.name`. Both conventions are read for every span,
+because a tracer may write either, whichever program exports it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from judge.importers.paths import MISSING, follow
+from judge.importers.traces import MODEL, RETRIEVER, TraceSpan
+
+KINDS = {"RETRIEVER": RETRIEVER, "LLM": MODEL}
+"""OpenInference's kinds."""
+OPERATIONS = {"retrieval": RETRIEVER, "chat": MODEL, "text_completion": MODEL, "generate_content": MODEL}
+"""Operations of the GenAI conventions."""
+_NUMBERED = re.compile(r"retrieval\.documents\.(\d+)\.(.+)")
+
+
+def span_of(
+    trace: str, span: str, parent: str | None, start: str, kind: str, attributes: Mapping[str, Any]
+) -> TraceSpan:
+    """A span by its attributes, nested or with dotted names; `kind` is what the record itself says of it."""
+
+    def get(*names: str) -> Any:
+        found = (follow(attributes, name) for name in names)
+        return next((value for value in found if value is not MISSING and value is not None), None)
+
+    kind = str(kind or get("openinference.span.kind") or "").upper()
+    found = KINDS.get(kind) or OPERATIONS.get(str(get("gen_ai.operation.name") or ""), "")
+    made = TraceSpan(trace, span, parent or None, found, start)
+    made.input = get("input.value", "gen_ai.retrieval.query.text", "gen_ai.input.messages")
+    made.output = get("output.value", "gen_ai.output.messages")
+    if found == RETRIEVER:
+        made.documents = _documents(attributes, get("retrieval.documents", "gen_ai.retrieval.documents"))
+        made.output = None
+    if found == MODEL:
+        model = get("llm.model_name", "gen_ai.response.model", "gen_ai.request.model")
+        made.model = None if model is None else str(model)
+        # Messages first: the raw output value of a model's span is often its whole response as JSON.
+        made.output = get("llm.output_messages", "gen_ai.output.messages", "output.value") or made.output
+        made.output = _messages(attributes) or made.output
+    return made
+
+
+def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
+    """The retrieved documents: a list, its JSON, or attributes numbered from 0."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            value = None
+    if isinstance(value, dict):
+        # Numbered attributes that were nested by the export.
+        value = [value[key] for key in sorted(value, key=lambda key: int(key) if key.isdecimal() else 0)]
+    if not isinstance(value, list):
+        numbered: dict[int, dict[str, Any]] = {}
+        for name, part in attributes.items():
+            if match := _NUMBERED.fullmatch(name):
+                numbered.setdefault(int(match[1]), {})[match[2]] = part
+        value = [numbered[n] for n in sorted(numbered)]
+    return [_document(one) for one in value]
+
+
+def _document(value: Any) -> Any:
+    """One document with its plain names: `document.content` is `content`, and metadata in JSON is an object."""
+    if not isinstance(value, dict):
+        return value
+    inner = value["document"] if isinstance(value.get("document"), dict) else value
+    plain = {name.removeprefix("document."): part for name, part in inner.items()}
+    if isinstance(plain.get("metadata"), str):
+        try:
+            plain["metadata"] = json.loads(plain["metadata"])
+        except (ValueError, RecursionError):
+            plain["metadata"] = {"text": plain["metadata"]}
+    return plain
+
+
+def _messages(attributes: Mapping[str, Any]) -> Any:
+    """The text of the last output message, where messages are attributes with numbers (`llm.output_messages.0.message.content`)."""
+    start, end = "llm.output_messages.", ".message.content"
+    texts = [value for name, value in attributes.items() if name.startswith(start) and name.endswith(end)]
+    return texts[-1] if texts else None

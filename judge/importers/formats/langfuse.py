@@ -1,0 +1,137 @@
+"""Traces of Langfuse: one item a retrieval. Files of one export belong together.
+
+Records, as JSON Lines, JSON or Parquet, told apart by their keys:
+
+    trace        {id, input, output, observations: [...], scores: [...]}: the API's trace with its details
+    observation  {id, traceId, parentObservationId, type, startTime, input, output, model}, names in camelCase or snake_case
+    score        {traceId, observationId, name, value, stringValue, source, comment, authorUserId}
+
+A retrieval is an observation of type RETRIEVER, its output the list of documents. GENERATION is a model's call. A trace has an
+input and output of its own and stands above its observations. Scores of source ANNOTATION are human labels; EVAL and API become
+runs of `langfuse-eval` and `langfuse-api`. What is made of them: `judge.importers.traces`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput
+from judge.importers import fields, traces
+from judge.importers.base import Bad, Options, Row
+from judge.importers.records import json_records, placed
+from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
+from judge.types import Where
+
+NAME = "langfuse"
+HELP = "traces of Langfuse: an item a retrieval, with the answer and the scores that were given"
+TOGETHER = True
+SIGNS = (
+    ("id", "observations"),
+    ("id", "traceId", "type", "startTime"),
+    ("id", "trace_id", "type", "start_time"),
+)
+KINDS = {"RETRIEVER": RETRIEVER, "GENERATION": MODEL}
+_DOCUMENTS = ("documents", "chunks", "results", "context", "contexts")
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """One row a retrieval. Raises BadInput for files without any."""
+    fields.no_maps(NAME, options)
+    yield from traces.items(paths, _parts(paths, bad), options, bad)
+
+
+def _parts(paths: Sequence[Path], bad: Bad) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
+    for path in paths:
+        records = json_records(path, bad)
+        for number, record in records.rows:
+            try:
+                parts = list(_of_record(fields.record(record)))
+            except BadInput as error:
+                bad(placed(error, path, number, records.word))
+                continue
+            for part in parts:
+                yield part, Where(str(path), number)
+
+
+def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
+    observations = _loaded(row.get("observations"))
+    if isinstance(observations, list) and all(isinstance(found, dict) for found in observations):
+        trace = fields.identifier(row.get("id"), "id")
+        # The trace stands above its observations; no observation has its id.
+        yield TraceSpan(trace, trace, input=_loaded(row.get("input")), output=_loaded(row.get("output")))
+        for found in observations:
+            yield _observation(found, trace)
+        for score in fields.listing(_loaded(row.get("scores")), "scores"):
+            yield from _score(fields.record(score), trace)
+    elif _get(row, "type") is not None and _get(row, "traceId") is not None:
+        yield _observation(row, str(_get(row, "traceId")))
+    elif row.get("name") is not None and row.get("source") is not None:
+        yield from _score(row, str(_get(row, "traceId") or ""))
+    elif row.get("timestamp") is not None:
+        trace = fields.identifier(row.get("id"), "id")
+        yield TraceSpan(trace, trace, input=_loaded(row.get("input")), output=_loaded(row.get("output")))
+    else:
+        told = ", ".join(list(row)[:12])
+        raise BadInput(f"is no trace, observation or score of Langfuse; it has: {told}", field="type")
+
+
+def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
+    name = fields.identifier(row.get("id"), "id")
+    kind = KINDS.get(str(row.get("type")).upper(), "")
+    found = TraceSpan(trace, name, str(_get(row, "parentObservationId") or trace), kind)
+    found.start = str(_get(row, "startTime") or "")
+    found.input, found.output = _loaded(row.get("input")), _loaded(row.get("output"))
+    if kind == MODEL:
+        model = row.get("model") or _get(row, "providedModelName")
+        found.model = None if model is None else str(model)
+    if kind == RETRIEVER:
+        documents = found.output
+        if isinstance(documents, dict):
+            documents = next((documents[key] for key in _DOCUMENTS if key in documents), documents)
+        found.documents = (
+            documents if isinstance(documents, list) else [] if documents is None else [documents]
+        )
+        found.output = None
+    return found
+
+
+def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
+    """A score with a value; a session's score, or one of nothing else than a session, has no trace."""
+    words = _get(row, "stringValue")
+    value = words if words not in (None, "") else row.get("value")
+    if isinstance(value, bool) or value in (None, ""):
+        value = None if value in (None, "") else str(value).lower()
+    if value is None:
+        return
+    source = str(row.get("source") or "API").upper()
+    is_human = source == "ANNOTATION"
+    by = str(_get(row, "authorUserId") or "langfuse") if is_human else f"langfuse-{source.lower()}"
+    span = _get(row, "observationId")
+    yield TraceScore(
+        str(_get(row, "traceId") or trace),
+        None if span in (None, "") else str(span),
+        fields.identifier(row.get("name"), "name"),
+        value if isinstance(value, int | float) else str(value),
+        by,
+        is_human,
+        row.get("comment") or None,
+    )
+
+
+def _get(row: Mapping[str, Any], name: str) -> Any:
+    """A value by the name that the API gives it, or by that of an export to a warehouse (trace_id)."""
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    return row.get(name, row.get(snake))
+
+
+def _loaded(value: Any) -> Any:
+    """JSON in text as what it holds: exports write inputs and outputs so."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

@@ -1,0 +1,94 @@
+"""OpenTelemetry traces as OTLP JSON, with the conventions for GenAI or those of OpenInference: one item a retrieval.
+
+A file is one export ({resourceSpans: [...]}), or JSON Lines of exports, as the collector's file exporter writes them. A retrieval
+is a span whose `gen_ai.operation.name` is `retrieval` (its documents: `gen_ai.retrieval.documents`), or whose
+`openinference.span.kind` is RETRIEVER. The conventions ask for a document's id and score only: its text has to be recorded
+as `content`. Events `gen_ai.evaluation.result` become runs of `gen_ai.evaluation`. What is made of them:
+`judge.importers.traces`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput
+from judge.importers import fields, traces
+from judge.importers.base import Bad, Options, Row
+from judge.importers.formats._attributes import span_of
+from judge.importers.records import json_elements, placed
+from judge.importers.traces import TraceScore, TraceSpan
+from judge.types import Where
+
+NAME = "otlp"
+HELP = "OpenTelemetry traces (OTLP JSON): an item a retrieval, with the answer and the evaluations"
+TOGETHER = True
+SIGNS = (("resourceSpans",),)
+EVALUATION = "gen_ai.evaluation.result"
+SPANS = "resourceSpans.item.scopeSpans.item.spans.item"
+DEEPEST = 20
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """One row a retrieval. Raises BadInput for files without any."""
+    fields.no_maps(NAME, options)
+    yield from traces.items(paths, _parts(paths, bad), options, bad)
+
+
+def _parts(paths: Sequence[Path], bad: Bad) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
+    for path in paths:
+        # TraceSpan by span: a single export may be a line of many megabytes.
+        for number, record in json_elements(path, SPANS, lines=True):
+            try:
+                parts = list(_of_span(fields.record(record)))
+            except BadInput as error:
+                bad(placed(error, path, number, "span"))
+                continue
+            for part in parts:
+                yield part, Where(str(path), number)
+
+
+def _of_span(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
+    trace = fields.identifier(row.get("traceId"), "traceId")
+    name = fields.identifier(row.get("spanId"), "spanId")
+    parent = fields.word(row.get("parentSpanId"), "parentSpanId")
+    # Nanoseconds of the epoch, text or number: as text of one length they sort.
+    start = str(row.get("startTimeUnixNano") or "").zfill(20)
+    yield span_of(trace, name, parent, start, "", _attributes(row.get("attributes"), "attributes"))
+    for event in fields.listing(row.get("events"), "events"):
+        if isinstance(event, dict) and event.get("name") == EVALUATION:
+            found = _attributes(event.get("attributes"), "events")
+            value = found.get("gen_ai.evaluation.score.value", found.get("gen_ai.evaluation.score.label"))
+            if value is not None and found.get("gen_ai.evaluation.name"):
+                by, why = "gen_ai.evaluation", found.get("gen_ai.evaluation.explanation")
+                yield TraceScore(trace, name, str(found["gen_ai.evaluation.name"]), value, by, False, why)
+
+
+def _attributes(value: Any, field: str) -> dict[str, Any]:
+    """The list of keys and values as an object. Raises BadInput."""
+    found = {}
+    for entry in fields.listing(value, field):
+        found[fields.identifier(fields.record(entry).get("key"), f"{field}.key")] = _plain(
+            entry.get("value"), 0
+        )
+    return found
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """An OTLP value as plain JSON: text, number, list or object."""
+    if not isinstance(value, dict) or depth > DEEPEST:
+        return None
+    if isinstance(value.get("arrayValue"), dict):
+        return [_plain(one, depth + 1) for one in value["arrayValue"].get("values") or []]
+    if isinstance(value.get("kvlistValue"), dict):
+        pairs = value["kvlistValue"].get("values") or []
+        return {
+            str(pair.get("key")): _plain(pair.get("value"), depth + 1)
+            for pair in pairs
+            if isinstance(pair, dict)
+        }
+    if "intValue" in value:
+        # 64-bit numbers are text in OTLP's JSON.
+        return int(value["intValue"])
+    return next((value[name] for name in ("stringValue", "doubleValue", "boolValue") if name in value), None)

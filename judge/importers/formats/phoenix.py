@@ -1,0 +1,94 @@
+"""Spans of Phoenix (OpenInference): one item a retrieval. Spans and annotations belong together.
+
+Records, as JSON Lines, JSON or Parquet, told apart by their keys:
+
+    span         {context: {trace_id, span_id}, parent_id, span_kind, start_time, attributes}, as the client returns them, or a
+                 row of `get_spans_dataframe()`, with columns as `context.span_id` and `attributes.retrieval.documents`
+    annotation   {span_id, name, annotator_kind, result: {label, score, explanation}, document_position, user_id}, or a row
+                 of `get_span_annotations_dataframe()`, with columns as `result.label`
+
+A retrieval is a span of kind RETRIEVER. Annotations of kind HUMAN are human labels (the label, else the score); those of kind LLM
+and CODE become runs of `phoenix-llm` and `phoenix-code`. What is made of them: `judge.importers.traces`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput
+from judge.importers import fields, traces
+from judge.importers.base import Bad, Options, Row
+from judge.importers.formats._attributes import span_of
+from judge.importers.paths import MISSING, follow
+from judge.importers.records import json_records, placed
+from judge.importers.traces import TraceScore, TraceSpan
+from judge.types import Where
+
+NAME = "phoenix"
+HELP = "spans of Phoenix (OpenInference): an item a retrieval, with the answer and the annotations"
+TOGETHER = True
+SIGNS = (("context", "span_kind"), ("context.span_id", "context.trace_id"), ("annotator_kind", "span_id"))
+_FLAT = "attributes."
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """One row a retrieval. Raises BadInput for files without any."""
+    fields.no_maps(NAME, options)
+    yield from traces.items(paths, _parts(paths, bad), options, bad)
+
+
+def _parts(paths: Sequence[Path], bad: Bad) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
+    for path in paths:
+        records = json_records(path, bad)
+        for number, record in records.rows:
+            try:
+                part = _part(fields.record(record))
+            except BadInput as error:
+                bad(placed(error, path, number, records.word))
+                continue
+            if part is not None:
+                yield part, Where(str(path), number)
+
+
+def _part(row: Mapping[str, Any]) -> TraceSpan | TraceScore | None:
+    if row.get("annotator_kind") is not None:
+        return _annotation(row)
+    span, trace = _get(row, "context.span_id"), _get(row, "context.trace_id")
+    if span is None or trace is None:
+        told = ", ".join(list(row)[:12])
+        raise BadInput(f"is no span and no annotation of Phoenix; it has: {told}", field="context.span_id")
+    attributes = dict(row["attributes"]) if isinstance(row.get("attributes"), dict) else {}
+    attributes |= {k.removeprefix(_FLAT): v for k, v in row.items() if k.startswith(_FLAT)}
+    parent = _get(row, "parent_id")
+    # Times are text of ISO 8601, or whole milliseconds of the epoch: both sort within a file.
+    start = row.get("start_time")
+    start = f"{start:020.0f}" if isinstance(start, int | float) else str(start or "")
+    return span_of(
+        str(trace), str(span), parent and str(parent), start, str(row.get("span_kind") or ""), attributes
+    )
+
+
+def _annotation(row: Mapping[str, Any]) -> TraceScore | None:
+    value = _get(row, "result.label")
+    value = _get(row, "result.score") if value in (None, "") else value
+    if value is None or value == "":
+        return None
+    kind = str(row["annotator_kind"]).upper()
+    position = row.get("document_position")
+    return TraceScore(
+        str(_get(row, "trace_id") or ""),
+        fields.identifier(_get(row, "span_id"), "span_id"),
+        fields.identifier(row.get("name") or row.get("annotation_name"), "name"),
+        value if isinstance(value, int | float) and not isinstance(value, bool) else str(value),
+        str(row.get("user_id") or "phoenix") if kind == "HUMAN" else f"phoenix-{kind.lower()}",
+        kind == "HUMAN",
+        _get(row, "result.explanation") or None,
+        int(position) if isinstance(position, int | float) else None,
+    )
+
+
+def _get(row: Mapping[str, Any], path: str) -> Any:
+    found = follow(row, path)
+    return None if found is MISSING else found

@@ -1,0 +1,105 @@
+"""A list in a cell of a table: as JSON, or as Python prints it (`['a', "b"]`).
+
+pandas writes a list into CSV as Python prints it. Nothing is evaluated: the tokens of such a text are written again as
+JSON, and `judge.files.loads` reads that. Sizes and depth are limited, because the file may come from anybody.
+"""
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from judge.files import loads
+
+MOST_CHARACTERS = 8 * 2**20
+"""Of a cell. A passage is a page of text; what is longer is a broken quote or an attack."""
+DEEPEST = 20
+"""Lists and objects within each other."""
+_BEGINS = ("[", "{", "(")
+# What begins so was meant to be a list of texts or objects: `[1] Paris is ...` and `(see below)` were not.
+_MEANT = re.compile(r"""\s*(?:[\[(]\s*(?:[urbf]?['"\[{(]|[A-Za-z_][\w.]*\()|\{\s*['"]|array\(|\[\s*\])""")
+# Possessive quantifiers: without them the engine would remember a way back for each character.
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<mark>[\[\](){},:])
+  | (?P<text>'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+")
+  | (?P<word>(?:True|False|None|true|false|null|nan|NaN)\b)
+  | (?P<number>-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)
+    )\s*""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS = {"True": "true", "False": "false", "None": "null", "nan": "null", "NaN": "null"}
+_MARKS = {"(": "[", ")": "]"}
+
+
+def parsed(cell: str) -> list[Any] | dict[str, Any] | None:
+    """The list or object that a cell holds, None where the cell is text.
+
+    Raises ValueError, with the reason, for what begins as a list of texts or objects and is none that can be read.
+    """
+    if cell.lstrip()[:1] not in _BEGINS and not _MEANT.match(cell):
+        return None
+    try:
+        found = loads(cell)
+    except (ValueError, RecursionError):
+        if not _MEANT.match(cell):
+            return None
+        try:
+            found = loads("".join(_as_json(cell)))
+        except json.JSONDecodeError as error:
+            raise ValueError(f"not JSON, and no list as Python prints one: {error.msg}") from error
+    return found if isinstance(found, list | dict) else None
+
+
+def _as_json(text: str) -> Iterator[str]:
+    """The tokens of Python's literals as those of JSON. Raises ValueError."""
+    at = depth = 0
+    before, is_comma = "", False
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise ValueError(_strange(text, at))
+        kind, part = str(token.lastgroup), token[str(token.lastgroup)]
+        if kind == "text" and before == "text":
+            raise ValueError(
+                "two texts stand beside each other without a comma, as numpy prints an array: where a passage ends cannot "
+                "be told; write the table as JSON Lines (to_json) or as Parquet"
+            )
+        closes = kind == "mark" and part in "])}"
+        # Python allows a comma before the closing bracket, JSON does not.
+        if is_comma and not closes:
+            yield ","
+        is_comma = part == "," and kind == "mark"
+        depth += (part in "[({") - closes if kind == "mark" else 0
+        if depth > DEEPEST:
+            raise ValueError(f"lists nested over {DEEPEST} deep")
+        if kind == "text":
+            yield json.dumps(_unquoted(part))
+        elif not is_comma:
+            yield _MARKS.get(part, part) if kind == "mark" else _WORDS.get(part, part)
+        before, at = kind, token.end()
+
+
+def _unquoted(token: str) -> str:
+    """The text of one string literal."""
+    if "\\" not in token:
+        return token[1:-1]
+    with warnings.catch_warnings():
+        # An escape that Python does not have stays as it is; the warning would be about a file that is not ours.
+        warnings.simplefilter("ignore")
+        try:
+            value = ast.literal_eval(token)
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(f"a text with a broken escape: {token[:40]}") from error
+    return str(value)
+
+
+def _strange(text: str, at: int) -> str:
+    found = text[at : at + 30].split("\n")[0]
+    if re.match(r"\.\.\.", found):
+        return "the list was shortened with ... when it was printed: write the whole column"
+    if re.match(r"[A-Za-z_][\w.]*\(", found):
+        return f"an object of a program ({found.partition('(')[0]}(...)) and no text: write its text, or the column as JSON"
+    return f"not JSON, and no list as Python prints one: {found!r} at character {at + 1}"

@@ -1,0 +1,319 @@
+"""Traces of production to items: one item for each retrieval, one passage for each retrieved document.
+
+The formats (`langfuse`, `phoenix`, `otlp`) turn their records into `TraceSpan` and `TraceScore`; what follows is the same for all.
+A span is chosen by its kind (retriever, model), never by its place in the file or in the trace.
+
+- The question is the input of the nearest span above the retrieval under which a model was called after it; without such a
+  span, or where its input is no text, it is the retriever's own query.
+- The answer is the output of the last model call under that span. Retrievals that lead to the same call share its answer: it
+  belongs to the last of them, and its context is the documents of all.
+- A score on the call, or on a span above it, is about the answer; one on the retrieval is about the item; one on a document
+  is about the passage. What a person gave is a human label, what a program gave becomes a run of that program.
+
+Spans of a trace may lie anywhere in a file. They are kept in a SQLite file in a temporary directory, so that memory holds one
+trace at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from judge.errors import BadInput
+from judge.importers import fields, roles
+from judge.importers.base import Bad, Options, Row
+from judge.importers.mapped import dataset_name, hashed, name_by_content, system_name, without_joints
+from judge.importers.records import placed
+from judge.store.items import passage_id
+from judge.store.tool_scores import field_name
+from judge.types import DEFAULT_CONDITION, AnnotatorKind, Answer, Item, Passage, ToolScore, Vote, Where
+
+RETRIEVER, MODEL = "retriever", "model"
+_ANSWERS = ("answer", "response", "output", "result", "content", "text")
+_QUESTIONS = ("question", "query", "input", "user_input", "content", "text")
+_AT_ONCE = 1000
+DEEPEST = 20
+"""Objects within each other in which a text is looked for."""
+
+
+@dataclass(slots=True)
+class TraceSpan:
+    """One step of a trace; `kind` is RETRIEVER, MODEL or empty. `start` and `end` sort as text."""
+
+    trace: str
+    span: str
+    parent: str | None = None
+    kind: str = ""
+    start: str = ""
+    input: Any = None
+    output: Any = None
+    documents: list[Any] = field(default_factory=list)
+    model: str | None = None
+
+
+@dataclass(slots=True)
+class TraceScore:
+    """A score or label that a trace brings: `by` names a person, or the program that gave it.
+
+    `span` None is about the trace. `trace` is empty where only the span is known. `document` counts from 0.
+    """
+
+    trace: str
+    span: str | None
+    name: str
+    value: str | int | float
+    by: str
+    is_human: bool
+    comment: str | None = None
+    document: int | None = None
+
+
+def items(
+    paths: Sequence[Path], parts: Iterable[tuple[TraceSpan | TraceScore, Where]], options: Options, bad: Bad
+) -> Iterator[Row]:
+    """The items of all traces, in the order in which their retrievals occur. Raises BadInput where none has a retrieval.
+
+    Notes spans that are no part of an item: documents without text, retrievals without any, scores of no item.
+    """
+    system = options.system or system_name(paths[0])
+    dataset = options.dataset or dataset_name(paths[0])
+    with TemporaryDirectory() as folder, closing(sqlite3.connect(Path(folder) / "spans.db")) as conn:
+        left = Counter[str]()
+        n_spans, n_retrievals = _fill(conn, parts)
+        if not n_retrievals:
+            told = f"{n_spans:,} spans, and none of them is a retrieval: a span's kind says so (RETRIEVER, or the operation retrieval)"
+            raise BadInput(told, path=str(paths[0]))
+        for trace in _Trace.all_of(conn):
+            try:
+                yield from trace.rows(dataset, system, left)
+            except BadInput as error:
+                bad(placed(error, Path(trace.where.path), trace.where.line))
+        for what, n in left.items():
+            options.note(f"note: {n:,} {what}")
+
+
+def _fill(conn: sqlite3.Connection, parts: Iterable[tuple[TraceSpan | TraceScore, Where]]) -> tuple[int, int]:
+    """Write spans and scores into the temporary file; returns how many spans and how many retrievals."""
+    conn.execute("PRAGMA journal_mode = OFF")
+    conn.execute("PRAGMA synchronous = OFF")
+    conn.execute("CREATE TABLE spans (trace, span, kind, path, line, data)")
+    conn.execute("CREATE TABLE given (trace, span, data)")
+    counts: Counter[str] = Counter()
+    waiting: dict[str, list[tuple[Any, ...]]] = {"spans": [], "given": []}
+
+    def write(table: str) -> None:
+        if waiting[table]:
+            marks = ",".join("?" * len(waiting[table][0]))
+            conn.executemany(f"INSERT INTO {table} VALUES ({marks})", waiting[table])
+            waiting[table].clear()
+
+    for part, where in parts:
+        try:
+            data = json.dumps({name: getattr(part, name) for name in part.__slots__})
+        except RecursionError:
+            raise BadInput("lists and objects nested too deeply", path=where.path, line=where.line) from None
+        if isinstance(part, TraceScore):
+            waiting["given"].append((part.trace, part.span, data))
+        else:
+            counts[part.kind] += 1
+            waiting["spans"].append((part.trace, part.span, part.kind, where.path, where.line, data))
+        for table, rows in waiting.items():
+            if len(rows) >= _AT_ONCE:
+                write(table)
+    for table in waiting:
+        write(table)
+    conn.execute("CREATE INDEX spans_of ON spans (trace)")
+    conn.execute("CREATE INDEX given_to ON given (trace)")
+    # A score that names its span alone belongs to the trace of that span.
+    if conn.execute("SELECT 1 FROM given WHERE trace = ''").fetchone():
+        conn.execute("CREATE INDEX span_ids ON spans (span)")
+        conn.execute(
+            "UPDATE given SET trace = coalesce((SELECT trace FROM spans AS s WHERE s.span = given.span), '') WHERE trace = ''"
+        )
+    return sum(counts.values()), counts[RETRIEVER]
+
+
+class _Trace:
+    """One trace: its spans as a tree, and what it makes of them."""
+
+    def __init__(
+        self, name: str, spans: Sequence[TraceSpan], given: Sequence[TraceScore], where: Where
+    ) -> None:
+        self.name, self.given, self.where = name, given, where
+        self.spans = {span.span: span for span in spans}
+        self.retrievals = sorted((s for s in spans if s.kind == RETRIEVER), key=lambda s: s.start)
+        self.calls = sorted((s for s in spans if s.kind == MODEL), key=lambda s: s.start)
+
+    @classmethod
+    def all_of(cls, conn: sqlite3.Connection) -> Iterator[_Trace]:
+        """Every trace with a retrieval, in the order in which the first one occurs."""
+        query = f"SELECT trace, min(rowid) FROM spans WHERE kind = '{RETRIEVER}' GROUP BY trace ORDER BY 2"
+        for name, first in conn.execute(query):
+            path, line = conn.execute("SELECT path, line FROM spans WHERE rowid = ?", [first]).fetchone()
+            rows = conn.execute("SELECT data FROM spans WHERE trace = ? ORDER BY rowid", [name])
+            spans = [TraceSpan(**json.loads(data)) for (data,) in rows]
+            rows = conn.execute("SELECT data FROM given WHERE trace = ? ORDER BY rowid", [name])
+            yield cls(name, spans, [TraceScore(**json.loads(data)) for (data,) in rows], Where(path, line))
+
+    def rows(self, dataset: str, system: str, left: Counter[str]) -> Iterator[Row]:
+        """The items of the trace's retrievals, each checked before the first one is handed out."""
+        made: dict[str, Item] = {}
+        answers: dict[str, Answer] = {}
+        shared: dict[str, list[str]] = defaultdict(list)
+        for retrieval in self.retrievals:
+            above, call = self._answered_by(retrieval)
+            item = self._item(retrieval, above, dataset, left)
+            if item is None:
+                continue
+            made[retrieval.span] = item
+            source = call or above
+            if source is not None:
+                shared[source.span].append(retrieval.span)
+        for span, retrievals in shared.items():
+            item = made[retrievals[-1]]
+            text = text_of(self.spans[span].output, _ANSWERS)
+            if text is None:
+                left["answers without text"] += 1
+                continue
+            context = [passage_id(made[r], p) for r in retrievals for p in made[r].passages]
+            meta = {"trace_id": self.name, "span_id": span}
+            model = self.spans[span].model or system
+            named = without_joints(model)
+            if named != model:
+                # Clouds name models so (claude-opus-4@20250514); in an id the mark would end the system's name.
+                left[f"answers of '{model}' are stored under the system '{named}'"] += 1
+            answers[span] = Answer(item.item_id, named, DEFAULT_CONDITION, text, context=context, meta=meta)
+            item.answers.append(answers[span])
+        for given in self.given:
+            self._give(given, made, answers, left)
+        checked = [fields.checked(item) for item in made.values()]
+        # Passages of another item of the trace may be in an answer's context: those items come first.
+        yield from (Row(item, self.where) for item in sorted(checked, key=lambda item: bool(item.answers)))
+
+    def _above(self, span: TraceSpan) -> Iterator[TraceSpan]:
+        """The spans above one, the nearest first; a broken tree may have a circle, which is walked once."""
+        seen = {span.span}
+        parent = span.parent
+        while parent is not None and parent in self.spans and parent not in seen:
+            seen.add(parent)
+            yield self.spans[parent]
+            parent = self.spans[parent].parent
+
+    def _answered_by(self, retrieval: TraceSpan) -> tuple[TraceSpan | None, TraceSpan | None]:
+        """The nearest span above under which a model was called after the retrieval, and the last such call.
+
+        A trace without calls is answered by its uppermost span.
+        """
+        later = [call for call in self.calls if call.start >= retrieval.start]
+        top: TraceSpan | None = None
+        for above in self._above(retrieval):
+            top = above
+            under = [call for call in later if above.span in (s.span for s in self._above(call))]
+            if under:
+                return above, under[-1]
+        if self.calls:
+            # Spans whose parents were not recorded: the last call after the retrieval.
+            return top, later[-1] if later else None
+        return top, None
+
+    def _item(
+        self, retrieval: TraceSpan, above: TraceSpan | None, dataset: str, left: Counter[str]
+    ) -> Item | None:
+        passages: dict[str, Passage] = {}
+        for place, value in enumerate(retrieval.documents):
+            document = {"text": value} if isinstance(value, str) else roles.document(fields.record(value))
+            text = document.get("text")
+            if not isinstance(text, str) or not text.strip():
+                left["retrieved documents without text are left out"] += 1
+                continue
+            found = Passage(text, title=_word(document.get("title")), date=_word(document.get("date")))
+            meta = document.get("meta")
+            found.meta = {**(meta if isinstance(meta, dict) else {}), "document_position": place}
+            if document.get("id") is not None:
+                found.meta["id"] = document["id"]
+            name_by_content(found)
+            passages.setdefault(found.source_id or found.text, found)
+        if not passages:
+            left["retrievals without a document that has text are left out"] += 1
+            return None
+        words = text_of(above.input, _QUESTIONS) if above is not None else None
+        words = words or text_of(retrieval.input, _QUESTIONS)
+        if words is None:
+            raise BadInput(
+                f"retrieval '{retrieval.span}' of trace '{self.name}' has no question: no text as input of it or above it"
+            )
+        meta = {"trace_id": self.name, "span_id": retrieval.span}
+        query = text_of(retrieval.input, _QUESTIONS)
+        if query is not None and query != words:
+            meta["query"] = query
+        return Item(
+            source_id=f"{self.name}-{retrieval.span}",
+            dataset=dataset,
+            question_id=hashed([words]),
+            question=words,
+            passages=list(passages.values()),
+            meta=meta,
+        )
+
+    def _give(
+        self, given: TraceScore, made: Mapping[str, Item], answers: Mapping[str, Answer], left: Counter[str]
+    ) -> None:
+        """Put a score where it belongs: to a passage, a retrieval, or the answer."""
+        item = made.get(given.span or "")
+        target: Item | Answer | Passage | None = item
+        if item is not None and given.document is not None:
+            places = {p.meta["document_position"]: p for p in item.passages}
+            target = places.get(given.document)
+        elif item is None:
+            under = [s for s in answers if given.span is None or self._is_at_or_under(s, given.span)]
+            if under:
+                target = answers[under[-1]]
+            elif given.span is None and made:
+                target = list(made.values())[-1]
+        if target is None:
+            left["scores are about no retrieval, document or answer, and are left out"] += 1
+        elif given.is_human:
+            label = Vote(
+                field_name(given.name), str(given.value), given.by, AnnotatorKind.HUMAN, given.comment
+            )
+            target.votes.append(label)
+        else:
+            target.scores.append(ToolScore(given.by, given.name, given.value, given.comment))
+
+    def _is_at_or_under(self, span: str, other: str) -> bool:
+        return span == other or other in (above.span for above in self._above(self.spans[span]))
+
+
+def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
+    """The text of an input or output: itself, that of one of these keys, or of the last message of a chat."""
+    if depth > DEEPEST:
+        return None
+    if isinstance(value, str):
+        if value[:1] in ("{", "["):
+            try:
+                inside = text_of(json.loads(value), names, depth + 1)
+            except (ValueError, RecursionError):
+                inside = None
+            return inside or value
+        return value if value.strip() else None
+    if isinstance(value, list):
+        texts = [found for part in value if (found := text_of(part, names, depth + 1))]
+        is_chat = any(isinstance(part, dict) and "role" in part for part in value)
+        # A chat: its last message; a message in parts: all of it.
+        return (texts[-1] if is_chat else "\n".join(texts)) if texts else None
+    if isinstance(value, dict):
+        for name in (*names, "messages", "message", "parts", "choices", "generations"):
+            if value.get(name) and (found := text_of(value[name], names, depth + 1)):
+                return found
+    return None
+
+
+def _word(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,73 @@
+"""What the headers of an answer say about waiting: when to try again, and how far the rate limits are used up."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from email.utils import parsedate_to_datetime
+
+from judge.types import RateState
+
+MOST_SECONDS = 1e9
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|[dhms])")
+_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait from `retry-after-ms` or `retry-after` (seconds or HTTP date), None if unsaid."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) / unit
+        except ValueError:
+            try:
+                seconds = parsedate_to_datetime(value).timestamp() - server_time(headers)
+            except (ValueError, TypeError, OverflowError):
+                continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    return None
+
+
+def server_time(headers: Mapping[str, str]) -> float:
+    """The server's own clock where it says so, as seconds since 1970: ours may be wrong, or have been put right."""
+    said = headers.get("date")
+    try:
+        return parsedate_to_datetime(said).timestamp() if said else time.time()
+    except (ValueError, TypeError, OverflowError):
+        return time.time()
+
+
+def duration(text: str | None) -> float | None:
+    """Seconds in `6s`, `1m30s`, `120ms` or a plain number; None when it is none of these."""
+    text = (text or "").strip()
+    if not text:
+        return None
+    parts = _DURATION.findall(text)
+    if parts and "".join(n + u for n, u in parts) == text:
+        seconds = sum(float(n) * _SECONDS[u] for n, u in parts)
+        return seconds if seconds <= MOST_SECONDS else None
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds <= MOST_SECONDS else None
+
+
+def rate_state(
+    headers: Mapping[str, str], names: Sequence[str], seconds: Callable[[str | None], float | None]
+) -> RateState | None:
+    """The rate-limit headers, in the order of RateState's fields; None when the server sends none."""
+    requests, reset_requests, tokens, reset_tokens = (headers.get(name) for name in names)
+    if requests is None and tokens is None:
+        return None
+    return RateState(_count(requests), seconds(reset_requests), _count(tokens), seconds(reset_tokens))
+
+
+def _count(text: str | None) -> int | None:
+    """A header's whole number, None when it is missing or none."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None

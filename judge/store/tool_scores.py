@@ -1,0 +1,96 @@
+"""Scores that another tool gave before the import (RAGAS, an evaluator of Langfuse or Phoenix), as runs of that tool.
+
+Every label comes from a source: here it is a run whose model is the tool and whose task is made for the score. Its field is
+the score's own name, a number, or text where some of the scores are words. So a tool stands beside any other judge.
+"""
+
+import hashlib
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from judge.errors import BadInput, TaskError
+from judge.prompts.load import Task, parse_task
+from judge.store.runs import IMPORTED, add_run
+from judge.store.study import canonical, now
+from judge.types import Answered, Judgement, Status, ToolScore, Usage
+
+_INPUTS = {"answer": "answer", "item": "question", "passage": "passage"}
+"""Kind of unit -> what a prompt of the task would show; no model is ever asked."""
+_TASK = """---
+title: '{field}, as another tool scored it'
+unit: {kind}
+inputs: [{shown}]
+questions:
+  - field: {field}
+    level: {level}
+---
+Another tool gave this score before the import; adjudge asks no model for it.
+<!-- unit -->
+{{{{ {shown} }}}}
+{{{{ answer_cue }}}}
+"""
+
+
+class ToolScores:
+    """Collects scores while rows are added, and keeps those of each tool and field as one run."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._conn = conn
+        self._of: dict[tuple[str, str, str], dict[str, ToolScore]] = defaultdict(dict)
+
+    def add(self, kind: str, unit_id: str, scores: Iterable[ToolScore]) -> None:
+        """Note the scores of a unit; of two by one tool under one field, the later one counts."""
+        for score in scores:
+            self._of[score.tool, field_name(score.field), kind][unit_id] = score
+
+    def keep(self, files: Mapping[str, str]) -> int:
+        """Write the runs and return how many labels are new. The same scores again are the same run."""
+        new = 0
+        for (tool, field, kind), scores in self._of.items():
+            numbers = all(not isinstance(score.value, str) for score in scores.values())
+            task = _task(field, kind, "interval" if numbers else "text")
+            digest = hashlib.sha256(canonical(sorted((u, s.value) for u, s in scores.items())).encode())
+            judgements = [
+                Judgement(
+                    "",
+                    unit,
+                    0,
+                    1,
+                    Status.OK,
+                    None,
+                    None,
+                    (Answered(field, _text(score.value), rationale=score.rationale),),
+                    Usage(),
+                    None,
+                    None,
+                )
+                for unit, score in scores.items()
+            ]
+            origin = {"imported": now(), "files": dict(files)}
+            _, known = add_run(self._conn, task, tool, {IMPORTED: digest.hexdigest()}, origin, judgements)
+            new += 0 if known else len(judgements)
+        return new
+
+
+def field_name(name: str) -> str:
+    """A score's name as the name of a field: lower case, digits and _, a letter first."""
+    plain = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+    return plain if plain[:1].isalpha() else f"score_{plain}"
+
+
+def _task(field: str, kind: str, level: str) -> Task:
+    name = f"{field}_of_{kind}" + ("_in_words" if level == "text" else "")
+    text = _TASK.format(field=field, kind=kind, shown=_INPUTS[kind], level=level)
+    try:
+        return parse_task(text, f"{name}.v1.md")
+    except TaskError as error:
+        raise BadInput(f"a score of this name cannot be kept: {error}", field=field) from error
+
+
+def _text(value: str | int | float) -> str:
+    """A label's spelling: one for a number, so that 4 and 4.0 are the same."""
+    if isinstance(value, str):
+        return value
+    return repr(int(value)) if value == int(value) else repr(float(value))

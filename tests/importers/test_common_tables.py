@@ -1,0 +1,349 @@
+"""Tables of RAGAS, DeepEval, LangChain, LlamaIndex, Hugging Face and pandas go in without maps, or say what to do."""
+
+import csv
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.importers import literals
+from tests.formats import write_jsonl
+from tests.suites.helpers import Judge
+
+TABLES = Path(__file__).parent / "tables"
+CONTEXTS = [
+    ["Mars has two moons, Phobos and Deimos.", "Mars is red."],
+    ["It's Jane Austen's novel of 1815.", "Emma is a novel, by 'A Lady'\nin three volumes."],
+]
+QUESTIONS = ["How many moons has Mars?", 'Who wrote "Emma"?']
+ANSWERS = ["Mars has two moons.", "Jane Austen."]
+
+
+def rows_of(query: str, db: str = "study.db") -> list[tuple[Any, ...]]:
+    """What a query finds in the study of the current folder."""
+    with sqlite3.connect(db) as conn:
+        return conn.execute(query).fetchall()
+
+
+def stored(db: str = "study.db") -> list[tuple[str, str, list[str]]]:
+    """(question, answer, texts that the system was given) of every answer, in order."""
+    found = []
+    query = "SELECT question, a.text, a.context FROM answers AS a JOIN items USING (item_id) ORDER BY a.rowid"
+    texts = dict(rows_of("SELECT passage_id, text FROM passages", db))
+    for question, answer, context in rows_of(query, db):
+        found.append((question, answer, [texts[pid] for pid in json.loads(context)]))
+    return found
+
+
+def table(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """A CSV file of these rows."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pandas_index.csv",
+        "ragas.csv",
+        "ragas.jsonl",
+        "datasets.jsonl",
+        "datasets.parquet",
+        "deepeval.json",
+        "langchain_chain.jsonl",
+        "langchain_qa.jsonl",
+        "llama_index.jsonl",
+    ],
+)
+def test_a_table_of_each_tool_goes_in_without_maps(name: str, judge: Judge) -> None:
+    done = judge("items", "import", TABLES / name)
+    assert "took: question = " in done.err
+    assert stored() == list(zip(QUESTIONS, ANSWERS, CONTEXTS, strict=True))
+    system = rows_of("SELECT DISTINCT system, condition FROM answers")
+    assert system == [(name.partition(".")[0], "default")]
+    again = json.loads(judge("items", "import", TABLES / name, "--json").out)["rows"][0]
+    assert (again["items"], again["passages"], again["answers"], again["unchanged"]) == (0, 0, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "column", "why"),
+    [
+        # numpy prints an array without commas, and Python would join the two texts into one.
+        ("pandas_numpy.csv", 2, "retrieved_contexts", "two texts stand beside each other without a comma"),
+        # datasets writes its own CSV so.
+        ("datasets.csv", 2, "contexts", "two texts stand beside each other without a comma"),
+        ("deepeval.csv", 2, "retrieval_context", "DeepEval joins contexts"),
+        ("deepeval.jsonl", 1, "retrieval_context", "DeepEval joins contexts"),
+    ],
+)
+def test_contexts_that_cannot_be_told_apart_are_refused(
+    name: str, line: int, column: str, why: str, judge: Judge
+) -> None:
+    told = judge("items", "import", TABLES / name, code=1).err.splitlines()[-1]
+    assert f"{name}:{line}: field '{column}': " in told and why in told and f"--as-text {column}" in told
+    assert rows_of("SELECT count(*) FROM items") == [(0,)]
+    judge("items", "import", TABLES / name, "--as-text", column)
+    assert rows_of("SELECT count(*) FROM passages") == [(2,)]
+
+
+def test_lists_of_pandas_under_maps(judge: Judge) -> None:
+    """Finding 1: with maps, a list in a cell was one passage, and the judge was shown its brackets."""
+    path = TABLES / "pandas_index.csv"
+    judge("items", "import", path, "--map", "question=user_input", "--map", "passages=retrieved_contexts")
+    assert sorted(text for (text,) in rows_of("SELECT text FROM passages")) == sorted(
+        [*CONTEXTS[0], *CONTEXTS[1]]
+    )
+    words = ("--map", "question=user_input", "--map", "passages.text=retrieved_contexts", "-d", "text.db")
+    told = judge("items", "import", path, "--map", "id=user_input", *words, code=1).err
+    assert ":2: field 'retrieved_contexts': a cell that holds a list of 2 is mapped as text" in told
+    assert "--map passages=retrieved_contexts, or --as-text retrieved_contexts" in told
+
+
+def test_json_lists_under_a_map_of_text(judge: Judge, tmp_path: Path) -> None:
+    """Finding 1: 200 rows became 200 passages instead of 600."""
+    rows = [{"id": n, "question": f"q{n}", "contexts": json.dumps(["a", "b", "c"])} for n in range(200)]
+    path = table(tmp_path / "json.csv", rows)
+    told = judge("items", "import", path, "--map", "passages.text=contexts", code=1).err
+    assert "json.csv:2: field 'contexts': a cell that holds a list of 3 is mapped as text" in told
+    judge("items", "import", path)
+    assert rows_of("SELECT count(*) FROM passages") == [(600,)]
+
+
+def test_a_table_with_ids(judge: Judge, tmp_path: Path) -> None:
+    """Finding 2: two items, no passages, and the answers lay in meta, without a word."""
+    rows = [
+        {"id": f"q{n}", "question": QUESTIONS[n], "contexts": str(CONTEXTS[n]), "answer": ANSWERS[n]}
+        for n in range(2)
+    ]
+    judge("items", "import", table(tmp_path / "mine.csv", rows))
+    assert stored() == list(zip(QUESTIONS, ANSWERS, CONTEXTS, strict=True))
+    assert rows_of("SELECT item_id FROM items") == [("mine:q0",), ("mine:q1",)]
+
+
+def test_equal_questions_are_items_of_their_own_in_one_cluster(judge: Judge, tmp_path: Path) -> None:
+    """Finding 3: `--map id=question` merged 200 rows into 144 items."""
+    rows = [
+        {
+            "user_input": f"q{n % 144}",
+            "retrieved_contexts": str([f"c{n}"]),
+            "response": f"r{n}",
+            "reference": "x",
+        }
+        for n in range(200)
+    ]
+    done = judge("items", "import", table(tmp_path / "ragas.csv", rows))
+    assert "items: named by their question and reference, in the data set 'rag'" in done.err
+    assert "answers: of the system 'ragas' (--system NAME)" in done.err
+    counted = "SELECT count(*), count(DISTINCT question_id) FROM items"
+    assert rows_of(counted) == [(200, 144)]
+    assert rows_of("SELECT count(*) FROM answers") == [(200,)]
+
+
+def test_next_week_and_another_system_add_to_the_same_items(judge: Judge, tmp_path: Path) -> None:
+    def export(name: str, answer: str, second: str) -> Path:
+        rows = [{"question": "q", "contexts": str(["a", second]), "answer": answer, "ground_truth": "g"}] * 2
+        return table(tmp_path / name, rows)
+
+    judge("items", "import", export("one.csv", "first", "b"))
+    done = json.loads(judge("items", "import", export("two.csv", "second", "c"), "--json").out)["rows"][0]
+    # Both have the question twice, so each has its first and its second item; only the passage "c" is new, in both.
+    assert (done["items"], done["passages"], done["answers"]) == (0, 2, 2)
+    pairs = "SELECT item_id, group_concat(system) FROM answers GROUP BY item_id"
+    assert {systems for _, systems in rows_of(pairs)} == {"one,two"}
+    given = rows_of("SELECT json_array_length(context) FROM answers")
+    assert given == [(2,)] * 4, "an answer has the contexts of its own row only"
+    # The file again with another answer: nothing is replaced, and the option to type is named.
+    told = judge("items", "import", export("two.csv", "third", "c"), code=1).err
+    assert "another answer of 'two'" in told and "--system NAME" in told
+    judge("items", "import", export("two.csv", "third", "c"), "--system", "three")
+    assert rows_of("SELECT count(*) FROM answers") == [(6,)]
+
+
+def test_the_index_of_pandas_is_left_out_under_maps_too(judge: Judge, tmp_path: Path) -> None:
+    """Finding 4: `column 1 has no name`, even when everything needed was mapped."""
+    path = tmp_path / "mine.csv"
+    path.write_text(",qid,text,passage\n0,a,How?,So.\n", "utf-8")
+    judge(
+        "items", "import", path, "--map", "id=qid", "--map", "question=text", "--map", "passages.text=passage"
+    )
+    assert rows_of("SELECT text FROM passages") == [("So.",)]
+    path.write_text("qid,,text\n0,a,How?\n", "utf-8")
+    assert "column 2 has no name" in judge("items", "import", "csv", path, code=1).err
+
+
+def test_two_candidates_are_refused_with_the_map_to_type(judge: Judge, tmp_path: Path) -> None:
+    row = {"question": "q", "contexts": ["a"], "documents": ["b"], "answer": "r", "query": None}
+    path = write_jsonl(tmp_path / "two.jsonl", [row])
+    told = judge("items", "import", path, code=1).err
+    assert "contexts and documents could each be the passages" in told
+    assert f"try: judge items import jsonl {path} --map passages=contexts" in told
+    judge("items", "import", path, "--map", "passages=documents")
+    assert rows_of("SELECT text FROM passages") == [("b",)]
+
+
+def test_what_is_not_used_is_named_and_scores_come_in_where_they_are_asked_for(judge: Judge) -> None:
+    path = TABLES / "pandas_index.csv"
+    assert "not used: faithfulness" in judge("items", "import", path, "-d", "plain.db").err
+    assert rows_of("SELECT count(*) FROM labels", "plain.db") == [(0,)]
+    done = judge("items", "import", path, "--scores", "ragas=faithfulness")
+    assert "not used" not in done.err
+    query = "SELECT r.model, l.field, l.value FROM labels AS l JOIN runs AS r ON r.run_id = l.annotator_id ORDER BY l.value DESC"
+    assert rows_of(query) == [("ragas", "faithfulness", "1"), ("ragas", "faithfulness", "0.5")]
+    assert "faithfulness_of_answer.v1" in judge("runs", "list").out
+    # Once more: the same scores are the same run.
+    judge("items", "import", path, "--scores", "ragas=faithfulness")
+    assert rows_of("SELECT count(*) FROM runs") == [(1,)]
+    told = judge("items", "import", path, "--scores", "ragas=response", "-d", "no.db", code=1).err
+    assert ":2: field 'response': 'Mars has two moons.' is no number" in told
+    assert "write it as TOOL=COLUMN,COLUMN" in judge("items", "import", path, "--scores", "ragas", code=2).err
+
+
+def test_a_dry_run_shows_what_the_judge_would_see_and_stores_nothing(judge: Judge) -> None:
+    done = judge("items", "import", TABLES / "ragas.csv", "--dry-run")
+    assert "Mars has two moons, Phobos and Deimos." in done.out and "grounding.v1" in done.out
+    assert "dry run: nothing was stored" in done.err
+    assert not Path("study.db").exists()
+
+
+def test_ids_scores_and_dates_of_documents_are_kept(judge: Judge) -> None:
+    judge("items", "import", TABLES / "langchain_qa.jsonl")
+    ids = [
+        (json.loads(meta)["id"], date)
+        for meta, date in rows_of("SELECT meta, date FROM passages ORDER BY rowid")
+    ]
+    assert ids == [("d0", "1877-08-12"), ("d1", "1877-08-12")] * 2
+    judge("items", "import", TABLES / "llama_index.jsonl", "-d", "nodes.db")
+    metas = [json.loads(meta) for (meta,) in rows_of("SELECT meta FROM passages ORDER BY rowid", "nodes.db")]
+    assert metas == [{"score": 0.9, "id": "n0"}, {"score": 0.8, "id": "n1"}] * 2
+
+
+def test_a_row_whose_answer_is_refused_leaves_nothing_behind(judge: Judge, tmp_path: Path) -> None:
+    rows = [
+        {"question": "q", "contexts": ["a"], "answer": "r", "system": "x"},
+        {"question": "p", "contexts": ["b"], "answer": "r", "system": "x@y"},
+    ]
+    path = write_jsonl(tmp_path / "mine.jsonl", rows)
+    judge("items", "import", path, code=1)
+    assert rows_of("SELECT count(*) FROM items") == [(0,)]
+    done = json.loads(judge("items", "import", path, "--skip-bad", "--json").out)["rows"][0]
+    assert (done["items"], done["passages"], done["answers"], done["skipped"]) == (1, 1, 1, 1)
+    assert rows_of("SELECT text FROM passages") == [("a",)]
+
+
+def test_a_column_that_is_empty_at_first_is_not_dropped(judge: Judge, tmp_path: Path) -> None:
+    rows = [{"question": f"q{n}", "contexts": "['a']", "answer": "r", "documents": ""} for n in range(120)]
+    rows[110]["documents"] = "['b']"
+    told = judge("items", "import", table(tmp_path / "late.csv", rows), code=1).err
+    assert "late.csv:112: field 'documents': has a value for the first time" in told
+    assert "--map passages=documents" in told
+    lines = [{"question": f"q{n}", "answer": "r"} for n in range(101)] + [
+        {"question": "q", "contexts": ["a"]}
+    ]
+    told = judge("items", "import", write_jsonl(tmp_path / "late.jsonl", lines), code=1).err
+    assert "late.jsonl:102: field 'contexts': has a value for the first time" in told
+
+
+def test_options_about_columns_that_are_not_there(judge: Judge, tmp_path: Path) -> None:
+    path = TABLES / "ragas.csv"
+    told = judge("items", "import", path, "--as-text", "contexts", code=2).err
+    assert "--as-text contexts: no such column; there are: user_input, retrieved_contexts" in told
+    assert (
+        "--scores faith: no such column"
+        in judge("items", "import", path, "--scores", "ragas=faith", code=2).err
+    )
+    claims = write_jsonl(tmp_path / "claims.jsonl", [{"id": 1, "claim": "c"}])
+    told = judge("items", "import", claims, "--system", "x", code=2).err
+    assert "--system and --scores are for tables with a question" in told
+
+
+GOOD = {"question": "q", "contexts": "['a', 'b']", "answer": "r"}
+
+
+@pytest.mark.parametrize(
+    ("bad", "column", "why"),
+    [
+        ({"contexts": "['" + "x" * 40_000_000 + "']"}, "contexts", "a cell of 40,000,004 characters"),
+        ({"contexts": "[" * 1_000_000}, "contexts", "nested over 20 deep"),
+        ({"answer": '=HYPERLINK("http://x.example","r")'}, "answer", "a formula of a spreadsheet"),
+        ({"answer": "=cmd|'/C calc'!A0"}, "answer", "a formula of a spreadsheet"),
+        ({"question": "q\0"}, "question", "a NUL character"),
+        ({"contexts": "only one text"}, "contexts", "one text here and a list in the rows before"),
+        ({"contexts": "[Document(page_content='a')]"}, "contexts", "an object of a program (Document(...))"),
+        ({"contexts": "['a', ''']"}, "contexts", "not JSON, and no list as Python prints one"),
+        ({"contexts": "['a', 3]"}, "contexts.1", "must be text or an object, is a number"),
+        ({"answer": "['a', 'b']"}, "answer", "a cell that holds a list of 2 is mapped as text"),
+    ],
+    ids=["40 MB", "brackets", "formula", "command", "NUL", "some rows", "objects", "quotes", "number", "list"],
+)  # fmt: skip
+def test_hostile_cells_name_file_row_and_column(
+    bad: dict[str, str], column: str, why: str, judge: Judge, tmp_path: Path
+) -> None:
+    path = table(tmp_path / "bad.csv", [GOOD, {**GOOD, "question": "other", **bad}])
+    told = judge("items", "import", path, code=1).err.splitlines()
+    assert told[-1].startswith(f"judge: {path}:3: field '{column}': ") and why in told[-1]
+    assert len(told[-1]) < 600
+    assert rows_of("SELECT (SELECT count(*) FROM items) + (SELECT count(*) FROM passages)") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "why"),
+    [
+        (b"question,contexts,answer\nq,['a'],r\nq,['\xe9'],r\n", ":3: field 'contexts': ", "not UTF-8"),
+        (b"question,contexts,answer\nq,['a'],r\nq,['a']\n", ":3: ", "2 cells, the header 3"),
+        (
+            b"question,contexts,answer,answer\nq,['a'],r,r\n",
+            ":1: field 'answer': ",
+            "two columns have this name",
+        ),
+        (
+            "question,contexts,answer\nq,['a'],r\n".encode("utf-16"),
+            ":1: ",
+            "column 1: the header is not UTF-8",
+        ),
+        (b"question,contexts,answer\n", ": ", "no rows under the header"),
+        (b"question,contexts,answer\nq,\"['a',r\n", ":2: ", "a quote that is not closed?"),
+    ],
+    ids=["encodings", "ragged", "equal names", "UTF-16", "no rows", "open quote"],
+)
+def test_hostile_files_name_file_row_and_column(
+    content: bytes, place: str, why: str, judge: Judge, tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    told = judge("items", "import", "csv", path, code=1).err.splitlines()[-1]
+    assert f"{path}{place}" in told and why in told
+
+
+@pytest.mark.parametrize(
+    ("cell", "found"),
+    [
+        ("['a', \"it's\"]", ["a", "it's"]),
+        (r"['a\nb', 'c\'d', '\u00e9']", ["a\nb", "c'd", "é"]),
+        ('["a", {"text": "b"}]', ["a", {"text": "b"}]),
+        ("[('a', 1.5, None, nan, True),]", [["a", 1.5, None, None, True]]),
+        ("{'text': 'a', 'score': -1e-05}", {"text": "a", "score": -1e-05}),
+        ("[]", []),
+        # Text that begins with a bracket is text.
+        ("[1] Paris is a city.", None),
+        ("(see below)", None),
+        ("[citation needed] 'Paris'", None),
+        ("text", None),
+    ],
+)
+def test_lists_in_cells(cell: str, found: Any) -> None:
+    assert literals.parsed(cell) == found
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["['a' 'b']", "['a'\n \"b\"]", "('a' 'b')", "['a", "['a',,", "['a', ...]", "[b'a']", "[f'{1}']", "['a', x()]",
+     "['\\ud800']", "['\\x4']", "[__import__('os')]", "['a'], ['b']", "array(['a'], dtype=object)"],
+)  # fmt: skip
+def test_lists_that_cannot_be_read(cell: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        literals.parsed(cell)

@@ -1,0 +1,94 @@
+"""A limit is the run's: what earlier commands used of it counts when the run is resumed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.helpers import Done, checked
+from tests.jobs.helpers import threaded
+from tests.loopback.openai_server import OpenAIServer
+from tests.loopback.wire import Fault
+from tests.store.helpers import import_jsonl
+
+Judge = Callable[..., Done]
+
+
+@pytest.fixture
+def server(judge: Judge, tmp_path: Path) -> Iterator[OpenAIServer]:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(
+        "".join(
+            json.dumps(
+                {"id": f"c{n}", "claim": f"Claim {n}.", "passages": [{"id": "p", "text": f"Text {n}."}]}
+            )
+            + "\n"
+            for n in range(40)
+        )
+    )
+    import_jsonl(tmp_path / "study.db", rows)
+    with threaded(OpenAIServer()) as there:  # type: ignore[arg-type]
+        yield there  # type: ignore[misc]
+
+
+def words(server: OpenAIServer, *more: str) -> list[str]:
+    model = ["-m", "openai/x", "--base-url", server.url, "--concurrency", "1", "--max-output-tokens", "16"]
+    return ["run", "stance", *model, "--answers", "json", "--json", *more]
+
+
+def tokens(study: Path) -> int:
+    """All that the server counted for the run."""
+    with closing(sqlite3.connect(study)) as conn:
+        query = "SELECT sum(input_tokens) + sum(output_tokens) FROM judgements"
+        units = conn.execute(query).fetchone()[0] or 0
+        probes = json.loads(conn.execute("SELECT provider FROM runs").fetchone()[0]).get("probes") or {}
+    return int(units + probes.get("input_tokens", 0) + probes.get("output_tokens", 0))
+
+
+def test_the_same_command_again_spends_no_more(judge: Judge, server: OpenAIServer, tmp_path: Path) -> None:
+    first = checked(judge(*words(server, "--max-tokens", "6000"), code=4).out, "run")
+    used = tokens(tmp_path / "study.db")
+    assert 0 < first["labelled"] < 40 and 4_000 < used <= 6_000
+    asked = server.requests
+    for _ in range(3):
+        done = judge(*words(server, "--max-tokens", "6000"), code=4)
+        assert f"the limit of 6,000 tokens ({used:,} of them used before)" in done.err
+    assert server.requests == asked
+    more = judge(*words(server, "--max-tokens", str(used + 2_000)), code=4)
+    assert "raise the limit that was reached" in more.err
+    assert used < tokens(tmp_path / "study.db") <= used + 2_000
+    assert checked(judge(*words(server)).out, "run")["labelled"] == 40
+
+
+def test_money_counts_on_too(judge: Judge, server: OpenAIServer, tmp_path: Path) -> None:
+    (tmp_path / "prices.json").write_text(json.dumps({"openai/x": {"input": 1.0, "output": 4.0}}))
+    limit = words(server, "--prices", "prices.json", "--max-cost", "0.006")
+    judge(*limit, code=4)
+    asked = server.requests
+    done = judge(*limit, code=4)
+    assert "the limit of $0.006 ($0.00" in done.err and "of it used before" in done.err
+    assert server.requests == asked
+
+
+def test_lost_calls_of_an_earlier_command_count(judge: Judge, server: OpenAIServer, tmp_path: Path) -> None:
+    """The server worked on three calls and gave no answer: no judgement has their tokens."""
+    judge(*words(server, "-n", "2"))
+    known = tokens(tmp_path / "study.db")
+    server.script(Fault("500"), Fault("500"), Fault("500"))
+    judge(*words(server, "-n", "4"), code=None)
+    with closing(sqlite3.connect(tmp_path / "study.db")) as conn:
+        charged = json.loads(conn.execute("SELECT provider FROM runs").fetchone()[0])["spent"]["tokens"]
+    assert charged > tokens(tmp_path / "study.db") > known
+    done = judge(*words(server, "--max-tokens", str(charged + 10)), code=4)
+    assert f"({charged:,} of them used before)" in done.err
+
+
+def test_the_run_of_another_model_has_its_own_limit(judge: Judge, server: OpenAIServer) -> None:
+    judge(*words(server, "--max-tokens", "6000"), code=4)
+    other = judge(*words(server, "--max-tokens", "6000", "--as", "other"), code=4)
+    assert checked(other.out, "run")["labelled"] > 0
