@@ -2,10 +2,11 @@
 
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from os.path import samestat
 from pathlib import Path
-from sqlite3 import Connection
+from sqlite3 import Connection, ProgrammingError
 from sqlite3 import Error as SQLiteError
 from typing import Any, ClassVar
 
@@ -84,7 +85,9 @@ class WatchApp(App[None]):
         """Nobody looks any more."""
         self._left.set()
         if self._conn is not None:
-            self._conn.interrupt()
+            # The reading thread may close it at this very moment: then nothing is left to interrupt.
+            with suppress(ProgrammingError):
+                self._conn.interrupt()
 
     def on_resize(self) -> None:
         """Flags stand beside the rest where there is room."""
