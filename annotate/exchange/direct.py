@@ -1,0 +1,191 @@
+"""Imported labels without a batch: rows of `label_sources`, each import a source of its own.
+
+What stands in a batch's log is `log`'s. A label that two imports give differently is kept from both, and a
+lead decides (`annotate conflicts`).
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+
+from annotate.exchange.proof import Unproven
+from annotate.exchange.responses import Response
+from annotate.exchange.taken import Intake, Retracted, Taken, conflict, ensure_person, kind_of
+from annotate.sitting import exposure
+from annotate.sitting.events import ASSISTED, UNDECLARED
+from annotate.sitting.standing import is_stopped
+from judge.errors import BadInput
+from judge.prompts.load import Task
+from judge.store import Store, label_sources
+from judge.store.export import stored_task
+from judge.store.label_sources import SourceLabel
+from judge.store.study import now
+
+
+class DirectImport:
+    """Labels that belong to no batch: stored with their source, checked against every batch that has the unit."""
+
+    def __init__(
+        self,
+        store: Store,
+        conn: sqlite3.Connection,
+        task: Task | None,
+        how: Intake,
+        done: Taken,
+        source: str,
+    ) -> None:
+        self._store, self._conn, self._task, self._how, self._done = store, conn, task, how, done
+        self._source = source
+        self._shut: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
+        self.sessions: list[str] = []
+        self._in_file: dict[tuple[str, str, str, int], str] = {}
+        """(unit, field, person, repeat) -> the label that the file gives, also where the study has it already."""
+
+    def take(self, response: Response) -> None:
+        done = self._done
+        for what, there in (("skips", response.skipped), ("spans", response.spans), ("notes", response.note),
+                            ("flags", response.flag)):  # fmt: skip
+            if there:
+                done.left_out[what] += 1
+        # Everything that could refuse the response comes before the first row.
+        fresh = [
+            (name, value, known)
+            for name, value in response.answers.items()
+            if (known := self._news(response, name, value)) is not None
+        ]
+        kinds: Counter[str] = Counter()
+        if fresh:
+            ensure_person(self._conn, response)
+        for name, value, known in fresh:
+            kinds[self._store_label(response, name, value, known)] += 1
+        done.blind += kinds
+        if response.answers:
+            done.units.add(response.unit)
+            exposure.note_unit(
+                self._conn, response.annotator, response.unit, "text", "", "import", response.at
+            )
+        if kinds[ASSISTED]:
+            exposure.note_unit(
+                self._conn, response.annotator, response.unit, "judge", "", "import", response.at
+            )
+
+    def _news(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
+        """What the sources say so far of a label that is to be stored; None when nothing is.
+
+        Raises BadInput where the file said something else before, unless the later one is to count.
+        """
+        key = (response.unit, name, response.annotator, response.repeat)
+        known = label_sources.said(self._conn, *key)
+        same = [s for s in known if s.value == value]
+        kind = kind_of(response, name, self._how)
+        earlier = self._in_file.setdefault(key, value)
+        if earlier != value and not self._how.latest:
+            # Two imports may differ, and a lead decides. One file that says two things at once is a mistake in the file.
+            raise conflict(response, name, earlier, value)
+        if kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
+            self._declare(key, kind, same)
+            return None
+        contrary = [s for s in known if _is_import(s) and s.value != value]
+        replaces = bool(contrary) and self._how.latest
+        # The same label at the same time is the same word of the person, as when an export comes back. Only where it is to
+        # count from now on does it come in once more.
+        if not replaces and any(
+            _is_import(s) or (response.at is not None and s.given == response.at) for s in same
+        ):
+            self._done.unchanged += 1
+            return None
+        if replaces and any(response.at and s.given and s.given > response.at for s in contrary):
+            self._done.older += 1
+            return None
+        if not same:
+            self._check_batches(response, name)
+        return known
+
+    def _store_label(self, response: Response, name: str, value: str, known: list[SourceLabel]) -> str:
+        """Store a label beside what is known of it; returns whether it is blind, assisted or undeclared."""
+        who, unit, conn = response.annotator, response.unit, self._conn
+        seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
+        kind = ASSISTED if seen else kind_of(response, name, self._how)
+        earlier = [s for s in known if _is_import(s) and s.value != value and self._how.latest]
+        # A file may contradict itself: what it said first is kept as a source beside it.
+        number = sum(s.source.partition("/")[0] == self._source for s in known)
+        source = f"{self._source}/{number}" if number else self._source
+        row = (unit, name, who, _layer(kind), response.repeat, value, None, None, source, response.at, now())
+        label_sources.add_imported(conn, [row])
+        if earlier:
+            replaced = label_sources.Conflict(
+                who, name, unit, response.repeat, [*earlier, SourceLabel(source, "", value, None, "")]
+            )
+            label_sources.resolve(conn, [replaced], lambda _: value)
+            self._done.replaced += 1
+        others = {s.value for s in known if s not in earlier}
+        self._done.conflicts += bool(others - {value})
+        self._done.confirmed += value in others
+        self._done.new[who] += value not in others
+        return kind
+
+    def _check_batches(self, response: Response, name: str) -> None:
+        """A batch that this person was stopped in, or that was closed, takes nothing by this way either."""
+        who, unit = response.annotator, response.unit
+        if who not in self._shut:
+            self._shut[who] = self._shut_for(who)
+        for batch, fields, why, units in self._shut[who]:
+            if name not in fields or unit not in units:
+                continue
+            if why is not None:
+                raise Unproven("person", f"{who} was stopped in batch '{batch}' ({why})", field="annotator")
+            told = f"'{unit}' is one of {who}'s in batch '{batch}', which is closed"
+            raise BadInput(f"{told}; open it again: annotate batches reopen {batch}", field="unit")
+
+    def _shut_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
+        """Batches that take nothing of a person: name, fields, why stopped (None: closed), units concerned."""
+        shut = []
+        batches = "SELECT batch, task, closed FROM batches"
+        mine = (
+            "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
+        )
+        for batch, task, closed in self._conn.execute(batches).fetchall():
+            why = is_stopped(self._conn, batch, who)
+            if why is not None:
+                rows = self._conn.execute("SELECT unit_id FROM batch_units WHERE batch = ?", [batch])
+            elif closed:
+                rows = self._conn.execute(mine, [batch, who])
+            else:
+                continue
+            shut.append((batch, stored_task(self._store, task).fields, why, {unit for (unit,) in rows}))
+        return shut
+
+    def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:
+        """Say of a label that is there whether it was blind; in a batch only its log can."""
+        unit, name, who, repeat = key
+        same = [s for s in same if s.layer == UNDECLARED]
+        for one in same:
+            if one.source.startswith("batch:"):
+                batch = one.source.removeprefix("batch:")
+                told = f"{who} labelled '{unit}' in batch '{batch}': declare it there with --batch {batch}"
+                raise BadInput(told, field=name)
+        for one in same:
+            label_sources.clear(self._conn, who, unit, repeat, one.source, [name])
+            about = (one.source, one.given, one.stored)
+            label_sources.add_imported(
+                self._conn, [(unit, name, who, _layer(kind), repeat, one.value, None, None, *about)]
+            )
+        self._done.declared += 1
+        self._done.blind[kind] += 1
+
+    def retract(self, back: Retracted) -> int:
+        """Without a log nothing is known of where a label came from."""
+        return 0
+
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
+
+def _is_import(said: SourceLabel) -> bool:
+    """Whether a label came by a direct import; one of 0.2.0 that no batch explains may have."""
+    return said.source.startswith(("import:", "study:"))
+
+
+def _layer(kind: str) -> str:
+    """The layer of a label by its blindness."""
+    return kind if kind in (ASSISTED, UNDECLARED) else "first"
