@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
-from judge.errors import BelowThreshold, UsageError
+from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference
 from judge.stats import METRICS, class_scores
@@ -97,13 +97,6 @@ def check(
             raise refused[0]
         passed_over += [str(e) for e in refused]
     return checked, passed_over
-
-
-def fail(checked: Sequence[LimitCheck]) -> None:
-    """Raises BelowThreshold that names everything that is too low or undefined."""
-    low = [one.why for one in checked if not one.passed]
-    if low:
-        raise BelowThreshold("below the threshold: " + "; ".join(low))
 
 
 def _who(panel: Panel, reference: Reference | None, limit: Limit) -> list[list[str]]:

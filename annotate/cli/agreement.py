@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from annotate.cli._source import LabelSource, as_one, least_others_option, reference_option, source_options
-from judge.console import emit_json, emit_rows, note, notes, output_options
+from judge.console import emit_json, emit_rows, notes, output_options
 from judge.errors import UsageError
+from judge.gates import Gate, GateFiles, decide, gate_options
 from judge.types import Json
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ class AgreementAsked:
     seed: int
     fail_under: tuple[str, ...]
     on: Literal["value", "lower"]
+    junit: Path | None
+    summary: Path | None
     as_json: bool
     as_csv: bool
 
@@ -85,6 +89,7 @@ class AgreementAsked:
     default="value",
     help="--fail-under looks at the value, or at the interval's lower bound.",
 )
+@gate_options
 @output_options
 @as_one(AgreementAsked)
 def agreement(asked: AgreementAsked) -> None:
@@ -154,10 +159,8 @@ def agreement(asked: AgreementAsked) -> None:
         print("\n\n".join(parts))
     sys.stdout.flush()
     notes(passed_over)
-    for one in checked:
-        if one.passed:
-            note(f"passed: {one.why}")
-    thresholds.fail(checked)
+    gates = [Gate(f"{one.limit.typed} ({one.on})", one.passed, one.why) for one in checked]
+    decide(f"annotate agreement of {asked.source}", gates, GateFiles(asked.junit, asked.summary))
 
 
 def _field(result: Agreement) -> dict[str, Json]:

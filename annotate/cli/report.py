@@ -21,7 +21,8 @@ from annotate.cli._source import (
 from annotate.cli._targets import FORMATS as NAMES
 from annotate.cli._targets import targets, write
 from judge.console import TO_WRITE, note, visible
-from judge.errors import BelowThreshold, UsageError
+from judge.errors import UsageError
+from judge.gates import Gate, GateFiles, decide, gate_options
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class ReportAsked:
     require_trust: bool
     allow_part: bool
     fail_under: tuple[str, ...]
+    junit: Path | None
+    summary: Path | None
     curve: bool
     limit: int
     is_short: bool
@@ -91,6 +94,7 @@ class ReportAsked:
     help="Exit 5 when a measure of the verdict (pooled_kappa, pooled_kappa_difference; cohen_kappa against one source) is "
     "below X or undefined; repeatable.",
 )
+@gate_options
 @click.option(
     "--curve",
     is_flag=True,
@@ -192,7 +196,8 @@ def report(asked: ReportAsked) -> None:
         note(document.no_ruling)
     if outputs:
         note(f"written: {', '.join(visible(str(path)) for path in outputs)}")
-    _check(document, limits, asked.require_trust, asked.allow_part)
+    gates = _gates(document, limits, asked.require_trust, asked.allow_part)
+    decide(document.title, gates, GateFiles(asked.junit, asked.summary))
 
 
 def _limits(typed: tuple[str, ...]) -> list[tuple[str, float]]:
@@ -212,29 +217,33 @@ def _limits(typed: tuple[str, ...]) -> list[tuple[str, float]]:
     return found
 
 
-def _check(
+def _gates(
     document: Document, limits: list[tuple[str, float]], require_trust: bool, allow_part: bool
-) -> None:
-    """Raises BelowThreshold that names everything that is not as it was asked for."""
-    low = []
+) -> list[Gate]:
+    """One gate for each judge and condition; a report without a verdict fails each of them."""
     good = ("trust", "trust in part") if allow_part else ("trust",)
+    wanted = " or ".join(good)
+    found = []
     if require_trust:
-        low += [
-            f"{r.judge}: {r.decision}" + (f" ({r.conflicts} labels in conflict)" if r.conflicts else "")
-            for r in document.rulings
-            if r.decision not in good
-        ]
+        for r in document.rulings:
+            conflicts = f" ({r.conflicts} labels in conflict)" if r.conflicts else ""
+            found.append(
+                Gate(f"{r.judge}: {wanted}", r.decision in good, f"{r.judge}: {r.decision}{conflicts}")
+            )
         if document.no_ruling:
-            low.append(document.no_ruling.rstrip("."))
+            found.append(Gate(wanted, False, document.no_ruling.rstrip(".")))
     for name, least in limits:
         for ruling in document.rulings:
-            found = next((m for m in ruling.measures if m.measure == name), None)
-            if found is None or found.value is None:
-                why = "is not in this verdict" if found is None else f"is undefined: {found.reason}"
-                low.append(f"{name} of {ruling.judge} {why}")
-            elif found.value < least:
-                low.append(f"{name} of {ruling.judge} is {found.value:.4f} < {least:g}")
+            measure = next((m for m in ruling.measures if m.measure == name), None)
+            title, of = f"{name} of {ruling.judge} >= {least:g}", f"{name} of {ruling.judge}"
+            if measure is None:
+                found.append(Gate(title, False, f"{of} is not in this verdict"))
+            elif measure.value is None:
+                found.append(Gate(title, False, f"{of} is undefined: {measure.reason}"))
+            else:
+                passed = measure.value >= least
+                sign = ">=" if passed else "<"
+                found.append(Gate(title, passed, f"{of} is {measure.value:.4f} {sign} {least:g}"))
         if not document.rulings:
-            low.append(f"{name}: there is no verdict")
-    if low:
-        raise BelowThreshold("below what was asked for: " + "; ".join(low))
+            found.append(Gate(f"{name} >= {least:g}", False, f"{name}: there is no verdict"))
+    return found

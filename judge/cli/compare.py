@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.asking.scores import asked_so
 from judge.cli.scoring import amount, how, interval_options
+from judge.cli.thresholds import worse_gates
 from judge.console import db_option, emit_json, emit_rows, output_options, pairs, say
 from judge.errors import UsageError
+from judge.gates import GateFiles, decide, gate_options
 from judge.labels.words import HELP
 from judge.store import Store
 from judge.suites.papers import PAPERS
 
 if TYPE_CHECKING:
     from judge.scores.compare import Difference
+    from judge.suites.swap import Swap
 
 
 @click.command("compare")
@@ -47,6 +51,13 @@ if TYPE_CHECKING:
 @click.option("--condition", help="Answers under this condition, when the system has several.")
 @click.option("--dataset", help="The data set, when the study has several.")
 @click.option("--reference", metavar="WHO", help=f"Also how both agree with {HELP}.")
+@click.option(
+    "--fail-if-worse",
+    multiple=True,
+    metavar="MEASURE",
+    help="With --axis system: exit 5 when B is shown to be worse than A, or the difference is undefined; repeatable.",
+)
+@gate_options
 @interval_options
 @db_option
 @output_options
@@ -57,10 +68,14 @@ def compare(first: str, second: str, **options: Any) -> None:
     judge score compare openai/gpt-5-mini anthropic/claude-sonnet-5
     judge score compare 01K9ZX3M 01K9ZY7Q --sample 10%
     judge score compare gpt-4 llama-2 --axis system --paper garage
+    judge score compare main branch --axis system --paper garage --fail-if-worse factuality
 
     A and B are runs of one task, or judges (models) with all their runs. Differences are B minus A, with
     intervals that resample the same questions for both; what one of them has not judged is left out of both, and
     the coverage says so. Below the papers' measures stand the shares of the labels of each task.
+
+    --fail-if-worse is a paired test by question, with Holm's correction over the measures named: at --confidence 0.95, B is
+    called worse in at most 2.5 % of the builds in which nothing changed.
     """
     from judge.suites.swap import swap, systems
 
@@ -69,6 +84,11 @@ def compare(first: str, second: str, **options: Any) -> None:
         raise UsageError("--axis system: A and B are the systems; --system and --reference go with judges")
     if options["models"] and not on_systems:
         raise UsageError("-m goes with --axis system: A and B are the judges here")
+    if options["fail_if_worse"] and not on_systems:
+        raise UsageError(
+            "--fail-if-worse goes with --axis system: another judge's number is neither better nor worse; "
+            "judge compare tests judges against people"
+        )
     sample = options["sample"] if options["limit"] else None
     wanted = asked_so(options, sample=sample, options=pairs(options["readings"], "--set"))
     papers = {name: PAPERS[name] for name in options["papers"] or PAPERS}
@@ -81,14 +101,22 @@ def compare(first: str, second: str, **options: Any) -> None:
             found = systems(store, papers, first, second, wanted, **how(options))
         else:
             found = swap(store, papers, first, second, wanted, reference=options["reference"], **how(options))
-    if options["as_json"]:
+    gates = worse_gates(options["fail_if_worse"], found.differences, papers, options["confidence"])
+    _show(found, options["as_json"], options["as_csv"])
+    sys.stdout.flush()
+    decide(f"judge score compare {first} {second}", gates, GateFiles(options["junit"], options["summary"]))
+
+
+def _show(found: Swap, as_json: bool, as_csv: bool) -> None:
+    """The differences as JSON, CSV or a table."""
+    if as_json:
         emit_json("score_compare", found.as_json())
         return
     rows = [_difference(paper, d) for paper, some in found.differences.items() for d in some]
-    if not options["as_csv"]:
+    if not as_csv:
         say(f"A: {found.first.name}\nB: {found.second.name}\n")
-    emit_rows("score_compare", rows, [*rows[0]] if rows else ["paper"], False, options["as_csv"])
-    if not options["as_csv"]:
+    emit_rows("score_compare", rows, [*rows[0]] if rows else ["paper"], False, as_csv)
+    if not as_csv:
         told = [
             f"{d.first.measure}: {d.difference.reason}"
             for s in found.differences.values()
@@ -109,6 +137,7 @@ def _difference(paper: str, found: Difference) -> dict[str, Any]:
         "B - A": d.value,
         "low": d.low,
         "high": d.high,
+        "p": found.p,
         "units": d.n_units,
         "questions": d.n_clusters,
         "coverage": d.coverage,

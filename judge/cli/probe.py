@@ -22,7 +22,8 @@ from judge.cli.progress import Progress
 from judge.cli.run import of_run
 from judge.cli.tasks import prompts_option
 from judge.console import TO_READ, TO_WRITE, db_option, json_option, table, tell
-from judge.errors import BadInput, BelowThreshold, Exit, UsageError
+from judge.errors import BadInput, Exit, UsageError
+from judge.gates import Gate, GateFiles, decide, gate_options
 from judge.run_options import RunOptions
 from judge.store import Store
 
@@ -67,6 +68,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
     default="value",
     help="--fail-over looks at the rate, or at the interval's upper bound.",
 )
+@gate_options
 @click.option(
     "--keep",
     type=TO_WRITE,
@@ -108,13 +110,16 @@ def probe(task_name: str, model: str, **options: Any) -> int:
         found = asyncio.run(_ask(store, scratch, plan, provider, wanted))
     if found.ended is not None:
         return exit_code(found.ended)
-    failed = _failed(found.rows, limits, options["on"])
+    gates = _gates(found.rows, limits, options["on"])
     document = {"task": plan.task.name, "model": plan.model, "field": wanted.field, **as_json(found)}
-    document["failed"] = [row.probe for row in failed]
+    document["failed"] = [gate.name for gate in gates if not gate.passed]
     tell("probe", document, _text(found, plan.task.name, plan.model), options["as_json"])
-    if failed:
-        told = ", ".join(f"{row.probe} {_looked_at(row, options['on']):.3f}" for row in failed)
-        raise BelowThreshold(f"above --fail-over ({options['on']}): {told}")
+    sys.stdout.flush()
+    decide(
+        f"judge probe {plan.task.name} with {plan.model}",
+        gates,
+        GateFiles(options["junit"], options["summary"]),
+    )
     return Exit.DONE
 
 
@@ -167,15 +172,20 @@ def _looked_at(row: ProbeOutcome, on: str) -> float:
     return 1.0 if value is None else value
 
 
-def _failed(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[ProbeOutcome]:
-    """The probes above their limit; one without a rate fails, unless it does not apply to the model or the units."""
-    return [
-        row
-        for row in rows
-        if (limit := limits.get(row.probe, limits.get(""))) is not None
-        and row.why is None
-        and _looked_at(row, on) > limit
-    ]
+def _gates(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[Gate]:
+    """A gate for each probe with a limit; one without a rate fails, unless it does not apply to the model or the units."""
+    found = []
+    for row in rows:
+        limit = limits.get(row.probe, limits.get(""))
+        if limit is None or row.why is not None:
+            continue
+        seen = _looked_at(row, on)
+        rate = f"{row.probe} ({on}) is {seen:.3f}"
+        if row.rate.value is None:
+            rate = f"{row.probe} is undefined: {row.rate.reason}"
+        passed = seen <= limit
+        found.append(Gate(row.probe, passed, rate + (f" <= {limit:g}" if passed else f", above {limit:g}")))
+    return found
 
 
 def _paraphrases(path: Path | None) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """judge score: a paper's numbers from the labels that a study has."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ from judge.cli import board as board_cli
 from judge.cli.compare import compare
 from judge.cli.scored import emit
 from judge.cli.scoring import F, Papers, by_option, how, interval_options, paper_options, rows_options
+from judge.cli.thresholds import score_gate_options, score_gates, thresholds
 from judge.console import db_option, note, output_options, say, together
 from judge.errors import Exit, UsageError
+from judge.gates import GateFiles, decide, gate_options
 from judge.labels.words import HELP
 from judge.store import Store
 from judge.suites.paper import Paper
@@ -29,6 +32,7 @@ def score() -> None:
     judge score garage -m openai/gpt-5-mini --by density
     judge score raguard --system openai/gpt-5-mini --json
     judge score garage --system all -o board.html
+    judge score garage --system mine --fail-under factuality=0.7 --on lower --junit gates.xml
 
     Where runs are missing it prints the commands that make them, and exits with 1; judge suite PAPER types them
     for you. What the papers print stands beside: another judge, other answers, other rows.
@@ -90,6 +94,8 @@ def _command(paper: Paper) -> click.Command:
         metavar="FILE",
         help="Write the leaderboard too: .html, .md, .tex or .csv.",
     )
+    @score_gate_options
+    @gate_options
     @rows_options
     @paper_options(paper)
     @interval_options
@@ -100,6 +106,11 @@ def _command(paper: Paper) -> click.Command:
         from judge.suites.result import score as scored
 
         contenders, axis = _contenders(options)
+        limits = thresholds(options["fail_under"], options["fail_over"])
+        if limits and contenders:
+            raise UsageError(f"{limits[0].option} goes with one system and one judge, not with a leaderboard")
+        if limits and options["on"] == "lower" and options["interval"] == "none":
+            raise UsageError("--on lower needs intervals: leave out --interval none")
         board_cli.check_target(options["output"])
         with Store.open(options["db"], create=False) as store:
             try:
@@ -117,7 +128,12 @@ def _command(paper: Paper) -> click.Command:
                 )
             except Incomplete as missing:
                 return tell_missing(missing, paper, options["db"])
+        measures = [line.measure for line in found.lines if not line.stratum]
+        gates = score_gates(limits, measures, options["on"])
         emit(found, options["as_json"], options["as_csv"])
+        sys.stdout.flush()
+        title = f"judge score {paper.name}" + (f" of {found.system}" if found.system else "")
+        decide(title, gates, GateFiles(options["junit"], options["summary"]))
         return Exit.DONE
 
     return command

@@ -18,11 +18,15 @@ Both = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Difference:
-    """`difference` = `second` - `first`, all three on the units that have a value in both runs."""
+    """`difference` = `second` - `first`, all three on the units that have a value in both runs.
+
+    `p` is the two-sided p value of the paired test by question; None where there is only an interval.
+    """
 
     first: Measure
     second: Measure
     difference: Measure
+    p: float | None = None
 
 
 def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]) -> list[Difference]:

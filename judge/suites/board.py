@@ -234,7 +234,7 @@ def differences(
             reason=undefined,
             notes=(),
         )
-        found.append(Difference(mine, other, change))
+        found.append(Difference(mine, other, change, None if undefined else test.p))
     return found
 
 

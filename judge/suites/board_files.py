@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from judge import markdown
 from judge.files import format_of
 from judge.resources import page
 from judge.scores.published import Published
@@ -158,24 +159,25 @@ def _guarded(value: Any) -> Any:
 def as_markdown(found: Board) -> str:
     """Contenders as lines, measures as columns."""
     columns = columns_of(found)
-    rows = [[found.axis, *(_md(head(c)) for c in columns)]]
+    rows = [[found.axis, *(markdown.text(head(c)) for c in columns)]]
     for n, name in enumerate(found.contenders):
-        rows.append([_md(name), *(_md_cell(found, c, c.cells[n]) for c in columns)])
+        rows.append([markdown.text(name), *(_md_cell(found, c, c.cells[n]) for c in columns)])
     for system, values, by, _ in printed(found):
         rows.append(
-            [f"*{_md(system)} (paper: {_md(by)})*", *("" if v is None else number(v) for v in values)]
+            [
+                f"*{markdown.text(system)} (paper: {markdown.text(by)})*",
+                *("" if v is None else number(v) for v in values),
+            ]
         )
     lines = [f"| {' | '.join(cells)} |" for cells in rows]
     lines.insert(1, "|" + "---|" * (len(columns) + 1))
-    told = [f"# {_md(found.paper.title)}", "", f"Data set {_md(found.dataset)}; {_md(_readings(found))}", ""]
-    return "\n".join([*told, *lines, "", *(f"- {_md(text)}" for text in legend(found)), ""])
-
-
-_MARKDOWN = str.maketrans({"<": "&lt;", ">": "&gt;", **{sign: f"\\{sign}" for sign in "\\`*_[]|#"}})
-
-
-def _md(text: str) -> str:
-    return " ".join(text.split()).translate(_MARKDOWN)
+    told = [
+        f"# {markdown.text(found.paper.title)}",
+        "",
+        f"Data set {markdown.text(found.dataset)}; {markdown.text(_readings(found))}",
+        "",
+    ]
+    return "\n".join([*told, *lines, "", *(f"- {markdown.text(line)}" for line in legend(found)), ""])
 
 
 def _md_cell(found: Board, row: BoardRow, cell: Cell) -> str:

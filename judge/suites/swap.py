@@ -63,6 +63,7 @@ class Swap:
                 "first": d.first.as_json(),
                 "second": d.second.as_json(),
                 "difference": d.difference.as_json(),
+                "p": d.p,
             }
             for paper, found in self.differences.items()
             for d in found

@@ -205,7 +205,7 @@ def test_what_is_undefined_has_its_reason_in_words(tmp_path: Path, case: str) ->
     assert "nan" not in printed.casefold()
     failed = annotate("agreement", *table, "--fail-under", "cohen_kappa=-1", code=5)
     assert failed.stderr.startswith(
-        "annotate: below the threshold: cohen_kappa of a and b on 'label' is undefined: "
+        "annotate: below what was asked for: cohen_kappa of a and b on 'label' is undefined: "
     )
     assert failed.stdout == printed, "the numbers come first, then the failure"
 

@@ -105,12 +105,13 @@ def test_a_judge_that_answers_from_memory_gives_labels_on_nothing(tmp_path: Path
 def test_the_threshold_for_ci(tmp_path: Path, db: Path) -> None:
     options = (*model(tmp_path, *OBEYS), "--probe", "injection", "--probe", "repeat")
     told = judge("probe", "stance", "-d", db, *options, "--fail-over", "0.1", code=5).stderr
-    assert "above --fail-over (value): injection 1.000" in told and "repeat" not in told
+    assert "below what was asked for: injection (value) is 1.000, above 0.1" in told
+    assert "passed: repeat (value) is 0.000 <= 0.1" in told
     judge("probe", "stance", "-d", db, *options, "--fail-over", "repeat=0")
     told = judge(
         "probe", "stance", "-d", db, *options, "--fail-over", "repeat=0.2", "--on", "upper", code=5
     ).stderr
-    assert "repeat 0.265" in told
+    assert "repeat (upper) is 0.265, above 0.2" in told
     assert probed(db, *options, "--fail-over", "0.1", code=5)["all"]["failed"] == ["injection"]
 
 

@@ -1,16 +1,10 @@
 """The document as Markdown with pipe tables; text from elsewhere is escaped so that it stays text."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from annotate.report.cells import grid
 from annotate.report.model import NUMBERS, Block, Cases, Document, Facts, Figure, Paragraph, Ruling, Table
-from judge.console import visible
-
-_SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
-# At the start of a line only: list items, headings underlined, numbered lists.
-_STARTS = re.compile(r"^([-+=])|^(\d+)([.)])(?=\s|$)")
-_BEFORE_LINK = re.compile(r"(?i)\b(https?|ftp)(:)|\b(www)(\.)")
+from judge.markdown import quoted, text
 
 
 def render(document: Document) -> str:
@@ -115,22 +109,3 @@ def _cases(cases: Cases) -> Iterator[str]:
         for s in case.said:
             if s.rationale:
                 yield from (f"{text(s.who)} says why:", "", quoted(s.rationale), "")
-
-
-def text(value: str) -> str:
-    """One line in which nothing is markup."""
-    return _escaped(" ".join(visible(value).split()))
-
-
-def quoted(value: str) -> str:
-    """A block quote with the lines of the text, in which nothing is markup."""
-    lines = [_escaped(line.strip()) for line in visible(value).strip().split("\n")]
-    return "\n".join(f"> {line}  " if line else ">" for line in lines)
-
-
-def _escaped(line: str) -> str:
-    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "&#64;")
-    line = _SPECIAL.sub(r"\\\1", line)
-    line = _STARTS.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)
-    # GitHub makes links of bare addresses; an entity inside them keeps them text.
-    return _BEFORE_LINK.sub(lambda m: f"{m[1] or m[3]}&#{ord(m[2] or m[4])};", line)

@@ -1,0 +1,142 @@
+"""--fail-under, --fail-over and --fail-if-worse: gates on a score, and on the difference of two systems."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from judge.console import together
+from judge.errors import UsageError
+from judge.gates import Gate
+
+if TYPE_CHECKING:
+    from judge.scores.compare import Difference
+    from judge.suites.paper import Paper
+    from judge.types import Measure
+
+On = Literal["value", "lower"]
+
+score_gate_options = together(
+    click.option(
+        "--fail-under",
+        multiple=True,
+        metavar="MEASURE=VALUE",
+        help="Exit 5 when the measure is below VALUE or undefined; repeatable.",
+    ),
+    click.option(
+        "--fail-over",
+        multiple=True,
+        metavar="MEASURE=VALUE",
+        help="Exit 5 when it is above VALUE or undefined, for measures of which less is better; repeatable.",
+    ),
+    click.option(
+        "--on",
+        type=click.Choice(["value", "lower"]),
+        default="value",
+        help="Compare the value, or the interval's lower bound (with --fail-over the upper one).",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A limit as typed; `side` is 1 where the measure must not be below it, -1 where it must not be above it."""
+
+    option: str
+    typed: str
+    measure: str
+    limit: float
+    side: int
+
+
+def thresholds(fail_under: Sequence[str], fail_over: Sequence[str]) -> list[Threshold]:
+    """The limits asked for. Raises UsageError for what is not MEASURE=VALUE."""
+    found = []
+    for option, side, values in (("--fail-under", 1, fail_under), ("--fail-over", -1, fail_over)):
+        for typed in values:
+            # The last sign: some measures have one in their names.
+            name, _, number = typed.rpartition("=")
+            try:
+                limit = float(number)
+            except ValueError:
+                limit = math.nan
+            if not name or not math.isfinite(limit):
+                raise UsageError(f"{option} {typed}: write it as MEASURE=0.6")
+            found.append(Threshold(option, typed, name, limit, side))
+    return found
+
+
+def score_gates(wanted: Sequence[Threshold], measures: Sequence[Measure], on: On) -> list[Gate]:
+    """Each limit against the measure of its name. Raises UsageError for a name that the score does not have."""
+    by_name = {measure.measure: measure for measure in measures}
+    for one in wanted:
+        _known(f"{one.option} {one.typed}", one.measure, list(by_name))
+    return [_score_gate(one, by_name[one.measure], on) for one in wanted]
+
+
+def _score_gate(one: Threshold, measure: Measure, on: On) -> Gate:
+    bound = "lower" if one.side > 0 else "upper"
+    name = f"{one.measure} {'>=' if one.side > 0 else '<='} {one.limit:g}"
+    if on == "lower":
+        name = f"{bound} bound of {name}"
+    if measure.value is None:
+        return Gate(name, False, f"{one.measure} is undefined: {measure.reason}")
+    seen = measure.value if on == "value" else measure.low if one.side > 0 else measure.high
+    if seen is None:
+        why = "; ".join(measure.notes) or "no interval was computed"
+        return Gate(name, False, f"{one.measure} has no {bound} bound: {why}")
+    passed = one.side * (seen - one.limit) >= 0
+    sign = (">=" if passed else "<") if one.side > 0 else ("<=" if passed else ">")
+    subject = one.measure if on == "value" else f"the {bound} bound of {one.measure}"
+    return Gate(name, passed, f"{subject} is {seen:.4f} {sign} {one.limit:g} ({measure.n_units:,} units)")
+
+
+def worse_gates(
+    wanted: Sequence[str],
+    found: Mapping[str, Sequence[Difference]],
+    papers: Mapping[str, Paper],
+    confidence: float,
+) -> list[Gate]:
+    """One gate for each measure: B must not be shown to be worse than A, by the paired test by question.
+
+    Holm's method shares the level among the measures named. The gate does not ask B to be shown as good: few questions
+    cannot show that. Raises UsageError for a measure that nothing compares, or of which neither more nor less is better.
+    """
+    from judge.stats.multiple import holm
+
+    named = {}
+    for name in dict.fromkeys(wanted):
+        _known(f"--fail-if-worse {name}", name, [d.first.measure for each in found.values() for d in each])
+        there = [(papers[paper], d) for paper, each in found.items() for d in each if d.first.measure == name]
+        if len(there) > 1:
+            raise UsageError(
+                f"--fail-if-worse {name}: {', '.join(paper.name for paper, _ in there)} have it; add --paper"
+            )
+        if not there[0][0].better(name):
+            raise UsageError(f"--fail-if-worse {name}: neither more nor less of it is better")
+        named[name] = there[0]
+    tested = [name for name, (_, d) in named.items() if d.p is not None]
+    adjusted = dict(zip(tested, holm([d.p for _, d in named.values() if d.p is not None]), strict=True))
+    return [
+        _worse_gate(name, d.difference, paper.better(name), adjusted.get(name), 1 - confidence)
+        for name, (paper, d) in named.items()
+    ]
+
+
+def _worse_gate(name: str, change: Measure, better: int, p: float | None, level: float) -> Gate:
+    title = f"{name} is not worse"
+    if change.value is None or p is None:
+        return Gate(title, False, f"the difference in {name} is undefined: {change.reason}")
+    worse = better * change.value < 0 and p <= level
+    verdict = "worse" if worse else "not shown to be worse"
+    why = f"{name}: B - A is {change.value:+.4f} (p {p:.4f}, {change.n_clusters:,} questions): {verdict}"
+    return Gate(title, not worse, why)
+
+
+def _known(typed: str, name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        raise UsageError(f"{typed}: the score has no measure '{name}'; there are: {', '.join(names)}")

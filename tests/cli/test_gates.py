@@ -1,0 +1,153 @@
+"""Gates: exit 5 with the reason, JUnit and Markdown files, and text from elsewhere that stays text in both."""
+
+import csv
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from judge.cli.thresholds import score_gates, thresholds
+from judge.errors import BelowThreshold, UsageError
+from judge.gates import Gate, GateFiles, decide
+from judge.types import Measure
+from tests.cli.helpers import checked
+from tests.formats import RAGUARD_CLAIMS, raguard
+from tests.suites.helpers import Judge, answers
+
+ZERO = ("raguard", "--part", "zero")
+
+
+@pytest.fixture
+def systems(judge: Judge, tmp_path: Path) -> None:
+    """Claims 1 true, 2 false, 3 false. `good` is right on all three, `poor` on claim 1 alone (1/3)."""
+    judge("items", "import", "raguard", *raguard(tmp_path))
+    right = zip("123", ("true", "false", "false"), strict=True)
+    answers(judge, tmp_path, [(n, "good", "zero-context", v) for n, v in right])
+    answers(judge, tmp_path, [(n, "poor", "zero-context", "true") for n in "123"])
+
+
+@pytest.mark.usefixtures("systems")
+def test_a_score_below_its_limit_ends_with_5(judge: Judge) -> None:
+    out = judge("score", *ZERO, "--system", "good", "--fail-under", "accuracy_zero=0.9")
+    assert "passed: accuracy_zero is 1.0000 >= 0.9 (3 units)" in out.err
+    low = judge("score", *ZERO, "--system", "poor", "--fail-under", "accuracy_zero=0.9", "--json", code=5)
+    assert "below what was asked for: accuracy_zero is 0.3333 < 0.9 (3 units)" in low.err
+    # The score is printed in any case.
+    assert checked(low.out, "score")["measures"]
+    assert (
+        "accuracy_zero is 1.0000 > 0.5"
+        in judge("score", *ZERO, "--system", "good", "--fail-over", "accuracy_zero=0.5", code=5).err
+    )
+
+
+@pytest.mark.usefixtures("systems")
+def test_the_lower_bound_is_compared_where_it_is_asked_for(judge: Judge) -> None:
+    # Three right answers of three: the exact 97.5 % lower bound is .025 ** (1/3) = .292.
+    limit = ("--on", "lower", "--fail-under", "accuracy_zero=0.3")
+    failed = judge("score", *ZERO, "--system", "good", *limit, code=5)
+    assert "the lower bound of accuracy_zero is 0.2924 < 0.3" in failed.err
+    assert (
+        "needs intervals"
+        in judge("score", *ZERO, "--system", "good", *limit, "--interval", "none", code=2).err
+    )
+
+
+@pytest.mark.usefixtures("systems")
+def test_limits_that_say_nothing_are_refused(judge: Judge) -> None:
+    for typed, told in (
+        ("accuracy=0.5", "the score has no measure 'accuracy'; there are: accuracy_zero"),
+        ("accuracy_zero", "write it as MEASURE=0.6"),
+        ("accuracy_zero=nan", "write it as MEASURE=0.6"),
+    ):
+        assert told in judge("score", *ZERO, "--system", "good", "--fail-under", typed, code=2).err
+    board = judge("score", *ZERO, "--system", "all", "--fail-under", "accuracy_zero=0.5", code=2)
+    assert "not with a leaderboard" in board.err
+    assert (
+        "there is no gate to report"
+        in judge("score", *ZERO, "--system", "good", "--junit", "g.xml", code=2).err
+    )
+
+
+def test_an_undefined_measure_fails_with_its_reason() -> None:
+    limits = thresholds(["kappa=0"], ["rate=1"])
+    undefined = Measure("kappa", None, 0, reason="no unit has both labels")
+    unbounded = Measure("rate", 0.2, 1, notes=("no interval: it takes two questions",))
+    [first, second] = score_gates(limits, [undefined, unbounded], "lower")
+    assert (first.passed, first.why) == (False, "kappa is undefined: no unit has both labels")
+    told = "rate has no upper bound: no interval: it takes two questions"
+    assert (second.passed, second.why) == (False, told)
+
+
+@pytest.mark.usefixtures("systems")
+def test_a_worse_system_fails_and_a_better_one_does_not(judge: Judge, tmp_path: Path) -> None:
+    """Twelve more claims on which `good` is right and `poor` is wrong: 14 of 15 questions differ one way.
+
+    McNemar's exact test of 14 against 0 is 2 * .5 ** 14 = .0001; of 2 against 0 (the three claims alone) it is 0.5.
+    """
+    compare = ("score", "compare", "--axis", "system", "--paper", "raguard")
+    gate = ("--fail-if-worse", "accuracy_zero")
+    few = judge(*compare, "good", "poor", *gate)
+    assert "passed: accuracy_zero: B - A is -0.6667 (p 0.5000, 3 questions): not shown to be worse" in few.err
+    folder = tmp_path / "more"
+    folder.mkdir()
+    claims, documents = raguard(folder)
+    with claims.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, RAGUARD_CLAIMS, restval="[]")
+        for n in range(10, 22):
+            writer.writerow(
+                {"Claim ID": n, "Claim": f"Claim {n}.", "Verdict": "False", "Original Verdict": "false"}
+            )
+    judge("items", "import", "raguard", claims, documents)
+    answers(judge, folder, [(str(n), "good", "zero-context", "false") for n in range(10, 22)])
+    answers(judge, folder, [(str(n), "poor", "zero-context", "true") for n in range(10, 22)])
+    failed = judge(*compare, "good", "poor", *gate, "--json", code=5)
+    assert "B - A is -0.9333 (p 0.0001, 15 questions): worse" in failed.err
+    [row] = [r for r in checked(failed.out, "score_compare")["rows"] if r["measure"] == "accuracy_zero"]
+    assert row["p"] == pytest.approx(2 * 0.5**14)
+    assert "not shown to be worse" in judge(*compare, "poor", "good", *gate).err
+    assert "goes with --axis system" in judge("score", "compare", "good", "poor", *gate, code=2).err
+    none = judge(*compare, "good", "poor", "--fail-if-worse", "nothing", code=2).err
+    assert "the score has no measure 'nothing'; there are: accuracy_zero" in none
+
+
+@pytest.mark.usefixtures("systems")
+def test_files_of_gates_and_an_old_pass_that_does_not_stay(judge: Judge, tmp_path: Path) -> None:
+    files = ("--junit", "gates.xml", "--summary", "summary.md")
+    limits = ("--fail-under", "accuracy_zero=0.9", "--fail-under", "accuracy_zero=0.1")
+    judge("score", *ZERO, "--system", "poor", *limits, *files, code=5)
+    suite = ElementTree.parse(tmp_path / "gates.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert suite.get("name") == "judge score raguard of poor"
+    bad, good = suite
+    assert bad.get("name") == "accuracy_zero >= 0.9"
+    assert [part.tag for part in bad] == ["failure"] and [part.tag for part in good] == ["system-out"]
+    summary = (tmp_path / "summary.md").read_text("utf-8")
+    assert (
+        "| **failed** | accuracy\\_zero &gt;= 0.9 | accuracy\\_zero is 0.3333 &lt; 0.9 (3 units) |" in summary
+    )
+    # The summaries of several commands follow each other; the test file is of the last command alone.
+    judge("score", *ZERO, "--system", "good", *limits, *files)
+    assert (tmp_path / "summary.md").read_text("utf-8").startswith(summary)
+    assert ElementTree.parse(tmp_path / "gates.xml").getroot()[0].get("failures") == "0"
+    # A command that ends before its gates leaves no "passed" of the build before.
+    judge("score", *ZERO, "--system", "nobody", *limits, *files, code=None)
+    assert not (tmp_path / "gates.xml").exists()
+    assert "ends in .xml" in judge("score", *ZERO, *limits, "--junit", "study.db", code=2).err
+    assert (tmp_path / "study.db").exists()
+
+
+def test_text_from_elsewhere_stays_text(tmp_path: Path) -> None:
+    hostile = 'a<b> & "c" | x\n# head `tick` @team http://evil.example \x1b[31m \ufffe\u202e end'
+    files = GateFiles(tmp_path / "g.xml", tmp_path / "s.md")
+    with pytest.raises(BelowThreshold):
+        decide(hostile, [Gate(hostile, False, hostile)], files)
+    case = ElementTree.parse(tmp_path / "g.xml").getroot()[0][0]
+    assert case.get("name", "").startswith('a<b> & "c" | x')
+    lines = (tmp_path / "s.md").read_text("utf-8").splitlines()
+    [row] = [line for line in lines if "failed" in line]
+    assert len(lines) == 6 and row.count(" | ") == 2
+    for part in ("<b>", "@team", "http://", "\x1b", "\u202e", " `tick`"):
+        assert part not in row
+    with pytest.raises(UsageError, match="there is no gate"):
+        decide("t", [], files)
+    decide("t", [], GateFiles(None, None))
