@@ -11,8 +11,10 @@ from judge.store.runs import IMPORTED, TRIED
 from judge.store.study import Store
 from judge.types import Json
 
-OWN = ("context", "system", "relevant", "examples", "shown")
+OWN = ("context", "system", "relevant", "shown")
 """What makes a run one of its own beside task, model and sampling: a run with other values serves another purpose."""
+EXAMPLES = "examples"
+"""A setting like others, but where a paper says which examples are shown: then a run with others serves another purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,18 @@ class Run:
         return TRIED in self.options
 
     def serves(self, own: Mapping[str, str]) -> bool:
-        """Made for this: the same context and system of generated answers, the same relevant passages and examples."""
+        """Made for this: the same context and system of generated answers, the same relevant passages.
+
+        Where `own` names examples (an empty text: none), those are the same, too.
+        """
+        if EXAMPLES in own and (self.options.get(EXAMPLES) or "") != own[EXAMPLES]:
+            return False
         return all(self.options.get(name) == own.get(name) for name in OWN)
+
+    @property
+    def examples(self) -> list[str]:
+        """The items that it shows as few-shot examples, which it asks nothing about."""
+        return [item for item in str(self.options.get(EXAMPLES) or "").split(",") if item]
 
     @property
     def settings(self) -> Mapping[str, Json]:

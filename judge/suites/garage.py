@@ -151,8 +151,9 @@ def _relevant_counts(study: PaperStudy) -> pd.Series:
     # Gold without a label says that there is no class; a judge without one says nothing.
     known = labelled == size if study.option("relevance") == "judge" else labelled > 0
     found = n.where((n > 0) | known, np.nan)
+    # An item without passages has none that is relevant; one that the judge was shown as an example is not known.
     items = study.rows.items["item_id"]
-    return found.reindex(items).where(items.isin(size.index).to_numpy(), 0.0)
+    return found.reindex(items).where(items.isin(study.rows.passages()["item_id"]).to_numpy(), 0.0)
 
 
 def _marked_as_relevant(study: PaperStudy, passages: pd.DataFrame) -> pd.DataFrame:

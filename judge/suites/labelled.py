@@ -16,13 +16,18 @@ from judge.suites.chosen import Run
 from judge.suites.frames import frame
 from judge.types import Status
 
+EXAMPLE = "example"
+"""The status of a unit of an item that the run shows as a few-shot example: it is no row of a score."""
 UnitNumbers = np.ndarray[Any, Any]
 Found = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
 """Labels, statuses, and which units have no judgement."""
 
 
 def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> Found:
-    """A run's labels of a field on these units, by the latest attempt of the first repeat."""
+    """A run's labels of a field on these units, by the latest attempt of the first repeat.
+
+    Units of the items that the run shows as examples have the status `EXAMPLE`, whatever the task's unit is.
+    """
     # A label says that the judgement is ok, so only the others are looked up: half the work at a million.
     labelled = f"""
         SELECT u.rowid, l.value FROM {label_rows.FIRST} JOIN units AS u ON u.unit_id = l.unit_id
@@ -45,6 +50,11 @@ def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> Found:
     place, inside = _places(units, order, found["n"].to_numpy())
     # Attempts come in order, so the last one stays.
     status[place] = found["status"].to_numpy()[inside]
+    if run.examples:
+        marks = ",".join("?" * len(run.examples))
+        shown = f"SELECT n FROM unit_texts WHERE item_id IN ({marks})"
+        place, _ = _places(units, order, frame(store.conn, shown, run.examples, "n")["n"].to_numpy())
+        labels[place], status[place] = None, EXAMPLE
     return labels, status, status == NOT_JUDGED
 
 
@@ -100,8 +110,12 @@ def fitting(
     return selection.select(store, task, only)[0]
 
 
-def put(units: pd.DataFrame, found: Found) -> np.ndarray[Any, Any]:
-    """Labels and statuses as columns of objects, so that no label stays None; which units have no judgement."""
+def put(units: pd.DataFrame, found: Found) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
+    """The units with their labels and statuses, but for examples; and which of them have no judgement.
+
+    The columns are of objects, so that no label stays None.
+    """
     for name, values in zip(("label", "status"), found, strict=False):
         units[name] = pd.Series(values, index=units.index, dtype=object)
-    return found[2]
+    rows = (units["status"] != EXAMPLE).to_numpy()
+    return units[rows].reset_index(drop=True), found[2][rows]

@@ -16,10 +16,12 @@ from judge.importers.conditions import DOCUMENT, name_of
 from judge.labels.reference import ReferenceLabels
 from judge.prompts.load import Task
 from judge.providers.base import is_model
+from judge.run_options import in_words
 from judge.runner import contexts
 from judge.runner.second import ShownProbabilities
 from judge.scores.score import NO_ANSWER, NOT_JUDGED
 from judge.store.study import Store
+from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.labelled import fitting, of_run, put
 from judge.suites.paper import Asked, Paper
@@ -245,7 +247,7 @@ class PaperStudy(Reading):
         # A judge may have been called as the system is (--as): only what was imported is the system's own.
         runs = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
         if maker is not None:
-            own = {"examples": examples} if examples else {}
+            own = {"examples": examples}
             began = {"asked_as": maker[1].get("asked_as") or maker[0]} if maker[0] != system else {}
             self.n_outputs += 1
             return self.labels(
@@ -258,10 +260,8 @@ class PaperStudy(Reading):
         loaded = self.judges.task(task, {})
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
         units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
-        missing = put(
-            units,
-            self.judges.best(runs, units["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system"),
-        )
+        found = self.judges.best(runs, units["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system")
+        units, missing = put(units, found)
         if missing.any():
             units.loc[missing, "status"] = NO_ANSWER
             self.note(f"{system} has no output for {int(missing.sum())} passages: they count as wrong")
@@ -280,7 +280,7 @@ class PaperStudy(Reading):
         *,
         only: str = "",
         system: str | None = None,
-        examples: str = "",
+        examples: str | None = None,
         shown: ShownProbabilities | None = None,
     ) -> pd.DataFrame | None:
         """unit_id, item_id, question_id, label, status of each item: what the system under test answered.
@@ -288,13 +288,14 @@ class PaperStudy(Reading):
         Of a run of `judge answers generate` under this context, with what was refused or not readable; else of
         imported answers under this condition. None, and a condition that is lacking, when the system has neither and
         no model makes its outputs (`maker`). Items that there is nothing to give to are not judged; the others without
-        an answer make a step. `only`: a condition on `unit_texts`; `examples`: items that are shown with
-        every question, and are no rows; `shown`: a second pass, with these option probabilities.
+        an answer make a step. `only`: a condition on `unit_texts`; `examples`: items that the paper shows with
+        every question, and that are no rows (None: it does not say); `shown`: a second pass, with these option probabilities.
         """
         system = system or self.tested()
         items = self.rows.units("item", only, "n item_id question_id")
-        items = items[~items["item_id"].isin(examples.split(","))].reset_index(drop=True)
-        own: dict[str, str] = {"system": system, **({"examples": examples} if examples else {})}
+        items = items[~items["item_id"].isin((examples or "").split(","))].reset_index(drop=True)
+        own: dict[str, str] = {"system": system}
+        own |= {} if examples is None else {"examples": examples}
         own |= {"shown": shown.name} if shown else {}
         mark = shown.mark if shown else ""
         given = None
@@ -321,7 +322,7 @@ class PaperStudy(Reading):
             )
         if stored is not None and not runs:
             self.n_outputs += 1
-            self._not_of_another(task, system, stored.condition)
+            self._check_made_so(task, stored, given)
             return self._imported(items, stored, given)
         maker = self.maker(system)
         if given is None or (not runs and maker is None):
@@ -330,7 +331,7 @@ class PaperStudy(Reading):
         self.n_outputs += 1
         condition = given.name + mark
         found = self.judges.best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system")
-        missing = put(items, found)
+        items, missing = put(items, found)
         if missing.any() and not self.asked.partial:
             fit = fitting(
                 self.store,
@@ -382,18 +383,34 @@ class PaperStudy(Reading):
             self.note(f"{of.system} has no answer to {n} items under '{of.condition}': they count as wrong")
         return items
 
-    def _not_of_another(self, task: str, system: str, condition: str) -> None:
-        """Raises UsageError when these answers were made here with another task: another reading, or another prompt."""
-        query = (
-            "SELECT t.task_id FROM answers AS a JOIN runs AS r ON r.run_id = a.origin JOIN tasks AS t ON t.task = r.task "
-            "WHERE a.system = ? AND a.condition = ? LIMIT 1"
+    def made_by(self, tasks: Sequence[str]) -> Run | None:
+        """The newest run by which outputs of the system under test were made here with one of these tasks; one named first."""
+        system = self.tested()
+        every = (run for run in (*self.judges.pinned, *self.judges.runs) if run.task_id in tasks)
+        return next(
+            (run for run in every if not run.imported and run.options.get("system", run.model) == system),
+            None,
         )
-        row = self.store.conn.execute(query, [system, condition]).fetchone()
-        if row is not None and row[0] != task:
-            raise UsageError(
-                f"the answers of '{system}' under '{condition}' were made with {row[0]}, not with {task}: choose its "
-                "--reading, or name those that are to be made with --system"
-            )
+
+    def _check_made_so(self, task: str, of: System, given: contexts.Context | None) -> None:
+        """Raises UsageError when these answers were made here, and otherwise than this score asks for.
+
+        Another task is another reading, or another prompt. `given` None: which ranking they rest on is not known.
+        """
+        query = "SELECT origin FROM answers WHERE system = ? AND condition = ?"
+        origins = {row[0] for row in self.store.conn.execute(query, [of.system, of.condition])}
+        run = next((run for run in chosen.all_runs(self.store) if run.run_id in origins), None)
+        if run is None or (run.task_id == task and given is None):
+            return
+        if run.task_id != task:
+            made, remedy = f"with {run.task_id}, not with {task}", "choose its --reading"
+        else:
+            made = f"with {in_words(run.settings)}, which is not what this score asks for"
+            remedy = "ask for that"
+        raise UsageError(
+            f"the answers of '{of.system}' under '{of.condition}' were made {made} (run {run.run_id}): {remedy}, or name "
+            "those that are to be made with --system"
+        )
 
     def all_answers(self, of: System, columns: str = "", unanswered: str = "wrong") -> pd.DataFrame:
         """`answers` with a column `answered`, and a row for every item that the system has no answer to.
@@ -467,13 +484,8 @@ class PaperStudy(Reading):
             units = units[~units["item_id"].isin(examples)].reset_index(drop=True)
         asked = tuple(models) if models is not None else self.asked.models
         name = field or loaded.spec.questions[0].field
-        put(
-            units,
-            self.labelled.of(
-                LabelsWanted(loaded, units, where, name, asked, own or {}, together, begin or {}, role)
-            ),
-        )
-        return units
+        wanted = LabelsWanted(loaded, units, where, name, asked, own or {}, together, begin or {}, role)
+        return put(units, self.labelled.of(wanted))[0]
 
     def loaded(self, task: str) -> Task:
         """A task, as the study has it where it was run."""

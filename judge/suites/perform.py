@@ -98,12 +98,14 @@ async def _ask(
             f"{step.why}: that is another model than {plan.model}; run it by itself: {step.command(str(store.path))}"
         )
     own, task = replace(plan, selection=Selection(step.where)), plan.task
-    if step.relevant is not None:
-        found = relevant(store, step.relevant)
+    _, options = step.asked
+    examples = options.examples.split(",") if options.examples else []
+    if options.relevant is not None:
+        found = relevant(store, options.relevant)
         chosen = replace(own.selection, relevant=found.passages)
         own = replace(own, selection=chosen, extra={**own.extra, "relevant": found.name})
-    if step.examples is not None and step.kind == "run":
-        own = replace(own, task=showing(store, task, step.examples.split(",")))
+    if examples and step.kind == "run":
+        own = replace(own, task=showing(store, task, examples))
     progress = watch()
     try:
         if step.kind == "run":
@@ -113,8 +115,8 @@ async def _ask(
         given = contexts.parse(store, str(step.condition), ranking=name, stage=stage)
         system = step.system or plan.model
         passages = contexts.contexts(store, given)
-        if step.examples is not None:
-            own = replace(own, task=showing(store, task, step.examples.split(","), passages))
+        if examples:
+            own = replace(own, task=showing(store, task, examples, passages))
         shown = second.read(store, step.shown) if step.shown is not None else None
         condition = given.name + (shown.mark if shown else "")
         made = Generation(own, system, condition, passages, shown=shown)

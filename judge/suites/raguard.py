@@ -6,6 +6,7 @@ at a time); the exam's roles are gold, or those of a judge run of `raguard_exam`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from judge.errors import BadInput
@@ -75,6 +76,11 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
         return asked
     if asked == "none" or not (study.part("zero") or study.part("rag") or study.part("oracle")):
         return ""
+    made = study.made_by(("verdict", "verdict_document"))
+    if made is not None:
+        if not made.examples:
+            study.note(f"run {made.run_id} was asked without examples, and so are the others")
+        return _shown(study, made.examples)
     every = study.rows.gold("claim_verdict", everywhere=True)
     train = study.rows.meta("split", everywhere=True)
     kept = every[every.index.isin(train[train.isin(["train", "training"])].index)]
@@ -92,8 +98,15 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
             study.note(f"no {verdict} claim with a document to take as an example: asked without any")
             return ""
         picked.append(min(fit))
-    study.note(f"two-shot: {' and '.join(picked)} are shown with every question and are no rows")
-    return ",".join(picked)
+    return _shown(study, picked)
+
+
+def _shown(study: PaperStudy, items: Sequence[str]) -> str:
+    """The examples as an option has them; they are noted."""
+    if items:
+        shot = "two-shot" if len(items) == 2 else f"{len(items)}-shot"
+        study.note(f"{shot}: {' and '.join(items)} are shown with every question and are no rows")
+    return ",".join(items)
 
 
 def _answers(study: PaperStudy, ranking: tuple[str, str] | None, examples: str) -> dict[str, pd.DataFrame]:
@@ -229,7 +242,7 @@ PAPER = Paper(
         Option(
             "examples",
             "auto",
-            "Claims shown with every question, as ID,ID; auto: a true and a false one, of the training part if there is one; none.",
+            "Claims shown with every question, as ID,ID; auto: those of the system's runs, else a true and a false one, of the training part if there is one; none.",
         ),
         Option("outside", "wrong", "An answer outside the options, or not readable.", ("wrong", "unscored")),
         Option("relevant", "associated", "What a retriever should find.", ("associated", "supporting")),

@@ -15,7 +15,7 @@ from judge.scores.score import NOT_JUDGED
 from judge.store.export import stored_task
 from judge.suites import chosen
 from judge.suites.chosen import Run
-from judge.suites.labelled import Found, UnitNumbers, fitting, majority, of_run
+from judge.suites.labelled import EXAMPLE, Found, UnitNumbers, fitting, majority, of_run
 from judge.suites.queries import Rows
 from judge.suites.reading import Reading
 from judge.suites.steps import FALLBACK_MODEL, Step
@@ -164,7 +164,7 @@ class RunLabels:
         if best is None:
             none = np.full(len(units), None, dtype=object)
             return none, np.full(len(units), NOT_JUDGED, dtype=object), np.ones(len(units), dtype=bool)
-        self.read.append(Read(best[0], Counter(best[1][1].tolist())))
+        self.read.append(Read(best[0], Counter(status for status in best[1][1] if status != EXAMPLE)))
         if "rationale" in best[0].options:
             self.reading.note(f"{best[0].task} was asked with --rationale {best[0].options['rationale']}")
         return best[1]

@@ -77,11 +77,9 @@ class Step:
     def asked(self) -> tuple[str, RunOptions]:
         """The model as it is typed, and the options of the run that is begun or resumed."""
         model, options = run_options.of_stored(self.model or FALLBACK_MODEL, self.options)
-        own: dict[str, Json] = {
-            "relevant": self.relevant,
-            "examples": self.examples,
-            "where": self.where or None,
-        }
+        own: dict[str, Json] = {"relevant": self.relevant, "where": self.where or None}
+        # A resumed run has its own examples; those of a paper begin a new one.
+        own["examples"] = self.examples or options.examples
         # Whoever made the study wrote its addresses; typing the command would send the user's key there.
         vendor = model.partition("/")[0]
         if options.base_url is not None and not is_permitted(vendor, options.base_url):

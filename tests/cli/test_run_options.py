@@ -14,9 +14,10 @@ import pytest
 from judge.cli.run import run
 from judge.run_options import IDENTITY, WRITTEN, RunOptions, of_stored, words
 from tests.cli.helpers import checked
-from tests.suites.helpers import Judge, commands, import_garage
+from tests.formats import write_jsonl
+from tests.suites.helpers import Judge, commands, import_garage, score
 
-ELIGIBILITY = ("garage", "--part", "eligibility")
+ELIGIBILITY = ("garage", "--part", "eligibility", "--dataset", "garage")
 """A part of a paper that rests on one labelling task, three units of it."""
 
 GIVEN: dict[str, list[str]] = {
@@ -32,9 +33,19 @@ GIVEN: dict[str, list[str]] = {
     "settings": ["--option", "logprobs=1", "--option", "delay=0"],
     "prompts": ["--prompts", "mine"],
     "recipe": ["--recipe", "how.yaml"],
+    "examples": ["--examples", "rg:c1,rg:c2"],
+    "relevant": ["--relevant", "marked"],
 }
-"""A value for every option of a run's identity that a user chooses; the paper chooses the two in `BY_PAPER`."""
-BY_PAPER = {"relevant", "examples"}
+"""A value for every option of a run's identity."""
+CLAIMS = ("raguard", "--part", "exam", "--dataset", "rg")
+"""A part that rests on a labelling task for which claims can be examples: four documents, two of them of the examples."""
+RELEVANT = ("garage", "--part", "relevant", "--relevant-set", "marked", "--dataset", "garage")
+"""A part that rests on a task that shows the passages marked as relevant: three sentences of `m` to answerable questions."""
+OF_OPTION = {"examples": ("raguard_exam", CLAIMS, 2), "relevant": ("grounding_relevant", RELEVANT, 4)}
+"""Option -> the task that takes it, the part of a paper that reads its runs, and how many units the run then has.
+
+The first sentence of the study, which a run with -n 1 asks about, is a human's: one more than the part needs.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +59,17 @@ def own_task(judge: Judge) -> None:
     text = judge("tasks", "show", "eligibility").out
     Path("mine").mkdir()
     Path("mine", "eligibility.v7.md").write_text(text, "utf-8")
+
+
+def claims(judge: Judge) -> None:
+    """Four claims with a document each; gold says true, false, true, false."""
+    rows = [
+        {"id": f"c{n}", "claim": f"Claim {n}.", "passages": [f"Document {n}."],
+         "gold": {"claim_verdict": "true" if n % 2 else "false"}}
+        for n in range(1, 5)
+    ]  # fmt: skip
+    write_jsonl(Path("claims.jsonl"), rows)
+    judge("items", "import", "jsonl", "claims.jsonl", "--dataset", "rg")
 
 
 def a_recipe() -> None:
@@ -66,31 +88,44 @@ def runs(judge: Judge) -> list[dict[str, Any]]:
 
 
 def test_every_identity_option_has_a_case() -> None:
-    assert set(GIVEN) | BY_PAPER == set(IDENTITY)
+    assert set(GIVEN) == set(IDENTITY)
+
+
+def begin(judge: Judge, name: str) -> tuple[tuple[str, ...], list[str], int]:
+    """Run one unit with an option of the identity: the part that reads the run, provider options, and its units."""
+    claims(judge)
+    task, part, units = OF_OPTION.get(name, ("eligibility", ELIGIBILITY, 3))
+    # Several label orders need label probabilities, which this script gives when asked to.
+    extra = ["--option", "logprobs=1"] if name == "orders" else []
+    judge("run", task, "-m", "scripted/hash", "-n", "1", *GIVEN[name], *extra)
+    [begun] = runs(judge)
+    assert begun["units"] == 1
+    return part, extra, units
 
 
 @pytest.mark.parametrize("name", GIVEN)
 def test_the_printed_command_resumes_the_run(judge: Judge, name: str) -> None:
     own_task(judge)
     a_recipe()
-    # Several label orders need label probabilities, which this script gives when asked to.
-    extra = ["--option", "logprobs=1"] if name == "orders" else []
-    judge("run", "eligibility", "-m", "scripted/hash", "-n", "1", *GIVEN[name], *extra)
+    part, _, units = begin(judge, name)
     [begun] = runs(judge)
-    assert begun["units"] == 1
-    for line in commands(judge, *ELIGIBILITY):
+    for line in commands(judge, *part):
         assert judge(*shlex.split(line)[1:]).code == 0, line
-    [resumed] = runs(judge)
-    assert (resumed["run_id"], resumed["units"]) == (begun["run_id"], 3)
+    [resumed] = [run for run in runs(judge) if run["task"] == begun["task"]]
+    assert (resumed["run_id"], resumed["units"]) == (begun["run_id"], units)
+    # The finished run is read, and whether it is named makes no difference.
+    found = score(judge, *part).document
+    assert begun["run_id"] in [run["run"] for run in found["runs"]]
+    assert score(judge, *part, "--run", begun["run_id"]).document["measures"] == found["measures"]
 
 
 @pytest.mark.parametrize("name", [n for n in GIVEN if n not in ("recipe", "asked_as", "prompts")])
 def test_a_suite_resumes_the_run_too(judge: Judge, name: str) -> None:
-    extra = ["--option", "logprobs=1"] if name == "orders" else []
-    judge("run", "eligibility", "-m", "scripted/hash", "-n", "1", *GIVEN[name], *extra)
-    judge("suite", *ELIGIBILITY, "-m", "scripted/hash", *(GIVEN[name] if name == "settings" else extra))
-    [resumed] = runs(judge)
-    assert resumed["units"] == 3
+    part, extra, units = begin(judge, name)
+    [begun] = runs(judge)
+    judge("suite", *part, "-m", "scripted/hash", *(GIVEN[name] if name == "settings" else extra))
+    [resumed] = [run for run in runs(judge) if run["task"] == begun["task"]]
+    assert (resumed["run_id"], resumed["units"]) == (begun["run_id"], units)
 
 
 def test_a_suite_that_is_told_otherwise_begins_a_run_of_its_own(judge: Judge) -> None:

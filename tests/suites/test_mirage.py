@@ -135,4 +135,4 @@ def test_the_reading_of_good_practice_is_another_task(judge: Judge) -> None:
     assert found.value("token_f1_mixed") == pytest.approx(2 / 3)
     # The same system's answers to one prompt are not read as those to another.
     told = judge("score", "mirage", "-m", "scripted/hash", code=2).err
-    assert "were made with qa_answer, not with mirage_answer: choose its --reading" in told
+    assert "were made with qa_answer, not with mirage_answer (run " in told

@@ -172,7 +172,8 @@ def test_examples_are_training_claims_without_documents_where_there_are_none(
     assert (found.value("accuracy_zero"), found["accuracy_zero"]["n_units"]) == (0.5, 2)
     assert (found.value("accuracy_oracle"), found["accuracy_oracle"]["n_units"]) == (0.5, 2)
     assert "two-shot: t:a and t:b are shown with every question and are no rows" in found.document["notes"]
-    # Without examples it is another run.
-    assert "--examples" not in " ".join(commands(judge, *asked, "--examples", "none"))
+    # Without examples it is another run, and answers that were made with some are not taken for it.
+    told = judge("score", *asked, "--examples", "none", code=2).err
+    assert "under 'none' were made with --examples t:a,t:b" in told
     told = judge("run", "verdict_document", "-m", "scripted/first", "--examples", "t:z", code=2).err
     assert "--examples: no item 't:z'" in told

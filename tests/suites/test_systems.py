@@ -320,3 +320,13 @@ def test_a_removed_command_names_its_replacement(judge: Judge) -> None:
             told
             == f"judge: judge {was} import is gone: judge systems import has its options and takes its files\n"
         )
+
+
+@pytest.mark.usefixtures("questions")
+def test_answers_of_a_run_with_other_settings_are_not_taken_for_imported_ones(judge: Judge) -> None:
+    """The model's answers at temperature 1 are none that a suite at 0.5 asks for: it says so, and takes neither."""
+    part = ("mirage", "--part", "adaptability", "-m", "scripted/hash")
+    judge("suite", *part, "--temperature", "1")
+    told = judge("suite", *part, "--temperature", "0.5", code=2).err
+    assert "under 'none' were made with --temperature 1" in told
+    assert score(judge, *part).value("accuracy_base") is not None
