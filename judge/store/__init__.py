@@ -1,10 +1,11 @@
-"""The study file: items and units in, judgements and labels in and out.
+"""The study file: reads and writes items, units, runs, judgements and labels.
 
-store = Store.open(path)          one connection, migrated
-items.add_items(store, ...)       what importers read
-selection.select(...), selection.pending(...)
-runs.start_run(...), judgements.add_judgements(...)
-labels.rows(...)                  the one relation that agreement and scores read
+store = Store.open(path)          open a connection and migrate the study
+items.add_items(store, ...)       store the rows that an importer yields
+selection.select(...), selection.pending(...)     choose the units of a run, then page through the open ones
+runs.start_run(...), judgements.add_judgements(...)     store a run and the judge's answers
+
+`judge.labels` reads the labels for agreement and scores.
 """
 
 from judge.store.study import Store

@@ -1,4 +1,6 @@
-"""Rows of an attached study `src` into `main`: what is new is added, what is there must be the same."""
+"""Copy the rows of an attached study `src` into `main`: new rows are added, rows with a known id must be
+equal.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,30 +19,34 @@ TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tasks": (("task",), ("sha256",)),
     "rankings": (("name", "stage", "item_id", "rank"), ("passage_id",)),
 }  # fmt: skip
-"""Table -> its key, and what of it must be the same in both."""
+"""Table -> its key, and the columns that must be equal in both studies."""
 PASSAGE = ("item_id", "text", "title", "date", "source")
 BY_CONTENT = ("imports", "prompts")
-"""Whose key says what a row holds."""
+"""Tables whose key is a hash of the content: two rows with one key are equal."""
 OWN = {
     *TEXTS, *BY_CONTENT, "passages", "annotators", "runs", "judgements", "requests", "labels", "label_sources",
     "imported_labels", "label_resolutions", "run_counts", "splits",
     "split_questions", "split_looks",
 }  # fmt: skip
-"""What is merged by a rule of its own; every other table by that of `add_others`."""
+"""Tables that are merged by rules of their own; `add_others` merges every other table."""
 LABELS = "labels"
 SHOWN = 60
 
 
 def tables(conn: Connection, schema: str) -> list[str]:
-    """The tables of a study that the migrations made; extra tables of somebody's own are not merged."""
+    """Return the tables of a study that the migrations made. Extra tables of a user are not merged."""
     query = "SELECT name FROM {schema}.sqlite_master WHERE type = 'table' AND name NOT GLOB '*sqlite_*' ORDER BY rowid"
-    made = {name for (name,) in conn.execute(query.format(schema="main"))}
-    return [name for (name,) in conn.execute(query.format(schema=schema)) if name in made]
+    ours = {name for (name,) in conn.execute(query.format(schema="main"))}
+    return [name for (name,) in conn.execute(query.format(schema=schema)) if name in ours]
 
 
 @contextmanager
 def without_triggers(conn: Connection) -> Iterator[None]:
-    """The triggers guard what people and runs do, row by row; here whole studies are added that they have guarded."""
+    """Drop the triggers for a while.
+
+    They check the work of people and runs row by row; the rows of whole studies have already been checked
+    when they were written.
+    """
     conn.execute("CREATE TEMP TABLE triggers (name TEXT PRIMARY KEY, sql TEXT NOT NULL)")
     conn.execute(
         "INSERT INTO temp.triggers SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' ORDER BY rowid"
@@ -53,17 +59,19 @@ def without_triggers(conn: Connection) -> Iterator[None]:
 
 
 def columns_of(conn: Connection, table: str) -> list[str]:
-    """The columns of a table, in order."""
+    """Return the columns of a table, in order."""
     return [row[1] for row in conn.execute(f"PRAGMA main.table_info('{table}')")]
 
 
 def _key(conn: Connection, table: str) -> list[str]:
-    found = [(row[5], row[1]) for row in conn.execute(f"PRAGMA main.table_info('{table}')") if row[5]]
-    return [name for _, name in sorted(found)]
+    columns = [(row[5], row[1]) for row in conn.execute(f"PRAGMA main.table_info('{table}')") if row[5]]
+    return [name for _, name in sorted(columns)]
 
 
 def add_texts(conn: Connection) -> Iterator[str]:
-    """Imports, items, passages, answers, units, tasks, rankings and people; yields what differs under one id."""
+    """Add imports, items, passages, answers, units, tasks, rankings and people; yield what differs under one
+    id.
+    """
     for name in BY_CONTENT:
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
     yield from _keyed(conn, "items")
@@ -86,13 +94,13 @@ def _differing(conn: Connection, table: str, key: Sequence[str], same: Sequence[
     query = f"SELECT {names} FROM src.{table} AS s JOIN main.{table} AS m ON {on} WHERE {differ}"
     for row in conn.execute(query):
         values = row[len(key) :]
-        column, at = next((c, n) for n, c in enumerate(same) if values[2 * n] != values[2 * n + 1])
-        what = "/".join(map(str, row[: len(key)]))
-        yield f"{table} '{what}': {column} is {_short(values[2 * at + 1])} and {_short(values[2 * at])}"
+        column, position = next((c, n) for n, c in enumerate(same) if values[2 * n] != values[2 * n + 1])
+        row_key = "/".join(map(str, row[: len(key)]))
+        yield f"{table} '{row_key}': {column} is {_short(values[2 * position + 1])} and {_short(values[2 * position])}"
 
 
 def _insert_new(conn: Connection, table: str, key: Sequence[str], columns: Sequence[str]) -> str:
-    """In the order of `src`, whose rowids say in which order things were imported."""
+    """Return the statement that inserts new rows in the order of `src`: rowids record the order of import."""
     on = " AND ".join(f"m.{k} = s.{k}" for k in key)
     listed = ", ".join(columns)
     return (
@@ -108,7 +116,7 @@ def _has_rowid(conn: Connection, table: str) -> bool:
 
 
 def _passages(conn: Connection) -> Iterator[str]:
-    """New passages of an item that is there stand after those that it has, as in an import."""
+    """Add passages. New passages of a stored item follow its other passages, as in an import."""
     yield from _differing(conn, "passages", ("passage_id",), PASSAGE)
     after = "(SELECT coalesce(max(p.position) + 1, 0) FROM main.passages AS p WHERE p.item_id = s.item_id)"
     conn.execute(
@@ -124,22 +132,23 @@ def _passages(conn: Connection) -> Iterator[str]:
     )
     last, place = "", 0
     insert = f"INSERT INTO main.passages VALUES ({', '.join('?' * 10)})"
-    # The reading cursor looks at rows of `src` that have none here yet; each is added after it was read.
-    while some := late.fetchmany(1000):
-        for passage, item, position, *rest in some:
+    # One row is inserted after it was read: the reading cursor selects rows of `src` that `main` does not
+    # have yet.
+    while chunk := late.fetchmany(1000):
+        for passage, item, position, *rest in chunk:
             last, place = item, place + 1 if item == last else position
             conn.execute(insert, [passage, item, place, *rest])
 
 
 def _people(conn: Connection) -> Iterator[str]:
-    """Everybody who labels but runs, which are mapped first."""
+    """Add all annotators except runs, which `map_runs` adds first."""
     yield from _differing(conn, "annotators", ("annotator_id",), ("kind",))
     query = (
         "SELECT s.annotator_id FROM src.annotators AS s JOIN main.annotators AS m USING (annotator_id) "
         "WHERE s.kind <> 'judge' AND s.profile <> m.profile AND '{}' NOT IN (s.profile, m.profile)"
     )
     for (name,) in conn.execute(query):
-        yield f"annotators '{name}': their profiles differ (one person? annotate annotators set says who it is)"
+        yield f"annotators '{name}': their profiles differ; if they are one person, make them equal with annotate annotators set"
     conn.execute(
         "UPDATE main.annotators SET profile = (SELECT s.profile FROM src.annotators AS s WHERE s.annotator_id = "
         "annotators.annotator_id) WHERE profile = '{}' AND annotator_id IN (SELECT annotator_id FROM src.annotators)"
@@ -148,13 +157,14 @@ def _people(conn: Connection) -> Iterator[str]:
 
 
 def add_labels(conn: Connection) -> Iterator[str]:
-    """Gold, and what people said by source; labels of runs come with their judgements, those of people follow.
+    """Add gold and human labels by source. Labels of runs come with their judgements.
 
-    The same source says the same in both. What two sources say of one label may differ: that is for a lead to decide.
+    One source must have the same label in both studies. Two sources may differ in a label: a lead resolves
+    that.
     """
     gold = "annotator_id IN (SELECT annotator_id FROM main.annotators WHERE kind = 'gold')"
-    others = ("label_sources", "imported_labels", "label_resolutions")
-    for table, where in ((LABELS, gold), *((name, "1") for name in others)):
+    by_source = ("label_sources", "imported_labels", "label_resolutions")
+    for table, where in ((LABELS, gold), *((name, "1") for name in by_source)):
         key = _key(conn, table)
         on = " AND ".join(f"m.{c} = s.{c}" for c in key)
         source = f"(SELECT * FROM src.{table} WHERE {where}) AS s"
@@ -163,11 +173,11 @@ def add_labels(conn: Connection) -> Iterator[str]:
                 f"SELECT s.unit_id, s.field, s.annotator_id, s.value, m.value FROM {source} "
                 f"JOIN main.{table} AS m ON {on} WHERE m.value <> s.value"
             )
-            for unit, name, who, value, other in conn.execute(query):
-                yield f"label '{name}' of '{unit}' by {who}: {_short(value)} and {_short(other)}"
+            for unit, name, annotator, value, other in conn.execute(query):
+                yield f"label '{name}' of '{unit}' by {annotator}: {_short(value)} and {_short(other)}"
         columns = ", ".join(columns_of(conn, table))
         conn.execute(f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM {source}")
-    # What one of the studies declared of an import since is known of it in both.
+    # If one study has recorded since how an import's labels were made, that holds in the merged study too.
     conn.execute(
         "DELETE FROM main.label_sources AS s WHERE s.layer = 'undeclared' AND s.source GLOB 'import:*' AND EXISTS (SELECT 1 "
         "FROM main.label_sources AS o WHERE o.annotator_id = s.annotator_id AND o.field = s.field AND o.unit_id = s.unit_id "
@@ -176,9 +186,11 @@ def add_labels(conn: Connection) -> Iterator[str]:
 
 
 def add_splits(conn: Connection) -> Iterator[str]:
-    """A split is drawn once: two of one task must be the same one, and a question in the same part of both.
+    """Add splits. Two splits of one task must be equal, with each question in the same part.
 
-    Questions that came later may be in one of them alone. The looks at its test are those of both.
+    A split is drawn only once, so this cannot be repaired. Questions that came later may be in one study
+    alone. The
+    looks at the test are added up: each of them has used a part of the error rate.
     """
     both = "SELECT task_id FROM src.splits INTERSECT SELECT task_id FROM main.splits"
     query = (
@@ -187,9 +199,9 @@ def add_splits(conn: Connection) -> Iterator[str]:
     )
     for (task,) in conn.execute(both).fetchall():
         rows = [conn.execute(f"SELECT * FROM {s}.splits WHERE task_id = ?", [task]) for s in ("src", "main")]
-        one, other = (r.fetchone() for r in rows)
-        if one != other or conn.execute(query, [task]).fetchone()[0]:
-            yield f"split of {task}: it was drawn in each study, and not alike"
+        ours, theirs = (r.fetchone() for r in rows)
+        if ours != theirs or conn.execute(query, [task]).fetchone()[0]:
+            yield f"split of {task}: it was drawn in each study, with different parts"
     for name in ("splits", "split_questions"):
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
     looks = conn.execute("SELECT * FROM src.split_looks ORDER BY task_id, at, look").fetchall()
@@ -205,8 +217,12 @@ def add_splits(conn: Connection) -> Iterator[str]:
 
 
 def add_others(conn: Connection) -> Iterator[str]:
-    """Every other table, row by row: a number that only counts rows is given anew, a name that stands twice must
-    stand for the same. Runs that were joined are named by their new id."""
+    """Add the rows of every other table.
+
+    A key that only counts rows is given again. Two rows with one key must be equal. Runs that were joined get
+    their
+    new id.
+    """
     for table in tables(conn, "src"):
         if table in OWN:
             continue
@@ -215,17 +231,17 @@ def add_others(conn: Connection) -> Iterator[str]:
         counted = [r[1] for r in info if r[5] and len(key) == 1 and r[2].upper() == "INTEGER"]
         columns = [row[1] for row in info if row[1] not in counted]
         texts = {row[1] for row in info if row[2].upper() == "TEXT"}
-        read = {c: _mapped(conn, f"s.{c}") if c in texts else f"s.{c}" for c in columns}
-        same = _unique(conn, table) or columns if counted else key
-        # In a subquery, so that a mapped column is compared by its new value.
+        expressions = {c: _mapped(conn, f"s.{c}") if c in texts else f"s.{c}" for c in columns}
+        compared = _unique(conn, table) or columns if counted else key
+        # A subquery, so that a mapped column is compared by its new value.
         ordered = " ORDER BY s.rowid" if _has_rowid(conn, table) else ""
-        listed = ", ".join(f"{sql} AS {c}" for c, sql in read.items())
+        listed = ", ".join(f"{sql} AS {c}" for c, sql in expressions.items())
         source = f"(SELECT {listed} FROM src.{table} AS s{ordered}) AS s"
-        on = " AND ".join(f"m.{c} IS s.{c}" for c in same)
-        # When two studies noted the same thing is theirs.
-        rest = [c for c in columns if c not in same and not (counted and c.endswith("at"))]
+        on = " AND ".join(f"m.{c} IS s.{c}" for c in compared)
+        # Two studies may record the same thing at different times, so times are not compared.
+        rest = [c for c in columns if c not in compared and not (counted and c.endswith("at"))]
         if rest:
-            yield from _rows_differing(conn, table, source, on, same, rest)
+            yield from _rows_differing(conn, table, source, on, compared, rest)
         listed = ", ".join(columns)
         conn.execute(
             f"INSERT OR IGNORE INTO main.{table} ({listed}) SELECT {listed} FROM {source} "
@@ -239,12 +255,12 @@ def _rows_differing(
     differ = " OR ".join(f"m.{c} IS NOT s.{c}" for c in rest)
     names = ", ".join(f"s.{c}" for c in key)
     for row in conn.execute(f"SELECT {names} FROM {source} JOIN main.{table} AS m ON {on} WHERE {differ}"):
-        what = "/".join(map(str, row))
-        yield f"{table} '{what}': the rows differ"
+        row_key = "/".join(map(str, row))
+        yield f"{table} '{row_key}': the rows differ"
 
 
 def _unique(conn: Connection, table: str) -> list[str]:
-    """The columns of a unique index beside the primary key."""
+    """Return the columns of a unique index other than the primary key."""
     for _, index, unique, *_ in conn.execute(f"PRAGMA main.index_list('{table}')").fetchall():
         names = [row[2] for row in conn.execute(f"PRAGMA main.index_info('{index}')")]
         query = "SELECT sql FROM main.sqlite_master WHERE name = ?"
@@ -255,9 +271,11 @@ def _unique(conn: Connection, table: str) -> list[str]:
 
 
 def _mapped(conn: Connection, sql: str) -> str:
-    """The SQL of a text in which joined runs have their new ids: 26 characters that stand for nothing else."""
+    """Return an SQL expression that replaces the ids of joined runs in a text: 26 characters, which match
+    nothing else.
+    """
     for old, new in conn.execute("SELECT old, new FROM temp.run_map WHERE old <> new").fetchall():
-        # The ids are those of a file from somebody else, and may hold a quote.
+        # The ids come from somebody else's file and may contain a quote.
         old, new = (name.replace("'", "''") for name in (old, new))
         sql = f"replace({sql}, '{old}', '{new}')"
     return sql

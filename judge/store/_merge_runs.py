@@ -1,4 +1,4 @@
-"""Runs of an attached study `src` into `main`, those of one identity joined, with their judgements and labels."""
+"""Copy the runs of an attached study `src` into `main`; runs of one identity are joined."""
 
 import json
 from collections import Counter
@@ -13,10 +13,10 @@ from judge.types import Status
 
 
 def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[str]]:
-    """Fill `temp.run_map` (old, new) and add the runs that are new: (how many were joined, notes, conflicts).
+    """Fill `temp.run_map` (old, new) and add the new runs. Returns (number of joined runs, notes, conflicts).
 
-    A run is joined with one of the same task, model, identity and way of hashing; a derived one, which was made of
-    what its study held, only with itself.
+    A run is joined with a run of the same task, model, identity and request version. A derived run depends on
+    everything that its study contained, so it is joined only with itself.
     """
     conn.execute("DROP TABLE IF EXISTS temp.run_map")
     conn.execute("CREATE TEMP TABLE run_map (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID")
@@ -24,10 +24,10 @@ def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[s
     query = "SELECT run_id FROM src.runs INTERSECT SELECT run_id FROM main.runs"
     taken: set[str] = {run_id for (run_id,) in conn.execute(query)}
     columns = columns_of(conn, "runs")
-    found = conn.execute(f"SELECT {', '.join(columns)} FROM src.runs ORDER BY started, run_id").fetchall()
-    for values in found:
+    rows = conn.execute(f"SELECT {', '.join(columns)} FROM src.runs ORDER BY started, run_id").fetchall()
+    for values in rows:
         run = dict(zip(columns, values, strict=True))
-        other = _alike(conn, run, taken, columns)
+        other = _counterpart(conn, run, taken, columns)
         new = run["run_id"] if other is None else other["run_id"]
         taken.add(new)
         conn.execute("INSERT INTO temp.run_map VALUES (?, ?)", [run["run_id"], new])
@@ -35,46 +35,49 @@ def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[s
             _add_run(conn, run)
             continue
         joined += 1
-        told = _models(run, other)
-        if told and not same_model and not _is_vendors(run, other):
-            clashes.append(f"{told}: --same-model joins them")
-        elif told:
-            notes.append(f"{told}: joined")
+        difference = _models(run, other)
+        if difference and not same_model and not _is_vendors(run, other):
+            clashes.append(f"{difference}; add --same-model to join them")
+        elif difference:
+            notes.append(f"{difference}: joined")
         _join(conn, run, other)
     return joined, notes, clashes
 
 
-def _alike(
+def _counterpart(
     conn: Connection, run: dict[str, Any], taken: set[str], columns: list[str]
 ) -> dict[str, Any] | None:
-    own = conn.execute("SELECT * FROM main.runs WHERE run_id = ?", [run["run_id"]]).fetchone()
-    if own is not None:
-        return dict(zip(columns, own, strict=True))
+    """Return the run of `main` with which this run is joined, or None."""
+    stored = conn.execute("SELECT * FROM main.runs WHERE run_id = ?", [run["run_id"]]).fetchone()
+    if stored is not None:
+        return dict(zip(columns, stored, strict=True))
     if run["derived_from"] is not None:
         return None
     query = (
         "SELECT * FROM main.runs WHERE task = ? AND model = ? AND identity = ? AND request_version = ? "
         "AND derived_from IS NULL ORDER BY started DESC, run_id DESC"
     )
-    of = [run[name] for name in ("task", "model", "identity", "request_version")]
-    for values in conn.execute(query, of):
+    criteria = [run[name] for name in ("task", "model", "identity", "request_version")]
+    for values in conn.execute(query, criteria):
         other = dict(zip(columns, values, strict=True))
-        # Two of one study stay two.
+        # Two runs of one study are never joined with each other.
         if other["run_id"] not in taken:
             return other
     return None
 
 
 def _models(run: dict[str, Any], other: dict[str, Any]) -> str | None:
-    """What to say when servers gave the model different names."""
-    one, two = (r["resolved_model"] or json.loads(r["provider"]).get("reports") for r in (run, other))
-    if not one or not two or one == two:
+    """Return a message if the servers of the two runs reported different model names."""
+    first, second = (r["resolved_model"] or json.loads(r["provider"]).get("reports") for r in (run, other))
+    if not first or not second or first == second:
         return None
-    return f"run {run['run_id']} ({run['task']}, {run['model']}): its servers called the model '{one}' and '{two}'"
+    return f"run {run['run_id']} ({run['task']}, {run['model']}): its servers called the model '{first}' and '{second}'"
 
 
 def _is_vendors(*runs: dict[str, Any]) -> bool:
-    """A vendor's alias moves on, and nobody can ask for what it was."""
+    """Return whether a vendor serves the model: its alias moves on to new models, and the old one cannot be
+    requested again.
+    """
     return any(json.loads(run["provider"]).get("own_server") for run in runs)
 
 
@@ -94,7 +97,7 @@ def _add_run(conn: Connection, run: dict[str, Any]) -> None:
 
 
 def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
-    """One run that began when the first of both did, and has ended when both have."""
+    """Update the stored run: it began when the first of both did, and is finished if both are."""
     both = [
         Begun(r["run_id"], json.loads(r["options"]), json.loads(r["provider"]), r["resolved_model"])
         for r in (run, other)
@@ -122,25 +125,26 @@ def _join(conn: Connection, run: dict[str, Any], other: dict[str, Any]) -> None:
 
 
 def _sums(conn: Connection, run: Begun, other: Begun) -> dict[str, Any]:
-    """What was counted of all invocations of both: none of these stands for the other's where they were apart."""
-    one, two = run.provider.get(PROBES) or {}, other.provider.get(PROBES) or {}
+    """Return the totals of both runs: neither of them covers the invocations of the other."""
+    ours, theirs = run.provider.get(PROBES) or {}, other.provider.get(PROBES) or {}
     if run.run_id == other.run_id:
-        return {PROBES: max(one, two, key=lambda took: took.get("calls", 0))} if one or two else {}
+        return {PROBES: max(ours, theirs, key=lambda took: took.get("calls", 0))} if ours or theirs else {}
     new = (
         "SELECT 1 FROM src.judgements AS s WHERE s.run_id = ? AND NOT EXISTS (SELECT 1 FROM main.judgements AS m WHERE "
         "m.run_id = ? AND m.unit_id = s.unit_id AND m.repeat = s.repeat AND m.judged_at = s.judged_at) LIMIT 1"
     )
     if conn.execute(new, [run.run_id, other.run_id]).fetchone() is None:
-        return {}  # a study that was merged before
-    added = {name: n + (two.get(name) or 0) for name, n in one.items() if n is not None}
-    return {SELECTED: None, **({PROBES: {**one, **two, **added}} if one or two else {})}
+        return {}  # the study was merged before, and its judgements are already counted
+    added = {name: n + (theirs.get(name) or 0) for name, n in ours.items() if n is not None}
+    return {SELECTED: None, **({PROBES: {**ours, **theirs, **added}} if ours or theirs else {})}
 
 
 def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
-    """Judgements with their labels and requests; yields the units whose labels differ in one run.
+    """Add judgements with their labels and requests; yield the units whose labels differ within one run.
 
-    A unit that both have attempts of keeps all of them, those that count last. `twice["same"]` counts those that both
-    have the same label of, by attempts of their own.
+    A unit with attempts in both studies keeps all of them; the attempt that counts comes last.
+    `twice["same"]` counts
+    the units for which both studies have made an attempt with the same label.
     """
     conn.execute("DROP TABLE IF EXISTS temp.theirs")
     conn.execute(
@@ -148,7 +152,7 @@ def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
         "WITHOUT ROWID"
     )
     ours = "SELECT 1 FROM main.judgements AS m WHERE m.run_id = r.new AND m.unit_id = s.unit_id AND m.repeat = s.repeat"
-    # Whole groups that are new: their labels come with them.
+    # Units without any judgement in `main`: their labels are copied with them.
     conn.execute(
         "INSERT OR IGNORE INTO temp.theirs SELECT r.new, s.unit_id, s.repeat FROM src.judgements AS s "
         f"JOIN temp.run_map AS r ON r.old = s.run_id WHERE NOT EXISTS ({ours})"
@@ -165,7 +169,7 @@ def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
 
 
 def _of_mapped(conn: Connection, table: str, join: str = "", **run: str) -> str:
-    """The rows of a table of `src` for `main`, with the new id in the column that names the run."""
+    """Return an INSERT of a table's rows from `src`, with the new id in the column that names the run."""
     [(of, new)] = run.items()
     names = columns_of(conn, table)
     listed = ", ".join(new if c == of else f"s.{c}" for c in names)
@@ -176,59 +180,67 @@ def _of_mapped(conn: Connection, table: str, join: str = "", **run: str) -> str:
 
 
 def _both(conn: Connection, twice: Counter[str]) -> Iterator[str]:
-    """Units of one run that both studies have attempts of, other ones than the same."""
+    """Settle the units of one run for which both studies have attempts that differ."""
     same = " AND ".join(f"m.{c} IS s.{c}" for c in ("status", "reply", "judged_at", "request_sha"))
-    one = "m.run_id = r.new AND m.unit_id = s.unit_id AND m.repeat = s.repeat"
-    # What a copy of the study has in common with it is passed over here, without a look at each row in Python.
+    same_unit = "m.run_id = r.new AND m.unit_id = s.unit_id AND m.repeat = s.repeat"
+    # Units that both studies share (one was a copy of the other) are skipped in SQL: reading each row in
+    # Python is slow.
     query = (
         "SELECT DISTINCT s.run_id, r.new, s.unit_id, s.repeat FROM src.judgements AS s "
         "JOIN temp.run_map AS r ON r.old = s.run_id "
-        f"WHERE EXISTS (SELECT 1 FROM main.judgements AS m WHERE {one}) "
-        f"AND NOT EXISTS (SELECT 1 FROM main.judgements AS m WHERE {one} AND m.attempt = s.attempt AND {same})"
+        f"WHERE EXISTS (SELECT 1 FROM main.judgements AS m WHERE {same_unit}) "
+        f"AND NOT EXISTS (SELECT 1 FROM main.judgements AS m WHERE {same_unit} AND m.attempt = s.attempt AND {same})"
     )
     conn.execute("DROP TABLE IF EXISTS temp.met")
     conn.execute(f"CREATE TEMP TABLE met AS {query}")
     for old, run, unit, repeat in conn.execute("SELECT * FROM temp.met"):
-        told = _settle(conn, old, run, unit, repeat, twice)
-        if told is not None:
-            yield told
+        conflict = _settle(conn, old, run, unit, repeat, twice)
+        if conflict is not None:
+            yield conflict
 
 
 def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice: Counter[str]) -> str | None:
+    """Merge the attempts of a unit. Returns a conflict if both studies have a label and these differ."""
     ours, theirs = _attempts(conn, "main", run, unit, repeat), _attempts(conn, "src", old, unit, repeat)
-    known = {_fingerprint(a) for a in ours}
-    new = [a for a in theirs if _fingerprint(a) not in known]
+    in_ours = {_fingerprint(a) for a in ours}
+    new = [a for a in theirs if _fingerprint(a) not in in_ours]
     if not new:
         return None
-    back = {_fingerprint(a) for a in theirs}
-    own = [a for a in ours if _fingerprint(a) not in back]
-    if not own:
-        # The same attempts, and more of them, in the order that they were given: by going on, or by an earlier merge.
+    in_theirs = {_fingerprint(a) for a in theirs}
+    only_ours = [a for a in ours if _fingerprint(a) not in in_theirs]
+    if not only_ours:
+        # `src` has the same attempts and later ones: the run was resumed there, or the studies were merged
+        # before.
         order, wins = theirs, True
     else:
-        mine, other = ours[-1]["status"], theirs[-1]["status"]
-        wins = _worth(other) > _worth(mine)
-        if mine == other == Status.OK:
-            said, says = _said(conn, "main", run, unit, repeat), _said(conn, "src", old, unit, repeat)
-            if said != says:
-                return f"run {run}, unit '{unit}': {says} and {said}"
+        our_status, their_status = ours[-1]["status"], theirs[-1]["status"]
+        wins = _worth(their_status) > _worth(our_status)
+        if our_status == their_status == Status.OK:
+            our_labels, their_labels = (
+                _labels_of(conn, "main", run, unit, repeat),
+                _labels_of(conn, "src", old, unit, repeat),
+            )
+            if our_labels != their_labels:
+                return f"run {run}, unit '{unit}': {their_labels} and {our_labels}"
             twice["same"] += 1
         order = [*ours, *new] if wins else [*new, *ours]
-    of = [run, unit, repeat]
-    conn.execute("DELETE FROM main.judgements WHERE run_id = ? AND unit_id = ? AND repeat = ?", of)
+    unit_key = [run, unit, repeat]
+    conn.execute("DELETE FROM main.judgements WHERE run_id = ? AND unit_id = ? AND repeat = ?", unit_key)
     for number, attempt in enumerate(order, 1):
         row = {**attempt, "run_id": run, "attempt": number}
         marks = ", ".join("?" * len(row))
         conn.execute(f"INSERT INTO main.judgements ({', '.join(row)}) VALUES ({marks})", list(row.values()))
     if wins:
-        conn.execute(f"DELETE FROM main.{LABELS} WHERE +annotator_id = ? AND unit_id = ? AND repeat = ?", of)
-        # Its attempts are here: only the labels are still to come.
-        conn.execute("INSERT INTO temp.theirs VALUES (?, ?, ?)", of)
+        conn.execute(
+            f"DELETE FROM main.{LABELS} WHERE +annotator_id = ? AND unit_id = ? AND repeat = ?", unit_key
+        )
+        # The attempts are already stored; only the labels are still to be copied.
+        conn.execute("INSERT INTO temp.theirs VALUES (?, ?, ?)", unit_key)
     return None
 
 
 def _worth(status: str) -> int:
-    """A label counts before an answer that is none, and that before a call that failed."""
+    """Rank a status: a label beats an answer without a label, which beats a failed call."""
     return 2 if status == Status.OK else int(status != Status.FAILED)
 
 
@@ -245,7 +257,7 @@ def _fingerprint(attempt: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(attempt[name] for name in ("status", "reply", "judged_at", "request_sha"))
 
 
-def _said(conn: Connection, schema: str, run: str, unit: str, repeat: int) -> str:
+def _labels_of(conn: Connection, schema: str, run: str, unit: str, repeat: int) -> str:
     query = (
         f"SELECT field, value FROM {schema}.{LABELS} WHERE +annotator_id = ? AND unit_id = ? AND repeat = ? "
         "AND layer = 'first' ORDER BY field"
@@ -254,7 +266,10 @@ def _said(conn: Connection, schema: str, run: str, unit: str, repeat: int) -> st
 
 
 def finish(conn: Connection) -> None:
-    """What follows from the rows of all studies: pairs whose halves came from two, counts, names of models."""
+    """Update what depends on the rows of all studies: pairs, counts, and the model names of runs.
+
+    The two claims of a pair may come from two studies.
+    """
     conn.execute(
         "INSERT INTO units (unit_id, kind, item_id, question_id, span) "
         "SELECT o.item_id || '~' || c.item_id, 'pair', o.item_id, o.question_id, json_object('counter', c.item_id) "

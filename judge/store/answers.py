@@ -1,4 +1,6 @@
-"""Answers in: one row per item, system and condition, and a unit for each answer, sentence, citation and claim."""
+"""Import answers: one row per item, system and condition, and a unit for each answer, sentence, citation and
+claim.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +27,19 @@ def add_answers(
     bad: Callable[[BadInput], None],
     beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
 ) -> ImportReport:
-    """Store everything `rows` yields, and what is `beside` them, in one transaction; see `add_rows`.
+    """Store everything that `rows` yields, and what `beside` writes, in one transaction; see `add_rows`.
 
-    Bad rows: an item that is not in the study, another answer of the same system under the same
-    condition, a `cited` or `context` passage that is not there. A marker in the text that stands for
-    no passage is kept with its sentence, because that is what the system wrote.
+    A row is bad if its item is not in the study, if the same system has another answer under the same
+    condition, or
+    if a `cited` or `context` passage does not exist. A marker in the text that matches no passage is stored
+    with its
+    sentence, because the system wrote it.
     """
     return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad, beside)
 
 
 class AnswerAdder(Adder[AnswerRow]):
-    """Adds answers, those of an import or of a run."""
+    """Adds the answers of an import or of a run."""
 
     adds = ("answers", "sentences", "citations", "claims", "labels")
 
@@ -47,7 +51,7 @@ class AnswerAdder(Adder[AnswerRow]):
         self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]
 
     def add(self, row: AnswerRow) -> None:
-        """Check the whole row first, write it after: a bad row leaves nothing behind."""
+        """Check the whole row first, then write it: a bad row leaves nothing behind."""
         answer, where = row.answer, row.where
         check_storable(answer, where)
         if "\0" in answer.text:
@@ -89,69 +93,73 @@ class AnswerAdder(Adder[AnswerRow]):
         self.datasets.add(item_id.partition(":")[0])
 
     def _item(self, name: str, where: Where) -> tuple[str, str]:
-        """(item_id, question_id) of the item called `name`, with or without its data set."""
+        """Return (item_id, question_id) of the item called `name`, with or without its data set."""
         names = (
             [f"{self.dataset}:{name}"]
             if self.dataset
             else [name, *(f"{d}:{name}" for d in self._known_datasets)]
         )
         query = f"SELECT item_id, question_id FROM items WHERE item_id IN ({','.join('?' * len(names))})"
-        found = self.conn.execute(query, names).fetchall()
-        found = [f for f in found if f[0] == name] or found
-        if not found:
-            told = f"no item '{name}'" + (
+        rows = self.conn.execute(query, names).fetchall()
+        rows = [f for f in rows if f[0] == name] or rows
+        if not rows:
+            problem = f"no item '{name}'" + (
                 f" in data set '{self.dataset}'" if self.dataset else " in the study"
             )
-            raise at(where, f"{told}; judge items list shows the ids", "id")
-        if len(found) > 1:
+            raise at(where, f"{problem}; judge items list shows the ids", "id")
+        if len(rows) > 1:
             raise at(where, f"'{name}' is an item of several data sets: name one with --dataset", "id")
-        return found[0][0], found[0][1]
+        return rows[0][0], rows[0][1]
 
     def _context(
         self, item_id: str, context: Sequence[str] | None, where: Where
     ) -> tuple[Citable, list[str] | None]:
-        own = Citable(self.conn, item_id)
+        of_item = Citable(self.conn, item_id)
         if context is None:
-            return own, None
-        found = []
+            return of_item, None
+        passage_ids = []
         for name in context:
-            passage = own.find(name) or self._anywhere(name)
+            passage = of_item.find(name) or self._anywhere(name)
             if passage is None:
                 raise at(where, f"no passage '{name}' of '{item_id}', nor one with that full id", "context")
-            found.append(passage)
-        return Citable(self.conn, item_id, found), found
+            passage_ids.append(passage)
+        return Citable(self.conn, item_id, passage_ids), passage_ids
 
     def _anywhere(self, name: str) -> str | None:
-        found = self.conn.execute("SELECT passage_id FROM passages WHERE passage_id = ?", [name]).fetchone()
-        return None if found is None else str(found[0])
+        row = self.conn.execute("SELECT passage_id FROM passages WHERE passage_id = ?", [name]).fetchone()
+        return None if row is None else str(row[0])
 
     def _cited(self, citable: Citable, names: Sequence[str], field: str, where: Where) -> list[str]:
-        found: dict[str, None] = {}
+        cited_ids: dict[str, None] = {}
         for name in names:
             passage = citable.find(name)
             if passage is None:
-                there = ", ".join(sorted(citable.known)[:8]) or "none"
-                raise at(where, f"cites '{name}', a passage that is not there (there are: {there})", field)
-            found[passage] = None
-        return list(found)
+                citable_names = ", ".join(sorted(citable.known)[:8]) or "none"
+                raise at(
+                    where,
+                    f"cites '{name}', but the item has no such passage (it has: {citable_names})",
+                    field,
+                )
+            cited_ids[passage] = None
+        return list(cited_ids)
 
     def _is_new(self, answer_id: str, sha: str, answer: Answer, where: Where) -> bool:
-        found = self.conn.execute(
+        stored = self.conn.execute(
             "SELECT content_sha, origin FROM answers WHERE answer_id = ?", [answer_id]
         ).fetchone()
-        if found is None:
+        if stored is None:
             unit = self.conn.execute("SELECT kind FROM units WHERE unit_id = ?", [answer_id]).fetchone()
             if unit is not None:
                 raise at(
                     where, f"a {unit[0]} has the id '{answer_id}'; give the system another name", "system"
                 )
             return True
-        if found[0] != sha:
-            here = "this import" if found[1] == self.import_id else "the study"
+        if stored[0] != sha:
+            place = "this import" if stored[1] == self.import_id else "the study"
             raise at(
                 where,
-                f"{here} has another answer of '{answer.system}' under the condition '{answer.condition}' to this "
-                "item; nothing is replaced: give it a condition of its own, or name the systems by a column (system, model, or "
+                f"{place} has another answer of '{answer.system}' under the condition '{answer.condition}' to this "
+                "item, and stored answers are never replaced; give it another condition, or name the systems by a column (system, model, or "
                 "--system-column)",
                 "text",
             )
@@ -184,15 +192,18 @@ class AnswerAdder(Adder[AnswerRow]):
 
 
 def _sha(answer: Answer, cited: list[str], context: list[str] | None) -> str:
-    """Hash of what a prompt or a score can read of the answer (not meta)."""
+    """Return the hash of the answer's fields that a prompt or a score can read; `meta` is excluded."""
     parts = [answer.text, cited, context, [claim.text for claim in answer.claims]]
     return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
-    """Make units of the claims that a run has listed for answers (a text field with `many`), in one transaction.
+    """Store the claims that a run has listed for answers (a text field with `many`) as units, in one
 
-    Returns counts of answers: `answers` with new claims, `claims`, `unchanged` (they have these),
+    transaction.
+
+    Returns counts of answers: `answers` with new claims, `claims`, `unchanged` (they already have these
+    claims),
     `other` (they have other claims, from another run or an import, and keep them).
     """
     counts: Counter[str] = Counter(answers=0, claims=0, unchanged=0, other=0)
@@ -201,13 +212,13 @@ def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
         WHERE l.annotator_id = ? AND l.field = ? AND u.kind = 'answer'
         ORDER BY u.rowid
     """
-    known = "SELECT json_extract(span, '$.claim') FROM units WHERE answer_id = ? AND kind = 'claim' ORDER BY rowid"
+    stored_claims = "SELECT json_extract(span, '$.claim') FROM units WHERE answer_id = ? AND kind = 'claim' ORDER BY rowid"
     with store.transaction() as conn:
         for answer_id, item_id, question_id, value in conn.execute(query, [run_id, field]).fetchall():
             claims = json.loads(value)
-            there = [row[0] for row in conn.execute(known, [answer_id])]
-            if there:
-                counts["unchanged" if there == claims else "other"] += 1
+            stored = [row[0] for row in conn.execute(stored_claims, [answer_id])]
+            if stored:
+                counts["unchanged" if stored == claims else "other"] += 1
                 continue
             conn.executemany(
                 "INSERT INTO units (unit_id, kind, item_id, question_id, answer_id, span) VALUES (?, 'claim', ?, ?, ?, ?)",
@@ -222,50 +233,53 @@ def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
 
 
 class Citable:
-    """The passages that an answer to one item can cite: those of its context, or, where that is not
-    known, all of the item's."""
+    """The passages that an answer to one item can cite: its context, or, if that is unknown, all of the
+    item's passages.
+    """
 
     def __init__(self, conn: sqlite3.Connection, item_id: str, context: Sequence[str] | None = None) -> None:
         query = "SELECT passage_id FROM passages WHERE item_id = ? ORDER BY position"
-        own = [row[0] for row in conn.execute(query, [item_id]) if context is None or row[0] in context]
-        self._own = {pid.removeprefix(f"{item_id}/"): pid for pid in own}
-        given = own if context is None else list(context)
-        item_of: Mapping[str, str] = dict.fromkeys(own, item_id)
+        of_item = [row[0] for row in conn.execute(query, [item_id]) if context is None or row[0] in context]
+        self._by_source_id = {pid.removeprefix(f"{item_id}/"): pid for pid in of_item}
+        in_context = of_item if context is None else list(context)
+        item_of: Mapping[str, str] = dict.fromkeys(of_item, item_id)
         if context is not None:
-            item_of = {**item_of, **{p: str(v["item_id"]) for p, v in passages(conn, given).items()}}
+            item_of = {**item_of, **{p: str(v["item_id"]) for p, v in passages(conn, in_context).items()}}
         self._ids = set(item_of)
-        self._shown = marked(given, item_of)
-        self._given = given
+        self._shown = marked(in_context, item_of)
+        self._in_context = in_context
 
     @property
     def known(self) -> set[str]:
-        """The names that a bracket in the text may hold beside numbers."""
-        return {*self._own, *self._shown}
+        """The names, other than numbers, that a bracket in the text can contain."""
+        return {*self._by_source_id, *self._shown}
 
     def find(self, name: str) -> str | None:
-        """The passage that a citation means, None when there is none.
+        """Return the passage that a citation refers to, or None.
 
-        In this order: the marker it was shown with, its own id, the same with or without `cite_`,
-        its place (from 1), its full id.
+        The name is tried in this order: the marker that the system was shown, the passage's source id, either
+        of them with
+        or without `cite_`, its position (from 1), its full id.
         """
         name = name.strip().removeprefix("[").removesuffix("]")
         bare = name.lower().removeprefix("cite_")
         for key in (name, bare, f"cite_{bare}"):
-            if (found := self._shown.get(key) or self._own.get(key)) is not None:
-                return found
-        if bare.isdecimal() and len(bare) < 6 and 1 <= int(bare) <= len(self._given):
-            return self._given[int(bare) - 1]
+            if (passage := self._shown.get(key) or self._by_source_id.get(key)) is not None:
+                return passage
+        # Six digits are a document number and no position.
+        if bare.isdecimal() and len(bare) < 6 and 1 <= int(bare) <= len(self._in_context):
+            return self._in_context[int(bare) - 1]
         return name if name in self._ids else None
 
     def in_text(self, text: str) -> tuple[list[str], list[str]]:
-        """(passages that the markers of a text cite, markers that stand for none), each once, in order."""
+        """Return (passages that the markers of a text cite, markers without a passage), each once, in order."""
         cited: dict[str, None] = {}
         unknown: dict[str, None] = {}
         for marker in markers(text, self.known):
             for name in marker.ids:
-                found = self.find(name)
-                if found is None:
+                passage = self.find(name)
+                if passage is None:
                     unknown[name] = None
                 else:
-                    cited[found] = None
+                    cited[passage] = None
         return list(cited), list(unknown)

@@ -1,8 +1,10 @@
-"""Replies that were received and cannot be committed yet, in a file beside the study that the next run takes in.
+"""Save replies that cannot be committed yet in a file beside the study; the next run reads it.
 
-`STUDY.db.RUN.unsaved.jsonl` holds one judgement a line, with the request it rests on. It is written as soon as a
-commit cannot be made (another program holds the study), so that a run that is killed meanwhile has lost nothing
-either, and removed once the commit was made. Who writes it has it locked; nobody else takes it in.
+`STUDY.db.RUN.unsaved.jsonl` has one judgement a line, with its request. It is written as soon as a commit
+fails
+(another program has locked the study), so that a run that is then killed loses no paid reply. It is removed
+after
+the commit. The writing process locks it, so that no other process reads it.
 """
 
 import fcntl
@@ -22,7 +24,7 @@ SUFFIX = ".unsaved.jsonl"
 
 
 class Aside:
-    """The file of one run. `lost` says why something could not be written to it, None = it was."""
+    """The file of one run. `lost` is the error if something could not be written to it, else None."""
 
     def __init__(self, study: Path, run_id: str) -> None:
         study = study.resolve()
@@ -31,13 +33,13 @@ class Aside:
         self._file: IO[bytes] | None = None
 
     def put(self, entries: Iterable[Entry]) -> None:
-        """Keep them, on the disk when it returns."""
+        """Write the entries; they are on the disk when this returns."""
         lines = [json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in entries]
         try:
             if self._file is None:
                 self._file = self.path.open("ab")
                 fcntl.flock(self._file, fcntl.LOCK_EX)
-            # A reply may hold half a surrogate pair, which no file takes.
+            # A reply may contain a lone surrogate, which UTF-8 cannot encode.
             self._file.write("".join(lines).encode("utf-8", "replace"))
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -45,7 +47,7 @@ class Aside:
             self.lost = error
 
     def close(self, *, committed: bool) -> None:
-        """Let go of the file, and remove it when everything in it is in the study."""
+        """Close the file, and remove it if everything in it has been committed."""
         if committed:
             self.path.unlink(missing_ok=True)
         if self._file is not None:
@@ -57,10 +59,13 @@ class Aside:
 
 
 def take_in(store: Store) -> int:
-    """Commit what earlier runs have left beside the study and remove the files; how many judgements that were.
+    """Commit what earlier runs have left beside the study and remove the files. Returns the number of
 
-    What is in the study already, and what speaks of runs or units that no longer are, is passed over; so is a line
-    that was cut. Raises StudyError for a file that cannot be read or is none of ours.
+    judgements.
+
+    Judgements that the study already has, those of runs or units that it no longer has, and a truncated last
+    line are
+    skipped. Raises StudyError for a file that cannot be read or that we did not write.
     """
     study, taken = store.path.resolve(), 0
     for path in sorted(study.parent.glob(f"{glob.escape(study.name)}.*{SUFFIX}")):
@@ -69,12 +74,12 @@ def take_in(store: Store) -> int:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    continue  # a run is at it
+                    continue  # its run is still working
                 taken += _take(store, _entries(path, file))
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise StudyError(
-                f"{path}: {error.strerror}; it holds received replies of {store.path}"
+                f"{path}: {error.strerror}; it contains replies received for {store.path}"
             ) from error
     return taken
 
@@ -82,29 +87,29 @@ def take_in(store: Store) -> int:
 def _entries(path: Path, file: IO[bytes]) -> list[Entry]:
     from pydantic import TypeAdapter
 
-    reads = TypeAdapter(Entry)
-    found = []
+    adapter = TypeAdapter(Entry)
+    entries = []
     for number, line in enumerate(file, 1):
         if not line.endswith(b"\n"):
-            break  # it was being written when the run was killed: nobody had counted on it yet
+            break  # the run was killed while it wrote this line: `put` had not returned
         try:
-            found.append(reads.validate_json(line))
+            entries.append(adapter.validate_json(line))
         except ValueError as error:
             raise StudyError(
-                f"{path}:{number}: not a judgement as a run sets it aside; move the file away to go on without it"
+                f"{path}:{number}: not an unsaved judgement of a run; move the file away to continue without it"
             ) from error
-    return found
+    return entries
 
 
 def _take(store: Store, entries: Sequence[Entry]) -> int:
     with store.transaction() as conn:
-        known = "SELECT 1 FROM judgements WHERE (run_id, unit_id, repeat, attempt) = (?, ?, ?, ?)"
-        there = "SELECT 1 FROM runs, units WHERE run_id = ? AND unit_id = ?"
+        is_judged = "SELECT 1 FROM judgements WHERE (run_id, unit_id, repeat, attempt) = (?, ?, ?, ?)"
+        is_stored = "SELECT 1 FROM runs, units WHERE run_id = ? AND unit_id = ?"
         new = {
             key: entry
             for entry in entries
             for key in [_key(entry)]
-            if conn.execute(there, key[:2]).fetchone() and not conn.execute(known, key).fetchone()
+            if conn.execute(is_stored, key[:2]).fetchone() and not conn.execute(is_judged, key).fetchone()
         }
         add_judgements(conn, list(new.values()), set())
     return len(new)

@@ -1,8 +1,12 @@
-"""Derived runs: made from stored runs without a call, and what they are made of.
+"""Derived runs: made from stored runs without model calls; what they were made from.
 
-`runs.derived_from` holds a `Derivation`; `fitted_on` the questions whose labels it was fitted on. A question with a
-`fold` was labelled by what was fitted on other folds only (cross-fitted), so its labels are honest; one without a fold
-was seen by what labelled it: `seen` names those, and `judge.labels.scope.read` leaves them out of every number.
+`runs.derived_from` stores a `Derivation`, and `fitted_on` the questions whose labels it was fitted on. A
+question
+with a `fold` was labelled by a fit on the other folds only (cross-fitted), so its labels are unbiased. A
+question
+without a fold was used in the fit itself: `seen` returns its units, and `judge.labels.scope.read` leaves them
+out
+of every number.
 """
 
 import json
@@ -21,7 +25,7 @@ from judge.types import Json, Status, attributes
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """A run that another one is made from, with how many units it had been asked about by then."""
+    """A run from which another one is derived, with the number of units that it had judged at that time."""
 
     run_id: str
     units: int
@@ -29,9 +33,11 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The labels that something was fitted on: of whom, how many, and the sha256 of `unit TAB label` lines by unit.
+    """The labels that something was fitted on: the reference, their number, and a sha256.
 
-    `folds`: question -> the fold that it was left out with, None where what labelled it has seen it.
+    The hash is over `unit TAB label` lines, sorted by unit. `folds`: question -> the fold in which it was
+    left out;
+    None if the fit used it.
     """
 
     reference: str
@@ -42,7 +48,10 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How a derived run came about. `kind`: calibrated, pooled, routed; `parameters`: whatever made it, as JSON."""
+    """How a derived run was made.
+
+    `kind`: calibrated, pooled, routed; `parameters`: of the method, as JSON.
+    """
 
     kind: str
     method: str
@@ -51,10 +60,12 @@ class Derivation:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     fitted: Fitted | None = None
     curve: Sequence[Sequence[Json]] = ()
-    """Of a route: [share of units accepted, units that tested it, wrong ones, agreement, whether it holds] of each step."""
+    """Of a route: for each step [share of units accepted, units that tested it, errors, agreement, passed]."""
 
     def as_json(self) -> dict[str, Json]:
-        """As stored in `runs.derived_from`; the questions of the labels stand in `fitted_on`."""
+        """Return the derivation as stored in `runs.derived_from`; the questions are in the table `fitted_on`
+        instead.
+        """
         f = self.fitted
         return {
             **attributes(self, "kind", "method"),
@@ -75,7 +86,10 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class FieldLabels:
-    """Labels of one field, aligned to units: None where there is none; `derived_from` names the asked field."""
+    """Labels of one field, aligned with units; None means no label.
+
+    `derived_from` names the field in the prompt.
+    """
 
     field: str
     values: Sequence[str | None]
@@ -84,24 +98,25 @@ class FieldLabels:
 
 
 def stored(conn: sqlite3.Connection, run_id: str) -> dict[str, Json] | None:
-    """A run's derivation as stored; None for a run that was asked or imported."""
+    """Return a run's derivation as stored; None for a run with model calls or an imported one."""
     row = conn.execute("SELECT derived_from FROM runs WHERE run_id = ?", [run_id]).fetchone()
     return None if row is None or row[0] is None else dict(json.loads(row[0]))
 
 
 def sources(conn: sqlite3.Connection, run_id: str) -> list[str]:
-    """The asked or imported runs that a run rests on, through all derived ones between; itself when it is such a one.
+    """Return the judged or imported runs on which a run is based, through all derived runs in between.
 
-    What a derived judge costs a unit is what these cost together.
+    For a run that is not derived, this is the run itself. The cost of a derived judge is the sum of their
+    costs.
     """
-    own = stored(conn, run_id)
-    if own is None:
+    derivation = stored(conn, run_id)
+    if derivation is None:
         return [run_id]
-    return list(dict.fromkeys(s for parent in own["parents"] for s in sources(conn, parent["run"])))
+    return list(dict.fromkeys(s for parent in derivation["parents"] for s in sources(conn, parent["run"])))
 
 
 def seen(conn: sqlite3.Connection, run_id: str) -> set[str]:
-    """The units whose labels by this run are not honest: what gave them was fitted on labels of their questions."""
+    """Return the units whose labels by this run are biased: it was fitted on labels of their questions."""
     query = (
         "SELECT unit_id FROM units WHERE question_id IN "
         "(SELECT question_id FROM fitted_on WHERE run_id = ? AND fold IS NULL)"
@@ -110,7 +125,7 @@ def seen(conn: sqlite3.Connection, run_id: str) -> set[str]:
 
 
 def folds(conn: sqlite3.Connection, run_id: str) -> dict[str, int | None]:
-    """Question -> fold of the labels that a run was fitted on."""
+    """Return question -> fold for the labels that a run was fitted on."""
     return dict(conn.execute("SELECT question_id, fold FROM fitted_on WHERE run_id = ?", [run_id]).fetchall())
 
 
@@ -125,36 +140,43 @@ def keep(
     missing: Mapping[int, tuple[Status, str]],
     options: Mapping[str, Json] | None = None,
 ) -> tuple[str, bool]:
-    """A derived run, in one transaction: one judgement for each of `units` (sorted), its labels, what it was fitted on.
+    """Store a derived run in one transaction: a judgement for each of `units` (sorted), its labels, what it
 
-    `missing`: place in `units` -> why it has no label. `result` is a hash of the labels: the same derivation with the
-    same result is known, and stays as it is. Returns the run's id and whether it was known.
+    was fitted on.
+
+    `missing`: position in `units` -> why it has no label. `result` is a hash of the labels: a stored run with
+    the same
+    derivation and the same result is not written again. Returns the run's id and whether it was stored
+    already.
     """
-    own = derivation.as_json()
-    told = {name: own[name] for name in ("kind", "method", "fields", "parameters", "fitted")}
+    stored_derivation = derivation.as_json()
+    told = {name: stored_derivation[name] for name in ("kind", "method", "fields", "parameters", "fitted")}
     parents = [p.run_id for p in derivation.parents]
-    what = {**(options or {}), "derived": {**told, "parents": parents, "result": result}}
+    all_options = {**(options or {}), "derived": {**told, "parents": parents, "result": result}}
     with _quick(store) as conn:
-        if found := begun(conn, task.name, model, [identity(what)]):
-            return found[0].run_id, True
+        if earlier := begun(conn, task.name, model, [identity(all_options)]):
+            return earlier[0].run_id, True
         fitted = _inherited(conn, derivation)
         if fitted and derivation.fitted is None:
-            own["inherited"] = {"questions": len(fitted), "cross_fitted": None not in fitted.values()}
+            stored_derivation["inherited"] = {
+                "questions": len(fitted),
+                "cross_fitted": None not in fitted.values(),
+            }
         keep_task(conn, task)
-        run_id = begin_run(conn, task, model, what, {})
+        run_id = begin_run(conn, task, model, all_options, {})
         conn.execute(
             "UPDATE runs SET derived_from = ?1, finished = started, resolved_model = (SELECT iif(count(DISTINCT "
             f"resolved_model) = 1, max(resolved_model), NULL) FROM runs WHERE run_id IN ({_marks(parents)})) "
             "WHERE run_id = ?2",
-            [dumps(own), run_id, *parents],
+            [dumps(stored_derivation), run_id, *parents],
         )
         insert_rows(conn, "INSERT INTO fitted_on VALUES ?", [(run_id, q, fold) for q, fold in fitted.items()])
         for column in columns:
             label_rows.add_column(
                 conn, run_id, column.field, column.derived_from, units, column.values, column.distributions
             )
-        why = {units[at]: told for at, told in missing.items()}
-        _add_judgements(conn, run_id, derivation.fields, len(units), why)
+        reason_of = {units[at]: told for at, told in missing.items()}
+        _add_judgements(conn, run_id, derivation.fields, len(units), reason_of)
     return run_id, False
 
 
@@ -163,21 +185,27 @@ def _marks(values: Collection[object]) -> str:
 
 
 def _inherited(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, int | None]:
-    """What the run was fitted on, with what its parents were."""
-    found: dict[str, int | None] = {}
+    """Return the folds of the run itself, combined with those of its parents.
+
+    A question that any of them was fitted on directly stays without a fold: its labels are biased.
+    """
+    folds_of: dict[str, int | None] = {}
     for parent in derivation.parents:
         for question, fold in folds(conn, parent.run_id).items():
-            found[question] = None if fold is None else found.get(question, fold)
-    own = derivation.fitted.folds if derivation.fitted else {}
-    return found | {q: fold if found.get(q, fold) is not None else None for q, fold in own.items()}
+            folds_of[question] = None if fold is None else folds_of.get(question, fold)
+    fitted = derivation.fitted.folds if derivation.fitted else {}
+    return folds_of | {q: fold if folds_of.get(q, fold) is not None else None for q, fold in fitted.items()}
 
 
 @contextmanager
 def _quick(store: Store) -> Iterator[sqlite3.Connection]:
-    """A transaction for millions of rows whose units are known to be there, and that are counted once.
+    """Open a transaction for millions of rows whose units are known to exist, and that are counted at the
 
-    The trigger that counts judgements one by one, the look-up of every unit, and reading all JSON that was just written
-    take half the time.
+    end.
+
+    The trigger that counts judgements one by one, the foreign-key look-up of every unit, and checking all
+    JSON that was
+    just written would take half of the time.
     """
     conn = store.conn
     conn.execute("PRAGMA foreign_keys = OFF")
@@ -197,14 +225,16 @@ def _add_judgements(
     n: int,
     missing: Mapping[str, tuple[Status, str]],
 ) -> None:
-    """A judgement for each of `n` units: those with a label of one of the asked `fields`, which SQLite finds by itself,
-    and the `missing` ones."""
+    """Add a judgement for each of `n` units.
+
+    Units with a label of one of `fields` are selected in SQL; the `missing` ones come from the caller.
+    """
     name = "count_judgement"
     [trigger] = conn.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()
     conn.execute(f"DROP TRIGGER {name}")
     stamp = now()
-    for asked in fields:
-        label_rows.judge_labelled(conn, run_id, asked, str(Status.OK), stamp)
+    for label_field in fields:
+        label_rows.judge_labelled(conn, run_id, label_field, str(Status.OK), stamp)
     rows = [(run_id, unit, 0, 1, str(status), why, stamp) for unit, (status, why) in missing.items()]
     insert_rows(conn, _JUDGEMENTS, rows)
     counts = Counter({str(Status.OK): n - len(missing)}) + Counter(

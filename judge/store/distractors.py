@@ -1,14 +1,18 @@
-"""Distractors as the study keeps them, and which question is challenging after which iteration.
+"""Distractors of the study, and which questions are challenging after which iteration.
 
-A distractor is an answer to its item: system = who made it, condition `distractor:I.S` (iteration and
-slot, from 1), text = the wrong option, meta = its fake document and in what it is similar. So a task on
-answers (distractor_check) labels it, by a model or by people.
+A distractor is an answer to its item: system = its author, condition `distractor:I.S` (iteration and slot,
+from 1),
+text = the wrong option, meta = its fake document and the kind of similarity. A task on answers
+(distractor_check)
+can therefore label it, by a model or by people.
 
-URAG (arXiv 2603.19281) calls a question challenging when an entailment check finds at least one
-distractor that the correct answer entails; the others are generated again. Read by its words, that keeps
-questions with an option that is right as well, so the other reading is here too:
-    entailed       at least one distractor of the iteration is entailed (the paper's words)
-    not-entailed   every distractor of the iteration is not entailed, that is: every option is wrong
+URAG (arXiv 2603.19281) calls a question challenging when an entailment check detects at least one distractor
+that the
+correct answer entails; all other questions get new distractors. Taken literally, that keeps questions with an
+option
+that is also right. Therefore both readings are implemented:
+    entailed       at least one distractor of the iteration is entailed (the words of the paper)
+    not-entailed   no distractor of the iteration is entailed, so every option is wrong
 """
 
 import json
@@ -32,8 +36,11 @@ _FIRST = re.compile(r"(?:^|\s)\(?A[.):]\s")
 
 @dataclass(frozen=True, slots=True)
 class Distractor:
-    """One wrong option. `label` is that of the check (None: none yet); `usable` False: no new text, or its document
-    holds the right answer."""
+    """One wrong option. `label` is the result of the check, None before it.
+
+    `usable` is False if the text repeats an earlier option, or if the fake document contains the right
+    answer.
+    """
 
     answer_id: str
     slot: int
@@ -46,7 +53,7 @@ class Distractor:
 
 @dataclass(frozen=True, slots=True)
 class DistractorItem:
-    """An item with its iterations, the first one first; `right` are the texts that are no distractor."""
+    """An item with its iterations in order; `reference_answers` and `options` are not distractors."""
 
     item_id: str
     question: str
@@ -55,10 +62,11 @@ class DistractorItem:
     iterations: Sequence[Sequence[Distractor]]
 
     def valid(self, iteration: int, slots: int, reading: Reading) -> bool | None:
-        """Whether the question is challenging after this iteration (from 1); None when that is not known.
+        """Return whether the question is challenging after this iteration (from 1); None if not known yet.
 
-        An iteration that has fewer than `slots` usable distractors is not valid: a model that repeats
-        an option has failed, one whose reply could not be read has not answered yet.
+        An iteration with fewer than `slots` usable distractors is not valid. A repeated option is the model's
+        failure, while
+        an unparsed reply only means that there is no answer yet.
         """
         made = self.iterations[iteration - 1] if iteration <= len(self.iterations) else ()
         labels = [d.label for d in made if d.usable]
@@ -74,20 +82,20 @@ class DistractorItem:
         return None if len(made) < slots or None in labels else True
 
     def chosen(self, slots: int, reading: Reading) -> int | None:
-        """The first iteration that is valid, None when none is."""
+        """Return the first valid iteration, or None."""
         tries = range(1, len(self.iterations) + 1)
         return next((n for n in tries if self.valid(n, slots, reading)), None)
 
     def tried(self, slots: int, reading: Reading, iterations: int) -> list[tuple[int, bool | None]]:
-        """(iteration, valid) of every iteration up to the first valid one, of all `iterations` if none is."""
+        """Return (iteration, valid) up to the first valid iteration, or of all `iterations` if there is none."""
         last = self.chosen(slots, reading) or iterations
         return [(n, self.valid(n, slots, reading)) for n in range(1, last + 1)]
 
     @property
     def taken(self) -> dict[str, str]:
-        """The options that a new distractor must not repeat: the item's own, and every one made before.
+        """The options that a new distractor must not repeat: the item's options and every earlier distractor.
 
-        A text that was written twice stands here twice, so that no two attempts are the same request.
+        A repeated text is listed twice, so that no two attempts send the same request.
         """
         made = [d.text for iteration in self.iterations for d in iteration]
         return {str(n): text for n, text in enumerate([*self.options.values(), *made], 1)}
@@ -96,9 +104,9 @@ class DistractorItem:
 def questions(
     store: Store, system: str, check: str | None, items: Iterable[str] | None = None
 ) -> dict[str, DistractorItem]:
-    """Item -> its question with the distractors of `system`, labelled by the annotator or run `check`.
+    """Return item -> its question with the distractors of `system`, labelled by the annotator or run `check`.
 
-    `items` None: those that have distractors. Order is that of the study.
+    `items` None: all items with distractors. The order is that of the study.
     """
     made: dict[str, dict[int, list[Distractor]]] = {} if items is None else {item: {} for item in items}
     query = f"""
@@ -111,11 +119,16 @@ def questions(
         if items is not None and item not in made:
             continue
         iteration, slot = (int(n) for n in condition.removeprefix(PREFIX).split("."))
-        told = json.loads(meta)
-        found = Distractor(
-            answer, slot, text, str(told.get("fake_document", "")), str(told.get("similarity", "")), label
+        stored_meta = json.loads(meta)
+        distractor = Distractor(
+            answer,
+            slot,
+            text,
+            str(stored_meta.get("fake_document", "")),
+            str(stored_meta.get("similarity", "")),
+            label,
         )
-        made.setdefault(item, {}).setdefault(iteration, []).append(found)
+        made.setdefault(item, {}).setdefault(iteration, []).append(distractor)
     rows = store.conn.execute(
         "SELECT item_id, question, reference_answers, options FROM items ORDER BY rowid"
     )
@@ -149,11 +162,11 @@ def _question(
 
 
 SIMILARITIES = ("role-similar", "time-similar", "lexical-similar", "topic-similar")
-"""Prompt 2's four dimensions; distractors of an earlier version have other words."""
+"""The four dimensions of Prompt 2. Distractors of an earlier version use other words."""
 
 
 def gives_away(made: Distractor, answers: Iterable[str]) -> bool:
-    """Whether a made-up document holds the right answer, word for word, which Prompt 2 rules out."""
+    """Return whether a fake document contains the right answer word for word, which Prompt 2 forbids."""
     if made.similarity not in SIMILARITIES:
         return False
     document = f" {_words(made.document)} "
@@ -165,39 +178,38 @@ def _words(text: str) -> str:
 
 
 def only_system(store: Store, system: str | None) -> str:
-    """The system that made the study's distractors. Raises UsageError when there is none, or several."""
+    """Return the system that made the study's distractors. Raises UsageError if there is none, or several."""
     query = "SELECT DISTINCT system FROM answers WHERE condition GLOB ? ORDER BY 1"
-    there = [str(r[0]) for r in store.conn.execute(query, [PREFIX + "*"])]
-    if system is None and len(there) == 1:
-        return there[0]
-    if system is None or system not in there:
-        told = ", ".join(there) or "none; judge distractors generate makes some"
+    systems = [str(r[0]) for r in store.conn.execute(query, [PREFIX + "*"])]
+    if system is None and len(systems) == 1:
+        return systems[0]
+    if system is None or system not in systems:
+        listed = ", ".join(systems) or "none; judge distractors generate makes some"
         raise UsageError(
-            f"name the system whose distractors are meant with --system; there are: {told}"
+            f"name the system with --system; systems with distractors: {listed}"
             if system is None
-            else f"no distractors of '{system}'; there are: {told}"
+            else f"no distractors of '{system}'; systems with distractors: {listed}"
         )
     return system
 
 
 def _folded(text: str) -> str:
-    """Text for comparing options: case, spaces and a full stop do not make another one."""
+    """Normalise a text to compare options: case, spaces and a full stop are ignored."""
     return " ".join(text.casefold().split()).rstrip(" .")
 
 
-# Multiple-choice questions made of distractors, as rows of a file: URAG's format or ours.
-#
-# The options are the right answer (the item's first reference answer) and the distractors of the chosen iteration, in a
-# seeded order. The passages are the item's own and the distractors' made-up documents, in a seeded order and under ids
-# that do not tell them apart; which are made up stands in their meta.
+# Multiple-choice questions made from distractors, as rows of a file in URAG's format or ours.
+# The options are the right answer (the item's first reference answer) and the distractors of the chosen
+# iteration, in a seeded order. The passages are those of the item and the fake documents, in a seeded order
+# and under ids that do not show which is which. Their `meta` says which ones are fake.
 
 
 def choice_rows(
     store: Store, chosen: Mapping[str, tuple[DistractorItem, Sequence[Distractor]]], seed: int
 ) -> list[Json]:
-    """Rows that `judge items import jsonl` takes, in the order of the study."""
+    """Return rows that `judge items import jsonl` reads, in the order of the study."""
     several = len({item.partition(":")[0] for item in chosen}) > 1
-    found = []
+    rows = []
     for item, (question, distractors) in chosen.items():
         draw = random.Random(f"{seed}:{item}")
         right = question.reference_answers[0]
@@ -205,7 +217,7 @@ def choice_rows(
         draw.shuffle(texts)
         options = {letter: " ".join(text.split()) for letter, (text, _) in zip(LETTERS, texts, strict=False)}
         letter_of = {d.answer_id: letter for letter, (_, d) in zip(LETTERS, texts, strict=False) if d}
-        passages = _own(store, item) + [
+        passages = _stored_passages(store, item) + [
             {
                 "text": d.document,
                 "made_up": True,
@@ -216,7 +228,7 @@ def choice_rows(
             if d.document.strip()
         ]
         draw.shuffle(passages)
-        found.append(
+        rows.append(
             {
                 "id": item if several else item.partition(":")[2],
                 "question": question.question,
@@ -226,22 +238,27 @@ def choice_rows(
                 "passages": [{"id": f"r{n}", **passage} for n, passage in enumerate(passages, 1)],
             }
         )
-    return found
+    return rows
 
 
 def urag_document(
     choices: Sequence[Mapping[str, Any]], name: str, share: float, seed: int
 ) -> dict[str, Json]:
-    """The rows as one URAG document; `share` of the questions, drawn by the seed, are for calibration.
+    """Return the rows as one URAG document; `share` of the questions, drawn with the seed, are for
 
-    Raises BadInput for a question that holds an option's mark itself, which no reader could take apart.
+    calibration.
+
+    Raises BadInput for a question that contains an option mark such as 'A.': a reader could not separate the
+    two.
     """
     order = sorted(range(len(choices)), key=lambda n: random.Random(f"{seed}:{choices[n]['id']}").random())
     calibration = set(order[: round(share * len(choices))])
     splits: dict[str, list[Json]] = {"calibration": [], "test": []}
     for n, row in enumerate(choices):
         if _FIRST.search(row["question"]):
-            raise BadInput(f"the question '{row['id']}' holds 'A.' itself: export it with --format jsonl")
+            raise BadInput(
+                f"the question '{row['id']}' contains the option mark 'A.'; export it with --format jsonl"
+            )
         listed = "".join(f"\n{letter}. {text}" for letter, text in row["options"].items())
         splits["calibration" if n in calibration else "test"].append(
             {
@@ -255,7 +272,7 @@ def urag_document(
     return {"name": name, "version": "1", **splits}
 
 
-def _own(store: Store, item: str) -> list[dict[str, Json]]:
+def _stored_passages(store: Store, item: str) -> list[dict[str, Json]]:
     query = "SELECT text, title, date, source FROM passages WHERE item_id = ? ORDER BY position"
     return [
         {k: v for k, v in zip(("text", "title", "date", "source"), row, strict=True) if v is not None}

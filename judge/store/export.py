@@ -1,4 +1,4 @@
-"""Runs read back: listings, and the judgements of a run row by row."""
+"""Read runs back: listings, and the judgements of a run row by row."""
 
 import json
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ _STORED = (
     "input_tokens", "output_tokens", "latency", "resolved_model", "request_sha", "judged_at", "cost_usd",
 )  # fmt: skip
 COLUMNS = ("run", "task", "model", *_STORED, "rationale")
-"""What a row of `judged` has beside `labels` and `distributions`."""
+"""The columns of a row of `judged`, beside `labels` and `distributions`."""
 FITTED = "fitted_on"
-"""And of a run that was fitted on labels: whether a row's label was given by what has seen the labels of its question."""
+"""Extra column for a run that was fitted on labels: whether it was fitted on labels of the row's question."""
 
 
 def list_runs(store: Store) -> list[dict[str, Json]]:
-    """Every run with its counts by status (latest attempts), oldest first."""
+    """Return every run with its counts by status (latest attempts), oldest first."""
     return [_with_counts(store, row) for row in dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", [])]
 
 
@@ -38,7 +38,7 @@ def _with_counts(store: Store, row: dict[str, Json]) -> dict[str, Json]:
 
 
 def run_counts(store: Store, run_id: str) -> dict[str, Json]:
-    """Judgements of a run by status (latest attempts), with tokens and mean latency in seconds."""
+    """Return the judgements of a run by status (latest attempts), tokens, and mean latency in seconds."""
     latest = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"
     statuses = dict(store.conn.execute(latest, [run_id]))
     sums = (
@@ -47,46 +47,53 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
         "FROM judgements WHERE run_id = ?"
     )
     names = ("ok", "unparsed", "refused", "truncated", "failed")
-    told = {"units": sum(statuses.values()), **{name: statuses.get(name, 0) for name in names}}
-    return {**told, **next(dicts(store.conn, sums, [run_id]))}
+    by_status = {"units": sum(statuses.values()), **{name: statuses.get(name, 0) for name in names}}
+    return {**by_status, **next(dicts(store.conn, sums, [run_id]))}
 
 
 def find_run(store: Store, name: str) -> dict[str, Json]:
-    """The run of this model (or name from `--as`), else the one whose id is, starts or ends so; `last` is the newest.
+    """Return the run of this model (or `--as` name), else the one whose id equals, starts or ends with
 
-    Raises UsageError when there is none, or several.
+    `name`.
+
+    `last` is the newest run. Raises UsageError if there is none, or several.
     """
     return _with_counts(store, named_run(store, name))
 
 
 def named_run(store: Store, name: str) -> dict[str, Json]:
-    """`find_run` without the counts, which take a second for each million of judgements; JSON stays text."""
+    """Return the run as `find_run` does, but without counts (one second per million judgements).
+
+    JSON stays text.
+    """
     rows = list(dicts(store.conn, f"SELECT * FROM runs {_OLDEST}", []))
     if name == "last" and rows:
         return rows[-1]
-    # Names first: one run in 32 has an id that ends in the letter that somebody called a judge by.
-    found = [r for r in rows if r["model"] == name]
-    found = found or [
+    # Names before ids: one run in 32 has an id that ends in the letter that somebody has named a judge by.
+    matches = [r for r in rows if r["model"] == name]
+    matches = matches or [
         r for r in rows if name.upper() in (r["run_id"][: len(name)], r["run_id"][-len(name) :])
     ]
-    if len(found) != 1:
-        known = ", ".join(f"{r['run_id']} ({r['task']}, {r['model']})" for r in rows) or "no runs yet"
+    if len(matches) != 1:
+        listed = ", ".join(f"{r['run_id']} ({r['task']}, {r['model']})" for r in rows) or "no runs yet"
         raise UsageError(
-            f"{'several runs are' if found else 'no run is'} called '{name}'; there are: {known}"
+            f"{'several runs are' if matches else 'no run is'} called '{name}'; there are: {listed}"
         )
-    return found[0]
+    return matches[0]
 
 
 def stored_task(store: Store, name: str) -> Task:
-    """The task as the study has it, whatever has become of its file."""
+    """Return the task as the study has it, even if its file has changed or is missing."""
     row = store.conn.execute("SELECT template FROM tasks WHERE task = ?", [name]).fetchone()
     if row is None:
-        raise UsageError(f"the study has no task '{name}'")
+        raise UsageError(f"{store.path}: no task '{name}' in this study")
     return parse_task(row[0], f"{name}.md")
 
 
 def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
-    """The task that a command names: as the study has it (without a version: its newest), else the file (of a folder).
+    """Return the task that a command names: from the study (without a version: its newest), else from the
+
+    file.
 
     Raises TaskError or UsageError as `load_task` does.
     """
@@ -97,9 +104,10 @@ def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
 
 
 def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:
-    """One row per judged unit and repeat, in study order: status, labels, distributions, raw reply.
+    """Yield one row per judged unit and repeat, in study order: status, labels, distributions, raw reply.
 
-    Where the run was fitted on labels, `FITTED` says of each row whether it knows those of its question.
+    If the run was fitted on labels, the column `FITTED` says whether that included labels of the row's
+    question.
     """
     questions = {q for q, fold in folds(store.conn, run["run_id"]).items() if fold is None}
     content = "json_object('value', l.value, 'distribution', json(l.distribution), 'rationale', l.rationale)"
@@ -117,12 +125,12 @@ def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str,
         row["labels"] = {f: labels[f]["value"] if f in labels else None for f in task.fields}
         row["distributions"] = {f: d["distribution"] for f, d in labels.items() if d["distribution"]}
         row["rationale"] = next((d["rationale"] for d in labels.values() if d["rationale"]), None)
-        told = {FITTED: row["question_id"] in questions} if questions else {}
-        yield {"run": run["run_id"], "task": task.name, "model": run["model"], **row, **told}
+        fitted = {FITTED: row["question_id"] in questions} if questions else {}
+        yield {"run": run["run_id"], "task": task.name, "model": run["model"], **row, **fitted}
 
 
 def label_maps(store: Store) -> dict[str, dict[str, str]]:
-    """Every label that an import renamed: field -> {old: new}; reports print it."""
+    """Return every label that an import renamed, field -> {old: new}. Reports print them."""
     merged: dict[str, dict[str, str]] = {}
     for (text,) in store.conn.execute("SELECT label_maps FROM imports ORDER BY imported_at"):
         for field, words in json.loads(text).items():

@@ -1,4 +1,6 @@
-"""One import: its row in `imports`, one transaction, people's and gold labels, what cannot be stored."""
+"""One import: its row in `imports`, its transaction, its human and gold labels, and values that cannot be
+stored.
+"""
 
 import json
 import sqlite3
@@ -20,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ImportInfo:
-    """What is stored of an import beside its rows."""
+    """The metadata of an import, stored beside its rows."""
 
     format: str
     files: Mapping[str, str]
@@ -32,7 +34,9 @@ class ImportInfo:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What an import did: `counts` has what is new by name (items, passages, labels ...) and unchanged (rows seen again)."""
+    """The result of an import: `counts` of new rows by name (items, passages, labels ...) and of `unchanged`
+    ones.
+    """
 
     import_id: str
     counts: Counter[str]
@@ -42,9 +46,9 @@ class ImportReport:
 
 
 class Adder(ABC, Generic[T]):
-    """Adds rows one by one inside the import's transaction; `counts` without `unchanged` is what is new.
+    """Adds rows one by one inside the import's transaction; all `counts` except `unchanged` are of new rows.
 
-    `adds` are the names of what it counts. `import_id` is what the rows come from: a new import, or a run.
+    `adds` are the names that it counts. `import_id` is the origin of the rows: a new import, or a run.
     """
 
     adds: ClassVar[tuple[str, ...]]
@@ -58,11 +62,11 @@ class Adder(ABC, Generic[T]):
 
     @abstractmethod
     def add(self, row: T) -> None:
-        """Check the whole row first, write it after. Raises BadInput, and then nothing is written."""
+        """Check the whole row first, then write it. Raises BadInput without having written anything."""
 
 
 def refuse(error: BadInput) -> None:
-    """What a bad row is given to where none may be skipped."""
+    """Raise the error: the handler of bad rows where none may be skipped."""
     raise error
 
 
@@ -75,12 +79,12 @@ def add_rows(
     bad: Callable[[BadInput], None] = refuse,
     beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
 ) -> ImportReport:
-    """Store everything `rows` yields in one transaction; an import that adds nothing leaves no trace.
+    """Store everything that `rows` yields in one transaction; an import that adds nothing leaves no trace.
 
-    `beside` stores what came with the rows and is none of them, in the same transaction.
-
-    A row that cannot be used goes to `bad`; when that raises, nothing of the import is kept.
-    `skipped` is the list that `bad` fills when it does not raise.
+    `beside` stores what came with the rows but is not a row, in the same transaction. A row that cannot be
+    used goes to
+    `bad`; if that raises, the whole import is rolled back. `skipped` is the list that `bad` fills if it does
+    not raise.
     """
     with store.transaction() as conn:
         conn.execute(
@@ -112,7 +116,7 @@ def add_rows(
 
 
 class Votes:
-    """Gold and people's labels of one import; counts them in the adder's counters."""
+    """Gold and human labels of one import. Counts them in the adder's counters."""
 
     def __init__(
         self,
@@ -128,9 +132,11 @@ class Votes:
     def new(
         self, votes: list[tuple[str, Vote]], where: Where, unlabelled: Container[str] = ()
     ) -> dict[tuple[str, str, str], Vote]:
-        """The votes that the study has not. Raises BadInput for two labels of one annotator on one field.
+        """Return the votes that are not stored yet. Raises BadInput for two labels of one annotator on one
 
-        `unlabelled` are units known to have no label yet, because they are new.
+        field.
+
+        `unlabelled` are units without labels because they are new: they need no look-up.
         """
         new: dict[tuple[str, str, str], Vote] = {}
         for unit_id, vote in votes:
@@ -150,22 +156,25 @@ class Votes:
         return new
 
     def _stored(self, unit_id: str, field_name: str, annotator: str, kind: AnnotatorKind) -> str | None:
-        """What items said before: a label that the person gave elsewhere is another source."""
+        """Return the label that items brought earlier.
+
+        A label that the person gave elsewhere is another source.
+        """
         if kind == AnnotatorKind.GOLD:
             query = f"SELECT {label_rows.one('?', '?', '?')}"
-            found = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()[0]
+            value = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()[0]
         else:
-            found = label_sources.of_items(self.conn, unit_id, field_name, annotator)
-        return None if found is None else str(found)
+            value = label_sources.of_items(self.conn, unit_id, field_name, annotator)
+        return None if value is None else str(value)
 
     def _check(self, vote: Vote, where: Where) -> None:
-        """Raises BadInput when the name is that of an annotator of another kind (a run, say)."""
+        """Raise BadInput if the name belongs to an annotator of another kind, such as a run."""
         if vote.annotator not in self._annotators:
             query = "SELECT kind FROM annotators WHERE annotator_id = ?"
-            found = self.conn.execute(query, [vote.annotator]).fetchone()
-            if found is None:
+            row = self.conn.execute(query, [vote.annotator]).fetchone()
+            if row is None:
                 return
-            self._annotators[vote.annotator] = found[0]
+            self._annotators[vote.annotator] = row[0]
         if self._annotators[vote.annotator] != str(vote.kind):
             raise at(
                 where,
@@ -175,7 +184,7 @@ class Votes:
             )
 
     def insert(self, votes: Mapping[tuple[str, str, str], Vote]) -> None:
-        """Store what `new` has returned."""
+        """Store the votes that `new` has returned."""
         for vote in votes.values():
             if vote.annotator not in self._annotators:
                 self.conn.execute(
@@ -195,11 +204,15 @@ class Votes:
 
 
 def check_storable(row: object, where: Where) -> None:
-    """Raises BadInput for what SQLite cannot hold: half surrogate pairs, NaN."""
+    """Raise BadInput for what SQLite cannot store: lone surrogates, NaN."""
     try:
         _CHECK.encode(row).encode()
     except UnicodeEncodeError as e:
-        raise at(where, "text with half a surrogate pair, which no file and no model can take", "") from e
+        raise at(
+            where,
+            "text with a lone surrogate (half of a character), which cannot be stored; correct the file's encoding",
+            "",
+        ) from e
     except (ValueError, TypeError) as e:
         raise at(where, f"cannot be stored as JSON: {e}", "") from e
 
@@ -214,5 +227,5 @@ _CHECK = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_parts)
 
 
 def at(where: Where, reason: str, field_name: str) -> BadInput:
-    """A BadInput that says where the row stands."""
+    """Return a BadInput that names the row's file and line."""
     return BadInput(reason, path=where.path, line=where.line, field=field_name)

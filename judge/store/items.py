@@ -1,4 +1,4 @@
-"""Items in: ids, one transaction per import, nothing replaced, everything counted."""
+"""Import items: ids, one transaction an import, no replacement of stored rows, a count of everything."""
 
 import hashlib
 import sqlite3
@@ -18,7 +18,7 @@ _READ = (
     "question_id", "question", "question_date", "claim", "reference_answers", "options", "correct", "pair_id", "polarity",
 )  # fmt: skip
 _CHUNK = 500  # ids looked up by one statement
-# An original claim and a counter claim of the same pair are a unit, once both are there.
+# An original claim and a counter claim of the same pair form a unit as soon as both are stored.
 _PAIR_UNITS = """
     INSERT INTO units (unit_id, kind, item_id, question_id, span)
     SELECT o.item_id || '~' || c.item_id, 'pair', o.item_id, o.question_id, json_object('counter', c.item_id)
@@ -36,16 +36,19 @@ def add_items(
     skipped: list[BadInput],
     bad: Callable[[BadInput], None] = refuse,
 ) -> ImportReport:
-    """Store everything `rows` yields in one transaction.
+    """Store everything that `rows` yields in one transaction.
 
-    A row that was imported before and is the same changes nothing. A row whose text changed under
-    the same id, or whose gold label differs from the stored one, goes to `bad`; see `add_rows`.
+    An identical row that is already stored changes nothing. A row with another text under a stored id, or
+    with
+    another gold label than the stored one, is passed to `bad`; see `add_rows`.
     """
     adder = _ItemAdder(store.conn)
     return add_rows(store, adder, rows, info, skipped, bad, lambda conn: adder.keep_scores(info.files))
 
 
 class _ItemAdder(Adder[Row]):
+    """Adds items with their passages, answers, votes and other tools' scores."""
+
     adds = ("items", "passages", "answers", "labels")
 
     def __init__(self, conn: sqlite3.Connection) -> None:
@@ -54,11 +57,12 @@ class _ItemAdder(Adder[Row]):
         self._scores = ToolScores(conn)
 
     def add(self, row: Row) -> None:
-        """The item with its passages, answers and labels; a bad row leaves nothing behind."""
+        """Add the item with its passages, answers and labels. A bad row leaves nothing behind."""
         if not row.item.answers:
             self._add_item(row)
             return
-        # An answer is checked against the passages that its own row brings, so those are written before it.
+        # An answer is checked against the passages of its own row, so these are written first. The savepoint
+        # removes them again if an answer is bad.
         counts = self.counts.copy()
         self.conn.execute("SAVEPOINT answers_of_row")
         try:
@@ -77,7 +81,10 @@ class _ItemAdder(Adder[Row]):
             self._scores.add("answer", f"{answer.item}@{answer.system}@{answer.condition}", answer.scores)
 
     def _count_answers(self, before: Counter[str]) -> None:
-        """Count what the row's answers brought; a row is unchanged where neither it nor its answers are new."""
+        """Add the counts of the row's answers.
+
+        A row is unchanged only if neither it nor its answers are new.
+        """
         new = self._answers.counts
         self.counts["answers"] += new["answers"]
         self.counts["labels"] += new["labels"]
@@ -86,7 +93,7 @@ class _ItemAdder(Adder[Row]):
         new.clear()
 
     def keep_scores(self, files: Mapping[str, str]) -> None:
-        """Keep what other tools said of the units as runs."""
+        """Store what other tools said about the units, as runs."""
         self.counts["labels"] += self._scores.keep(files)
 
     def _add_item(self, row: Row) -> None:
@@ -121,14 +128,16 @@ class _ItemAdder(Adder[Row]):
             self.counts["unchanged"] += 1
 
     def _units(self, unit_ids: list[str]) -> dict[str, tuple[str, str]]:
-        """Kind and item of those of these units that the study has."""
-        found: dict[str, tuple[str, str]] = {}
+        """Return the kind and item of each of these units that the study has."""
+        stored: dict[str, tuple[str, str]] = {}
         for start in range(0, len(unit_ids), _CHUNK):
-            some = unit_ids[start : start + _CHUNK]
-            # Marks, not json_each: that one cuts an id at a NUL.
-            query = f"SELECT unit_id, kind, item_id FROM units WHERE unit_id IN ({','.join('?' * len(some))})"
-            found.update((row[0], (row[1], row[2])) for row in self.conn.execute(query, some))
-        return found
+            chunk = unit_ids[start : start + _CHUNK]
+            # Placeholders, not json_each, which truncates an id at a NUL.
+            query = (
+                f"SELECT unit_id, kind, item_id FROM units WHERE unit_id IN ({','.join('?' * len(chunk))})"
+            )
+            stored.update((row[0], (row[1], row[2])) for row in self.conn.execute(query, chunk))
+        return stored
 
     def _is_new(
         self,
@@ -139,7 +148,10 @@ class _ItemAdder(Adder[Row]):
         units: Mapping[str, tuple[str, str]],
         where: Where,
     ) -> bool:
-        """Whether the item or passage is to be added. Raises BadInput when its id stands for another one."""
+        """Return whether the item or passage is not stored yet.
+
+        Raises BadInput if its id belongs to another one.
+        """
         unit = units.get(unit_id)
         if unit is None:
             return True
@@ -147,17 +159,17 @@ class _ItemAdder(Adder[Row]):
         if unit != (kind, item_id):
             raise at(
                 where,
-                f"the {kind} '{unit_id}' would have the id that a {unit[0]} of '{unit[1]}' has; "
+                f"the {kind} '{unit_id}' would have the id of a {unit[0]} of '{unit[1]}'; "
                 "ids are joined with '/', so give one of them another id",
                 "id",
             )
-        found = self.conn.execute(
+        stored = self.conn.execute(
             f"SELECT content_sha FROM {table} WHERE {kind}_id = ?", [unit_id]
         ).fetchone()
-        if found[0] != sha:
+        if stored[0] != sha:
             raise at(
                 where,
-                f"'{unit_id}' is in the study with other content; nothing is replaced: import the changed "
+                f"'{unit_id}' is in the study with other content, and stored rows are never replaced; import the changed "
                 "rows under new ids, or as another data set (--dataset)",
                 "id",
             )
@@ -213,12 +225,16 @@ class _ItemAdder(Adder[Row]):
 
 
 def question_id(item: Item) -> str:
-    """The cluster of the item's units: its question within the data set, else the item itself."""
+    """Return the cluster of the item's units: its question within the data set, or the item itself if it has
+    none.
+    """
     return item.item_id if item.question_id is None else f"{item.dataset}:{item.question_id}"
 
 
 def passage_id(item: Item, passage: Passage) -> str:
-    """`item/source_pid`, or the first 16 hex digits of the sha256 of the NFC text."""
+    """Return `item/source_pid`; without a source id, the first 16 hex digits of the sha256 of the NFC text
+    replace it.
+    """
     if passage.source_id:
         return f"{item.item_id}/{passage.source_id}"
     text = unicodedata.normalize("NFC", passage.text)
@@ -226,12 +242,15 @@ def passage_id(item: Item, passage: Passage) -> str:
 
 
 def item_sha(item: Item) -> str:
-    """Hash of what a prompt or a score can read of the item (not meta, which neither can)."""
+    """Return the hash of the item's fields that a prompt or a score can read.
+
+    `meta` is excluded: neither reads it.
+    """
     return _sha([getattr(item, name) for name in _READ])
 
 
 def passage_sha(passage: Passage) -> str:
-    """Hash of what a prompt can read of the passage."""
+    """Return the hash of the passage's fields that a prompt can read."""
     return _sha([passage.text, passage.title, passage.date, passage.source])
 
 

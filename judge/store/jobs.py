@@ -1,7 +1,9 @@
-"""Batches at a provider: jobs, the files they are posted in, and the requests that they keep from others.
+"""Batches at a provider: jobs, the files that are posted, and the requests that they reserve.
 
-A request is `open` from the commit of its job on, until its line has come back (`answered`) or it is known that
-none will (`released`: expired, cancelled, refused as a whole). While it is open nobody else asks it.
+A request is `open` from the commit of its job until its line has come back (`answered`), or until it is
+certain that
+none will (`released`: expired, cancelled, refused as a whole). No other run or job sends it while it is open,
+because it would be paid twice.
 """
 
 import json
@@ -25,9 +27,11 @@ _PART = "job_id, part, file, sha256, bytes, lines, state, upload_id, batch_id, i
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one command asks of one run. `folder` is where its files are; without `base_url` another program runs it.
+    """What one command requests for one run. `folder` has its files; without `base_url` another program runs
 
-    `most_tokens` and `most_cost` (US dollars, None without a price) are the most that all its requests can take.
+    it.
+
+    `most_tokens` and `most_cost` (US dollars, None without a price) are upper bounds over all its requests.
     """
 
     job_id: str
@@ -46,9 +50,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """One file of a job, and how far it came: written, posting, submitted, ended, fetched, read.
+    """One file of a job and its state: written, posting, submitted, ended, fetched, read.
 
-    `intended` is when it was last about to be posted, or when that was lost, `status` the vendor's own word.
+    `intended` is when its last posting began, or when that was found lost; `status` is the vendor's word.
     """
 
     job_id: str
@@ -67,7 +71,7 @@ class JobFile:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A unit that a line of a job asks about; several of them where units ask the same."""
+    """A unit that a line of a job is about; several units share a line if their requests are equal."""
 
     custom_id: str
     unit_id: str
@@ -81,34 +85,35 @@ class JobRequest:
 
 
 def begin(store: Store, job: Job) -> None:
-    """Note a job that is being written: it keeps nothing from anybody yet.
+    """Store a job whose files are being written. It reserves no request yet.
 
-    What an earlier command left half written is forgotten: the caller holds the run's lock, so nobody writes it.
+    A half-written job of an earlier command is deleted: the caller has the run's lock, so no other process
+    writes it.
     """
     with store.transaction() as conn:
         query = "SELECT job_id FROM jobs WHERE run_id = ? AND state = 'writing'"
-        for (left,) in conn.execute(query, [job.run_id]).fetchall():
-            _delete(conn, left)
-        told = {name: getattr(job, name) for name in _JOB.split(", ")}
-        told |= {"most_tokens": 0, "most_cost": None, "state": "writing"}
-        told["folder"] = _seen_from(store.path, job.folder)
-        told["price"] = None if job.price is None else dumps(dict(job.price))
-        conn.execute(f"INSERT INTO jobs ({_JOB}) VALUES ({','.join('?' * len(told))})", [*told.values()])
+        for (unfinished,) in conn.execute(query, [job.run_id]).fetchall():
+            _delete(conn, unfinished)
+        row = {name: getattr(job, name) for name in _JOB.split(", ")}
+        row |= {"most_tokens": 0, "most_cost": None, "state": "writing"}
+        row["folder"] = _seen_from(store.path, job.folder)
+        row["price"] = None if job.price is None else dumps(dict(job.price))
+        conn.execute(f"INSERT INTO jobs ({_JOB}) VALUES ({','.join('?' * len(row))})", [*row.values()])
 
 
 def new(job_id: str | None = None) -> tuple[str, str]:
-    """An id for a job, and the time."""
+    """Return an id for a job, and the current time."""
     return job_id or str(ULID()), now()
 
 
 def add_requests(conn: sqlite3.Connection, job_id: str, rows: Sequence[JobRequest]) -> None:
-    """Requests of a job that is being written, inside the caller's transaction."""
-    own = [(job_id, *_cells(r, _REQUEST), None) for r in rows]
-    insert_rows(conn, "INSERT INTO job_requests VALUES ?", own)
+    """Add requests to a job that is being written, inside the caller's transaction."""
+    cells = [(job_id, *_cells(r, _REQUEST), None) for r in rows]
+    insert_rows(conn, "INSERT INTO job_requests VALUES ?", cells)
 
 
 def complete(store: Store, job: Job, files: Sequence[JobFile]) -> None:
-    """The job is written: from here on its requests are its own."""
+    """Open the job after its files are written: from now on its requests are reserved."""
     with store.transaction() as conn:
         insert_rows(conn, f"INSERT INTO job_parts ({_PART}) VALUES ?", [_cells(f, _PART) for f in files])
         conn.execute(
@@ -118,7 +123,7 @@ def complete(store: Store, job: Job, files: Sequence[JobFile]) -> None:
 
 
 def forget(store: Store, job_id: str) -> None:
-    """Remove a job of which nothing was written."""
+    """Delete a job for which nothing was written."""
     with store.transaction() as conn:
         _delete(conn, job_id)
 
@@ -133,68 +138,67 @@ def _cells(row: object, columns: str) -> list[Json]:
 
 
 def _seen_from(study: Path, folder: Path) -> str:
-    """The folder relative to the study's, so that both can be moved together."""
+    """Return the folder relative to the study's, so that both can be moved together."""
     return os.path.relpath(folder.resolve(), study.resolve().parent)
 
 
 def rebased(folder: str, study: Path, other: Path) -> str:
-    """The folder of a job of one study, as another one at another place names it."""
+    """Return the path of a job's folder, as stored in `study`, relative to another study at another place."""
     return _seen_from(other, study.resolve().parent / folder)
 
 
-# Reading back
-
-
 def listed(store: Store, run_id: str | None = None) -> list[Job]:
-    """Jobs, the oldest first; those of one run."""
+    """Return the jobs, oldest first; with `run_id`, those of one run."""
     where = "" if run_id is None else "AND run_id = ?"
     query = f"SELECT {_JOB} FROM jobs WHERE state <> 'writing' {where} ORDER BY made, job_id"
     return [_job(store, row) for row in store.conn.execute(query, [] if run_id is None else [run_id])]
 
 
 def _job(store: Store, row: Sequence[Json]) -> Job:
-    told = dict(zip(_JOB.split(", "), row, strict=True))
-    told["folder"] = (store.path.resolve().parent / told["folder"]).resolve()
-    told["price"] = None if told["price"] is None else json.loads(told["price"])
-    return Job(**told)
+    fields = dict(zip(_JOB.split(", "), row, strict=True))
+    fields["folder"] = (store.path.resolve().parent / fields["folder"]).resolve()
+    fields["price"] = None if fields["price"] is None else json.loads(fields["price"])
+    return Job(**fields)
 
 
 def find(store: Store, name: str) -> Job:
-    """The job with this id, or the only one whose id starts or ends so; `last` is the newest.
+    """Return the job with this id, or the only one whose id starts or ends with `name`; `last` is the newest.
 
-    Raises UsageError when there is none, or several.
+    Raises UsageError if there is none, or several.
     """
-    known = listed(store)
-    if name == "last" and known:
-        return known[-1]
-    wanted = name.upper()
-    found = [j for j in known if wanted and (j.job_id.startswith(wanted) or j.job_id.endswith(wanted))]
-    if len(found) != 1:
-        told = ", ".join(j.job_id for j in known[-5:]) or "no jobs yet (judge jobs write makes one)"
-        raise UsageError(f"{'several jobs are' if found else 'no job is'} called '{name}'; there are: {told}")
-    return found[0]
+    all_jobs = listed(store)
+    if name == "last" and all_jobs:
+        return all_jobs[-1]
+    suffix = name.upper()
+    matches = [j for j in all_jobs if suffix and (j.job_id.startswith(suffix) or j.job_id.endswith(suffix))]
+    if len(matches) != 1:
+        listed_ids = ", ".join(j.job_id for j in all_jobs[-5:]) or "no jobs yet (judge jobs write makes one)"
+        raise UsageError(
+            f"{'several jobs are' if matches else 'no job is'} called '{name}'; there are: {listed_ids}"
+        )
+    return matches[0]
 
 
 def files(store: Store, job_id: str) -> list[JobFile]:
-    """The files of a job, in order."""
+    """Return the files of a job, in order."""
     query = f"SELECT {_PART} FROM job_parts WHERE job_id = ? ORDER BY part"
     return [JobFile(*row) for row in store.conn.execute(query, [job_id])]
 
 
 def known_batches(store: Store) -> set[str]:
-    """The vendors' ids of all batches of the study."""
+    """Return the vendors' ids of all batches of the study."""
     query = "SELECT batch_id FROM job_parts WHERE batch_id IS NOT NULL"
     return {row[0] for row in store.conn.execute(query)}
 
 
 def update_file(store: Store, job_id: str, part: int, **changes: Json) -> None:
-    """Note how far a file came, in a commit of its own."""
+    """Store the progress of a file, in a separate commit: posting is paid, so no step may be forgotten."""
     with store.transaction() as conn:
         set_file(conn, job_id, part, **changes)
 
 
 def set_file(conn: sqlite3.Connection, job_id: str, part: int, **changes: Json) -> None:
-    """The same inside the caller's transaction."""
+    """Store the progress of a file inside the caller's transaction."""
     marks = ", ".join(f"{name} = ?" for name in changes)
     conn.execute(
         f"UPDATE job_parts SET {marks} WHERE job_id = ? AND part = ?", [*changes.values(), job_id, part]
@@ -202,13 +206,13 @@ def set_file(conn: sqlite3.Connection, job_id: str, part: int, **changes: Json) 
 
 
 def counts(store: Store, job_id: str) -> dict[str, int]:
-    """Units of a job by state: open, answered, released."""
+    """Count the units of a job by state: open, answered, released."""
     query = "SELECT state, count(*) FROM job_requests WHERE job_id = ? GROUP BY 1"
     return {"open": 0, "answered": 0, "released": 0, **dict(store.conn.execute(query, [job_id]))}
 
 
 def open_in(store: Store, job_id: str, part: int) -> int:
-    """How many lines of a file are still waited for."""
+    """Return how many lines of a file are still open."""
     query = (
         "SELECT count(DISTINCT custom_id) FROM job_requests WHERE job_id = ? AND part = ? AND state = 'open'"
     )
@@ -216,13 +220,13 @@ def open_in(store: Store, job_id: str, part: int) -> int:
 
 
 def open_units(conn: sqlite3.Connection, job_id: str, part: int) -> list[str]:
-    """The units of a file that are still waited for."""
+    """Return the units of a file that are still open."""
     query = "SELECT unit_id FROM job_requests WHERE job_id = ? AND part = ? AND state = 'open'"
     return [row[0] for row in conn.execute(query, [job_id, part])]
 
 
 def reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
-    """Those of these requests that an open job waits for."""
+    """Return which of these requests an open job has reserved."""
     marks = ",".join("?" * len(shas))
     query = (
         f"SELECT r.request_sha FROM job_requests AS r WHERE r.request_sha IN ({marks}) AND r.state = 'open' "
@@ -234,55 +238,55 @@ def reserved(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
 def in_job(
     conn: sqlite3.Connection, job_id: str, shas: Sequence[str], state: str = "open"
 ) -> dict[str, tuple[str, int]]:
-    """Those of these requests that a job has in a state, each with the custom id of its line and its file."""
+    """Return which of these requests a job has in a state, each with its line's custom id and its file."""
     marks = ",".join("?" * len(shas))
     query = (
         "SELECT request_sha, custom_id, part FROM job_requests "
-        # By the hashes: a job has many more requests than are asked for here.
+        # The plus makes SQLite search by hash: a job has many more requests than are looked up here.
         f"WHERE +job_id = ? AND request_sha IN ({marks}) AND state = ?"
     )
     return {sha: (name, part) for sha, name, part in conn.execute(query, [job_id, *shas, state])}
 
 
 def requests(conn: sqlite3.Connection, job_id: str, custom_ids: Iterable[str]) -> dict[str, list[JobRequest]]:
-    """The units that lines of a job ask about, by custom id; ids that the job has not are not in it."""
-    # Ours are hex; what is no text at all cannot even be looked for.
-    wanted = [name for name in custom_ids if name.isascii()]
-    found: dict[str, list[JobRequest]] = {}
-    marks = ",".join("?" * len(wanted))
+    """Return custom id -> the units of that line. Ids that the job does not have are left out."""
+    # Our ids are hex. A file may contain ids that are no valid text, which SQLite cannot even search for.
+    valid_ids = [name for name in custom_ids if name.isascii()]
+    by_custom_id: dict[str, list[JobRequest]] = {}
+    marks = ",".join("?" * len(valid_ids))
     query = f"SELECT {_REQUEST} FROM job_requests WHERE job_id = ? AND custom_id IN ({marks})"
-    for row in conn.execute(query, [job_id, *wanted]):
-        found.setdefault(row[0], []).append(JobRequest(*row))
-    return found
+    for row in conn.execute(query, [job_id, *valid_ids]):
+        by_custom_id.setdefault(row[0], []).append(JobRequest(*row))
+    return by_custom_id
 
 
 def records(conn: sqlite3.Connection, shas: Iterable[str]) -> dict[str, RequestRecord]:
-    """The requests as they were stored before they were posted."""
-    wanted = list(shas)
+    """Return the requests as they were stored before they were posted."""
+    hashes = list(shas)
     query = (
         "SELECT r.request_sha, r.model, p.text, s.text, r.unit_sha, r.parameters, r.repeat FROM requests AS r "
         "JOIN prompts AS p ON p.sha256 = r.prefix_sha LEFT JOIN prompts AS s ON s.sha256 = r.schema_sha "
-        f"WHERE r.request_sha IN ({','.join('?' * len(wanted))})"
+        f"WHERE r.request_sha IN ({','.join('?' * len(hashes))})"
     )
-    return {row[0]: RequestRecord(*row) for row in conn.execute(query, wanted)}
+    return {row[0]: RequestRecord(*row) for row in conn.execute(query, hashes)}
 
 
 def judged_attempts(
     conn: sqlite3.Connection, run_id: str, units: Iterable[str]
 ) -> dict[tuple[str, int], int]:
-    """(unit, repeat) -> the number of its newest attempt in the run; units without one are not in it."""
-    wanted = list(units)
+    """Return (unit, repeat) -> the number of its newest attempt in the run; unjudged units are left out."""
+    unit_ids = list(units)
     query = (
         "SELECT unit_id, repeat, max(attempt) FROM judgements WHERE run_id = ? "
-        f"AND unit_id IN ({','.join('?' * len(wanted))}) GROUP BY 1, 2"
+        f"AND unit_id IN ({','.join('?' * len(unit_ids))}) GROUP BY 1, 2"
     )
-    return {(unit, repeat): attempt for unit, repeat, attempt in conn.execute(query, [run_id, *wanted])}
+    return {(unit, repeat): attempt for unit, repeat, attempt in conn.execute(query, [run_id, *unit_ids])}
 
 
 def close_requests(
     conn: sqlite3.Connection, job_id: str, state: str, ended: Iterable[tuple[str, str | None]]
 ) -> None:
-    """Note how lines came back, (custom id, reason), inside the caller's transaction."""
+    """Store how lines came back, as (custom id, reason), inside the caller's transaction."""
     conn.executemany(
         "UPDATE job_requests SET state = ?, reason = ? WHERE job_id = ? AND custom_id = ?",
         [(state, reason, job_id, custom_id) for custom_id, reason in ended],
@@ -290,16 +294,16 @@ def close_requests(
 
 
 def release(conn: sqlite3.Connection, job_id: str, reason: str, part: int | None = None) -> int:
-    """Give back what is still waited for, of one file or of the whole job: the number of units."""
-    which, values = ("", []) if part is None else ("AND part = ?", [part])
+    """Release what is still open in one file or in the whole job. Returns the number of units."""
+    condition, values = ("", []) if part is None else ("AND part = ?", [part])
     return conn.execute(
-        f"UPDATE job_requests SET state = 'released', reason = ? WHERE job_id = ? AND state = 'open' {which}",
+        f"UPDATE job_requests SET state = 'released', reason = ? WHERE job_id = ? AND state = 'open' {condition}",
         [reason, job_id, *values],
     ).rowcount
 
 
 def finish(conn: sqlite3.Connection, job_id: str) -> bool:
-    """Close the job when nothing of it is waited for; whether that is so."""
+    """Close the job if none of its requests is open. Returns whether that is so."""
     waits = conn.execute(
         "SELECT 1 FROM job_requests WHERE job_id = ? AND state = 'open' LIMIT 1", [job_id]
     ).fetchone()
@@ -308,5 +312,5 @@ def finish(conn: sqlite3.Connection, job_id: str) -> bool:
 
 
 def answered_by(conn: sqlite3.Connection, job_ids: Sequence[str], shas: Sequence[str]) -> set[str]:
-    """Those of these requests that these jobs have brought an answer to."""
+    """Return which of these requests have been answered by these jobs."""
     return {sha for job in job_ids for sha in in_job(conn, job, shas, "answered")}

@@ -1,4 +1,4 @@
-"""Judgements with their requests and labels: in, several to a commit, and found again by their request."""
+"""Write judgements with their requests and labels, several a commit, and look them up by request."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from judge.types import Answered, Json, Judgement, LabelDistribution, Status
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """A request as stored: everything constant by hash, the unit's own text re-renderable from the item."""
+    """A request as stored: constant parts by hash. The unit's text is rendered again from the item."""
 
     request_sha: str
     model: str
@@ -26,7 +26,7 @@ class RequestRecord:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What an identical request has brought before."""
+    """The stored result of an identical request."""
 
     status: Status
     reason: str | None
@@ -36,7 +36,7 @@ class Known:
 
 
 def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
-    """Those of these requests that have been sent before."""
+    """Return which of these requests have been sent before."""
     marks = ",".join("?" * len(shas))
     query = f"SELECT request_sha FROM requests WHERE request_sha IN ({marks})"
     return {row[0] for row in conn.execute(query, shas)}
@@ -45,10 +45,10 @@ def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
 def find_known(
     conn: sqlite3.Connection, request_sha: str, *, labelled: bool = False, limit: int = 0
 ) -> Known | None:
-    """How a unit stands that this very request was sent for, after a repair if there was one.
+    """Return the stored result of this very request, after a repair if there was one.
 
-    None when it was never sent or never answered, or when its answer was cut at fewer tokens than
-    `limit`; `labelled` accepts only an answer with labels.
+    None if it was never sent or never answered, or if its answer was truncated at fewer tokens than `limit`.
+    With `labelled`, only an answer with labels counts.
     """
     row = conn.execute(
         """
@@ -64,8 +64,8 @@ def find_known(
     status, reason, reply, resolved_model, cut_at, outside, *of_unit = row
     if status == Status.TRUNCATED and limit > (cut_at or 0):
         return None
-    found = label_rows.of_judgement(conn, *of_unit)
-    labels = tuple(Answered(field, value, _distribution(d, outside), why) for field, value, d, why in found)
+    rows = label_rows.of_judgement(conn, *of_unit)
+    labels = tuple(Answered(field, value, _distribution(d, outside), why) for field, value, d, why in rows)
     return Known(Status(status), reason, reply, resolved_model, labels if status == Status.OK else ())
 
 
@@ -79,7 +79,7 @@ def _distribution(stored: str | None, outside: float | None) -> LabelDistributio
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One judgement with the request it rests on; `reused` marks the answer of an identical request."""
+    """One judgement with its request; `reused` marks the answer of an identical earlier request."""
 
     judgement: Judgement
     request: RequestRecord | None
@@ -89,7 +89,8 @@ class Entry:
 def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set[str]) -> None:
     """Write judgements, their labels, requests and prompts inside the caller's transaction.
 
-    `seen` remembers the hashes of prompts already stored, so that they are hashed and sent once.
+    `seen` collects the hashes of the prompts that are already stored, so that each is hashed and inserted
+    once.
     """
     stamp = now()
     _add_prompts(conn, (e.request for e in entries if e.request), seen)
@@ -103,7 +104,7 @@ def add_judgements(conn: sqlite3.Connection, entries: Sequence[Entry], seen: set
 def add_requests(conn: sqlite3.Connection, records: Sequence[RequestRecord], seen: set[str]) -> None:
     """Write requests that are about to be sent, with their prompts, inside the caller's transaction.
 
-    They stand for no unit before an answer does; `seen` as in `add_judgements`.
+    They belong to no unit until they are answered; `seen` as in `add_judgements`.
     """
     _add_prompts(conn, records, seen)
     insert_rows(conn, _REQUESTS, [_request_row(record, (None, None)) for record in records])
@@ -115,7 +116,7 @@ def _add_prompts(conn: sqlite3.Connection, records: Iterable[RequestRecord], see
         seen.add(text)
 
 
-# A request that is sent again stands for the later unit, unless that one got no answer.
+# A request that is sent again then belongs to the later unit, unless that unit got no answer.
 _REQUESTS = (
     "INSERT INTO requests VALUES ? ON CONFLICT (request_sha) DO UPDATE SET run_id = excluded.run_id, "
     "unit_id = excluded.unit_id WHERE excluded.unit_id IS NOT NULL"
@@ -130,8 +131,8 @@ def _of_unit(entry: Entry) -> tuple[str | None, str | None]:
 
 def _request_row(r: RequestRecord, of_unit: tuple[str | None, str | None]) -> tuple[Json, ...]:
     schema = None if r.schema is None else _sha(r.schema)
-    own = (r.request_sha, r.model, None, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
-    return own + of_unit
+    columns = (r.request_sha, r.model, None, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
+    return columns + of_unit
 
 
 def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:
@@ -173,7 +174,7 @@ def _label_rows(judgements: Iterable[Judgement]) -> Iterator[tuple[Json, ...]]:
 
 
 def _storable(text: str | None) -> str | None:
-    """A model's text without half surrogate pairs (JSON escapes can hold them), which SQLite refuses."""
+    """Replace lone surrogates, which JSON escapes of a model can contain: SQLite refuses them."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -181,7 +182,7 @@ _SHAS: dict[str, str] = {}
 
 
 def _sha(text: str) -> str:
-    # A run has one or two of these texts and thousands of requests that name them.
+    # A run has one or two of these texts and thousands of requests that refer to them.
     if text not in _SHAS:
         if len(_SHAS) > 100:
             _SHAS.clear()

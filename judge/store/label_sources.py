@@ -1,8 +1,11 @@
-"""What people said of a unit, by source, and what a lead decides where sources contradict each other.
+"""Human labels by source, and how conflicts between sources are resolved.
 
-A row of `label_sources` belongs to one source: a batch, an import, an adjudication, votes that came with items. A source
-adds and removes its own rows only. `labels` follows from all of them by the triggers of the migration that made the table:
-where all sources agree there is one label that lists them, and where they differ there is none until a lead decides.
+A row of `label_sources` belongs to one source: a batch, an import, an adjudication, or votes that came with
+items.
+A source adds and removes only its own rows. Triggers (see the migration that made the table) derive `labels`
+from them: if all sources agree, there is one label that lists them. If they differ, there is none until a
+lead
+resolves the conflict.
 """
 
 import sqlite3
@@ -15,12 +18,12 @@ from judge.types import Json
 
 Keep = Literal["earliest", "latest"]
 PEOPLE = "SELECT annotator_id FROM annotators WHERE kind IN ('human', 'adjudicated')"
-"""Whose labels have sources; runs and gold have one each."""
+"""Annotators whose labels have several sources. A run and gold each have one."""
 SAME = "annotator_id = ? AND field = ? AND unit_id = ? AND repeat = ?"
 
 
 class SourceLabel(NamedTuple):
-    """What one source says; `given` is None where nobody knows when the person gave the label."""
+    """The label that one source has; `given` is None if the time at which the person gave it is unknown."""
 
     source: str
     layer: str
@@ -30,12 +33,12 @@ class SourceLabel(NamedTuple):
 
     @property
     def at(self) -> str:
-        """When it was given, else when it came into the study: what `earliest` and `latest` compare."""
+        """When the label was given, or else stored. `earliest` and `latest` compare this."""
         return self.given or self.stored
 
 
 class Conflict(NamedTuple):
-    """A label of which the sources differ, the earliest first."""
+    """A label whose sources differ; `said` lists them, earliest first."""
 
     annotator: str
     field: str
@@ -45,8 +48,10 @@ class Conflict(NamedTuple):
 
 
 def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
-    """Add (unit, field, annotator, layer, repeat, value, rationale, derived_from, source, given, stored) of a batch, whose
-    log says the same."""
+    """Add the rows of a batch, whose event log has the same labels.
+
+    A row is (unit, field, annotator, layer, repeat, value, rationale, derived_from, source, given, stored).
+    """
     conn.executemany(
         "INSERT INTO label_sources (unit_id, field, annotator_id, layer, repeat, value, rationale, derived_from, "
         f"source, given, stored) VALUES ({', '.join('?' * 11)})",
@@ -55,7 +60,7 @@ def add(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]]) -> None:
 
 
 def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> None:
-    """Add such rows of an import, and the same to `imported_labels`: the log by which they can be verified."""
+    """Add the rows of an import, also to `imported_labels`, the log against which they can be verified."""
     add(conn, rows)
     conn.executemany(
         "INSERT OR IGNORE INTO imported_labels (source, annotator_id, field, unit_id, repeat, layer, value, given) "
@@ -65,7 +70,7 @@ def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> No
 
 
 def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
-    """Add votes (unit, field, annotator, value, rationale) that came with items, which say nothing of when."""
+    """Add votes (unit, field, annotator, value, rationale) that came with items, which carry no time."""
     stored = now()
     add_imported(
         conn,
@@ -76,7 +81,7 @@ def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: 
 def clear(
     conn: sqlite3.Connection, annotator: str, unit: str, repeat: int, source: str, fields: Sequence[str]
 ) -> None:
-    """Remove what one source says of these fields of a unit."""
+    """Remove the labels that one source has for these fields of a unit."""
     marks = ", ".join("?" * len(fields))
     conn.execute(
         f"DELETE FROM label_sources WHERE annotator_id = ? AND field IN ({marks}) AND unit_id = ? AND repeat = ? "
@@ -86,90 +91,115 @@ def clear(
 
 
 def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat: int) -> list[SourceLabel]:
-    """What each source says of a person's label, revised labels and what a lead decided against left out."""
+    """Return the label of each source for a unit, field and person, earliest first.
+
+    Revised labels and those that a lead decided against are left out.
+    """
     query = f"SELECT source, layer, value, given, stored FROM counted_labels WHERE {SAME} AND NOT revised"
     rows = conn.execute(query, [annotator, field, unit, repeat])
     return sorted((SourceLabel(*row) for row in rows), key=lambda one: (one.at, one.source))
 
 
 def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
-    """What votes that came with items say of a unit; those of a study of 0.2.0 may be among its other labels."""
+    """Return the vote that came with the items, or None.
+
+    A study of 0.2.0 may store it among its other labels.
+    """
     query = (
         f"SELECT value FROM label_sources WHERE {SAME} AND (source GLOB 'items:*' OR source = 'study:0.2.0')"
     )
-    found = conn.execute(query, [annotator, field, unit, 0]).fetchone()
-    return None if found is None else str(found[0])
+    row = conn.execute(query, [annotator, field, unit, 0]).fetchone()
+    return None if row is None else str(row[0])
 
 
 def conflicts(
     conn: sqlite3.Connection, fields: Iterable[str] | None = None, *, derived: bool = False
 ) -> list[Conflict]:
-    """Every label whose sources contradict each other (of these fields), in the order of the study.
+    """Return every label whose sources contradict each other, of these fields, in the order of the study.
 
-    A conflict of a derived field that only follows from one of the field it is derived from is left out, unless
-    `derived`: deciding that one decides both.
+    A conflict of a derived field that only follows from its source field is left out, unless `derived`:
+    resolving
+    the source field resolves both.
     """
     query = (
         "SELECT c.annotator_id, c.field, c.unit_id, c.repeat, c.derived_from FROM label_conflicts AS c "
         "JOIN units AS u USING (unit_id) ORDER BY u.rowid, c.annotator_id, c.field, c.repeat"
     )
     rows = conn.execute(query).fetchall()
-    there = {(who, field, unit, repeat) for who, field, unit, repeat, _ in rows}
-    wanted = None if fields is None else set(fields)
+    in_conflict = {(who, field, unit, repeat) for who, field, unit, repeat, _ in rows}
+    selected = None if fields is None else set(fields)
     return [
         Conflict(who, field, unit, repeat, said(conn, unit, field, who, repeat))
         for who, field, unit, repeat, source_field in rows
-        if (wanted is None or field in wanted) and (derived or (who, source_field, unit, repeat) not in there)
+        if (selected is None or field in selected)
+        and (derived or (who, source_field, unit, repeat) not in in_conflict)
     ]
 
 
-def resolve(conn: sqlite3.Connection, found: Iterable[Conflict], keep: Callable[[Conflict], str]) -> int:
-    """Let one value count in each conflict; `keep` returns it. Returns how many were resolved.
+def resolve(
+    conn: sqlite3.Connection, conflicts_to_resolve: Iterable[Conflict], keep: Callable[[Conflict], str]
+) -> int:
+    """Resolve each conflict in favour of the value that `keep` returns. Returns how many were resolved.
 
-    What the other sources say stays in `label_sources`, and `label_resolutions` says why it does not count.
+    The losing labels stay in `label_sources`, and `label_resolutions` records why they do not count.
     """
     people = set()
     n, at = 0, now()
-    for one in found:
-        value = keep(one)
-        kept = next(s.source for s in one.said if s.value == value)
+    for conflict in conflicts_to_resolve:
+        value = keep(conflict)
+        kept = next(s.source for s in conflict.said if s.value == value)
         rows = [
-            (one.annotator, one.field, one.unit, one.repeat, s.source, s.value, s.given, kept, at)
-            for s in one.said
+            (
+                conflict.annotator,
+                conflict.field,
+                conflict.unit,
+                conflict.repeat,
+                s.source,
+                s.value,
+                s.given,
+                kept,
+                at,
+            )
+            for s in conflict.said
             if s.value != value
         ]
         conn.executemany(f"INSERT OR IGNORE INTO label_resolutions VALUES ({', '.join('?' * 9)})", rows)
-        people.add(one.annotator)
+        people.add(conflict.annotator)
         n += 1
     follow(conn, sorted(people))
     return n
 
 
 def by_time(keep: Keep) -> Callable[[Conflict], str]:
-    """The value of a conflict that was given first or last; a label without a time counts from when it came in."""
+    """Return a function that picks the earliest or latest value of a conflict.
+
+    A label without a time counts from the moment at which it was stored.
+    """
     return lambda one: (one.said[0] if keep == "earliest" else one.said[-1]).value
 
 
 def by_value(value: str) -> Callable[[Conflict], str]:
-    """This value, which one of the sources must say. Raises UsageError otherwise."""
+    """Return a function that picks this value; it raises UsageError if no source has the value."""
 
-    def keep(one: Conflict) -> str:
-        values = list(dict.fromkeys(s.value for s in one.said))
+    def keep(conflict: Conflict) -> str:
+        values = list(dict.fromkeys(s.value for s in conflict.said))
         if value not in values:
-            told = f"{one.annotator}'s labels of '{one.unit}', field '{one.field}', are {', '.join(values)}"
-            raise UsageError(f"--keep {value}: {told}; --field and --annotator name one of several conflicts")
+            summary = f"{conflict.annotator}'s labels of '{conflict.unit}', field '{conflict.field}', are {', '.join(values)}"
+            raise UsageError(
+                f"--keep {value}: {summary}; --field and --annotator name one of several conflicts"
+            )
         return value
 
     return keep
 
 
 def follow(conn: sqlite3.Connection, people: Sequence[str] | None = None) -> None:
-    """Write again what follows from the sources in `labels`, for these people or everybody."""
-    who = PEOPLE if people is None else ", ".join("?" * len(people))
+    """Derive `labels` again from the sources, for these people or for everybody."""
+    annotators = PEOPLE if people is None else ", ".join("?" * len(people))
     values = [] if people is None else list(people)
-    conn.execute(f"DELETE FROM labels WHERE annotator_id IN ({who})", values)
+    conn.execute(f"DELETE FROM labels WHERE annotator_id IN ({annotators})", values)
     conn.execute(
         "INSERT INTO labels (unit_id, field, annotator_id, repeat, layer, value, rationale, derived_from, sources) "
-        f"SELECT * FROM resolved_labels WHERE annotator_id IN ({who})",
+        f"SELECT * FROM resolved_labels WHERE annotator_id IN ({annotators})",
         values,
     )

@@ -1,4 +1,4 @@
-"""Reading items back: what `judge items list|show` print."""
+"""Read items and answers back: the data of `judge items list|show` and `judge answers`."""
 
 import json
 import sqlite3
@@ -10,7 +10,7 @@ from judge.types import Json
 
 
 def list_datasets(store: Store) -> list[dict[str, Json]]:
-    """One row per data set: items, passages, gold labels and when it was imported last."""
+    """Return one row per data set: items, passages, questions and the time of the last import."""
     query = """
         SELECT i.dataset, count(*) AS items,
                (SELECT count(*) FROM passages p JOIN items j USING (item_id) WHERE j.dataset = i.dataset)
@@ -22,14 +22,14 @@ def list_datasets(store: Store) -> list[dict[str, Json]]:
 
 
 def list_imports(store: Store) -> list[dict[str, Json]]:
-    """Every import with its files, maps, counts and skipped rows, oldest first."""
+    """Return every import with its files, maps, counts and skipped rows, oldest first."""
     rows = dicts(store.conn, "SELECT * FROM imports ORDER BY imported_at, import_id", [])
     names = ("files", "maps", "label_maps", "counts", "skipped")
     return [{k: json.loads(v) if k in names else v for k, v in row.items()} for row in rows]
 
 
 def list_items(store: Store, dataset: str | None, limit: int) -> list[dict[str, Json]]:
-    """Items in import order with their number of passages."""
+    """Return items in import order, with their number of passages."""
     query = """
         SELECT item_id, dataset, question_id, question, claim,
                (SELECT count(*) FROM passages p WHERE p.item_id = i.item_id) AS passages
@@ -39,19 +39,19 @@ def list_items(store: Store, dataset: str | None, limit: int) -> list[dict[str, 
 
 
 def show_item(store: Store, item_id: str) -> dict[str, Json] | None:
-    """One item with its passages and every label on it, None when there is no such item."""
-    found = next(dicts(store.conn, "SELECT * FROM items WHERE item_id = ?", [item_id]), None)
-    if found is None:
+    """Return one item with its passages and every label on it; None if there is no such item."""
+    item = next(dicts(store.conn, "SELECT * FROM items WHERE item_id = ?", [item_id]), None)
+    if item is None:
         return None
     for name in ("reference_answers", "options", "meta"):
-        found[name] = None if found[name] is None else json.loads(found[name])
+        item[name] = None if item[name] is None else json.loads(item[name])
     query = "SELECT * FROM passages WHERE item_id = ? ORDER BY position"
     passages = [{**p, "meta": json.loads(p["meta"])} for p in dicts(store.conn, query, [item_id])]
-    return {**found, "passages": passages, "labels": _labels(store, "item_id", item_id)}
+    return {**item, "passages": passages, "labels": _labels(store, "item_id", item_id)}
 
 
 def list_systems(store: Store) -> list[dict[str, Json]]:
-    """One row per system and condition: answers, sentences, citations, and empty answers."""
+    """Return one row per system and condition: answers, empty ones, sentences, citations."""
     query = """
         SELECT system, condition, count(*) AS answers, sum(trim(text) = '') AS empty,
                (SELECT count(*) FROM units u JOIN answers b USING (answer_id)
@@ -64,11 +64,13 @@ def list_systems(store: Store) -> list[dict[str, Json]]:
 
 
 def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Json]]:
-    """One row for each condition of each system: how many outputs, how many of them empty, and where they came from.
+    """Return one row per system and condition, of one or all data sets: outputs, empty ones, and their
 
-    Of all data sets, or of one.
-    Origins are `imported`, `made by MODEL`, or `origin unknown`. Outputs about one document at a time (runs of
-    verdict_document) and rankings of a system's name are conditions too.
+    origin.
+
+    Origins are `imported`, `made by MODEL`, or `origin unknown`. Outputs about one document at a time (runs
+    of
+    verdict_document) and rankings with a system's name are conditions too.
     """
     data = "1" if dataset is None else "a.item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
     answers = f"""
@@ -85,12 +87,12 @@ def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Jso
         FROM runs AS r JOIN judgements AS j USING (run_id) JOIN units AS a USING (unit_id)
         WHERE r.task GLOB 'verdict_document.*' AND {data} GROUP BY r.run_id ORDER BY r.started
     """
-    given = [] if dataset is None else [dataset]
-    rows = [*dicts(store.conn, answers, given), *dicts(store.conn, documents, given)]
+    values = [] if dataset is None else [dataset]
+    rows = [*dicts(store.conn, answers, values), *dicts(store.conn, documents, values)]
     lists = "SELECT name AS system, 'ranking (' || stage || ')' AS condition, count(DISTINCT item_id) AS outputs, 0 AS empty, "
     lists += f"'ranking' AS origin FROM rankings AS a WHERE {data} GROUP BY name, stage ORDER BY name, stage"
     names = {row["system"] for row in rows}
-    rows += [row for row in dicts(store.conn, lists, given) if row["system"] in names]
+    rows += [row for row in dicts(store.conn, lists, values) if row["system"] in names]
     order = list(dict.fromkeys(row["system"] for row in rows))
     return sorted(rows, key=lambda row: order.index(row["system"]))
 
@@ -98,7 +100,7 @@ def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Jso
 def list_answers(
     store: Store, system: str | None, condition: str | None, limit: int
 ) -> list[dict[str, Json]]:
-    """Answers in import order."""
+    """Return answers in import order."""
     query = """
         SELECT answer_id, item_id, system, condition, text, cited, context, origin FROM answers
         WHERE (?1 IS NULL OR system = ?1) AND (?2 IS NULL OR condition = ?2) ORDER BY rowid LIMIT ?3
@@ -111,12 +113,12 @@ def list_answers(
 
 
 def show_answer(store: Store, answer_id: str) -> dict[str, Json] | None:
-    """One answer with its sentences, claims, and every label on it or them; None when there is none."""
-    found = next(dicts(store.conn, "SELECT * FROM answers WHERE answer_id = ?", [answer_id]), None)
-    if found is None:
+    """Return one answer with its sentences, claims, and every label on any of them; None if there is none."""
+    answer = next(dicts(store.conn, "SELECT * FROM answers WHERE answer_id = ?", [answer_id]), None)
+    if answer is None:
         return None
     for name in ("cited", "context", "meta"):
-        found[name] = None if found[name] is None else json.loads(found[name])
+        answer[name] = None if answer[name] is None else json.loads(answer[name])
     parts = "SELECT unit_id, kind, span FROM units WHERE answer_id = ? AND kind IN ('sentence', 'claim') ORDER BY rowid"
     sentences, claims = [], []
     for row in dicts(store.conn, parts, [answer_id]):
@@ -124,14 +126,14 @@ def show_answer(store: Store, answer_id: str) -> dict[str, Json] | None:
         if row["kind"] == "claim":
             claims.append({"unit_id": row["unit_id"], "text": span["claim"]})
         else:
-            text = found["text"][span["start"] : span["end"]]
+            text = answer["text"][span["start"] : span["end"]]
             sentences.append({"unit_id": row["unit_id"], "text": text, **span})
     labels = _labels(store, "answer_id", answer_id)
-    return {**found, "sentences": sentences, "claims": claims, "labels": labels}
+    return {**answer, "sentences": sentences, "claims": claims, "labels": labels}
 
 
 def _labels(store: Store, column: str, whole: str) -> list[dict[str, Json]]:
-    """Every label on the units of an item or an answer."""
+    """Return every label on the units of an item or an answer."""
     query = (
         f"SELECT l.unit_id, l.field, l.annotator_id, l.value FROM {label_rows.ALL} JOIN units u USING (unit_id) "
         f"WHERE u.{column} = ? ORDER BY u.rowid, l.field, l.annotator_id"
@@ -140,7 +142,7 @@ def _labels(store: Store, column: str, whole: str) -> list[dict[str, Json]]:
 
 
 def dicts(conn: sqlite3.Connection, query: str, values: list[Json]) -> Iterator[dict[str, Json]]:
-    """Rows of a query as dictionaries, one at a time."""
+    """Yield the rows of a query as dictionaries, one at a time."""
     cursor = conn.execute(query, values)
     names = [c[0] for c in cursor.description]
     for row in cursor:

@@ -1,9 +1,11 @@
-"""Several studies made one: what both have must be the same, and nothing is kept of a merge that finds otherwise.
+"""Merge several studies into a new one. Shared rows must be equal; with any conflict, no file is written.
 
-Everything is set-based SQL on a new file beside the others, which are only read: memory stays flat whatever their size.
-Rows of one id are one row; what differs in them is a conflict that is named. Runs of one identity become one run
-(`judge.runner.identity` says what that is), whose judgements are joined unit by unit. Tables that this module knows
-nothing of (those of people's labels among them) are carried over row by row: `_merge_rows`.
+Everything is set-based SQL on a new file; the studies are only read. Memory stays flat for any size. Rows
+with one id
+become one row, and a difference between them is reported as a conflict. Runs of one identity become one run
+(`judge.runner.identity`), whose judgements are joined unit by unit. Tables without a rule here (those of
+annotate
+among them) are copied row by row: `_merge_rows`.
 """
 
 import os
@@ -24,12 +26,12 @@ from judge.types import Json
 
 COUNTED = ("items", "passages", "answers", "units", "tasks", "judgements", "batches")
 MOST_NAMED = 100
-"""Conflicts that are named one by one; the rest is counted."""
+"""How many conflicts are listed; the others are only counted."""
 
 
 @dataclass(slots=True)
 class Merged:
-    """What a merge did: a row for each study with what it added, and what people should know."""
+    """The result of a merge: a row for each study with what it added, notes, and conflicts."""
 
     path: str
     rows: list[dict[str, Json]] = field(default_factory=list)
@@ -38,7 +40,7 @@ class Merged:
     n_conflicts: int = 0
 
     def differs(self, found: Iterator[str] | Sequence[str]) -> None:
-        """Note conflicts."""
+        """Add conflicts."""
         for told in found:
             self.n_conflicts += 1
             if len(self.conflicts) < MOST_NAMED:
@@ -46,14 +48,19 @@ class Merged:
 
 
 def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Merged:
-    """Write a new study `into` with all that is in the studies `paths`; where they agree, the first counts.
+    """Write a new study `into` with the contents of the studies `paths`. Where they agree, the first one
 
-    `same_model`: runs of one identity are joined whatever names servers gave their models. Raises UsageError for fewer
-    than two studies or a file that is there, StudyError while another process merges into it and for one that cannot be read, WriteFailed where the disk is full. The result lists the conflicts: with any, no file is written.
+    counts.
+
+    `same_model`: join runs of one identity even if servers reported different model names. Raises UsageError
+    for fewer
+    than two studies or an existing file; StudyError if another process merges into it or a study cannot be
+    read;
+    WriteFailed if the disk is full. The result lists the conflicts: with any, no file is written.
     """
     _check(paths, into)
     for path in paths:
-        # Brought up to date, so that all have the same columns.
+        # Migrated, so that all studies have the same columns.
         Store.open(path, create=False).close()
     busy = f"--into {into}: another process is merging into this file; wait for it or name another"
     with only_here(into.with_name(into.name + ".lock"), busy):
@@ -66,14 +73,16 @@ def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
     done = Merged(str(into))
     try:
         with closing(Store.open(partial)) as store:
-            # The tables are ours. Only rows are copied, and nothing that another file defines.
+            # The tables come from our migrations. Only rows are copied, so that no trigger or view of another
+            # file gets in.
             _fill(store, paths, done, same_model)
         if done.conflicts:
             return done
         _keep(partial)
         _name(partial, into)
     except WriteFailed as e:
-        # It may have shown while a study was read, which is not what cannot be written.
+        # The error may have named the study that was being read, but it is the new file that cannot be
+        # written.
         raise WriteFailed(
             f"--into {into}: {e.__cause__} (there or in the folder of temporary files), so nothing was written: free some "
             "space and give the command again"
@@ -100,7 +109,8 @@ def _check(paths: Sequence[Path], into: Path) -> None:
 def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -> None:
     conn = store.conn
     with explained(store.path):
-        # Until it is whole, nobody else sees this file, and a broken one is thrown away.
+        # Nobody sees this file before it is complete, and an incomplete one is deleted: safe settings would
+        # only cost time.
         conn.execute("PRAGMA foreign_keys = OFF")
         conn.execute("PRAGMA synchronous = OFF")
         conn.execute("PRAGMA journal_mode = OFF")
@@ -113,7 +123,7 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                     for job, folder in conn.execute("SELECT job_id, folder FROM src.jobs"):
                         folders.setdefault(job, rebased(folder, path, store.path))
             if not done.conflicts:
-                # When all are there: the same job has the same folder in copies that lie elsewhere.
+                # After all studies: copies of a job in several places must get the same folder.
                 conn.executemany(
                     "UPDATE jobs SET folder = ? WHERE job_id = ?", [(f, job) for job, f in folders.items()]
                 )
@@ -121,11 +131,13 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                 label_sources.follow(conn)
                 if n := len(label_sources.conflicts(conn)):
                     done.notes.append(
-                        f"labels in conflict, because one person gave them differently in two ways: {n:,}; they count as "
-                        f"unlabelled until somebody decides:\nannotate conflicts list -d {done.path}"
+                        f"{n:,} labels are in conflict: two sources have different labels of the same person. They count as "
+                        f"unlabelled until a lead resolves them:\nannotate conflicts list -d {done.path}"
                     )
         if not done.conflicts and (broken := conn.execute("PRAGMA foreign_key_check").fetchone()):
-            raise StudyError(f"{paths[-1]}: a row of '{broken[0]}' names a '{broken[2]}' that is not there")
+            raise StudyError(
+                f"{paths[-1]}: a row of '{broken[0]}' refers to a missing row of '{broken[2]}'; use another copy of the study"
+            )
 
 
 @contextmanager
@@ -133,12 +145,14 @@ def _attached(store: Store, path: Path) -> Iterator[None]:
     with explained(path):
         store.conn.execute("ATTACH ? AS src", [str(path)])
         try:
-            # One transaction over all of it: a study that a run is writing is read as it was at one moment.
+            # One transaction around all reads, so that a study to which a run is writing is read at one
+            # moment.
             store.conn.execute("BEGIN")
             yield
             store.conn.execute("COMMIT")
         except BaseException:
-            # Without a journal the new file is broken now, and SQLite may say so here instead of what went wrong.
+            # Without a journal, the new file is corrupt after an error, and SQLite may report that here and
+            # hide the first error.
             for statement in ("ROLLBACK", "DETACH src"):
                 with suppress(sqlite3.DatabaseError):
                     store.conn.execute(statement)
@@ -161,7 +175,7 @@ def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_mod
     done.differs(f"{told} ({where})" for told in rows.add_others(conn))
     if twice["same"]:
         done.notes.append(
-            f"{path}: {twice['same']:,} units that another study had the same label of were judged anew there: "
+            f"{path}: {twice['same']:,} units were judged in two studies, with the same label: "
             "the first study's answer counts"
         )
     now = _counts(conn, "main")
@@ -181,7 +195,7 @@ def _counts(conn: rows.Connection, schema: str) -> dict[str, int]:
 
 
 def _keep(partial: Path) -> None:
-    """Everything of the file on the disk before it gets its name."""
+    """Flush the file to the disk before it gets its name: a power cut must not leave an incomplete study."""
     log = partial.with_name(partial.name + "-wal")
     if log.exists() and log.stat().st_size:
         raise BadInput("the log of the new study is not empty", path=str(partial))
@@ -190,12 +204,12 @@ def _keep(partial: Path) -> None:
 
 
 def _name(partial: Path, into: Path) -> None:
-    """Give the file its name, never over one that somebody else has made meanwhile. Raises FileExistsError."""
+    """Rename the file, but never over one that another process has made meanwhile. Raises FileExistsError."""
     try:
         os.link(partial, into)
     except FileExistsError:
         raise
-    except OSError:  # a file system without hard links (exFAT, some of the network)
+    except OSError:  # a file system without hard links, such as exFAT or some network file systems
         if into.exists():
             raise FileExistsError(into) from None
         partial.rename(into)

@@ -1,7 +1,8 @@
-"""Pairs of a claim and its counter claim: new ones as items, and what people say about them.
+"""Pairs of a claim and its counter claim: new pairs as items, and their human labels.
 
-"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission): a pair is kept when at least
-73 % of its annotators confirm it.
+"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission): a pair is kept if at least
+73 % of
+its annotators confirm it.
 """
 
 import json
@@ -21,7 +22,9 @@ CONFIRMED = "yes"
 
 @dataclass(frozen=True, slots=True)
 class NewPair:
-    """A counter claim that was written for an item; `changed` says which relation, `run_id` who wrote it."""
+    """A counter claim written for an item; `changed` names the changed relation, `run_id` the run that wrote
+    it.
+    """
 
     item_id: str
     counter: str
@@ -31,7 +34,7 @@ class NewPair:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A pair with people's votes: `yes` of `votes` confirm it."""
+    """A pair with its human votes: `yes` of `votes` confirm it."""
 
     unit_id: str
     pair_id: str
@@ -43,42 +46,44 @@ class Checked:
     votes: int
 
     def kept(self, consensus: float) -> bool | None:
-        """Whether at least `consensus` of its annotators confirm it; None when nobody was asked."""
-        # 73 of 100 are 0.73, whatever the last bit says.
+        """Return whether at least `consensus` of its annotators confirm it; None without any vote."""
+        # The tolerance makes 73 of 100 pass at 0.73, which binary floating point would reject.
         return None if not self.votes else self.yes >= consensus * self.votes - 1e-9
 
 
 def add_pairs(store: Store, pairs: Iterable[NewPair], into: str | None = None) -> ImportReport:
     """Store each pair as two items, PAIR-original and PAIR-counter, in one transaction.
 
-    Their data set is `into`, else the claim's own with `-pairs`. Both sides get copies of the claim's passages,
-    without its gold labels, which speak of the claim as it was. The pair is the question that intervals resample.
-    A pair that is there stays. Raises BadInput when another counter claim to the same claim is there.
+    Their data set is `into`, or else the claim's data set with `-pairs`. Both items get copies of the claim's
+    passages
+    but not its gold labels, which are about the original claim. Intervals resample pairs. A stored pair is
+    not changed;
+    BadInput is raised if the claim already has another counter claim.
     """
     info = ImportInfo("pairs", {}, into)
     return add_items(store, (row for pair in pairs for row in _rows(store, pair, into)), info, [])
 
 
 def _rows(store: Store, pair: NewPair, into: str | None) -> Iterator[Row]:
-    dataset, _, own = pair.item_id.partition(":")
+    dataset, _, source_id = pair.item_id.partition(":")
     dataset = into or f"{dataset}-pairs"
     (claim,) = store.conn.execute("SELECT claim FROM items WHERE item_id = ?", [pair.item_id]).fetchone()
     other = store.conn.execute(
-        "SELECT claim FROM items WHERE item_id = ?", [f"{dataset}:{own}-counter"]
+        "SELECT claim FROM items WHERE item_id = ?", [f"{dataset}:{source_id}-counter"]
     ).fetchone()
     if other is not None and other[0] != pair.counter:
         raise BadInput(
-            f"'{dataset}' has another counter claim to '{pair.item_id}'; nothing is replaced: name another data "
+            f"'{dataset}' has another counter claim to '{pair.item_id}', and stored rows are never replaced; name another data "
             "set with --into"
         )
     meta: dict[str, Json] = {"from": pair.item_id, "changed": pair.changed, "run": pair.run_id}
     for polarity, text in (("original", str(claim)), ("counter", pair.counter)):
         item = Item(
-            source_id=f"{own}-{polarity}",
+            source_id=f"{source_id}-{polarity}",
             dataset=dataset,
-            question_id=own,
+            question_id=source_id,
             claim=text,
-            pair_id=own,
+            pair_id=source_id,
             polarity=polarity,
             meta=dict(meta),
             passages=_passages(store, pair.item_id),
@@ -95,20 +100,20 @@ def _passages(store: Store, item: str) -> list[Passage]:
 
 
 def datasets(store: Store) -> list[str]:
-    """The data sets that have pairs."""
+    """Return the data sets that have pairs."""
     query = "SELECT DISTINCT i.dataset FROM units AS u JOIN items AS i USING (item_id) WHERE u.kind = 'pair'"
     return sorted(str(row[0]) for row in store.conn.execute(query))
 
 
 def checked(store: Store, dataset: str | None = None) -> list[Checked]:
-    """Every pair with what people have said about it (blind labels), in order of import.
+    """Return every pair with its human votes (blind labels), in order of import.
 
     Raises NothingToScore for a data set without pairs.
     """
-    there = datasets(store)
-    if dataset is not None and dataset not in there:
+    with_pairs = datasets(store)
+    if dataset is not None and dataset not in with_pairs:
         raise NothingToScore(
-            f"no pairs in the data set '{dataset}'; there are some in: {', '.join(there) or 'none'}"
+            f"no pairs in the data set '{dataset}'; there are some in: {', '.join(with_pairs) or 'none'}"
         )
     query = f"""
         SELECT u.unit_id, o.pair_id, o.item_id, c.item_id, o.claim, c.claim,
@@ -118,16 +123,16 @@ def checked(store: Store, dataset: str | None = None) -> list[Checked]:
         JOIN items AS c ON c.item_id = json_extract(u.span, '$.counter')
         WHERE u.kind = 'pair' AND (?3 IS NULL OR o.dataset = ?3) ORDER BY u.rowid
     """
-    found = []
+    pairs = []
     rows = store.conn.execute(query, [FIELD, str(AnnotatorKind.HUMAN), dataset])
     for unit, pair, original, counter, claim, counter_claim, votes in rows:
         labels = json.loads(votes)
         yes = labels.count(CONFIRMED)
-        found.append(Checked(unit, pair, original, counter, claim, counter_claim, yes, len(labels)))
-    return found
+        pairs.append(Checked(unit, pair, original, counter, claim, counter_claim, yes, len(labels)))
+    return pairs
 
 
 def counts(pairs: Iterable[Checked], consensus: float) -> Mapping[str, int]:
-    """How many pairs are kept, dropped, and not checked by anybody."""
-    told = [pair.kept(consensus) for pair in pairs]
-    return {"kept": told.count(True), "dropped": told.count(False), "unchecked": told.count(None)}
+    """Count the pairs that are kept, dropped, and not checked by anybody."""
+    outcomes = [pair.kept(consensus) for pair in pairs]
+    return {"kept": outcomes.count(True), "dropped": outcomes.count(False), "unchecked": outcomes.count(None)}

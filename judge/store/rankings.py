@@ -1,8 +1,10 @@
-"""Rankings in: which passages a retriever put where for an item; rank counts from 1.
+"""Import rankings: the passages that a retriever returned for an item; ranks count from 1.
 
-A list may contain passages of other items. A unit is a passage with its item, so such an entry is no unit yet: `attach`
-gives the item a copy, known by its content, so that what a retriever finds for a claim can be labelled with that claim.
-The list itself stays as it is.
+A list may contain passages of other items. A unit is a passage together with its item, so such an entry is
+not a
+unit yet: `attach` gives the item a copy of the passage, identified by its content, so that it can be labelled
+for
+this item. The list itself is not changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +19,7 @@ from judge.types import Json, Where
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One item's list: (passage id, score or None) from the first rank on; both ids are the study's."""
+    """One item's list: (passage id, score or None) from rank 1 on; item and passages have ids of the study."""
 
     name: str
     stage: str
@@ -33,23 +35,28 @@ def add_rankings(
     skipped: list[BadInput],
     bad: Callable[[BadInput], None],
 ) -> ImportReport:
-    """Store everything `rows` yields in one transaction. Another list of the same name, stage and item is bad."""
+    """Store everything that `rows` yields in one transaction.
+
+    Another list of the same name, stage and item is bad.
+    """
     return add_rows(store, _RankingAdder(store.conn), rows, info, skipped, bad)
 
 
 class _RankingAdder(Adder[Ranked]):
+    """Adds lists and counts their entries."""
+
     adds = ("lists", "entries")
 
     def add(self, row: Ranked) -> None:
-        """Add one list whole, or nothing of it."""
+        """Add the whole list, or nothing of it."""
         query = "SELECT passage_id, score FROM rankings WHERE name = ? AND stage = ? AND item_id = ? ORDER BY rank"
-        found = self.conn.execute(query, [row.name, row.stage, row.item_id]).fetchall()
-        if found:
-            if [tuple(f) for f in found] != [tuple(p) for p in row.passages]:
+        stored = self.conn.execute(query, [row.name, row.stage, row.item_id]).fetchall()
+        if stored:
+            if [tuple(f) for f in stored] != [tuple(p) for p in row.passages]:
                 raise at(
                     row.where,
                     f"the study has another list of '{row.name}' at stage '{row.stage}' for '{row.item_id}'; "
-                    "nothing is replaced: give this ranking another --name",
+                    "stored lists are never replaced; give this ranking another --name",
                     "",
                 )
             self.counts["unchanged"] += 1
@@ -67,7 +74,7 @@ class _RankingAdder(Adder[Ranked]):
 
 
 class Ids:
-    """Finds items and passages of the study by the ids that a foreign file uses."""
+    """Resolves the ids of a foreign file to items and passages of the study."""
 
     def __init__(self, store: Store, dataset: str | None = None) -> None:
         self._conn = store.conn
@@ -76,59 +83,61 @@ class Ids:
             raise UsageError(f"no data set '{dataset}'; there are: {', '.join(names) or 'none'}")
         self._datasets = [dataset] if dataset is not None else names
         self._items: dict[str, str | None] = {}
-        self._own: dict[str, list[tuple[str, str]]] | None = None
+        self._by_source_id: dict[str, list[tuple[str, str]]] | None = None
 
     def item(self, name: str) -> str:
-        """The item's id. Raises BadInput when there is none, or several."""
+        """Return the item's id. Raises BadInput if there is none, or several."""
         if name not in self._items:
             names = [name, *(f"{d}:{name}" for d in self._datasets)]
             query = f"SELECT item_id FROM items WHERE item_id IN ({','.join('?' * len(names))})"
-            found = [str(r[0]) for r in self._conn.execute(query, names)]
-            found = [f for f in found if f == name] or found
-            if len(found) > 1:
+            matches = [str(r[0]) for r in self._conn.execute(query, names)]
+            matches = [f for f in matches if f == name] or matches
+            if len(matches) > 1:
                 raise BadInput(
                     f"'{name}' is an item of several data sets: name one with --dataset", field="query"
                 )
-            self._items[name] = found[0] if found else None
+            self._items[name] = matches[0] if matches else None
         item = self._items[name]
         if item is None:
             raise BadInput(f"no item '{name}'; judge items list shows the ids", field="query")
         return item
 
     def passage(self, name: str, item: str) -> str:
-        """The passage's id: a full one, one of the item's own, or one that stands for one text anywhere.
+        """Return the passage's id. `name` is a full id, an id within the item, or an id with one text
 
-        Raises BadInput when there is none, or passages of different text.
+        anywhere.
+
+        Raises BadInput if there is none, or if several passages of that id have different texts.
         """
         query = "SELECT passage_id FROM passages WHERE passage_id IN (?1, ?2 || '/' || ?1) ORDER BY passage_id <> ?1"
-        found = self._conn.execute(query, [name, item]).fetchone()
-        if found is not None:
-            return str(found[0])
-        others = self._by_own_id().get(name, [])
+        direct = self._conn.execute(query, [name, item]).fetchone()
+        if direct is not None:
+            return str(direct[0])
+        others = self._find_by_source_id().get(name, [])
         if not others:
             raise BadInput(f"no passage '{name}', of '{item}' or of another item", field="document")
         if len({sha for _, sha in others}) > 1:
-            told = (
+            problem = (
                 f"'{name}' is the id of {len(others)} passages of different text; use full ids (item/{name})"
             )
-            raise BadInput(told, field="document")
+            raise BadInput(problem, field="document")
         return others[0][0]
 
-    def _by_own_id(self) -> dict[str, list[tuple[str, str]]]:
-        if self._own is None:
-            self._own = {}
+    def _find_by_source_id(self) -> dict[str, list[tuple[str, str]]]:
+        if self._by_source_id is None:
+            self._by_source_id = {}
             marks = ",".join("?" * len(self._datasets))
             query = (
                 "SELECT p.passage_id, p.item_id, p.content_sha FROM passages AS p JOIN items AS i USING (item_id) "
                 f"WHERE i.dataset IN ({marks}) ORDER BY p.rowid"
             )
             for pid, item, sha in self._conn.execute(query, self._datasets):
-                self._own.setdefault(pid.removeprefix(f"{item}/"), []).append((pid, sha))
-        return self._own
+                self._by_source_id.setdefault(pid.removeprefix(f"{item}/"), []).append((pid, sha))
+        return self._by_source_id
 
 
 def list_rankings(store: Store) -> list[dict[str, Json]]:
-    """One row per name and stage: items with a list, entries, the longest list."""
+    """Return one row per name and stage: items with a list, entries, length of the longest list."""
     query = """
         SELECT name, stage, count(DISTINCT item_id) AS items, count(*) AS entries, max(rank) AS longest
         FROM rankings GROUP BY name, stage ORDER BY name, stage
@@ -137,44 +146,46 @@ def list_rankings(store: Store) -> list[dict[str, Json]]:
 
 
 def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]:
-    """The ranking meant; name and stage may be left out where there is only one. Raises UsageError."""
-    there = [(r["name"], r["stage"]) for r in list_rankings(store)]
-    fit = [(n, s) for n, s in there if name in (None, n) and stage in (None, s)]
+    """Return the (name, stage) of a ranking; either may be None if that is unambiguous. Raises UsageError."""
+    rankings = [(r["name"], r["stage"]) for r in list_rankings(store)]
+    fit = [(n, s) for n, s in rankings if name in (None, n) and stage in (None, s)]
     if len(fit) != 1:
-        known = ", ".join(f"{n} ({s})" for n, s in there) or "none; see judge retrieve, judge systems import"
-        what = "several rankings fit" if fit else "no ranking fits"
-        raise UsageError(f"{what}: choose with --ranking and --stage; there are: {known}")
+        listed = (
+            ", ".join(f"{n} ({s})" for n, s in rankings) or "none; see judge retrieve, judge systems import"
+        )
+        problem = "several rankings fit" if fit else "no ranking fits"
+        raise UsageError(f"{problem}: choose with --ranking and --stage; there are: {listed}")
     return fit[0]
 
 
 def top(store: Store, name: str, stage: str, k: int) -> dict[str, list[str]]:
-    """The first k passages of every item's list."""
-    found: dict[str, list[str]] = {}
+    """Return the first k passages of every item's list."""
+    by_item: dict[str, list[str]] = {}
     query = "SELECT item_id, passage_id FROM rankings WHERE name = ? AND stage = ? AND rank <= ? ORDER BY item_id, rank"
     for item, passage in store.conn.execute(query, [name, stage, k]):
-        found.setdefault(item, []).append(passage)
-    return found
+        by_item.setdefault(item, []).append(passage)
+    return by_item
 
 
 LISTED = (
     "FROM rankings AS r JOIN passages AS p ON p.passage_id = r.passage_id "
     "LEFT JOIN passages AS o ON o.item_id = r.item_id AND o.content_sha = p.content_sha"
 )
-"""Entries `r` of rankings, the listed passage `p`, and the item's own copy `o` (null: none)."""
+"""Entries `r` of rankings, the listed passage `p`, and the item's own copy `o` (null if it has none)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A passage that an item's list holds and the item has not."""
+    """A listed passage that the item does not have."""
 
     item_id: str
     passage_id: str
 
 
 def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None = None) -> ImportReport:
-    """Give every item a copy of the first k passages of its list that it has not, in one transaction.
+    """Give every item a copy of the first k passages of its list that it does not have, in one transaction.
 
-    Gold labels are not copied: they speak of the passage with its first item.
+    Gold labels are not copied: they are about the passage together with its first item.
     """
     info = ImportInfo("rankings attach", {}, dataset, {"ranking": " ".join(ranking), "k": str(k)})
     return add_rows(store, _CopyAdder(store.conn), _missing(store, ranking, k, dataset), info, [])
@@ -187,11 +198,13 @@ def _missing(store: Store, ranking: tuple[str, str], k: int, dataset: str | None
         "GROUP BY r.item_id, p.content_sha ORDER BY r.item_id, min(r.rank)"
     )
     values = [*ranking, k, dataset, dataset]
-    # Read whole first: what is added would else change what is read.
+    # Fetched completely first: the added rows would otherwise change what the query returns.
     yield from [Listed(*row) for row in store.conn.execute(query, values).fetchall()]
 
 
 class _CopyAdder(Adder[Listed]):
+    """Adds copies of passages to items."""
+
     adds = ("passages",)
 
     def add(self, row: Listed) -> None:
@@ -200,17 +213,17 @@ class _CopyAdder(Adder[Listed]):
             "SELECT title, text, date, source, content_sha FROM passages WHERE passage_id = ?",
             [row.passage_id],
         ).fetchone()
-        own = f"{row.item_id}/{sha[:16]}"
+        copy_id = f"{row.item_id}/{sha[:16]}"
         position = "(SELECT coalesce(max(position) + 1, 0) FROM passages WHERE item_id = ?2)"
         meta = dumps({"copy_of": row.passage_id})
         self.conn.execute(
             f"INSERT INTO passages VALUES (?1, ?2, {position}, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            [own, row.item_id, title, text, date, source, meta, sha, self.import_id],
+            [copy_id, row.item_id, title, text, date, source, meta, sha, self.import_id],
         )
         self.conn.execute(
             "INSERT INTO units (unit_id, kind, item_id, question_id, passage_id) "
             "SELECT ?1, 'passage', item_id, question_id, ?1 FROM items WHERE item_id = ?2",
-            [own, row.item_id],
+            [copy_id, row.item_id],
         )
         self.counts["passages"] += 1
         self.datasets.add(row.item_id.partition(":")[0])

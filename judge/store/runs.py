@@ -1,4 +1,4 @@
-"""Runs: the one of a task, model and options."""
+"""Start, find and update runs; a run is identified by its task, model and options."""
 
 import json
 import sqlite3
@@ -16,9 +16,9 @@ from judge.types import Json, Judgement
 
 
 def keep_task(conn: sqlite3.Connection, task: Task) -> None:
-    """Store the task's text once. Raises TaskError when the study knows this version with other text."""
-    found = conn.execute("SELECT sha256 FROM tasks WHERE task = ?", [task.name]).fetchone()
-    if found is None:
+    """Store the task's text once. Raises TaskError if the study has this version with another text."""
+    stored = conn.execute("SELECT sha256 FROM tasks WHERE task = ?", [task.name]).fetchone()
+    if stored is None:
         conn.execute(
             "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, ?)",
             [
@@ -30,41 +30,43 @@ def keep_task(conn: sqlite3.Connection, task: Task) -> None:
                 task.text,
             ],
         )
-    elif found[0] != task.sha256:
+    elif stored[0] != task.sha256:
         raise TaskError(
-            f"{task.path or task.name}: this study has used {task.name} with another text; save the changed "
+            f"{task.path or task.name}: the study already contains {task.name} with another text; save the changed "
             f"file as {task.task_id}.v{task.version + 1}.md"
         )
 
 
 SELECTED = "selected"
-"""The fact of a run that says over how many units it was last asked, every repeat counted; None = too many to say at once."""
+"""Key in a run's provider facts: how many units its last invocation selected, times repeats; None = not counted."""
 PROBES = "probes"
-"""The fact of a run that says what the questions about its server took, of all invocations together."""
+"""Key in a run's provider facts: the cost of the start-up probes of its server, summed over all invocations."""
 SPENT = "spent"
-"""The fact of a run that says what it was charged, of all invocations together that came to an end in order."""
+"""Key in a run's provider facts: the amount charged, summed over all invocations that ended in order."""
 SERVERS = "servers"
-"""The fact of a run that says, by address, what was learnt of a server: see `KnownServer`."""
+"""Key in a run's provider facts: address -> what was learnt about that server (`KnownServer`)."""
 KNOWN_FOR = timedelta(days=1)
-"""What a server can do is known for so long: it may be started again with other settings."""
+"""How long facts about a server are trusted: it may be restarted with other settings."""
 REQUEST_VERSION = 2
-"""How requests are hashed; versions before 0.2.0 hashed the address and the token limit, too (1)."""
+"""How requests are hashed. Versions before 0.2.0 also hashed the address and the token limit (1)."""
 TRIED = "tried"
-"""The option of a run that a search tried and nobody asked for: it is read where it is named."""
+"""Option of a run that only a search started: listings and scores use such a run only where it is named."""
 IMPORTED = "imported"
-"""The option of a run whose labels came in a file: the file's hash."""
+"""Option of a run whose labels were imported: the sha256 of the file."""
 FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", "recipe", "settings", TRIED)
-"""Options of a run that say where and how far it was first asked; the others are its identity."""
+"""Options of a run that record where it was sent and with which limits. All other options are its identity."""
 
 
 def identity(options: Mapping[str, Json]) -> str:
-    """What makes a run beside its task and model: whatever changes the meaning of an answer."""
+    """Return the identity of a run beside its task and model: every option that changes the meaning of an
+    answer.
+    """
     return canonical({name: value for name, value in options.items() if name not in FACTS})
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run of the study as it was begun, and what is known of the servers that it asked."""
+    """A run of the study as it was started, with the facts about the servers that it used."""
 
     run_id: str
     options: Mapping[str, Json]
@@ -73,12 +75,12 @@ class Begun:
 
     @property
     def mode(self) -> str:
-        """How its answers are given: `codes` or `json`."""
+        """The answer mode: `codes` or `json`."""
         return str(self.options.get("mode"))
 
     @property
     def addresses(self) -> dict[str, str | None]:
-        """The base URLs that it asked, each with the name that the server gave its model."""
+        """The base URLs that the run used, each with the name that the server gave its model."""
         first = self.options.get("base_url")
         known = self.provider.get("addresses") or {}
         return {**({first: self.provider.get("reports")} if first else {}), **known}
@@ -86,9 +88,11 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """What a study knows of a server: the concurrency that it last sustained, and what its provider has learnt of it.
+    """What a study knows about a server: the concurrency that it last sustained, and what its provider
 
-    `at` is the time of the concurrency, `learnt_at` that of the questions to the server; both are ISO 8601.
+    learnt.
+
+    `at` is the time of the concurrency, `learnt_at` that of the start-up probes; both are ISO 8601.
     """
 
     at: str
@@ -98,10 +102,11 @@ class KnownServer:
 
     @classmethod
     def from_json(cls, entry: Json) -> "KnownServer | None":
-        """Return what a study says of a server; None if that is no entry of ours, or is dated in the future.
+        """Return a stored entry; None if it is malformed or dated in the future.
 
-        The study may be somebody else's, or of another version. After a wrong clock was set back, an entry from the
-        future would never grow old and would hide every later one.
+        The study may come from somebody else or from another version. After a wrong clock is corrected, an
+        entry from the
+        future would never expire and would hide every later one.
         """
         if not isinstance(entry, dict):
             return None
@@ -114,28 +119,28 @@ class KnownServer:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the server can be taken to be what it was."""
+        """Whether the facts about the server are recent enough to be used without a new probe."""
         today = datetime.now(UTC)
         return (today - KNOWN_FOR).isoformat() < self.learnt_at <= today.isoformat()
 
 
 def known_servers(conn: sqlite3.Connection, facts: Mapping[str, Json]) -> dict[str, KnownServer]:
-    """By address: what is known of the servers that were asked for the model that a provider says these facts of."""
+    """Return address -> server, for all servers that a run used with the vendor and model of these facts."""
     query = (
         f"SELECT json_extract(provider, '$.{SERVERS}') FROM runs WHERE json_extract(provider, '$.vendor') = ? "
         f"AND json_extract(provider, '$.model') = ? AND json_type(provider, '$.{SERVERS}') = 'object'"
     )
-    found: dict[str, KnownServer] = {}
+    newest: dict[str, KnownServer] = {}
     for (servers,) in conn.execute(query, [facts.get("vendor"), facts.get("model")]):
         for url, entry in json.loads(servers).items():
             server = KnownServer.from_json(entry)
-            if server is not None and (url not in found or found[url].at < server.at):
-                found[url] = server
-    return found
+            if server is not None and (url not in newest or newest[url].at < server.at):
+                newest[url] = server
+    return newest
 
 
 def begun(conn: sqlite3.Connection, task: str, model: str, identities: Collection[str]) -> list[Begun]:
-    """The runs of a task and model with one of these identities, the newest first."""
+    """Return the runs of a task and model with one of these identities, newest first."""
     marks = ",".join("?" * len(identities))
     query = (
         "SELECT run_id, options, provider, resolved_model FROM runs WHERE task = ? AND model = ? "
@@ -146,7 +151,7 @@ def begun(conn: sqlite3.Connection, task: str, model: str, identities: Collectio
 
 
 def reported_models(conn: sqlite3.Connection, run_id: str) -> set[str]:
-    """The names that servers gave the model in replies of this run."""
+    """Return the model names that servers reported in the replies of this run."""
     query = "SELECT DISTINCT resolved_model FROM judgements WHERE run_id = ? AND resolved_model IS NOT NULL"
     return {row[0] for row in conn.execute(query, [run_id])}
 
@@ -159,15 +164,15 @@ def start_run(
     provider: Mapping[str, Json],
     run_id: str | None = None,
 ) -> tuple[str, bool]:
-    """The run of this task, model and identity: the one named or the newest of the study, else a new one.
+    """Return the run of this task, model and identity: `run_id` if given, else the newest, else a new one.
 
-    Returns its id and whether it was there before.
+    Returns its id and whether it was in the study already.
     """
-    own = identity(options)
+    run_identity = identity(options)
     with store.transaction() as conn:
         keep_task(conn, task)
-        if run_id is None and (found := begun(conn, task.name, model, [own])):
-            run_id = found[0].run_id
+        if run_id is None and (earlier := begun(conn, task.name, model, [run_identity])):
+            run_id = earlier[0].run_id
         if run_id is not None:
             conn.execute("UPDATE runs SET finished = NULL WHERE run_id = ?", [run_id])
             if TRIED not in options:
@@ -177,12 +182,12 @@ def start_run(
 
 
 def adopt(conn: sqlite3.Connection, run_id: str) -> None:
-    """Make a run that was only tried one like any other."""
+    """Turn a run that a search tried into an ordinary one."""
     conn.execute(f"UPDATE runs SET options = json_remove(options, '$.{TRIED}') WHERE run_id = ?", [run_id])
 
 
 def tried(conn: sqlite3.Connection) -> set[str]:
-    """The runs that a search tried."""
+    """Return the ids of the runs that a search tried."""
     return {
         run
         for (run,) in conn.execute(
@@ -200,10 +205,13 @@ def keep_run(
     judgements: Sequence[Judgement],
     fitted: Collection[str] = (),
 ) -> tuple[str, bool]:
-    """A whole run that was made elsewhere, in one transaction; a `Judgement` need not know its run.
+    """Store a complete run that was made elsewhere, in one transaction; the `run_id` of the judgements is
 
-    `fitted`: the units whose labels were given by what was fitted on labels of their questions.
-    Returns its id and whether the study has it already (task, model and identity), which then stays as it is.
+    ignored.
+
+    `fitted`: units whose labels come from something that was fitted on labels of their questions.
+    Returns its id and whether the study already has it (task, model and identity); a stored run is not
+    changed.
     """
     with store.transaction() as conn:
         return add_run(conn, task, model, options, provider, judgements, fitted)
@@ -218,9 +226,9 @@ def add_run(
     judgements: Sequence[Judgement],
     fitted: Collection[str] = (),
 ) -> tuple[str, bool]:
-    """As `keep_run`, inside the caller's transaction."""
-    if found := begun(conn, task.name, model, [identity(options)]):
-        return found[0].run_id, True
+    """Store a complete run as `keep_run` does, inside the caller's transaction."""
+    if earlier := begun(conn, task.name, model, [identity(options)]):
+        return earlier[0].run_id, True
     keep_task(conn, task)
     run_id = begin_run(conn, task, model, options, provider)
     add_judgements(conn, [Entry(replace(j, run_id=run_id), None) for j in judgements], set())
@@ -239,7 +247,7 @@ def begin_run(
     options: Mapping[str, Json],
     provider: Mapping[str, Json],
 ) -> str:
-    """A new run and its annotator, inside the caller's transaction; its id."""
+    """Insert a new run and its annotator inside the caller's transaction. Returns its id."""
     run_id = str(ULID())
     conn.execute(
         "INSERT INTO annotators VALUES (?, 'judge', ?)", [run_id, dumps({"model": model, "task": task.name})]
@@ -262,21 +270,23 @@ def begin_run(
 
 
 def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
-    """Note what is known of the server by now (what it refused, its model's name), beside its other addresses."""
+    """Update the facts about the run's server (what it refused, its model's name) and keep its other
+    addresses.
+    """
     with store.transaction() as conn:
         query = "SELECT run_id, options, provider, resolved_model FROM runs WHERE run_id = ?"
-        found, options, known, resolved = conn.execute(query, [run_id]).fetchone()
-        addresses = Begun(found, json.loads(options), json.loads(known), resolved).addresses
-        asked = dict(provider.get("replicas") or {})
+        same_id, options, known, resolved = conn.execute(query, [run_id]).fetchone()
+        addresses = Begun(same_id, json.loads(options), json.loads(known), resolved).addresses
+        used_urls = dict(provider.get("replicas") or {})
         if url := provider.get("base_url"):
-            asked.setdefault(str(url), provider.get("reports"))
-        for url, name in asked.items():
+            used_urls.setdefault(str(url), provider.get("reports"))
+        for url, name in used_urls.items():
             addresses[url] = name or addresses.get(url)
-        own = {k: v for k, v in json.loads(known).items() if k in (SELECTED, PROBES, SPENT, SERVERS)}
-        facts = {**own, **provider, **({"addresses": addresses} if addresses else {})}
+        kept = {k: v for k, v in json.loads(known).items() if k in (SELECTED, PROBES, SPENT, SERVERS)}
+        facts = {**kept, **provider, **({"addresses": addresses} if addresses else {})}
         if SERVERS in provider:
-            # An invocation knows of the servers that it asked itself; what others have learnt elsewhere stays.
-            before, learnt = own.get(SERVERS), provider[SERVERS]
+            # An invocation knows only the servers that it used; what other invocations learnt is kept.
+            before, learnt = kept.get(SERVERS), provider[SERVERS]
             facts[SERVERS] = {
                 **(before if isinstance(before, dict) else {}),
                 **(learnt if isinstance(learnt, dict) else {}),
@@ -285,7 +295,7 @@ def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
 
 
 def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
-    """Note what the questions about the server took, beside what they took before."""
+    """Add the cost of these start-up probes to that of earlier ones."""
     if not took["calls"]:
         return
     with store.transaction() as conn:
@@ -297,10 +307,11 @@ def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
 
 
 def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
-    """Tokens and US dollars that all invocations of a run took.
+    """Return the tokens and US dollars that all invocations of a run took.
 
-    They are what its judgements and the questions about its server say. Where it was charged more, because calls were lost or
-    came without counts, they are what it was charged.
+    They are the sums over its judgements and start-up probes. If the run was charged more, because calls were
+    lost
+    or came without token counts, the charged amount is returned instead.
     """
     query = (
         "SELECT coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0), coalesce(sum(cost), 0.0) "
@@ -315,7 +326,7 @@ def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
 
 
 def charged(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
-    """The fact `SPENT` of a run with what this invocation was charged."""
+    """Return the fact `SPENT` of a run after adding what this invocation was charged."""
     facts = json.loads(conn.execute("SELECT provider FROM runs WHERE run_id = ?", [run_id]).fetchone()[0])
     before = facts.get(SPENT) or {}
     return {
@@ -325,7 +336,7 @@ def charged(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> 
 
 
 def close_run(store: Store, run_id: str, *, finished: bool) -> None:
-    """Note the model name that most replies carried, and the time when the run came to its end."""
+    """Store the model name that most replies carry, and the time at which the run finished."""
     with store.transaction() as conn:
         conn.execute(
             "UPDATE runs SET finished = ?1, resolved_model = (SELECT resolved_model FROM judgements WHERE "

@@ -1,8 +1,9 @@
-"""Whether the tables, views and triggers of a study are those that the migrations make.
+"""Check that the tables, views and triggers of a study are those that the migrations make.
 
-SQLite runs the triggers and views of a file that somebody else made. A trigger on our tables could change labels while
-they are written, and a view in the place of a table could show others than are stored. What is ours is read off the
-migrations: they are applied to an empty database, and what is there after each of them is known.
+SQLite runs the triggers and views of any file, also of a file from somebody else. A foreign trigger on our
+tables could change labels while they are written, and a view in place of a table could show other labels than
+are stored. The expected definitions come from the migrations: they are applied to an empty database, and the
+definitions after each of them are collected.
 """
 
 import re
@@ -16,8 +17,9 @@ from pathlib import Path
 from judge import migrations
 from judge.errors import StudyError
 
-# SQLite reads the type in any case, and runs a trigger whatever its name is. Only the indexes that it makes by itself, for
-# PRIMARY KEY and UNIQUE, have no definition.
+# Without a condition on the type's case or the trigger's name: SQLite accepts a type in any case and runs a
+# trigger whatever its name is. Only the indexes that SQLite makes itself, for PRIMARY KEY and UNIQUE, have no
+# definition.
 _OBJECTS = "SELECT lower(type), name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
 _UNIQUE = """
     SELECT i.name FROM sqlite_master AS t JOIN pragma_index_list(t.name) AS i
@@ -25,22 +27,24 @@ _UNIQUE = """
 """
 _WORD = re.compile(r"'[^']*'|\w+|[^\s\w]")
 _CONSTRAINTS = {"CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"}
-"""How a constraint of a whole table begins."""
+"""The first words of a table constraint, which is no column."""
 _APPLIED = "_sqlite_migrations"
 
 
 def check(conn: sqlite3.Connection, path: Path) -> None:
-    """Raise StudyError, with the name, for a foreign trigger or unique index on our tables and for a replaced table or view.
+    """Raise StudyError for a foreign trigger or unique index on our tables, and for a replaced table or view.
 
-    Extra tables, views, indexes and full-text tables are fine.
+    Extra tables, views, ordinary indexes and full-text tables are accepted.
     """
     ours, _ = _ours()
-    found = [(kind, name, name.lower(), on.lower(), sql) for kind, name, on, sql in conn.execute(_OBJECTS)]
+    objects = [(kind, name, name.lower(), on.lower(), sql) for kind, name, on, sql in conn.execute(_OBJECTS)]
     tables = {key for key, states in ours.items() if states["table"] or states["view"]} | {_APPLIED}
-    # Deletions of ours reach an extra table that refers to one of ours, and so its triggers.
-    linked = {key for kind, name, key, _, sql in found if _is_plain_table(kind, sql) and _refers(conn, name)}
+    # A deletion in our tables cascades to an extra table that references one of them, and runs its triggers.
+    linked = {
+        key for kind, name, key, _, sql in objects if _is_plain_table(kind, sql) and _refers(conn, name)
+    }
     unique = {name for (name,) in conn.execute(_UNIQUE)}
-    for kind, name, key, on, sql in found:
+    for kind, name, key, on, sql in objects:
         if _definition(kind, sql) in ours[key][kind] if key in ours else key == _APPLIED and kind == "table":
             continue
         if key in tables and kind in ("table", "view"):
@@ -48,7 +52,7 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
                 f"{path}: its {kind} '{name}' is not the one that adjudge makes; a study from somebody else could show or "
                 "keep other labels than those that are given. Ask for the study as it was made, or use a backup"
             )
-        # A unique index makes SQLite drop rows that it calls the same.
+        # A unique index makes INSERT OR IGNORE drop rows that it considers equal.
         changes = (kind == "trigger" and on in tables | linked) or (
             kind == "index" and on in ours and name in unique
         )
@@ -60,14 +64,15 @@ def check(conn: sqlite3.Connection, path: Path) -> None:
 
 
 def check_complete(conn: sqlite3.Connection, path: Path) -> None:
-    """Raise StudyError, with the name, for a table, view, trigger or index of ours that a migrated study lacks.
+    """Raise StudyError if a migrated study lacks one of our tables, views, triggers or indexes.
 
-    Making it again would not bring back what was changed unseen while, say, the trigger that keeps a log append-only was gone.
+    It is not made again. While, say, the trigger that keeps a log append-only was missing, rows could change
+    unseen.
     """
-    there = {name.lower() for (name,) in conn.execute("SELECT name FROM sqlite_master")}
+    names = {name.lower() for (name,) in conn.execute("SELECT name FROM sqlite_master")}
     _, last = _ours()
     for name, kind in last.items():
-        if name.lower() not in there:
+        if name.lower() not in names:
             raise StudyError(
                 f"{path}: its {kind} '{name}' was removed, so that its rows could be changed unseen since; ask for the study "
                 "as it was made, or use a backup"
@@ -75,10 +80,11 @@ def check_complete(conn: sqlite3.Connection, path: Path) -> None:
 
 
 def distrust(conn: sqlite3.Connection) -> None:
-    """Let the views, triggers and constraints of the file call only functions without side effects.
+    """Restrict the views, triggers and constraints of the file to functions without side effects.
 
-    SQLite 3.38 to 3.40 (Debian 12) wrongly count their JSON functions among the others and would not open any study.
-    There only `check` protects; the functions without side effects are then all that Python's SQLite has, anyway.
+    SQLite 3.38 to 3.40 (Debian 12) wrongly class their JSON functions as unsafe and could not open any study.
+    There
+    only `check` protects. Python's SQLite has no functions with side effects anyway.
     """
     if _json_is_usable():
         conn.execute("PRAGMA trusted_schema = OFF")
@@ -98,10 +104,11 @@ def _json_is_usable() -> bool:
 
 @cache
 def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[str, str]]:
-    """What the migrations make.
+    """Return what the migrations make.
 
-    First: name in lower case -> kind -> the definitions that an object of ours has had, from the first migration to the
-    last. Second: name -> kind of what is there after the last.
+    First: name in lower case -> kind -> every definition that this object has had, from the first migration
+    to the
+    last. Second: name -> kind after the last migration.
     """
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
@@ -116,13 +123,16 @@ def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[s
     return seen, last
 
 
-# A program may open many studies, and nearly all of their definitions are the same.
+# A program may open many studies, and almost all of their definitions are equal.
 @lru_cache(maxsize=1024)
 def _definition(kind: str, sql: str) -> tuple[str, ...]:
-    """The words of a definition without quotes around names, which SQLite adds when it renames a table.
+    """Return the tokens of a definition, without quotes around names: SQLite adds them when it renames a
 
-    A table's constraints come last, sorted: in studies of 0.2.0 columns that a migration added stand behind them. The columns
-    keep their order, because rows are inserted by it.
+    table.
+
+    A table's constraints come last, sorted: in studies of 0.2.0, columns that a migration added come after
+    them.
+    The columns keep their order, because rows are inserted by position.
     """
     words = _WORD.findall(sql.replace('"', " "))
     if kind != "table":
@@ -140,8 +150,8 @@ def _definition(kind: str, sql: str) -> tuple[str, ...]:
             columns[-1].append(word)
         depth += word == "("
     constraints = [column for column in columns if column and column[0].upper() in _CONSTRAINTS]
-    own = [column for column in columns if column not in constraints]
-    return (*outside, *map(" ".join, own), *sorted(map(" ".join, constraints)))
+    plain = [column for column in columns if column not in constraints]
+    return (*outside, *map(" ".join, plain), *sorted(map(" ".join, constraints)))
 
 
 def _is_plain_table(kind: str, sql: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which units a run is about: selected once, then read page by page, the unjudged ones first."""
+"""Select the units of a run once, then read them page by page, unjudged units first."""
 
 import hashlib
 import sqlite3
@@ -20,56 +20,56 @@ PAGE = 256
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which units a run is asked for: SQL condition on `unit_texts`, first `limit`, or a seeded sample."""
+    """Which units a run judges: an SQL condition on `unit_texts`, the first `limit`, or a seeded sample."""
 
     where: str | None = None
     limit: int | None = None
     sample_seed: int | None = None
     contexts: Mapping[str, Sequence[str]] | None = None
-    """The passages that the input `context` of each item holds; items without an entry are left out."""
+    """Item -> the passages shown as the input `context`. Items without an entry are left out."""
     relevant: Mapping[str, Sequence[str]] | None = None
-    """The passages of each item that the input `relevant_passages` holds, in place of those the task names."""
+    """Item -> the passages shown as the input `relevant_passages`, instead of those that the task names."""
     options: Mapping[str, Mapping[str, str]] | None = None
-    """The input `options` of items in `contexts`, instead of their own (distractors there are already)."""
+    """Item in `contexts` -> its input `options`, instead of the stored ones (they already include distractors)."""
     shown: Mapping[str, str] | None = None
-    """The input `option_probabilities` of items in `contexts` (see `judge.runner.second`)."""
+    """Item in `contexts` -> its input `option_probabilities` (see `judge.runner.second`)."""
 
     @property
     def is_all(self) -> bool:
-        """Whether every unit that can be shown to the task is meant, in the order of the study."""
+        """Whether this selects every unit that the task can show, in the order of the study."""
         return self == Selection()
 
 
 def select_all(store: Store, task: Task) -> None:
-    """Select all units that the task can show, as `select` does, but without looking at any of them yet.
+    """Select all units that the task can show, as `select` does, but without reading any of them yet.
 
-    The temporary view stands for the table of `select`; `count_all` says how many there are.
+    A temporary view takes the place of the table that `select` makes; `count_all` counts its rows.
     """
     conn = store.conn
     _keep_contexts(conn, None, {}, {})
     _keep_relevant(conn, None)
-    _forget(conn)
+    _drop_selection(conn)
     conn.execute(f"CREATE TEMP VIEW selection AS SELECT t.n AS place, t.n FROM {_all_of(task)}")
 
 
 def most(store: Store) -> int:
-    """No selection has more units than this."""
+    """Return an upper bound on the number of units of any selection."""
     return int(store.conn.execute("SELECT coalesce(max(rowid), 0) FROM units").fetchone()[0])
 
 
 def count_all(store: Store, task: Task) -> tuple[int, int]:
-    """How many units `select_all` selects and how many of the kind it leaves out: every unit is looked at."""
+    """Return (units that `select_all` selects, units of the kind that it leaves out). Reads every unit."""
     fit = store.conn.execute(f"SELECT count(*) FROM {_all_of(task)}").fetchone()[0]
     of_kind = store.conn.execute("SELECT count(*) FROM units WHERE kind = ?", [task.spec.unit]).fetchone()[0]
     return fit, of_kind - fit
 
 
 NEWEST = 50
-"""Units that are looked at to see what a study's newest data hold."""
+"""How many of the newest units `suits_newest` looks at."""
 
 
 def suits_newest(store: Store, task: Task) -> bool:
-    """Whether a task could be shown one of the study's newest units of its kind."""
+    """Return whether the task could be shown one of the study's newest units of its kind."""
     newest = "SELECT rowid FROM units WHERE kind = ? ORDER BY rowid DESC LIMIT ?"
     query = f"SELECT 1 FROM {_all_of(task)} AND t.n IN ({newest}) LIMIT 1"
     return store.conn.execute(query, [task.spec.unit, NEWEST]).fetchone() is not None
@@ -80,7 +80,7 @@ def _all_of(task: Task) -> str:
 
 
 def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
-    """`select_all` or `select`, with the counts of `select`."""
+    """Call `select_all` if the selection is everything, else `select`. Returns the counts of `select`."""
     if not selection.is_all:
         return select(store, task, selection)
     select_all(store, task)
@@ -88,59 +88,62 @@ def choose(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
 
 
 def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
-    """Fix the units of a run in a temporary table of this connection, in order.
+    """Fix the units of a run, in order, in a temporary table of this connection.
 
-    Returns (units selected, units of the kind that lack an input or are examples). Raises
-    UsageError when the condition is not SQL over the columns of `unit_texts`.
+    Returns (units selected, units of the kind that lack an input or are examples). Raises UsageError when the
+    condition is not SQL over the columns of `unit_texts`.
     """
     conn = store.conn
     offer_shuffle(conn)
-    wanted, usable = _wanted(selection), _usable(task, selection)
+    condition, usable = _where(selection), _usable(task, selection)
     order = (
         "n" if selection.sample_seed is None else f"adjudge_shuffle({int(selection.sample_seed)}, unit_id)"
     )
     kind = task.spec.unit
     _keep_contexts(conn, selection.contexts, selection.options or {}, selection.shown or {})
     _keep_relevant(conn, selection.relevant)
-    _forget(conn)
+    _drop_selection(conn)
     conn.execute("CREATE TEMP TABLE selection (place INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
     with _condition_explained(conn, selection):
         selected = conn.execute(
             "INSERT INTO temp.selection (n) SELECT n FROM unit_texts AS t "
-            f"WHERE kind = ? AND {usable} AND {wanted} ORDER BY {order} LIMIT ?",
+            f"WHERE kind = ? AND {usable} AND {condition} ORDER BY {order} LIMIT ?",
             [kind, -1 if selection.limit is None else selection.limit],
         ).rowcount
         if selection.limit is None:
-            # Every unit that fits is selected: no need to look at the texts of all units once more.
+            # All fitting units are selected, so the texts of all units need not be read a second time.
             source = "unit_texts AS t" if selection.where else "units"
-            query = f"SELECT count(*) FROM {source} WHERE kind = ? AND {wanted}"
+            query = f"SELECT count(*) FROM {source} WHERE kind = ? AND {condition}"
             of_kind, fit = conn.execute(query, [kind]).fetchone()[0], selected
         else:
             of_kind, fit = conn.execute(
                 f"SELECT count(*), count(CASE WHEN {usable} THEN 1 END) FROM unit_texts AS t "
-                f"WHERE kind = ? AND {wanted}",
+                f"WHERE kind = ? AND {condition}",
                 [kind],
             ).fetchone()
     return selected, of_kind - fit
 
 
 def check_any(store: Store, task: Task, selection: Selection) -> None:
-    """Raise UsageError when no unit would be selected, before anything is sent or stored; stops at the first that fits."""
+    """Raise UsageError if no unit would be selected, before anything is sent or stored.
+
+    Stops at the first match.
+    """
     conn = store.conn
     _keep_contexts(conn, selection.contexts, selection.options or {}, selection.shown or {})
     _keep_relevant(conn, selection.relevant)
-    query = f"SELECT 1 FROM unit_texts AS t WHERE kind = ? AND {_usable(task, selection)} AND {_wanted(selection)} LIMIT 1"
+    query = f"SELECT 1 FROM unit_texts AS t WHERE kind = ? AND {_usable(task, selection)} AND {_where(selection)} LIMIT 1"
     with _condition_explained(conn, selection):
-        found = conn.execute(query, [task.spec.unit]).fetchone()
-    if found is None:
+        first = conn.execute(query, [task.spec.unit]).fetchone()
+    if first is None:
         raise UsageError(
-            f"no unit fits {task.name}, which shows {', '.join(task.required_inputs)}: see --where, and judge items list "
+            f"no unit has the inputs of {task.name} ({', '.join(task.required_inputs)}); check --where, and see judge items list "
             "for what was imported"
         )
 
 
-def _wanted(selection: Selection) -> str:
-    # The line break ends a comment that the condition may end in.
+def _where(selection: Selection) -> str:
+    # The line break ends an SQL comment (`--`) at the end of the condition.
     return f"({selection.where}\n)" if selection.where else "1"
 
 
@@ -153,15 +156,17 @@ def _condition_explained(conn: sqlite3.Connection, selection: Selection) -> Iter
         raise UsageError(f"--where {selection.where!r}: {e}; the columns are: {', '.join(columns)}") from e
 
 
-def _forget(conn: sqlite3.Connection) -> None:
-    """Drop what was selected before, a table or a view."""
-    found = conn.execute("SELECT type FROM sqlite_temp_master WHERE name = 'selection'").fetchone()
-    if found is not None:
-        conn.execute(f"DROP {found[0]} temp.selection")
+def _drop_selection(conn: sqlite3.Connection) -> None:
+    """Drop the previous selection, a table or a view."""
+    previous = conn.execute("SELECT type FROM sqlite_temp_master WHERE name = 'selection'").fetchone()
+    if previous is not None:
+        conn.execute(f"DROP {previous[0]} temp.selection")
 
 
 def _usable(task: Task, selection: Selection) -> str:
-    """The SQL condition that a unit can be shown: no example (nor one of its words), and all inputs there."""
+    """Return the SQL condition that a unit can be shown: it has all inputs and is none of the task's
+    examples.
+    """
     examples = [quoted(e.item_id) for e in task.spec.examples if e.item_id]
     return " AND ".join(
         [_present(task, name, selection) for name in task.required_inputs]
@@ -172,9 +177,11 @@ def _usable(task: Task, selection: Selection) -> str:
 
 
 def _other_text(task: Task, example: Example) -> str:
-    """The SQL condition that a unit shows something else than an example: a study may have its item under another id."""
-    given = example.inputs.items()
-    same = [f"{column(task, name)} IS {quoted(value)}" for name, value in given if isinstance(value, str)]
+    """Return the SQL condition that a unit differs from an example in its text: the item of an example may be
+    in the study under another id.
+    """
+    inputs = example.inputs.items()
+    same = [f"{column(task, name)} IS {quoted(value)}" for name, value in inputs if isinstance(value, str)]
     return f"NOT ({' AND '.join(same)})" if len(same) == len(example.inputs) else "1"
 
 
@@ -232,11 +239,13 @@ def offer_shuffle(conn: sqlite3.Connection) -> None:
 
 
 def _shuffle(seed: int, unit_id: str) -> bytes:
+    # A hash of the id, not a random number: the sample stays the same when other units are added to the
+    # study.
     return hashlib.sha256(f"{seed}:{unit_id}".encode()).digest()[:8]
 
 
 def selected_units(store: Store) -> list[str]:
-    """The ids of the units that `select` has fixed, in order."""
+    """Return the ids of the units that `select` has fixed, in order."""
     query = "SELECT u.unit_id FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n ORDER BY s.place"
     return [str(row[0]) for row in store.conn.execute(query)]
 
@@ -248,7 +257,7 @@ _LATEST = """
 
 
 def selected_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str]:
-    """How many of the selected units ended how; units without a judgement are under `pending`."""
+    """Count the selected units by status; units without a judgement count as `pending`."""
     query = f"""
         SELECT coalesce(({_LATEST.format(column="status")}), 'pending') AS status, count(*)
         FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n GROUP BY 1
@@ -257,7 +266,7 @@ def selected_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str
 
 
 def run_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str]:
-    """How many units of a run ended how, by the counts that the study keeps."""
+    """Count the units of a run by status, from the counts that the study stores."""
     query = "SELECT status, units FROM run_counts WHERE run_id = ? AND repeat = ?"
     return Counter(dict(store.conn.execute(query, [run_id, repeat])))
 
@@ -265,14 +274,16 @@ def run_statuses(store: Store, run_id: str, repeat: int = 0) -> Counter[str]:
 def pending(
     store: Store, task: Task, run_id: str, repeat: int = 0, retry: Collection[str] = ()
 ) -> Iterator[Unit]:
-    """The selected units that this run has still to judge, page by page: those it never judged, in
-    selection order, then those whose latest attempt, when this began, was `failed` or in `retry`.
+    """Yield the selected units that this run must still judge, page by page.
 
-    New units go first so that some that never succeed cannot keep the others waiting. Memory stays
-    at one page whatever the study's size.
+    First the units that it never judged, in selection order, then those whose latest attempt was `failed` or
+    in
+    `retry` when the call began. New units come first, so that units that never succeed cannot delay the
+    others.
+    Memory stays at one page for any size of study.
     """
     conn = store.conn
-    _keep_again(conn, run_id, repeat, {str(Status.FAILED), *retry})
+    _store_retries(conn, run_id, repeat, {str(Status.FAILED), *retry})
     lazy = conn.execute(
         "SELECT 1 FROM sqlite_temp_master WHERE name = 'selection' AND type = 'view'"
     ).fetchone()
@@ -295,7 +306,8 @@ _NEXT = f"""
     SELECT s.place, s.n FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n
     WHERE s.place > :place AND {_UNJUDGED} ORDER BY s.place LIMIT {PAGE}
 """
-# CROSS JOIN keeps the order: whether a unit is judged is asked first, and only the texts of others are read.
+# CROSS JOIN fixes the order: SQLite first checks whether a unit is judged, and reads only the texts of the
+# others.
 _NEXT_OF_ALL = f"""
     SELECT u.rowid, u.rowid FROM units AS u CROSS JOIN temp.selection AS s ON s.n = u.rowid
     WHERE u.rowid > :place AND u.kind = :kind AND {_UNJUDGED} ORDER BY u.rowid LIMIT {PAGE}
@@ -303,13 +315,16 @@ _NEXT_OF_ALL = f"""
 _NEXT_AGAIN = f"SELECT place, n, attempt FROM temp.again WHERE place > ? ORDER BY place LIMIT {PAGE}"
 
 
-def _keep_again(conn: sqlite3.Connection, run_id: str, repeat: int, statuses: Collection[str]) -> None:
-    """Note the selected units whose latest attempt ended so, in selection order: later ones are not among them."""
+def _store_retries(conn: sqlite3.Connection, run_id: str, repeat: int, statuses: Collection[str]) -> None:
+    """Store the selected units whose latest attempt has one of these statuses, in selection order.
+
+    It is a table, so that attempts which fail while the run goes on are not added to it.
+    """
     conn.execute("DROP TABLE IF EXISTS temp.again")
     conn.execute(
         "CREATE TEMP TABLE again (place INTEGER PRIMARY KEY, n INTEGER NOT NULL, attempt INTEGER NOT NULL)"
     )
-    # `status <> 'ok'` is what the index of the few others is made by.
+    # `status <> 'ok'` matches the condition of a partial index; the `IN` alone would not use it.
     conn.execute(
         f"""
         INSERT INTO temp.again
@@ -323,7 +338,7 @@ def _keep_again(conn: sqlite3.Connection, run_id: str, repeat: int, statuses: Co
     )
 
 
-def _units(conn: sqlite3.Connection, task: Task, wanted: Mapping[int, int]) -> Iterator[Unit]:
+def _units(conn: sqlite3.Connection, task: Task, attempts_by_n: Mapping[int, int]) -> Iterator[Unit]:
     names = task.input_names
     golds = sorted({rule.gold for rule in task.spec.derive.values() if rule.gold})
     gold_columns = "".join(f", {gold_value(field)}" for field in golds)
@@ -331,8 +346,8 @@ def _units(conn: sqlite3.Connection, task: Task, wanted: Mapping[int, int]) -> I
     if task.spec.unit == "item" and "context" in columns:
         columns["context"] = "(SELECT c.context FROM temp.contexts AS c WHERE c.item_id = t.item_id)"
     if task.spec.unit == "item" and "options" in columns:
-        given = "(SELECT c.options FROM temp.contexts AS c WHERE c.item_id = t.item_id)"
-        columns["options"] = f"coalesce({given}, t.options)"
+        stored = "(SELECT c.options FROM temp.contexts AS c WHERE c.item_id = t.item_id)"
+        columns["options"] = f"coalesce({stored}, t.options)"
     if "option_probabilities" in columns:
         columns["option_probabilities"] = (
             "(SELECT c.shown FROM temp.contexts AS c WHERE c.item_id = t.item_id)"
@@ -341,11 +356,11 @@ def _units(conn: sqlite3.Connection, task: Task, wanted: Mapping[int, int]) -> I
         columns["relevant_passages"] = _RELEVANT
     query = (
         f"SELECT t.n, t.unit_id, {', '.join(columns.values())}{gold_columns} "
-        f"FROM unit_texts AS t WHERE t.n IN ({','.join(str(int(n)) for n in wanted)})"
+        f"FROM unit_texts AS t WHERE t.n IN ({','.join(str(int(n)) for n in attempts_by_n)})"
     )
     rows = {row[0]: row for row in conn.execute(query)}
-    read = [dict(zip(names, rows[n][2:], strict=False)) for n in wanted]
-    for (n, attempts), inputs in zip(wanted.items(), decode(conn, read), strict=True):
+    columns_by_name = [dict(zip(names, rows[n][2:], strict=False)) for n in attempts_by_n]
+    for (n, attempt), inputs in zip(attempts_by_n.items(), decode(conn, columns_by_name), strict=True):
         row = rows[n]
         gold_values = zip(golds, row[2 + len(names) :], strict=True)
-        yield Unit(row[1], inputs, {g: v for g, v in gold_values if v is not None}, attempts)
+        yield Unit(row[1], inputs, {g: v for g, v in gold_values if v is not None}, attempt)

@@ -1,4 +1,4 @@
-"""Labels of units that came from traces, with the ids by which a tracing tool takes them back."""
+"""Labels of units from traces, with the ids that a tracing tool needs to import them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,13 +11,13 @@ from judge.types import AnnotatorKind, Json
 COLUMNS = (
     "trace_id", "span_id", "document_position", "name", "label", "annotator", "annotator_kind", "explanation", "unit_id",
 )  # fmt: skip
-"""One row a label. `document_position` counts the documents of a retrieval from 0; it is empty for other units."""
+"""One row a label. `document_position` numbers the documents of a retrieval from 0; it is empty for other units."""
 
 
 def span_labels(store: Store, run_id: str, fields: Sequence[str]) -> Iterator[dict[str, Json]]:
-    """The labels of a run, and those of people and gold on the same fields, of units from traces, in study order.
+    """Yield the run's labels, and the human and gold labels on the same fields, of units from traces.
 
-    Raises BadInput where no label is on such a unit.
+    The order is that of the study. Raises BadInput if no label is on such a unit.
     """
     marks = ",".join("?" * len(fields))
     query = f"""
@@ -37,7 +37,7 @@ def span_labels(store: Store, run_id: str, fields: Sequence[str]) -> Iterator[di
     first = next(rows, None)
     if first is None:
         raise BadInput(
-            "no label of this run is on a unit from a trace (judge items import langfuse, phoenix, otlp)"
+            "no label of this run is on a unit from a trace; import traces with judge items import langfuse, phoenix or otlp"
         )
     yield first
     yield from rows

@@ -1,6 +1,10 @@
-"""The split of a task's questions into learn, tune and sealed test, and the log of looks at the test: the SQL.
+"""The split of a task's questions into learn, tune and sealed test, and the log of looks at the test: the
 
-Rows are only ever added (triggers refuse the rest): what was drawn stays drawn, and a look stays a look.
+SQL.
+
+Rows are only added (triggers refuse everything else). If a split could be redrawn, or a look forgotten, the
+tests'
+error rate would not hold.
 """
 
 from __future__ import annotations
@@ -19,14 +23,16 @@ if TYPE_CHECKING:
 
 PARTS = ("learn", "tune", "test")
 LEVEL = 0.05
-"""What all looks at a test together may err by: look k is tested at LEVEL / 2^k, and these sum to LEVEL."""
+"""The error rate of all looks at a test together: look k is tested at LEVEL / 2^k, and these levels sum to LEVEL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at a sealed test: number `look` from 1, tested at `level`; `runs` are what was looked at.
+    """One look at a sealed test: number `look` from 1, tested at `level`; `runs` are the runs that were
 
-    `question` is a hash of what was asked of which labels; empty where a look is like no other.
+    tested.
+
+    `question` is a hash of the comparison and its labels; empty if every look is a new one.
     """
 
     look: int
@@ -39,13 +45,13 @@ class Look:
 
     @property
     def confidence(self) -> float:
-        """Of the intervals that say the same as the test."""
+        """The confidence level of the intervals that agree with the test."""
         return 1 - self.level
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A split as it was drawn: stratified by the labels of `reference` for `field`; `shares` as in PARTS."""
+    """A split as drawn: stratified by the labels of `reference` for `field`; `shares` in the order of PARTS."""
 
     task_id: str
     field: str
@@ -56,12 +62,12 @@ class Drawn:
 
 
 def level_of(look: int) -> float:
-    """The level that look number `look` (from 1) is tested at: .025, .0125, ..."""
+    """Return the level at which look number `look` (from 1) is tested: .025, .0125, ..."""
     return float(LEVEL / 2**look)
 
 
 def drawn(store: Store, task_id: str) -> Drawn | None:
-    """The split of a task; None before it is drawn."""
+    """Return the split of a task; None before it is drawn."""
     row = store.conn.execute("SELECT * FROM splits WHERE task_id = ?", [task_id]).fetchone()
     if row is None:
         return None
@@ -70,25 +76,28 @@ def drawn(store: Store, task_id: str) -> Drawn | None:
 
 
 def home(store: Store, task: Task) -> str:
-    """The task whose split holds for a task: its own id, else that of a split task whose field has the same labels.
+    """Return the task whose split applies: the task's own id, or a split task whose field has the same
 
-    What is sealed is how labels of those units stand to a reference: under another task's name it is the same.
+    labels.
+
+    The sealed information is how labels of these units compare with a reference. Another task name does not
+    change it.
     """
-    others = splits(store)
-    if task.task_id in others:
+    split_tasks = splits(store)
+    if task.task_id in split_tasks:
         return task.task_id
-    for other in others:
-        made = drawn(store, other)
-        if made is None or made.field not in task.fields:
+    for candidate in split_tasks:
+        split = drawn(store, candidate)
+        if split is None or split.field not in task.fields:
             continue
-        if sorted(_task(store, other).domain(made.field)) == sorted(task.domain(made.field)):
-            return other
+        if sorted(_task(store, candidate).domain(split.field)) == sorted(task.domain(split.field)):
+            return candidate
     return task.task_id
 
 
 def _task(store: Store, task_id: str) -> Task:
-    """The newest version of a task, as the study has it, else its file."""
-    # The command lines import this module, and --help needs no task.
+    """Return the newest version of a task: from the study, else from its file."""
+    # Imported here because the command lines import this module, and --help needs no task.
     from judge.prompts.load import load_task, parse_task
 
     query = "SELECT task, template FROM tasks WHERE task_id = ? ORDER BY version DESC LIMIT 1"
@@ -97,68 +106,73 @@ def _task(store: Store, task_id: str) -> Task:
 
 
 def questions(store: Store, task_id: str) -> dict[str, str]:
-    """Question -> its part.
+    """Return question -> its part.
 
-    What came after the split, questions or items of them, goes by its words: questions that belong together (`kin`) are
-    in one part, of several in the test before tune before learn; else what is sealed would be open under another id.
+    Questions and items that were imported after the split get the part of equal texts (`kin`). If these are
+    in several
+    parts, test wins over tune and tune over learn: otherwise a sealed text could be read under another id.
     """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
-    found: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
+    part_by_question: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
     later = (
         "SELECT EXISTS (SELECT 1 FROM imports WHERE imported_at >= (SELECT made FROM splits WHERE task_id = ?1)) "
         "OR EXISTS (SELECT 1 FROM items WHERE question_id NOT IN (SELECT question_id FROM split_questions WHERE task_id = ?1))"
     )
-    if not found or not store.conn.execute(later, [task_id]).fetchone()[0]:
-        return found
+    if not part_by_question or not store.conn.execute(later, [task_id]).fetchone()[0]:
+        return part_by_question
     group = _together(store, _task(store, task_id))
     part_of: dict[str, str] = {}
-    for name, part in found.items():
-        own = group.get(name, name)
-        if part_of.setdefault(own, part) != part:
-            part_of[own] = max(part, part_of[own], key=PARTS.index)
-    return found | {name: part_of[own] for name, own in group.items() if own in part_of}
+    for name, part in part_by_question.items():
+        name_of_group = group.get(name, name)
+        if part_of.setdefault(name_of_group, part) != part:
+            part_of[name_of_group] = max(part, part_of[name_of_group], key=PARTS.index)
+    return part_by_question | {
+        name: part_of[name_of_group] for name, name_of_group in group.items() if name_of_group in part_of
+    }
 
 
 def _words(question: str | None, claim: str | None) -> str:
-    """What makes items one thing, whatever the case, the spaces, the form of Unicode and what is not seen; empty where
-    an item has neither."""
-    told = ["" if text is None else _plain(text) for text in (question, claim)]
-    return "\0".join(told) if any(told) else ""
+    """Return the normalised text by which items are considered equal; empty if an item has neither text.
+
+    Case, spaces, Unicode form and invisible characters are ignored.
+    """
+    texts = ["" if text is None else _plain(text) for text in (question, claim)]
+    return "\0".join(texts) if any(texts) else ""
 
 
 def _plain(text: str) -> str:
     if not text.isascii():
-        # Case can take a text out of its normal form, and the other way round.
+        # Twice, because case folding can leave the normal form.
         text = normalize("NFKC", normalize("NFKC", text).casefold())
         text = "".join(c for c in text if category(c) != "Cf")
     return " ".join(text.casefold().split())
 
 
 def looks(store: Store, task_id: str) -> list[Look]:
-    """All looks at the test so far, in order."""
+    """Return all looks at the test so far, in order."""
     query = (
         "SELECT look, purpose, runs, reference, level, at FROM split_looks WHERE task_id = ? ORDER BY look"
     )
-    found = []
-    for n, why, runs, ref, level, at in store.conn.execute(query, [task_id]):
-        purpose, _, question = why.partition(_LABELS)
-        found.append(Look(n, purpose, tuple(json.loads(runs)), ref, level, at, question.rstrip(")")))
-    return found
+    past = []
+    for n, stored_purpose, runs, ref, level, at in store.conn.execute(query, [task_id]):
+        purpose, _, question = stored_purpose.partition(_LABELS)
+        past.append(Look(n, purpose, tuple(json.loads(runs)), ref, level, at, question.rstrip(")")))
+    return past
 
 
 _LABELS = " (labels "
-"""Stands in the log between what a look is for and the hash of its question."""
+"""Separates, in the log, the purpose of a look from the hash of its question."""
 
 
 def looked(store: Store, task_id: str) -> str:
-    """How often the test has been looked at, in words that follow its name, for every report."""
+    """Return how often the test has been looked at, as the end of a sentence for reports."""
     n = len(looks(store, task_id))
     times = "never been looked at" if not n else f"been looked at {n} time{'s' if n > 1 else ''}"
     return f"has {times}; the next look is tested at {level_of(n + 1):.4g}"
 
 
 def keep(store: Store, split: Drawn, parts: Mapping[str, str]) -> None:
-    """Freeze a split. Raises UsageError when the task has one already."""
+    """Freeze a split. Raises UsageError if the task already has one."""
     with store.transaction() as conn:
         if conn.execute("SELECT 1 FROM splits WHERE task_id = ?", [split.task_id]).fetchone():
             raise UsageError(f"{store.path}: {split.task_id} has been split already, and a split is frozen")
@@ -173,7 +187,7 @@ def keep(store: Store, split: Drawn, parts: Mapping[str, str]) -> None:
 
 
 def add(store: Store, task_id: str, parts: Mapping[str, str]) -> None:
-    """Give questions their parts, inside the caller's transaction."""
+    """Assign parts to questions, inside the caller's transaction."""
     rows = [(task_id, question, part) for question, part in sorted(parts.items())]
     store.conn.executemany("INSERT INTO split_questions VALUES (?, ?, ?)", rows)
 
@@ -181,30 +195,32 @@ def add(store: Store, task_id: str, parts: Mapping[str, str]) -> None:
 def look(
     store: Store, task_id: str, purpose: str, runs: Sequence[str], reference: str, question: str = ""
 ) -> Look:
-    """Log a look at the sealed test, before anything of it is shown: committed when this returns.
+    """Log a look at the sealed test and commit it, before any result of it is shown.
 
-    The same `question` (not empty) for the same purpose, runs and reference is the look that it was the first time.
+    Committed first, so that a look whose result was seen cannot be undone by a crash. The same `question`
+    (not empty) for
+    the same purpose, runs and reference returns the first look.
     """
     with store.transaction() as conn:
         past = looks(store, task_id)
-        for each in past if question else []:
-            same = (each.purpose, set(each.runs), each.reference) == (purpose, set(runs), reference)
-            if same and each.question == question:
-                return each
+        for earlier in past if question else []:
+            same = (earlier.purpose, set(earlier.runs), earlier.reference) == (purpose, set(runs), reference)
+            if same and earlier.question == question:
+                return earlier
         number = len(past) + 1
-        made = Look(number, purpose, tuple(runs), reference, level_of(number), now(), question)
+        logged = Look(number, purpose, tuple(runs), reference, level_of(number), now(), question)
         conn.execute(
             "INSERT INTO split_looks VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 *(task_id, number, f"{purpose}{_LABELS}{question})" if question else purpose),
-                *(dumps(list(runs)), reference, made.level, made.at),
+                *(dumps(list(runs)), reference, logged.level, logged.at),
             ],
         )
-    return made
+    return logged
 
 
 def closed(store: Store, task_id: str, run: str) -> set[str]:
-    """The units of the sealed test, unless a look at it was for this run: then none."""
+    """Return the units of the sealed test; none if a look at the test was for this run."""
     sealed = closed_questions(store, task_id, run)
     if not sealed:
         return set()
@@ -213,23 +229,27 @@ def closed(store: Store, task_id: str, run: str) -> set[str]:
 
 
 def closed_questions(store: Store, task_id: str, run: str) -> set[str]:
-    """The questions of the sealed test, unless a look at it was for this run: then none."""
+    """Return the questions of the sealed test; none if a look at the test was for this run."""
     if drawn(store, task_id) is None or any(run in each.runs for each in looks(store, task_id)):
         return set()
     return {question for question, part in questions(store, task_id).items() if part == "test"}
 
 
 def splits(store: Store) -> list[str]:
-    """The tasks (without version) that are split."""
+    """Return the split tasks, without version."""
     return [task_id for (task_id,) in store.conn.execute("SELECT task_id FROM splits ORDER BY task_id")]
 
 
 def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
-    """Question -> (what makes questions one, units of the task's kind), for every question that has such units.
+    """Return question -> (group of equal questions, units of the task's kind), for every question with such
 
-    Items whose question and claim are the same, word for word, are one thing to be split: a judge that has learnt the
-    answer to one knows the other's. What the task does not show of the two makes no difference. Questions that share an
-    item's words, and whatever these share, are named by the first of them.
+    units.
+
+    Items with the same question and claim, word for word, are kept in one part: a judge that was fitted on
+    one of them
+    knows the answer to the other. Texts that the task does not show are ignored. A group is named after its
+    first
+    question, and sharing a text is transitive.
     """
     query = "SELECT question_id, count(*) FROM units WHERE kind = ? GROUP BY 1 ORDER BY 1"
     group = _together(store, task)
@@ -237,24 +257,24 @@ def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
 
 
 def _together(store: Store, task: Task) -> dict[str, str]:
-    """Question -> the first of those that belong together."""
+    """Return question -> the first question of its group."""
     columns = {"question", "claim"} & set(task.input_names) or {"question", "claim"}
     shown = ", ".join(name if name in columns else "NULL" for name in ("question", "claim"))
     first: dict[str, str] = {}
-    above: dict[str, str] = {}
+    parent: dict[str, str] = {}
     named: set[str] = set()
     for name, question, claim in store.conn.execute(
         f"SELECT question_id, {shown} FROM items ORDER BY question_id, item_id"
     ):
         named.add(name)
         if (text := _words(question, claim)) and (known := first.setdefault(text, name)) != name:
-            one, other = sorted((_first(above, name), _first(above, known)))
-            if one != other:
-                above[other] = one
-    return {name: _first(above, name) for name in named}
+            kept, merged = sorted((_first(parent, name), _first(parent, known)))
+            if kept != merged:
+                parent[merged] = kept
+    return {name: _first(parent, name) for name in named}
 
 
-def _first(above: Mapping[str, str], question: str) -> str:
-    while question in above:
-        question = above[question]
+def _first(parent: Mapping[str, str], question: str) -> str:
+    while question in parent:
+        question = parent[question]
     return question

@@ -1,4 +1,4 @@
-"""Opening a study: connection, pragmas, migrations, and SQLite's errors in our words."""
+"""Open a study: connection, pragmas, migrations, and SQLite's errors as StudyError or WriteFailed."""
 
 from __future__ import annotations
 
@@ -23,43 +23,46 @@ from judge.types import Json
 MOST_AT_ONCE = 32
 BUSY_SECONDS = 30.0
 FEW_PAGES = -4000
-"""Pages kept in memory while a study is read through, in SQLite's way: 4,000 kB."""
+"""SQLite's cache size while a whole study is read once: negative means kilobytes, so 4,000 kB."""
 LOOKS, LOOK_SECONDS = 5, 0.02
-"""How often a run lock that is held is tried again, and after how long."""
+"""How often a locked run lock is tried, and the seconds between two tries."""
 _log = logging.getLogger(__name__)
 
 
 def now() -> str:
-    """The time as stored: UTC, ISO 8601, milliseconds."""
+    """Return the current time as it is stored: UTC, ISO 8601, milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-# Made once: json.dumps with options of its own makes an encoder for every call.
+# Built once: json.dumps with non-default options builds a new encoder for every call.
 _STORED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _CANONICAL = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def dumps(value: Json) -> str:
-    """JSON as stored: readable Unicode, no spaces, keys as given. Raises ValueError for NaN."""
+    """Return JSON as it is stored: readable Unicode, no spaces, keys in their given order.
+
+    Raises ValueError for NaN.
+    """
     return _STORED.encode(value)
 
 
 def canonical(value: Json) -> str:
-    """JSON for hashing: sorted keys, no spaces."""
+    """Return JSON for hashing: sorted keys, no spaces."""
     return _CANONICAL.encode(value)
 
 
 class Store:
-    """One connection to one study. Not shared between threads; `clone` opens another."""
+    """One connection to one study. Threads must not share it; `clone` opens another."""
 
     def __init__(self, conn: sqlite3.Connection, path: Path) -> None:
         self.conn, self.path = conn, path
 
     @classmethod
     def open(cls, path: Path | str, *, create: bool = True) -> Store:
-        """Open a study and migrate it; `create=False` refuses a file that is not there or empty.
+        """Open a study and migrate it. With `create=False`, a missing or empty file is refused.
 
-        Raises StudyError when the file is missing, is no study, or was made by a newer version.
+        Raises StudyError if the file is missing, is not a study, or was made by a newer version.
         """
         path = Path(path)
         if not create and not path.exists():
@@ -71,6 +74,7 @@ class Store:
                 f"{path}: an empty file, no study; import something first (judge items import) "
                 "or name another with -d"
             )
+        # SQLite reports a missing folder only as "unable to open database file".
         if not path.parent.is_dir():
             raise StudyError(f"{path}: the folder {path.parent} does not exist")
         with explained(path):
@@ -83,24 +87,30 @@ class Store:
         return cls(conn, path)
 
     def clone(self) -> Store:
-        """Another connection to the same study, for another thread; no migration is looked for."""
+        """Return another connection to the same study, for another thread.
+
+        It does not check for migrations.
+        """
         with explained(self.path):
             return Store(_connect(self.path), self.path)
 
     @contextmanager
     def run_lock(self, what: str, busy: str | None = None) -> Iterator[None]:
-        """Hold the only run of `what` on this study; it goes with the process, however that ends.
+        """Lock this study for the only run of `what`. The operating system releases the lock if the process
 
-        The lock lies beside the study, where every process that can reach the study finds it. Raises
-        StudyError, with the text `busy` where it is given, when another process holds it: two of them would ask
-        everything twice.
+        dies.
+
+        The lock file is next to the study, where every process that can open the study finds it. Raises
+        StudyError
+        (with the text `busy`, if given) when another process has the lock: two runs would pay for every
+        request twice.
         """
         busy = busy or f"{self.path}: another process is running {what}; wait for it or stop it"
         with only_here(self._lock_path(what), busy):
             yield
 
     def is_running(self, what: str) -> bool:
-        """Whether some process holds the run lock of `what`."""
+        """Return whether some process has the run lock of `what`."""
         try:
             file = os.open(self._lock_path(what), os.O_RDONLY)
         except FileNotFoundError:
@@ -130,7 +140,7 @@ class Store:
 
     @contextmanager
     def reading_once(self) -> Iterator[None]:
-        """A look through much of the study: few of its pages are kept in memory, because none is read again."""
+        """Use a small page cache while much of the study is read once: no page is needed a second time."""
         before = self.conn.execute("PRAGMA cache_size").fetchone()[0]
         self.conn.execute(f"PRAGMA cache_size = {FEW_PAGES}")
         try:
@@ -140,8 +150,11 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """One write transaction: all of it or nothing. Raises WriteFailed or StudyError."""
+        """Run one write transaction: all of it is committed, or nothing. Raises WriteFailed or StudyError."""
         with explained(self.path):
+            # IMMEDIATE takes the write lock now. A deferred transaction that first reads and then writes
+            # fails at once with "database is locked" if another process wrote in between, whatever the busy
+            # time-out.
             self.conn.execute("BEGIN IMMEDIATE")
             try:
                 yield self.conn
@@ -155,10 +168,11 @@ class Store:
 def insert_rows(
     conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]], many: int = MOST_AT_ONCE
 ) -> None:
-    """Run an `INSERT ... VALUES ?` for all rows, many to a step, inside the caller's transaction.
+    """Run an `INSERT ... VALUES ?` for all rows, `many` rows a statement, inside the caller's transaction.
 
-    `executemany` lets go of the interpreter's lock and takes it again for every row; beside a busy event
-    loop it waits for it each time.
+    Not `executemany`: it releases and retakes the interpreter's lock for every row. Beside a busy event loop,
+    it
+    waits for the lock each time.
     """
     at = 0
     while at < len(rows):
@@ -172,7 +186,10 @@ def insert_rows(
 
 @contextmanager
 def only_here(path: Path, busy: str) -> Iterator[None]:
-    """Hold the lock file; it goes with the process, however that ends. Raises StudyError, with `busy` where it is held."""
+    """Lock this file for one process. The operating system releases the lock if the process dies.
+
+    Raises StudyError, with the text `busy`, if another process has it.
+    """
     try:
         file = _locked(path)
     except BlockingIOError as e:
@@ -182,27 +199,34 @@ def only_here(path: Path, busy: str) -> Iterator[None]:
     try:
         yield
     finally:
+        # Deleted while still locked: `_locked` recognises a file that was deleted between its open and its
+        # lock.
         path.unlink(missing_ok=True)
         os.close(file)
 
 
 def _locked(path: Path) -> int:
-    """An open file that only this process has locked. Raises BlockingIOError when another one has."""
+    """Return the descriptor of the file, locked by this process.
+
+    Raises BlockingIOError if another process has it.
+    """
     tries = LOOKS
     while True:
-        # Another user's file cannot be opened for writing, and need not be.
+        # Read-only, because a lock file of another user cannot be opened for writing. Locking does not need
+        # it.
         file = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
         try:
             tries -= 1
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Who held it before has removed it: another process may already lock one of that name anew.
+            # The previous process has deleted the file before it released it. Another process may already
+            # have locked a new file of that name, so a lock on the deleted one counts for nothing.
             if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
                 return file
         except BlockingIOError:
             if not tries:
                 os.close(file)
                 raise
-            time.sleep(LOOK_SECONDS)  # perhaps somebody has only looked whether it is locked
+            time.sleep(LOOK_SECONDS)  # `is_running` of another process locks the file for a moment
         except BaseException:
             os.close(file)
             raise
@@ -214,12 +238,12 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         schema.distrust(conn)
         conn.execute("PRAGMA foreign_keys = ON")
-        # FULL: a commit that was acknowledged survives a power cut, not only a crash of the process.
+        # FULL: an acknowledged commit survives a power cut, not only a crash of the process.
         conn.execute("PRAGMA synchronous = FULL")
-        # Hashes fall on pages anywhere: the longer the log, the more of their changes meet on one page
-        # before that is copied into the file. 32 MB at most.
+        # Hashes are spread over all pages. With a longer log, more changes meet on one page before that page
+        # is copied into the file. 8,000 pages are 32 MB at most.
         conn.execute("PRAGMA wal_autocheckpoint = 8000")
-        # 32 MB of pages: an import of many rows goes back to pages that the 2 MB of the default have let go.
+        # 32 MB: an import of many rows returns to pages that the default cache of 2 MB has already dropped.
         conn.execute("PRAGMA cache_size = -32000")
     except BaseException:
         conn.close()
@@ -228,19 +252,21 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _is_writable(path: Path) -> bool:
-    """Whether the study and its folder, where SQLite keeps its log, take changes."""
+    """Return whether the study and its folder, where SQLite writes its log, are writable."""
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
 
 
 def _connect_read_only(path: Path) -> sqlite3.Connection:
-    """A connection that shows and never writes: nobody can change what nobody can write.
+    """Open a study on a read-only disk.
 
-    Raises StudyError when the last changes are still in the log, which cannot be taken up there.
+    `immutable` is safe, because nobody can write there. Raises StudyError if the last changes are still in
+    the
+    write-ahead log, which SQLite cannot apply on a read-only disk.
     """
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size:
         raise StudyError(
-            f"{path}: its last changes are in {log.name}, which cannot be taken up here; copy both elsewhere"
+            f"{path}: its last changes are in {log.name}, which cannot be applied on a read-only disk; copy both files elsewhere"
         )
     uri = f"{path.absolute().as_uri()}?immutable=1"
     conn = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
@@ -250,10 +276,12 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(conn: sqlite3.Connection, path: Path) -> None:
-    # One look at the tables: another process may be making this very study at the same time.
+    # A single query for all tables: another process may be making this very study at the same time.
     tables = [row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     if tables and not migrations.applied(conn):
-        raise StudyError(f"{path}: an SQLite file, but no study (it has a table '{tables[0]}')")
+        raise StudyError(
+            f"{path}: an SQLite file, but not a study (it has a table '{tables[0]}'); name another file with -d"
+        )
     if migrations.is_too_old(conn):
         raise StudyError(
             f"{path}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
@@ -265,19 +293,24 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
     if conn.execute("PRAGMA query_only").fetchone()[0]:
         if not migrations.is_current(conn):
             raise StudyError(
-                f"{path}: made by an older adjudge, on a disk that cannot be written; copy it elsewhere"
+                f"{path}: made by an older adjudge, and a read-only disk cannot be migrated; copy the study elsewhere"
             )
     else:
-        _keep_a_log(conn)
+        _switch_to_wal(conn)
         if not migrations.is_current(conn):
             for line in migrations.migrate(conn):
-                # Printed by whichever command opens the study first, because it changes what all of them read.
+                # A warning, because whichever command opens the study first migrates it, and this changes
+                # what every command reads.
                 _log.warning("%s", line)
     schema.check_complete(conn, path)
 
 
-def _keep_a_log(conn: sqlite3.Connection) -> None:
-    """Turn the journal into a log. SQLite lets nobody wait who meets another that turns it: each could wait for the other."""
+def _switch_to_wal(conn: sqlite3.Connection) -> None:
+    """Switch the journal to a write-ahead log.
+
+    SQLite ignores the busy time-out here: two connections that switch at once could each wait for the other.
+    It raises "locked" at once, so this function retries.
+    """
     end = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -291,19 +324,19 @@ def _keep_a_log(conn: sqlite3.Connection) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours: full and vanished disks are WriteFailed, the rest StudyError."""
+    """Translate SQLite's errors: a full or vanished disk is WriteFailed, everything else StudyError."""
     try:
         yield
     except sqlite3.OperationalError as e:
         text = str(e)
         if "full" in text or "disk I/O" in text:
             raise WriteFailed(
-                f"{path}: {text}: the last batch is not in it; free some space and run the same command",
+                f"{path}: {text}: the last batch was not written; free some space and run the same command",
                 passing=True,
             ) from e
         if "locked" in text or "busy" in text:
             raise StudyError(
-                f"{path}: another program has held the study for too long; try again when it is done",
+                f"{path}: another program has locked the study for too long; try again when it has finished",
                 passing=True,
             ) from e
         if "readonly" in text or "unable to open" in text:

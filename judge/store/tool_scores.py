@@ -1,7 +1,9 @@
-"""Scores that another tool gave before the import (RAGAS, an evaluator of Langfuse or Phoenix), as runs of that tool.
+"""Scores from another tool (RAGAS, an evaluator of Langfuse or Phoenix), stored as runs of that tool.
 
-Every label comes from a source: here it is a run whose model is the tool and whose task is made for the score. Its field is
-the score's own name, a number, or text where some of the scores are words. So a tool stands beside any other judge.
+Every label needs a source: here it is a run whose model is the tool and whose task is made for the score. The
+field has
+the score's name and is a number, or text if some of the scores are words. The tool is then compared like any
+other judge.
 """
 
 import hashlib
@@ -17,7 +19,7 @@ from judge.store.study import canonical, now
 from judge.types import Answered, Judgement, Status, ToolScore, Usage
 
 _INPUTS = {"answer": "answer", "item": "question", "passage": "passage"}
-"""Kind of unit -> what a prompt of the task would show; no model is ever asked."""
+"""Kind of unit -> the input of the generated task, which no model is ever sent."""
 _TASK = """---
 title: '{field}, as another tool scored it'
 unit: {kind}
@@ -34,19 +36,19 @@ Another tool gave this score before the import; adjudge asks no model for it.
 
 
 class ToolScores:
-    """Collects scores while rows are added, and keeps those of each tool and field as one run."""
+    """Collects scores while rows are added, and stores those of each tool and field as one run."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn = conn
         self._of: dict[tuple[str, str, str], dict[str, ToolScore]] = defaultdict(dict)
 
     def add(self, kind: str, unit_id: str, scores: Iterable[ToolScore]) -> None:
-        """Note the scores of a unit; of two by one tool under one field, the later one counts."""
+        """Add the scores of a unit; of two scores by one tool under one field, the later one counts."""
         for score in scores:
             self._of[score.tool, field_name(score.field), kind][unit_id] = score
 
     def keep(self, files: Mapping[str, str]) -> int:
-        """Write the runs and return how many labels are new. The same scores again are the same run."""
+        """Write the runs and return the number of new labels. The same scores again are the same run."""
         new = 0
         for (tool, field, kind), scores in self._of.items():
             numbers = all(not isinstance(score.value, str) for score in scores.values())
@@ -75,7 +77,7 @@ class ToolScores:
 
 
 def field_name(name: str) -> str:
-    """A score's name as the name of a field: lower case, digits and _, a letter first."""
+    """Return a score's name as a field name: lower case, digits and _, a letter first."""
     plain = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
     return plain if plain[:1].isalpha() else f"score_{plain}"
 
@@ -86,11 +88,11 @@ def _task(field: str, kind: str, level: str) -> Task:
     try:
         return parse_task(text, f"{name}.v1.md")
     except TaskError as error:
-        raise BadInput(f"a score of this name cannot be kept: {error}", field=field) from error
+        raise BadInput(f"a score of this name cannot be stored: {error}", field=field) from error
 
 
 def _text(value: str | int | float) -> str:
-    """A label's spelling: one for a number, so that 4 and 4.0 are the same."""
+    """Return a label's spelling: numbers have only one, so that 4 and 4.0 are equal."""
     if isinstance(value, str):
         return value
     return repr(int(value)) if value == int(value) else repr(float(value))

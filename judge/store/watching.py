@@ -1,4 +1,4 @@
-"""How a run stands, read from the study by another process than the one that runs it."""
+"""The progress of a run, read from the study by another process than the one that runs it."""
 
 import json
 from collections.abc import Iterator
@@ -15,13 +15,17 @@ from judge.types import Json, Status, attributes
 
 STATUSES = tuple(str(s) for s in Status)
 SUMMED = 200_000
-"""Up to so many judgements the cost is summed up at every look; beyond, at the first and the last."""
+"""Up to this many judgements, the cost is summed at every look; beyond, only at the first and the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStanding:
-    """How a run stands. `state` is running, finished or stopped; `units` are those that it was last asked over, None
-    where nothing says how many; `cost` is in US dollars, None without a price or while it is not summed up."""
+    """The progress of a run. `state` is running, finished or stopped.
+
+    `units` are those that its last invocation selected, None if unknown. `cost` is in US dollars, None
+    without a price or
+    while it has not been summed.
+    """
 
     run: str
     task: str
@@ -34,55 +38,64 @@ class RunStanding:
 
     @property
     def done(self) -> int:
-        """Units with a judgement; one that failed is asked again by the next invocation."""
+        """Units with a judgement, failed ones included; the next invocation retries those."""
         return sum(self.ended.values())
 
     @property
     def pending(self) -> int | None:
-        """Units without one. A run can hold more than it was last asked over, as after `-n 10`."""
+        """Units without a judgement.
+
+        A run can have more than its last invocation selected, as after `-n 10`.
+        """
         return None if self.units is None else max(0, self.units - self.done)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every unit has its answer."""
+        """Whether every unit has an answer."""
         return self.state == "finished" and self.ended["ok"] == self.done and not self.pending
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape, without rate and time left."""
-        own = attributes(self, "run", "task", "model", "state", "units")
-        return {**own, **self.ended, **attributes(self, "pending", "cost", "failures")}
+        """Return the documented shape, without rate and time left."""
+        shown = attributes(self, "run", "task", "model", "state", "units")
+        return {**shown, **self.ended, **attributes(self, "pending", "cost", "failures")}
 
 
 class Watched:
-    """A run of a study that is looked at again and again. Raises UsageError when no run is called so."""
+    """A run of a study that is read repeatedly. Raises UsageError if no run has this name."""
 
     def __init__(self, store: Store, name: str, n_failures: int = 5) -> None:
         self._store, self._n = store, n_failures
         self._file = store.path.stat()
-        found = named_run(store, name)
-        self._run, self._task, self._model = str(found["run_id"]), str(found["task"]), str(found["model"])
+        run = named_run(store, name)
+        self._run, self._task, self._model = str(run["run_id"]), str(run["task"]), str(run["model"])
         self._units: int | None = None
         self._counted = False
         self._cost: float | None = None
         self._summed = False
 
     def look(self) -> RunStanding:
-        """How it stands now. Raises StudyError when the study is not the file any more that was opened, or lacks the run."""
+        """Return its progress.
+
+        Raises StudyError if the study file was replaced since it was opened, or lacks the run.
+        """
         conn, path = self._store.conn, self._store.path
         if not path.exists():
             raise StudyError(f"{path}: the study was removed while its run was watched")
         if not samestat(path.stat(), self._file):
-            raise StudyError(f"{path}: the study is another file by now: give the command again")
-        # Whether it runs is asked first: one that ends in between has then written all that is read here.
+            raise StudyError(f"{path}: the file was replaced by another study; run the command again")
+        # The lock is checked before the rows are read: a run that ends in between has then written everything
+        # read below.
         running = self._store.is_running(f"{self._task} {self._model}")
         row = conn.execute("SELECT finished, provider FROM runs WHERE run_id = ?", [self._run]).fetchone()
         if row is None:
-            raise StudyError(f"{path}: run {self._run} is no longer in it (a copy of before it?)")
+            raise StudyError(
+                f"{path}: run {self._run} is no longer in the study; was an older copy restored?"
+            )
         finished, facts = row[0], json.loads(row[1])
         state = "finished" if finished else "running" if running else "stopped"
         counts = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"
-        found = dict(conn.execute(counts, [self._run]).fetchall())
-        ended = {name: int(found.get(name, 0)) for name in STATUSES}
+        by_status = dict(conn.execute(counts, [self._run]).fetchall())
+        ended = {name: int(by_status.get(name, 0)) for name in STATUSES}
         cost = self._summed_up(sum(ended.values()), ending=state != "running")
         failures = list(self._failures())
         return RunStanding(
@@ -93,7 +106,8 @@ class Watched:
         if facts.get(SELECTED) is not None:
             return int(facts[SELECTED])
         if SELECTED in facts and not self._counted:
-            # A run over everything in a study of millions; counted here once, as the run does beside its work.
+            # A run over all units of a huge study does not count them at its start. They are counted here
+            # once, as the run does beside its work.
             self._counted = True
             task = stored_task(self._store, self._task)
             query = "SELECT 1 + coalesce(max(repeat), 0) FROM run_counts WHERE run_id = ?"

@@ -83,7 +83,7 @@ BAD = [
     ("none --stage rerank", "--ranking and --stage go with --context top:K"),
     ("none --context-seed 3", "--context-seed goes with +noise:N"),
     ("none --system a@b", "name the system with --system"),
-    ("misleading", "no unit fits"),
+    ("misleading", "no unit has the inputs of"),
 ]
 
 
@@ -184,7 +184,7 @@ def test_what_is_no_answer_is_none(judge: Judge) -> None:
     rag(judge)
     for name in ("garbage", "refuse"):
         done = judge("answers", "generate", "verdict", "-m", f"scripted/{name}", "--context", "none", code=2)
-        assert "no unit fits" in done.err, "these items have no claim"
+        assert "no unit has the inputs of" in done.err, "these items have no claim"
     done = judge(
         "answers",
         "generate",

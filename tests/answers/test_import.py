@@ -80,9 +80,9 @@ BAD = [
     (row(id="coffee"), "field 'id': no item 'coffee' in the study"),
     (
         row(cited=["cite_9"]),
-        "field 'cited': cites 'cite_9', a passage that is not there (there are: cite_1, cite_2",
+        "field 'cited': cites 'cite_9', but the item has no such passage (it has: cite_1, cite_2",
     ),
-    (row(cited="[cite_1][8]"), "cites '8', a passage that is not there"),
+    (row(cited="[cite_1][8]"), "cites '8', but the item has no such passage"),
     (row(context=["nowhere"]), "field 'context': no passage 'nowhere' of 'rag:tea'"),
     (row(text=None), "field 'text': missing"),
     (row(text=["a"]), "field 'text': must be text, is a list"),

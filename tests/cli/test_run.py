@@ -183,8 +183,8 @@ def test_where_that_is_no_condition_lists_the_columns(judge: Judge, where: str) 
 
 
 def test_no_unit_is_a_usage_error(judge: Judge) -> None:
-    assert "no unit fits" in judge(*HASH, "--where", "dataset = 'none'", code=2).err
-    assert "no unit fits" in judge("run", "mirage_support", "-m", "scripted/hash", code=2).err
+    assert "no unit has the inputs of" in judge(*HASH, "--where", "dataset = 'none'", code=2).err
+    assert "no unit has the inputs of" in judge("run", "mirage_support", "-m", "scripted/hash", code=2).err
     assert count("runs") == 0, "no run is left of it"
 
 
@@ -392,7 +392,7 @@ def test_a_study_that_is_locked_says_so(judge: Judge, monkeypatch: pytest.Monkey
     other.execute("BEGIN IMMEDIATE")
     done = judge(*HASH, code=1)
     other.close()
-    assert "study.db: another program has held the study" in done.err
+    assert "study.db: another program has locked the study" in done.err
 
 
 def test_two_processes_do_not_run_the_same_thing(judge: Judge, tmp_path: Path) -> None:

@@ -180,7 +180,10 @@ def test_a_study_refuses_another_text_under_a_version_it_has_used(
     judge("run", path, "-m", "scripted/hash", "-n", "1")
     path.write_text(path.read_text("utf-8").replace("You judge", "You weigh"), encoding="utf-8")
     done = judge("run", path, "-m", "scripted/hash", code=2)
-    assert "this study has used mine.v1 with another text; save the changed file as mine.v2.md" in done.err
+    assert (
+        "the study already contains mine.v1 with another text; save the changed file as mine.v2.md"
+        in done.err
+    )
     path.rename(path.with_name("mine.v2.md"))
     judge("run", path.with_name("mine.v2.md"), "-m", "scripted/hash")
     assert "mine.v1" in judge("runs", "list").out, "and the old run can still be read"

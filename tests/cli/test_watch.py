@@ -75,8 +75,8 @@ def test_no_run_of_that_name(judge: Judge) -> None:
     ("change", "told"),
     [
         (lambda p: p.unlink(), "was removed"),
-        (lambda p: (p.rename("old.db"), copyfile("old.db", p)), "is another file by now"),
-        (lambda p: _forget(p), "is no longer in it"),
+        (lambda p: (p.rename("old.db"), copyfile("old.db", p)), "the file was replaced by another study"),
+        (lambda p: _forget(p), "is no longer in the study"),
     ],
 )
 def test_a_study_that_is_not_the_same_any_more_ends_the_watch(

@@ -160,7 +160,7 @@ def test_a_parent_that_went_on_is_said(store: Store) -> None:
     runs = [biased(store, *own) for own in ((21, (2, 0, 0)), (22, (0, 0, 2)))]
     done = judge("panel", "stance", "--run", runs[0], "--run", runs[1], "-d", store.path, "--json")
     panel = checked(done.stdout)["run_id"]
-    told = f"{runs[1]} went on after it was made"
+    told = f"{runs[1]} got new judgements after this run was derived"
     assert told not in judge("runs", "show", panel, "-d", store.path).stdout
     with store.transaction() as conn:
         conn.execute(

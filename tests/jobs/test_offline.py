@@ -432,7 +432,7 @@ def test_commands_that_ask_for_what_there_is_not(judge: Callable[..., Done], tmp
     assert "no jobs yet" in judge("jobs", "read", code=2).err
     assert "--offline" in judge("jobs", "write", "stance", "-m", MODEL, "--shards", "2", code=2).err
     assert (
-        "no unit fits"
+        "no unit has the inputs of"
         in judge("jobs", "write", "stance", "-m", MODEL, "--offline", "--where", "0", code=2).err
     )
     (tmp_path / "there").mkdir()

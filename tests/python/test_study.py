@@ -131,7 +131,7 @@ def test_a_frame_of_another_tool_needs_no_maps(tmp_path: Path) -> None:
         (FRAME.assign(claim=["a", 5, "c"]), "DataFrame:2: field 'claim': must be text, is a number"),
         (FRAME.rename(columns={"tag": "claim"}), "DataFrame: field 'claim': two columns have this name"),
         (FRAME.rename(columns={"tag": 7}), "column 5 has no name that is text: 7"),
-        (FRAME.assign(tag=pd.Series(["\ud800"] * 3, dtype=object)), "half a surrogate pair"),
+        (FRAME.assign(tag=pd.Series(["\ud800"] * 3, dtype=object)), "lone surrogate"),
         (FRAME.iloc[:0], "there are no rows"),
     ],
 )
@@ -139,7 +139,7 @@ def test_a_bad_frame_is_named_and_nothing_is_kept(study: Study, frame: pd.DataFr
     with pytest.raises(BadInput, match=re.escape(told)):
         study.items(frame)
     assert study.labels().empty
-    with pytest.raises(UsageError, match="no unit fits"):
+    with pytest.raises(UsageError, match="no unit has the inputs of"):
         study.run("stance", model="scripted/hash", progress=False)
 
 

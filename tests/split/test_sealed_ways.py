@@ -131,11 +131,11 @@ def test_the_report_says_that_a_parent_went_on(db: Path, tmp_path: Path) -> None
         runs = [r for (r,) in conn.execute("SELECT run_id FROM runs ORDER BY run_id")]
     judge("panel", "stance", "--run", runs[0], "--run", runs[1], "-d", db)
     annotate("report", "-d", db, "-o", tmp_path / "r.html")
-    assert "went on after it was made" not in (tmp_path / "r.html").read_text()
+    assert "got new judgements after this run was derived" not in (tmp_path / "r.html").read_text()
     data = tmp_path / "late.jsonl"
     passages = [{"id": "p", "text": "Late.", "gold": {"stance": "support"}}]
     data.write_text(json.dumps({"id": "late", "claim": "A late claim.", "passages": passages}) + "\n")
     judge("items", "import", "jsonl", data, "-d", db)
     judge("run", "stance", "-m", "scripted/hash", "-d", db)
     annotate("report", "-d", db, "-o", tmp_path / "r.html")
-    assert "went on after it was made: make it again" in (tmp_path / "r.html").read_text()
+    assert "got new judgements after this run was derived" in (tmp_path / "r.html").read_text()

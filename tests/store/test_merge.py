@@ -151,7 +151,7 @@ def test_answers_of_one_run_that_differ_are_named(
 def test_the_same_answer_given_twice_is_kept_once_and_said(judge: Judge, study: Callable[..., Path]) -> None:
     a, b = study("a", rows(0, 1), {"Text": "support"}), study("b", rows(1, 2), {"Text": "support"})
     done = judge("studies", "merge", a, b, "--into", "c.db")
-    assert "2 units that another study had the same label of were judged anew" in done.err
+    assert "2 units were judged in two studies, with the same label" in done.err
     assert set(labels(Path("c.db")).values()) == {"support"} and len(labels(Path("c.db"))) == 6
     # Both attempts were paid for, and both are kept; the first study's counts.
     assert counted(Path("c.db"), "judgements") == 8
@@ -210,7 +210,7 @@ def test_servers_that_name_the_model_differently(judge: Judge, study: Callable[.
     with closing(sqlite3.connect(b)) as conn, conn:
         conn.execute("UPDATE runs SET resolved_model = 'another'")
     done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
-    assert "called the model 'another' and 'scripted-file': --same-model joins them" in done.err
+    assert "called the model 'another' and 'scripted-file'; add --same-model" in done.err
     judge("studies", "merge", a, b, "--into", "c.db", "--same-model")
     assert counted(Path("c.db"), "runs") == 1
 
@@ -263,7 +263,9 @@ def test_what_is_said_of_a_joined_run_is_true_of_both(judge: Judge, study: Calla
                 r for (r,) in store.conn.execute("SELECT run_id FROM runs WHERE derived_from IS NOT NULL")
             }
             told = origins(store.conn, made)
-        assert len(told) == 2 and all("went on after it was made" in text for text in told.values()), told
+        assert len(told) == 2 and all(
+            "got new judgements after this run was derived" in text for text in told.values()
+        ), told
         assert "10/… · finished" in judge("runs", "watch", "scripted/hash", "-d", merged).out
     for path in (a, b):
         with Store.open(path) as store:
@@ -377,7 +379,7 @@ def test_a_split_of_both_is_one_with_the_looks_of_both(judge: Judge, study: Call
     with closing(sqlite3.connect(b)) as conn, conn, without_trigger(conn, "keep_split_questions_update"):
         conn.execute("UPDATE split_questions SET part = CASE part WHEN 'test' THEN 'learn' ELSE 'test' END")
     done = judge("studies", "merge", a, b, "--into", "d.db", code=1)
-    assert "split of stance: it was drawn in each study, and not alike" in done.err
+    assert "split of stance: it was drawn in each study" in done.err
 
 
 def test_jobs_go_on_in_the_new_study(judge: Judge, study: Callable[..., Path], tmp_path: Path) -> None:

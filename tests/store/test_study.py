@@ -77,7 +77,7 @@ def test_a_database_of_something_else(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as conn, conn:
         conn.execute("CREATE TABLE photos (id INTEGER)")
     kept = path.read_bytes()
-    with pytest.raises(StudyError, match=r"no study .it has a table 'photos'"):
+    with pytest.raises(StudyError, match=r"not a study .it has a table 'photos'"):
         Store.open(path)
     assert path.read_bytes() == kept
 
@@ -182,7 +182,7 @@ def test_a_study_that_another_program_holds(tmp_path: Path, monkeypatch: pytest.
     with Store.open(path) as store:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StudyError, match="another program has held the study for too long"):
+        with pytest.raises(StudyError, match="another program has locked the study"):
             add(store, [Item("1", "d", claim="c")])
         assert stored(store.conn) == [], "reading goes on"
         other.execute("ROLLBACK")
