@@ -10,7 +10,9 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from sqlite3 import DatabaseError, IntegrityError
 from typing import Any, TypeVar
@@ -170,6 +172,24 @@ def say(text: str) -> None:
 def note(text: str) -> None:
     """One line for people."""
     print(visible(text), file=sys.stderr)
+
+
+_IN_SCRIPT = ContextVar("_IN_SCRIPT", default=False)
+
+
+@contextmanager
+def script() -> Iterator[None]:
+    """While `judge start` types commands: they suggest no next command, because the script types it itself."""
+    token = _IN_SCRIPT.set(True)
+    try:
+        yield
+    finally:
+        _IN_SCRIPT.reset(token)
+
+
+def suggests_next() -> bool:
+    """Whether a command ends with the command to type next."""
+    return not _IN_SCRIPT.get()
 
 
 def notes(texts: Iterable[Any], head: str = "note") -> None:

@@ -34,7 +34,11 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
     if not subject.panel.judges:
         return [], {}, "No judge labelled this field, so there is nothing to trust or distrust yet."
     if not subject.panel.people and subject.reference is None:
-        return [], {}, "Nobody but judges labelled this field: import gold labels, or have people label some."
+        return (
+            [],
+            {},
+            "No verdict yet: only judges labelled this field. Have people label a sample of it, or import gold labels.",
+        )
     rulings: list[Ruling] = []
     tests: dict[str, AltTest] = {}
     for judge, found in _verdicts(store, subject).items():

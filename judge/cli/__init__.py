@@ -25,6 +25,7 @@ from judge.cli.run import run
 from judge.cli.runs import runs
 from judge.cli.score import score
 from judge.cli.split import split
+from judge.cli.start import start
 from judge.cli.studies import studies
 from judge.cli.suite import suite
 from judge.cli.systems import systems
@@ -37,7 +38,7 @@ from judge.console import Command
     name="judge",
     # Whatever has a default says so; an option whose default is no news says show_default=False.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
-    epilog="Start with: judge demo. Exit codes: 0 done, 1 error, 2 usage or bad task file, 3 provider, "
+    epilog="Start with: judge demo, or with a file of yours: judge start FILE. Exit codes: 0 done, 1 error, 2 usage or bad task file, 3 provider, "
     "4 finished but some units have no label, 5 below a threshold, 130 interrupted.",
 )
 @click.version_option(package_name="adjudge", message="adjudge %(version)s")
@@ -47,7 +48,7 @@ def main() -> None:
 
 answers.add_command(generate)
 for command in (
-    demo, examples, items, tasks, models, estimate, run, runs, systems, answers, rankings, retrieve, distractors, pairs, score, suite,
+    demo, start, examples, items, tasks, models, estimate, run, runs, systems, answers, rankings, retrieve, distractors, pairs, score, suite,
     jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe, plugins,
 ):  # fmt: skip
     main.add_command(command)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.cli.log_json import Log
 from judge.cli.progress import Progress
-from judge.console import emit_json, note, notes, say
+from judge.console import emit_json, note, notes, say, suggests_next
 from judge.errors import Exit
 from judge.providers.base import Provider
 from judge.store import Store
@@ -88,7 +88,7 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
             if report.spent.uncounted:
                 lost += f", {report.spent.uncounted} calls without counts at their most"
             print(f"cost: ${report.spent.cost:.4f}{lost} (prices: {report.price.source})")
-        if report.labelled and not report.stopped:
+        if report.labelled and not report.stopped and suggests_next():
             print(f"next: judge runs show {report.run_id} -d {options['db']}")
             print(f"then: {then} -d {options['db']}")
     notes(report.remarks(plan))

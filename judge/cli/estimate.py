@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from typing import Any
 
 import click
 
+from judge.asking.estimate import estimated
 from judge.asking.run import in_study, prepare
 from judge.cli.run import of_run
 from judge.console import emit_json, note
-from judge.errors import UsageError
 from judge.run_options import RunOptions
 from judge.store import Store
 
@@ -39,7 +38,6 @@ def estimate(task_name: str, model: str, **options: Any) -> None:
     judge estimate stance -m anthropic/claude-haiku-4-5 --rpm 4000 --tpm 2000000
     """
     from judge.runner.estimate import Throughput
-    from judge.runner.estimate import estimate as made
     from judge.runner.rate import MOST
 
     # Tokens are counted from this process, whoever asks later.
@@ -47,19 +45,9 @@ def estimate(task_name: str, model: str, **options: Any) -> None:
     with Store.open(options["db"], create=False) as store:
         # The plan is that of `judge run`, recipe, examples and relevant passages included.
         asked = in_study(store, prepare(task_name, model, given, store), given)
-        plan, provider = asked.plan, asked.provider
-        count = getattr(provider, "count_tokens", None) if options["counted"] else None
-        if options["counted"] and count is None:
-            raise UsageError(f"--count: {model} has no endpoint that counts tokens")
+        plan = asked.plan
         pace = Throughput(plan.concurrency or MOST, options["latency"], options["rpm"], options["tpm"])
-
-        async def work() -> Any:
-            try:
-                return await made(store, plan, provider, pace, count, options["counted"] or 0)
-            finally:
-                await provider.close()
-
-        found = asyncio.run(work())
+        found = estimated(store, asked, pace, options["counted"] or 0)
     document = dataclasses.asdict(dataclasses.replace(found, price=None))
     document["price"] = None if found.price is None else found.price.as_json()
     document["basis"] = list(found.basis)

@@ -19,6 +19,7 @@ from judge.console import (
     pairs,
     say,
     short,
+    suggests_next,
     together,
 )
 from judge.errors import BadInput, UsageError
@@ -164,6 +165,8 @@ def import_(
         for line in shown or ["no task that ships has a unit in this file"]:
             say(line)
         note("dry run: nothing was stored")
+        return
+    if not suggests_next():
         return
     if any(row["answers"] for row in rows):
         note(f"next: judge suite faithfulness -m MODEL -d {db}")

@@ -243,7 +243,7 @@ def test_no_judge_no_verdict(tmp_path: Path) -> None:
 
 def test_nobody_but_judges_no_verdict(tmp_path: Path) -> None:
     document = report(tmp_path, [U(judges={"m/judge": S})] * 3)
-    assert not document.rulings and "Nobody but judges" in document.no_ruling
+    assert not document.rulings and "only judges labelled" in document.no_ruling
 
 
 def test_several_judges_have_a_verdict_each(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """The real program in a real terminal: send-keys, kill -9, a second terminal, a terminal that is too small."""
 
 import subprocess
-import sys
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from annotate.store import open_study
 from judge.prompts.load import parse_task
 from tests.real import require
 from tests.tui.studies import batch, build, labels, rows_of
+from tests.tui.terminal import Terminal
 
 pytestmark = pytest.mark.real
 
@@ -20,50 +19,6 @@ pytestmark = pytest.mark.real
 @pytest.fixture(autouse=True)
 def _tmux() -> None:
     require("tmux")
-
-
-class Terminal:
-    """One tmux session of its own server."""
-
-    def __init__(self, width: int = 80, height: int = 24) -> None:
-        self.socket = f"adjudge-{uuid.uuid4().hex[:8]}"
-        self.tmux("new-session", "-d", "-x", str(width), "-y", str(height), "sh")
-
-    def tmux(self, *args: str) -> str:
-        return subprocess.run(
-            ["tmux", "-L", self.socket, "-f", "/dev/null", *args], capture_output=True, text=True, check=True
-        ).stdout
-
-    def type(self, *keys: str) -> None:
-        self.tmux("send-keys", *keys)
-
-    def run(self, *args: str) -> None:
-        self.type(" ".join(["env -u COLUMNS -u LINES", sys.executable, "-m", "annotate", *args]), "Enter")
-
-    def screen(self) -> str:
-        return self.tmux("capture-pane", "-p")
-
-    def until(self, text: str, seconds: float = 30) -> str:
-        return self.wait(lambda: text in self.screen(), text, seconds)
-
-    def wait(self, found: Callable[[], bool], what: str, seconds: float = 30) -> str:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if found():
-                return self.screen()
-            time.sleep(0.1)
-        raise AssertionError(f"no {what!r} in:\n{self.screen()}")
-
-    def child(self) -> int:
-        shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()
-        return int(
-            subprocess.run(["pgrep", "-P", shell], capture_output=True, text=True, check=True).stdout.split()[
-                0
-            ]
-        )
-
-    def close(self) -> None:
-        subprocess.run(["tmux", "-L", self.socket, "kill-server"], check=False, capture_output=True)
 
 
 @pytest.fixture

@@ -1,0 +1,274 @@
+"""judge start: from a file to the first report, by commands that a user can type alone."""
+
+import csv
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import annotate.cli
+from judge.cli.start import start
+from judge.errors import Exit
+from tests.cli.helpers import Done
+from tests.forks import Command, together
+from tests.loopback.process import ServerProcess
+from tests.real import ROOT, require
+from tests.runner.helpers import select
+from tests.tui.terminal import Terminal
+
+Judge = Callable[..., Done]
+RAGAS = ROOT / "data" / "examples" / "ragas.csv"
+
+
+def table(path: Path, rows: int, **names: str) -> Path:
+    """A RAGAS table as pandas writes it: `rows` questions with two contexts and an answer each."""
+    columns = {"question": "user_input", "contexts": "retrieved_contexts", "answer": "response"} | names
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(columns.values())
+        for n in range(rows):
+            contexts = [f"Town {n} has {n} churches.", f"It's said that town {n} is old."]
+            writer.writerow([f"How many churches has town {n}?", repr(contexts), f"Town {n} has {n}."])
+    return path
+
+
+@pytest.fixture
+def server() -> Iterator[ServerProcess]:
+    with ServerProcess("openai", "--logprobs", "none") as running:
+        yield running
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    table(tmp_path / "mine.csv", 12)
+    return tmp_path / "study.db"
+
+
+def printed(err: str) -> list[list[str]]:
+    return [shlex.split(line.removeprefix("$ ")) for line in err.splitlines() if line.startswith("$ ")]
+
+
+def contents(db: Path) -> list[list[tuple[object, ...]]]:
+    """What a study has, without its times and ids of runs."""
+    return [
+        select(db, "SELECT item_id, question FROM items ORDER BY 1"),
+        select(db, "SELECT answer_id, text FROM answers ORDER BY 1"),
+        select(db, "SELECT batch, unit_id, role FROM batch_units ORDER BY 1, 2"),
+        select(
+            db,
+            "SELECT r.task, r.model, j.unit_id, j.status FROM judgements j JOIN runs r USING (run_id) ORDER BY 1, 3",
+        ),
+    ]
+
+
+def test_it_has_few_options() -> None:
+    assert len([p for p in start.params if p.param_type_name == "option"]) <= 8
+
+
+def test_the_printed_commands_typed_alone_make_the_same_study(judge: Judge, study: Path) -> None:
+    done = judge("start", "mine.csv", "-m", "scripted/hash")
+    typed = printed(done.err)
+    assert [words[:3] for words in typed] == [
+        ["judge", "items", "import"],
+        ["judge", "estimate", "claim_decomposition"],
+        ["judge", "run", "claim_decomposition"],
+        ["judge", "answers", "claims"],
+        ["judge", "estimate", "claim_support"],
+        ["judge", "run", "claim_support"],
+        ["annotate", "batches", "new"],
+        ["judge", "score", "faithfulness"],
+        ["annotate", "report", "--task"],
+    ]
+    assert "took: question = user_input, passages = retrieved_contexts, answer = response" in done.err
+    assert "ragas_faithfulness" in done.out
+    assert "No verdict yet" in done.err
+    assert "No verdict yet" in study.with_suffix(".html").read_text("utf-8")
+    # The batch is there, and who has no terminal gets the line to type.
+    assert "annotate open pilot-claim_support --as me -d study.db" in done.err
+    # No step suggests a next command that the script types itself.
+    assert "next:" not in done.err + done.out
+    made = contents(study)
+    (study.parent / "alone").mkdir()
+    shutil.move(study, study.parent / "alone" / "first.db")
+    for words in typed:
+        if words[1:3] == ["answers", "claims"]:
+            words[3] = "last"
+        if words[0] == "judge":
+            judge(*words[1:])
+        else:
+            with pytest.raises(SystemExit) as ended:
+                annotate.cli.main(words[1:], prog_name="annotate")
+            assert not ended.value.code
+    assert contents(study) == made
+
+
+def test_calls_that_may_cost_money_need_a_yes(judge: Judge, study: Path, server: ServerProcess) -> None:
+    words = ("start", "mine.csv", "-m", "openai/loopback-1", "--base-url", server.url, "--task", "relevant")
+    refused = judge(*words, code=Exit.USAGE)
+    assert "24 calls of openai/loopback-1 may cost money" in refused.err
+    assert "--yes" in refused.err.splitlines()[-1]
+    assert server.stats()["requests"] == 0
+    done = judge(*words, "--yes")
+    # 24 passages, and the short questions that find out what the server can do.
+    paid = server.stats()["requests"]
+    assert paid >= 24
+    assert select(study, "SELECT count(*) FROM judgements WHERE status = 'ok'") == [(24,)]
+    assert "imported already" in done.err
+    # Typed again: nothing is asked, nothing is drawn, and the report is written anew.
+    study.with_suffix(".html").unlink()
+    again = judge(*words)
+    assert server.stats()["requests"] == paid
+    assert [words[:3] for words in printed(again.err)] == [["annotate", "report", "--task"]]
+    assert select(study, "SELECT count(*) FROM batches") == [(1,)]
+    assert study.with_suffix(".html").exists()
+
+
+def test_a_second_export_adds_its_answers_and_asks_about_them_only(judge: Judge, study: Path) -> None:
+    judge("start", "mine.csv", "-m", "scripted/hash")
+    other = table(study.parent / "other.csv", 12)
+    other.write_text(other.read_text("utf-8").replace(",Town", ",It is said that town"), "utf-8")
+    done = judge("start", "other.csv", "-m", "scripted/hash")
+    assert select(study, "SELECT count(*), count(DISTINCT item_id), count(DISTINCT system) FROM answers") == [
+        (24, 12, 2)
+    ]
+    assert "12 calls for 24 units" in done.out
+    assert [
+        "judge",
+        "score",
+        "faithfulness",
+        "-m",
+        "scripted/hash",
+        "--part",
+        "claims",
+        "--system",
+        "all",
+    ] in [words[:-2] for words in printed(done.err)]
+
+
+def test_a_table_with_names_of_its_own_goes_on_after_the_import_by_hand(judge: Judge, study: Path) -> None:
+    table(study.parent / "mine.csv", 3, question="frage", contexts="texte", answer="antwort")
+    refused = judge("start", "mine.csv", "-m", "scripted/hash", code=Exit.ERROR)
+    [told] = [line for line in refused.err.splitlines() if line.startswith("judge: ")]
+    assert "judge items import" in told
+    assert not study.exists() or select(study, "SELECT count(*) FROM items") == [(0,)]
+    maps = [
+        word for pair in ("question=frage", "passages=texte", "answer=antwort") for word in ("--map", pair)
+    ]
+    judge("items", "import", "csv", "mine.csv", *maps)
+    assert "imported already" in judge("start", "mine.csv", "-m", "scripted/hash").err
+    assert select(study, "SELECT count(*) FROM answers") == [(3,)]
+
+
+def test_a_judge_without_a_label_ends_before_anybody_labels(judge: Judge, study: Path) -> None:
+    told = judge("start", "mine.csv", "-m", "scripted/garbage", "--task", "relevant", code=Exit.INCOMPLETE)
+    assert "judge runs show" in told.err.splitlines()[-1]
+    assert select(study, "SELECT count(*) FROM batches") == [(0,)]
+
+
+def test_a_file_without_passages_for_the_embedded_model(judge: Judge, study: Path) -> None:
+    (study.parent / "claims.jsonl").write_text('{"id": "1", "claim": "Tea is hot."}\n')
+    told = judge("start", "claims.jsonl", code=Exit.USAGE).err.splitlines()[-1]
+    assert "-m MODEL names another judge" in told
+
+
+@pytest.mark.real
+def test_without_a_model_it_says_what_the_embedded_one_is_worth(judge: Judge, study: Path) -> None:
+    require("embedded-model")
+    done = judge("start", "mine.csv")
+    assert "kappa) is about 0.3" in done.err
+    assert "--yes" not in done.err
+    assert select(study, "SELECT task, model FROM runs") == [("relevant.v1", "embedded/minilm")]
+
+
+@together
+def test_killed_between_its_calls_it_pays_each_once(study: Path) -> None:
+    table(study.parent / "mine.csv", 40)
+    with ServerProcess("openai", "--logprobs", "none", "--delay", "0.2") as server:
+        words = ["start", str(study.parent / "mine.csv"), "-m", "openai/loopback-1", "--base-url", server.url]
+        words += ["--task", "relevant", "--yes", "-d", str(study)]
+        first = Command("judge", *words)
+        end = time.monotonic() + 60
+        while server.stats()["requests"] < 20 and time.monotonic() < end:
+            time.sleep(0.05)
+        first.kill()
+        first.communicate(10)
+        kept = select(study, "SELECT count(*) FROM judgements WHERE status = 'ok'")[0][0]
+        before = server.stats()["requests"]
+        out, err = Command("judge", *words).communicate(60)
+        assert "The report, to open in a browser" in err, out + err
+        assert select(study, "SELECT count(*), count(DISTINCT unit_id) FROM judgements") == [(80, 80)]
+        # The second time asks for what the first did not keep, and up to ten short questions at the start.
+        assert 80 - kept <= server.stats()["requests"] - before <= 80 - kept + 10
+    assert select(study, "SELECT count(*) FROM batch_units") == [(80,)]
+
+
+@pytest.mark.real
+def test_at_a_terminal_it_asks_labels_and_goes_on_after_a_kill(study: Path, server: ServerProcess) -> None:
+    require("tmux")
+    words = ["start", str(study.parent / "mine.csv"), "-m", "openai/loopback-1", "--base-url", server.url]
+    words += ["--task", "relevant", "-d", str(study)]
+    done = "SELECT count(*) FROM assignments WHERE status = 'done'"
+    first = Terminal(100, 40)
+    try:
+        first.type("export OPENAI_API_KEY=sk-test", "Enter")
+        first.run(*words, program="judge")
+        first.until("Make these 24 calls?")
+        first.type("n", "Enter")
+        first.until("goes on from here")
+        assert server.stats()["requests"] == 0
+        first.run(*words, program="judge")
+        first.until("Make these 24 calls?")
+        first.type("y", "Enter")
+        first.until("1/24")
+        first.type("r")
+        first.until(" 1 done")
+        first.type("n")
+        first.until(" 2 done")
+        subprocess.run(["kill", "-9", str(first.child())], check=True)
+        first.until("Killed")
+    finally:
+        first.close()
+    assert select(study, done) == [(2,)]
+    second = Terminal(100, 40)
+    try:
+        second.type("export OPENAI_API_KEY=sk-test", "Enter")
+        second.run(*words, program="judge")
+        second.until("3/24")
+        second.type("r")
+        second.until(" 3 done")
+        second.type("C-q")
+        second.until("The report, to open in a browser")
+    finally:
+        second.close()
+    assert select(study, done) == [(3,)]
+    assert select(study, "SELECT count(*) FROM batches") == [(1,)]
+    page = study.with_suffix(".html").read_text("utf-8")
+    assert re.search(r"at 24 units|3 of 24|24 units", page)
+
+
+def test_the_examples_of_the_data_folder_go_through(judge: Judge, study: Path) -> None:
+    """A trace file, several files of one tool, and a table."""
+    traces = ROOT / "data" / "examples" / "traces"
+    for n, files in enumerate(
+        [[RAGAS], [traces / "langfuse.jsonl"], [traces / "otlp.json"], sorted(traces.glob("phoenix*"))]
+    ):
+        done = judge("start", *files, "-m", "scripted/hash", "-d", f"{n}.db")
+        assert "ragas_faithfulness" in done.out, files
+
+
+def test_the_report_without_a_terminal_comes_from_the_installed_program(study: Path) -> None:
+    """As a user runs it: a process of its own, whose output goes into a pipe."""
+    done = subprocess.run(
+        [sys.executable, "-m", "judge", "start", "mine.csv", "-m", "scripted/hash"],
+        cwd=study.parent, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.dumps("No verdict yet")[1:-1] in done.stderr
