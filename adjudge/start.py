@@ -220,13 +220,12 @@ class Start:
 
         Raises click's Exit for any other code, and what the command raises.
         """
-        import annotate.cli
-        import judge.cli
+        from annotate.cli import main as annotate
 
-        programs: dict[str, Any] = {"judge": judge.cli.main, "annotate": annotate.cli.main}
+        # The program at which `judge start` was typed: importing it from here would be a circle.
+        main = annotate if program == "annotate" else click.get_current_context().find_root().command
         typed = [*words, "-d", str(self.db)]
         note(f"$ {shlex.join([program, *typed])}")
-        main = programs[program]
         with main.make_context(program, typed) as context:
             code = int(main.invoke(context) or Exit.DONE)
         if code not in (Exit.DONE, Exit.INCOMPLETE):
