@@ -106,7 +106,7 @@ def seat(
     return [p.unit_id for p in places if p.role in ("sample", "attention") and p.unit_id not in adopted]
 
 
-def last_position(conn: sqlite3.Connection, name: str, person: str) -> int:
+def _last_position(conn: sqlite3.Connection, name: str, person: str) -> int:
     """The last position that a person has or had in a batch, 0 for none."""
     # A position that was handed over is never another unit's: a pack may still come back with it.
     return max(
@@ -115,13 +115,34 @@ def last_position(conn: sqlite3.Connection, name: str, person: str) -> int:
     )  # fmt: skip
 
 
-def add_places(conn: sqlite3.Connection, name: str, person: str, places: Sequence[Place]) -> None:
-    """Seats behind what a person has in a batch."""
-    last = last_position(conn, name, person)
+def add_places(conn: sqlite3.Connection, name: str, person: str, places: Sequence[Place]) -> list[int]:
+    """Append seats to a person's queue and return their positions.
+
+    A unit that was handed over from this person returns to its old position. A pack made before the hand-over names
+    that position. At a second one the person would label the unit twice, and one label would overwrite the other.
+    """
+    last = _last_position(conn, name, person)
+    rows = []
+    for place in places:
+        position = _position_before(conn, name, person, place)
+        if position is None:
+            position = last = last + 1
+        rows.append((name, person, position, place.unit_id, place.role, place.repeat))
     conn.executemany(
         "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) VALUES (?, ?, ?, ?, ?, ?)",
-        [(name, person, last + i, p.unit_id, p.role, p.repeat) for i, p in enumerate(places, 1)],
+        rows,
     )
+    return [position for _, _, position, *_ in rows]
+
+
+def _position_before(conn: sqlite3.Connection, name: str, person: str, place: Place) -> int | None:
+    """Return the position that a person had for this unit before it was handed over, or None."""
+    query = (
+        "SELECT position FROM handed_over WHERE batch = ? AND annotator_id = ? AND unit_id = ? AND role = ? "
+        "AND repeat = ? ORDER BY at DESC LIMIT 1"
+    )
+    row = conn.execute(query, [name, person, place.unit_id, place.role, place.repeat]).fetchone()
+    return None if row is None else int(row[0])
 
 
 def finish(

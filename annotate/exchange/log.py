@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from ulid import ULID
 
-from annotate.drawing.seats import last_position
+from annotate.drawing.sample import Place
+from annotate.drawing.seats import add_places
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import COUNTED, Intake, Retracted, Taken, conflict, ensure_person, kind_of
 from annotate.sitting import exposure
@@ -226,25 +227,10 @@ class BatchLog:
                 f"{response.annotator} was not asked to label '{response.unit}' twice", field="repeat"
             )
         ensure_person(self._conn, response)
-        last = last_position(self._conn, self._info.batch, response.annotator)
-        place = self._seat_of_before(response) or (last + 1, role)
-        self._conn.execute(
-            "INSERT INTO assignments (batch, annotator_id, position, unit_id, role) VALUES (?, ?, ?, ?, ?)",
-            [self._info.batch, response.annotator, place[0], response.unit, place[1]],
-        )
+        place = Place(response.unit, role)
+        [position] = add_places(self._conn, self._info.batch, response.annotator, [place])
         self._done.joined[response.annotator] += 1
-        return place
-
-    def _seat_of_before(self, response: Response) -> tuple[int, str] | None:
-        """The position and role that the person had of a unit before it was handed over."""
-        query = (
-            "SELECT position, role FROM handed_over WHERE batch = ? AND annotator_id = ? AND unit_id = ? "
-            "AND repeat = 0 ORDER BY at DESC LIMIT 1"
-        )
-        found: tuple[int, str] | None = self._conn.execute(
-            query, [self._info.batch, response.annotator, response.unit]
-        ).fetchone()
-        return found
+        return position, role
 
     def _session(self, who: str) -> str:
         if who not in self._sessions:

@@ -109,6 +109,27 @@ def test_a_pack_comes_back_after_its_units_were_handed_over(tmp_path: Path) -> N
         assert merge(store, out).events == 0, "again: nothing"
 
 
+def test_a_unit_that_a_person_gets_back_has_one_position_and_one_label(tmp_path: Path) -> None:
+    """Packed, handed over, given back and labelled again, then the pack returns with its own label."""
+    path = build(tmp_path / "s.db", items=1)
+    batch(path, n=2, annotators=["alice"])
+    out = tmp_path / "alice.db"
+    with open_study(path) as store:
+        pack(store, "pilot", "alice", out)
+        before = queue(path, "alice")
+        hand_over(store, "pilot", "alice", ["dave"])
+        add_people(store, "pilot", ["alice"])
+        assert sorted(queue(path, "alice")) == sorted(before)
+    with open_study(out) as store, Desk.open(store, "pilot", "alice") as desk:
+        desk.label(1, "stance", "refute")
+    with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        assert desk.load(1).unit_id == before[0]
+        desk.label(1, "stance", "support")
+    annotate("batches", "merge", out, "-d", path, code=1)
+    annotate("verify", "-d", path)
+    assert labels(path) == {(before[0], "stance", "first", 0): "support"}, "the pack's label waits for a lead"
+
+
 def test_adding_people_gives_the_units_with_fewest_people(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=4)
     batch(path, n=6, annotators=["alice", "bob"], overlap=1)
