@@ -1,7 +1,6 @@
 """The label panel: each question with its labels, their keys printed on them; what was shown after a commit."""
 
 from collections.abc import Mapping, Sequence
-from textwrap import fill
 from typing import Any
 
 from textual.content import Content
@@ -20,14 +19,20 @@ CHOSEN_STYLE = "bold $text on $success-muted"
 WRONG_STYLE = "bold $text on $error-muted"
 RIGHT, SECOND = (" ✓ right ", CHOSEN_STYLE), (" ✓ right the second time ", CHOSEN_STYLE)
 WRONG = (" ✗ not quite ", WRONG_STYLE)
-MEANING_WIDTH = 38
+INDENT = 4
+"""Columns before a meaning that stands below its label."""
+LEAST_MEANING = 40
+"""Columns that a meaning needs to stand beside its label."""
 NBSP = "\u00a0"
 
 
-def label_panel(task: Task, sheet: Sheet, active: str | None, *, wide: bool, columns: int) -> Content:
+def label_panel(
+    task: Task, sheet: Sheet, active: str | None, *, columns: int, meanings: bool = True, spaced: bool = False
+) -> Content:
     """Questions with labels; the active one is marked, chosen labels stand out. Clickable.
 
-    `columns` is the room for a row of labels; `wide` gives each a row, with its meaning.
+    `columns` is the width of the panel. With `meanings`, a label has a row of its own, with its meaning; without them
+    labels stand one beside the other. `spaced` puts an empty row between labels.
     """
     keys = label_keys(task)
     blocks: list[Content] = []
@@ -44,17 +49,39 @@ def label_panel(task: Task, sheet: Sheet, active: str | None, *, wide: bool, col
             click = Style.from_meta({"@click": f"screen.pick({number}, {place})"})
             style = CHOSEN_STYLE if chosen else KEY_STYLE
             chip = Content.assemble((box, style), f"{NBSP}{value.replace(' ', NBSP)}").stylize(click)
-            if wide and (meaning := _meaning(question, value)):
-                told = fill(meaning, MEANING_WIDTH, initial_indent="    ", subsequent_indent="    ")
-                chip = Content("\n").join([chip, Content.styled(told, QUIET)])
             chips.append(chip)
         if not question.labels:
             kind = "a number" if question.level == "interval" else "text"
             given = f"  {one_line(answer, 60)}" if answer is not None else ""
             chips.append(Content.assemble((" ⏎ ", KEY_STYLE), f" type {kind}", (given, "bold")))
-        rows = Content("\n\n").join(chips) if wide else _rows(chips, columns)
-        blocks.append(head + ("\n\n" if wide else "\n") + rows)
-    return Content("\n\n" if wide else "\n").join(blocks)
+        if meanings and (spaced or has_meanings(question)):
+            told = [_meaning(question, value) for value in keys[question.field].values()]
+            rows = _explained(chips, told, columns, spaced)
+        else:
+            rows = _rows(chips, columns)
+        blocks.append(head + ("\n\n" if spaced else "\n") + rows)
+    return Content("\n\n" if spaced else "\n").join(blocks)
+
+
+def has_meanings(question: Question) -> bool:
+    """Whether any label of a question says what it means."""
+    return any(label.meaning for label in question.labels)
+
+
+def _explained(chips: Sequence[Content], meanings: Sequence[str], columns: int, spaced: bool) -> Content:
+    """A label a row with its meaning beside it, or below it where the panel is narrow."""
+    indent = max(chip.cell_length for chip in chips) + 2
+    if columns - indent < LEAST_MEANING:
+        indent = INDENT
+    rows: list[Content] = []
+    for number, chip in enumerate(chips):
+        lines = Content(meanings[number]).wrap(max(columns - indent, 1)) if number < len(meanings) else []
+        told = [Content.styled(line.plain, QUIET) for line in lines if line.plain]
+        room = indent - chip.cell_length
+        if told and room > 0:
+            chip = chip + " " * room + told.pop(0)
+        rows.append(Content("\n").join([chip, *(" " * indent + line for line in told)]))
+    return Content("\n\n" if spaced else "\n").join(rows)
 
 
 def _rows(chips: Sequence[Content], columns: int) -> Content:

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from annotate.tui.unit import Markable, UnitText
 
-READABLE_COLUMNS = 100
+READABLE_COLUMNS = 120
 """Lines of texts are no longer, however wide the terminal is; as in app.tcss."""
 
 

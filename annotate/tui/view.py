@@ -22,7 +22,7 @@ from annotate.tui.untrusted import one_line
 Pane = Literal["head", "text", "labels"]
 LEAST = {"head": 2, "text": 4, "labels": 3}
 """Rows that each keeps, if it has that many: text counts its rule."""
-PART = {"head": 0.3, "labels": 0.4}
+PART = {"head": 0.3, "labels": 0.45}
 """The share that each may take before the text gets what is left: a claim of three lines is read whole."""
 
 
@@ -59,7 +59,7 @@ def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareR
 SMALLEST = (60, 15)
 WIDE = 110
 BESIDE = 44
-"""Columns of the labels where they stand beside the text; as in app.tcss."""
+"""Columns of the labels where they stand beside the text, at least; what the lines of the texts leave is theirs."""
 PANES = {"head": "question", "labels": "labels"}
 
 
@@ -170,19 +170,14 @@ class UnitView:
 
     def draw_labels(self) -> None:
         """What was shown or said, the labels, the note; then the rows that each part gets."""
-        hand, state, said = self._hand, self._hand.unit.state, self._said()
-        below = [said + "\n"] if said is not None else []
-        self._fill("said", Content("").join(below))
-        columns = self._size.width - 3
-        below.append(
-            label_panel.label_panel(hand.desk.task, hand.unit, hand.active, wide=self.wide, columns=columns)
-        )
-        put(self._parts["labels"], below[-1])
+        state, said = self._hand.unit.state, self._said()
+        said = Content("") if said is None else said + "\n"
+        self._fill("said", said)
         words = [f"! {one_line(state.flag, 120)}"] if state.flag else []
         words += [f"+ {one_line(state.note, 200)}"] if state.note else []
         note = Content("   ".join(words))
         self._fill("note", note)
-        self._share(below, note)
+        self._share(said, note)
 
     def _fill(self, part: str, content: Content) -> None:
         self._parts[part].set_class(not content.plain, "empty")
@@ -201,25 +196,42 @@ class UnitView:
             return label_panel.sources_panel(desk.sources(unit.position), desk.fields, texts)
         return None
 
-    def _share(self, below: list[Content], note: Content) -> None:
+    def _share(self, said: Content, note: Content) -> None:
         """Rows for question, text and labels; the panes that have more than they show."""
-        text, columns = self.text, self._size.width
+        hand, text, columns = self._hand, self.text, self._size.width
         if text is None:
             return
-        width = columns - (BESIDE + 5 if self.wide else 3)
+        # Lines of texts have an end, so a wide terminal leaves the rest of its columns to the labels.
+        beside = max(BESIDE, columns - (2 if self.texts.two else 1) * (READABLE_COLUMNS + 5))
+        self.scrolls["labels"].styles.width = beside if self.wide else "1fr"
+        width = columns - (beside + 5 if self.wide else 3)
         feet = 3 + (min(rows_of(note, columns - 2, 3), 3) if note.plain else 0)
         total = self._size.height - feet
-        room = BESIDE - 6 if self.wide else width
-        head, labels = rows_of(text.head, width, total), sum(rows_of(c, room, total) for c in below) + 1
-        head, labels = (head + 2, labels + 1) if self.wide else (head, labels)  # what app.tcss pads
+        room = beside - 6 if self.wide else width
+        head = rows_of(text.head, width, total) + (2 if self.wide else 0)  # what app.tcss pads
         body = text.aside if self.texts.aside and text.aside else text.body
-        body_rows = rows_of(body, min(width, READABLE_COLUMNS), total) + 1
-        got = share(total, head, body_rows, 0 if self.wide else labels, self.pane)
-        most = {"head": got.head, "labels": total if self.wide else got.labels}
-        self._more = ["head"] if most["head"] < head else []
-        self._more += ["labels"] if most["labels"] < labels else []
+        body_rows = rows_of(body.rstrip(), min(width, READABLE_COLUMNS), total) + 1
+        above = rows_of(said, room, total) if said.plain else 0
+        above += 2 if self.wide else 1  # what app.tcss pads, or the rule
+        # Where a text needs the rows, labels stand without their meanings, and Tab turns to the meanings.
+        panel, labels, got = Content(""), 0, ShareRows(head, 0)
+        for meanings, spaced in (
+            ((True, True), (True, False)) if self.wide else ((True, False), (False, False))
+        ):
+            panel = label_panel.label_panel(
+                hand.desk.task, hand.unit, hand.active, columns=room, meanings=meanings, spaced=spaced
+            )
+            labels = rows_of(panel, room, total) + above
+            got = share(total, head, body_rows, 0 if self.wide else labels, self.pane)
+            got = got._replace(labels=total) if self.wide else got
+            if labels <= got.labels or self.pane == "labels":
+                break
+        put(self._parts["labels"], panel)
+        self._more = ["head"] if got.head < head else []
+        hidden = not meanings and any(map(label_panel.has_meanings, hand.desk.task.spec.questions))
+        self._more += ["labels"] if got.labels < labels or hidden else []
         for name, pane in self.scrolls.items():
-            pane.styles.max_height = most[name]
+            pane.styles.max_height = getattr(got, name)
         if self.pane != "text" and self.pane not in self._more:
             self._more.append(self.pane)
         self._name_panes()

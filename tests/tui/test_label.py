@@ -462,9 +462,9 @@ async def test_who_labels_faster_than_reading_is_named(tmp_path: Path) -> None:
     ("needed", "chosen", "rows"),
     [
         ((3, 60, 3), "text", (3, 3)),  # a claim of three lines is there whole, whatever the passage takes
-        ((3, 60, 9), "text", (3, 8)),  # .4 of 21 rows
-        ((20, 60, 20), "text", (6, 8)),  # .3 and .4: the text has seven
-        ((20, 4, 20), "text", (9, 8)),  # what the text spares
+        ((3, 60, 9), "text", (3, 9)),  # .45 of 21 rows
+        ((20, 60, 20), "text", (6, 9)),  # .3 and .45: the text has six
+        ((20, 4, 20), "text", (8, 9)),  # what the text spares
         ((20, 60, 20), "head", (14, 3)),  # the others keep their least, 4 and 3
         ((20, 60, 20), "labels", (2, 15)),
     ],
