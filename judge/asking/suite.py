@@ -110,8 +110,11 @@ def _settings(options: RunOptions, given: Collection[str], provider: Provider) -
 def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
     """The plan of a step: as the run that it resumes, else as the options say."""
     own = replace(options, relevant=None, examples=None, recipe=None)
+    typed, began = step.asked
+    # Outputs of a system that is called otherwise than its model, and is no judge.
+    name = step.model if typed == model != step.model else options.asked_as
+    own = replace(own, asked_as=name)
     if step.options:
-        _, began = step.asked
         if began.recipe is not None:
             raise UsageError(
                 f"{step.why}: that run was asked by a recipe, which is for one task: {step.command(str(store.path))}"
@@ -119,7 +122,7 @@ def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
         kept = {
             name: getattr(began, name) for name in IDENTITY if name not in ("settings", "prompts", *OF_TASK)
         }
-        own = replace(own, **{**kept, "asked_as": options.asked_as})
+        own = replace(own, **{**kept, "asked_as": name})
     if not any(question.labels for question in task_of(store, step.task, own.prompts).spec.questions):
         own = replace(own, **{name: getattr(RunOptions(), name) for name in OF_LABELS})
     return make_plan(step.task, model, own, store)

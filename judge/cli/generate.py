@@ -55,7 +55,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
     The condition of the answers is the context.
     """
     from judge.runner import contexts, second
-    from judge.runner.generate import Generation, check, check_origin
+    from judge.runner.generate import Generation, check, check_not_imported, check_origin
 
     given = RunOptions.of(options)
     provider = provider_of(model, given)
@@ -73,6 +73,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
         shown = second.read(store, options["shown"]) if options["shown"] else None
         condition = context.name + (shown.mark if shown else "")
         check(plan.task, system, condition, shown)
+        check_not_imported(store, system, condition)
         passages = contexts.contexts(store, context)
         if options["examples"]:
             from judge.runner.examples import showing

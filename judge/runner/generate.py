@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.errors import AdjudgeError, BadInput, UsageError
+from judge.importers.conditions import CONDITIONS, name_of
 from judge.prompts.load import Task
 from judge.providers.base import Provider
 from judge.runner.identity import own_runs
@@ -80,6 +81,20 @@ def check_origin(store: Store, system: str, also_generate: bool) -> None:
         raise UsageError(
             f"outputs of '{system}' were imported: a model's would be taken for its own. Name another --system, or say "
             "--also-generate"
+        )
+
+
+def check_not_imported(store: Store, system: str, context: str) -> None:
+    """Raises UsageError where the system has imported answers under a paper's name of this context: two for one condition."""
+    query = (
+        "SELECT DISTINCT condition FROM answers WHERE system = ? "
+        "AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = answers.origin)"
+    )
+    imported = {str(row[0]) for row in store.conn.execute(query, [system])}
+    if both := imported & {name_of(paper, context) for paper in CONDITIONS}:
+        raise UsageError(
+            f"'{system}' has imported answers under '{min(both)}', which is --context {context}: a score takes no two for one "
+            "condition. Name another --system"
         )
 
 

@@ -53,7 +53,9 @@ TRIED = "tried"
 """Option of a run that only a search started: listings and scores use such a run only where it is named."""
 IMPORTED = "imported"
 """Option of a run whose labels were imported: the sha256 of the file."""
-FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", "recipe", "settings", TRIED)
+ADDED = "also_generated"
+"""Option of a run whose labels are outputs that a user let a model add to a system with imported ones."""
+FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", "recipe", "settings", TRIED, ADDED)
 """Options of a run that record where it was sent and with which limits. All other options are its identity."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from judge.errors import UsageError
 from judge.run_options import OF_LABELS, REPORTED, of_stored, settings_of
 from judge.store.export import named_run
-from judge.store.runs import IMPORTED, TRIED
+from judge.store.runs import ADDED, IMPORTED, TRIED
 from judge.store.study import Store
 from judge.types import Json
 
@@ -43,6 +43,11 @@ class Run:
     def imported(self) -> bool:
         """Its labels came in a file."""
         return IMPORTED in self.options
+
+    @property
+    def added(self) -> bool:
+        """Its labels are outputs that a user let a model add to a system with imported ones."""
+        return ADDED in self.options
 
     @property
     def tried(self) -> bool:

@@ -20,6 +20,7 @@ from judge.run_options import in_words
 from judge.runner import contexts
 from judge.runner.second import ShownProbabilities
 from judge.scores.score import NO_ANSWER, NOT_JUDGED
+from judge.store.runs import ADDED
 from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.chosen import Run
@@ -244,11 +245,15 @@ class PaperStudy(Reading):
         """
         system = self.tested()
         maker = self.maker(system)
-        # A judge may have been called as the system is (--as): only what was imported is the system's own.
-        runs = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
-        if maker is not None:
+        # A judge may have been called as the system is (--as): only what was imported, or added by the user's leave, is
+        # the system's own.
+        runs = [r for r in self.judges.runs if r.task_id == task and r.model == system]
+        runs = [r for r in runs if r.imported or r.added]
+        if maker is not None or any(run.added for run in runs):
             own = {"examples": examples}
-            began = {"asked_as": maker[1].get("asked_as") or maker[0]} if maker[0] != system else {}
+            model, made_with = maker or (system, {})
+            began = {"asked_as": made_with.get("asked_as") or model} if model != system else {}
+            began |= {ADDED: True} if system in self.rows.imported else {}
             self.n_outputs += 1
             return self.labels(
                 task, only=only, columns="passage_id", models=(system,), own=own, begin=began, role="system"

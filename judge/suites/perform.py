@@ -14,6 +14,7 @@ from judge.runner.plan import RunDisplay
 from judge.store.answers import add_claims
 from judge.store.export import stored_task
 from judge.store.rankings import attach
+from judge.store.runs import ADDED
 from judge.store.selection import Selection
 from judge.store.study import Store
 from judge.suites.steps import Incomplete, Step
@@ -100,6 +101,8 @@ async def _ask(
     own, task = replace(plan, selection=Selection(step.where)), plan.task
     _, options = step.asked
     examples = options.examples.split(",") if options.examples else []
+    if step.options.get(ADDED):
+        own = replace(own, extra={**own.extra, ADDED: True})
     if options.relevant is not None:
         found = relevant(store, options.relevant)
         chosen = replace(own.selection, relevant=found.passages)

@@ -1,6 +1,7 @@
 """A system's outputs are its own: what it lacks stays missing, whichever judge was asked for. Numbers worked out by hand."""
 
 import json
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -330,3 +331,42 @@ def test_answers_of_a_run_with_other_settings_are_not_taken_for_imported_ones(ju
     told = judge("suite", *part, "--temperature", "0.5", code=2).err
     assert "under 'none' were made with --temperature 1" in told
     assert score(judge, *part).value("accuracy_base") is not None
+
+
+@pytest.mark.usefixtures("claims")
+def test_what_a_model_was_allowed_to_add_counts_afterwards(judge: Judge, tmp_path: Path) -> None:
+    """Verdicts on documents by permission: the score has them, without any option, and resumes them."""
+    answers(judge, tmp_path, [(n, "mine", "zero-context", "true") for n in "123"])
+    parts = ("raguard", "--system", "mine", "--part", "zero", "--part", "oracle")
+    judge("suite", *parts, "-m", "scripted/first", "--also-generate")
+    found = score(judge, *parts)
+    assert found.document["lacking"] == []
+    # The model says true on all six documents; claim 1, which has three of them, is true.
+    assert (found.value("accuracy_oracle"), found.value("accuracy_zero")) == (0.5, pytest.approx(1 / 3))
+    assert found.document["runs"][0]["model"] == "mine"
+    with sqlite3.connect("study.db") as conn:
+        conn.execute("DELETE FROM labels WHERE unit_id = 'raguard:1/1' AND annotator_id <> 'gold'")
+        conn.execute("DELETE FROM judgements WHERE unit_id = 'raguard:1/1'")
+    [line] = commands(judge, *parts)
+    judge(*shlex.split(line)[1:])
+    assert score(judge, *parts).value("accuracy_oracle") == 0.5
+    assert len(score(judge, *parts).document["runs"]) == 1
+
+
+@pytest.mark.usefixtures("questions")
+def test_a_condition_that_was_imported_is_not_made_again(judge: Judge, tmp_path: Path) -> None:
+    """Two outputs for one condition could not be scored: the model is not asked for the second one."""
+    answers(judge, tmp_path, [("m0", "mine", "base", "m0")])
+    words = (
+        "answers",
+        "generate",
+        "mirage_answer",
+        "-m",
+        "scripted/hash",
+        "--system",
+        "mine",
+        "--also-generate",
+    )
+    told = judge(*words, "--context", "none", code=2).err
+    assert "'mine' has imported answers under 'base', which is --context none" in told
+    assert judge(*words, "--context", "oracle").code == 0
