@@ -137,21 +137,14 @@ def suite(
     of_score: Any = {
         name: value for name, value in given.items() if name not in ASKING and name != "also_generate"
     }
-    paper, asked, _ = prepare(paper_name, **of_score)
-    results, problems = [], []
-    names: list[str | None] = [*_named(store, paper, asked, systems)]
-    for system in names or [None]:
-        paper, asked, how = prepare(paper_name, system, **of_score)
-        asked = replace(asked, also_generate=bool(given.get("also_generate", False)))
-        of_result = {name: how[name] for name in ("by", *INTERVALS)}
-        done = make(store, paper, asked, model, own, list(asking), lambda: watched, stop=stop, **of_result)
-        problems += done.performed.problems
-        if done.result is None:
-            assert done.performed.stopped is not None
-            _raise(done.performed.stopped)
-        else:
-            results.append(done.result)
-    return _frame(results, [f"not kept: {text}" for text in problems])
+    paper, asked, how = prepare(paper_name, **of_score)
+    asked = replace(asked, also_generate=bool(given.get("also_generate", False)))
+    names = _named(store, paper, asked, systems)
+    of_result = {name: how[name] for name in ("by", *INTERVALS)}
+    done = make(store, paper, asked, names, model, own, list(asking), lambda: watched, stop=stop, **of_result)
+    if done.performed.stopped is not None:
+        _raise(done.performed.stopped)
+    return _frame(done.results, [f"not kept: {text}" for text in done.performed.problems])
 
 
 def _raise(report: RunReport) -> None:

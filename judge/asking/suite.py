@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,24 +29,25 @@ ASKING = tuple(name for name in names_of("judge", "calls", "limits", "server") i
 
 @dataclass(frozen=True, slots=True)
 class SuiteDone:
-    """What was done, and the score; None where a run stopped before there was one."""
+    """What was done, the score of each system, and what was asked of it; no score where a run stopped before there was one."""
 
     performed: Performed
-    result: Result | None
+    results: Sequence[Result]
+    asked: Asked
 
     @property
     def has_every_label(self) -> bool:
         """Whether every unit that the runs asked about has a label. What no task could take was not asked about."""
         ended_without = {str(status) for status in Status} - {str(Status.OK)}
-        return self.result is not None and not any(
-            ended_without & set(run["counts"]) for run in self.result.runs
-        )
+        runs = [run for result in self.results for run in result.runs]
+        return bool(self.results) and not any(ended_without & set(run["counts"]) for run in runs)
 
 
 def suite(
     store: Store,
     paper: Paper,
     asked: Asked,
+    systems: Sequence[str],
     model: str,
     options: RunOptions,
     given: Collection[str],
@@ -55,7 +56,7 @@ def suite(
     stop: Stop | None = None,
     **score: Any,
 ) -> SuiteDone:
-    """Ask for what the study lacks, with the model as the judge and, unless `asked` names another, as the system.
+    """Ask for what the scores of these systems lack, with the model as the judge and, where none is named, as the system.
 
     `given` names the options that the user gave: a run that was asked otherwise is not resumed, and the others are resumed
     with their own settings. `score` is passed to `judge.suites.result.score`. Raises what `Provider.open` raises.
@@ -72,14 +73,16 @@ def suite(
         prompts=options.prompts,
         retry=(),
     )
-    first = replace(wanted, retry=options.retry)
+    each = [replace(wanted, system=system) for system in systems or (None,)]
 
     def missing(is_first: bool) -> Incomplete | None:
-        try:
-            scored(store, paper, first if is_first else wanted, interval=None)
-        except Incomplete as lacking:
-            return lacking
-        return None
+        steps: list[Step] = []
+        for own in each:
+            try:
+                scored(store, paper, replace(own, retry=options.retry) if is_first else own, interval=None)
+            except Incomplete as lacking:
+                steps += lacking.steps
+        return Incomplete(paper.name, steps) if steps else None
 
     def plan_of(step: Step) -> Plan:
         return _plan(store, step, model, options)
@@ -89,11 +92,11 @@ def suite(
     limits = make_plan("qa_answer", model, plain, store)
     done = asyncio.run(_perform(store, missing, provider, limits, plan_of, watch, told, stop))
     if done.stopped is not None:
-        return SuiteDone(done, None)
-    found = scored(store, paper, wanted, **score)
-    if any(gap.system in wanted.models for gap in found.lacking):
+        return SuiteDone(done, (), wanted)
+    results = [scored(store, paper, own, **score) for own in each]
+    if any(gap.system in wanted.models for result in results for gap in result.lacking):
         check_origin(store, wanted.models[0], asked.also_generate)
-    return SuiteDone(done, found)
+    return SuiteDone(done, results, wanted)
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:

@@ -8,12 +8,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.cli.scored import say_lacking
+from judge.cli.scoring import how
 from judge.console import emit_json, note, say, table
 from judge.errors import BadInput
 from judge.files import whole_file
 
 if TYPE_CHECKING:
-    from judge.suites.board import Board, BoardRow, Cell
+    from collections.abc import Mapping, Sequence
+
+    from judge.store import Store
+    from judge.suites.board import Axis, Board, BoardRow, Cell
+    from judge.suites.paper import Asked, Paper
+
+
+def make(
+    store: Store, paper: Paper, wanted: Asked, names: Sequence[str], axis: Axis, options: Mapping[str, Any]
+) -> None:
+    """Print the leaderboard that the options of `judge score` or `judge suite` ask for, and write its file."""
+    from judge.suites.board import board
+
+    found = board(
+        store,
+        paper,
+        wanted,
+        names,
+        axis=axis,
+        judges=options.get("judges") if axis == "system" else None,
+        by=options["by"],
+        reference=options.get("reference") if paper.corrects else None,
+        batch=options.get("batch"),
+        **how(options),
+    )
+    emit(found, options["as_json"], options["as_csv"])
+    if options.get("output") is not None:
+        write(found, options["output"])
+
+
+def names_of(store: Store, paper: Paper, wanted: Asked, systems: Sequence[str]) -> list[str]:
+    """The systems that --system names; `all` stands for every system that the paper can score."""
+    from judge.suites.board import all_systems
+
+    return all_systems(store, paper, wanted) if tuple(systems) == ("all",) else list(systems)
 
 
 def emit(found: Board, as_json: bool, as_csv: bool) -> None:

@@ -1,9 +1,11 @@
 """judge score: a paper's numbers from the labels that a study has."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +13,16 @@ from judge.asking.scores import asked
 from judge.cli import board as board_cli
 from judge.cli.compare import compare
 from judge.cli.scored import emit
-from judge.cli.scoring import F, Papers, by_option, how, interval_options, paper_options, rows_options
+from judge.cli.scoring import (
+    F,
+    Papers,
+    by_option,
+    how,
+    interval_options,
+    paper_options,
+    rows_options,
+    systems_option,
+)
 from judge.cli.thresholds import score_gate_options, score_gates, thresholds
 from judge.console import db_option, note, output_options, say, together
 from judge.errors import Exit, UsageError
@@ -21,6 +32,9 @@ from judge.store import Store
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
 from judge.suites.steps import Incomplete
+
+if TYPE_CHECKING:
+    from judge.suites.board import Axis
 
 
 @click.group(cls=Papers)
@@ -81,12 +95,7 @@ def _command(paper: Paper) -> click.Command:
     @click.option(
         "--partial", is_flag=True, help="Score what there is: units not judged yet lower the coverage."
     )
-    @click.option(
-        "--system",
-        "systems",
-        multiple=True,
-        help="Whose answers; several times, or 'all', for a leaderboard of systems on the rows they share.",
-    )
+    @systems_option
     @click.option(
         "-o",
         "--output",
@@ -115,7 +124,11 @@ def _command(paper: Paper) -> click.Command:
         with Store.open(options["db"], create=False) as store:
             try:
                 if contenders:
-                    return _board(store, paper, contenders, axis, options)
+                    each = {"models": (), "judges": None} if axis == "judge" else {}
+                    wanted = asked(paper, options | each)
+                    names = board_cli.names_of(store, paper, wanted, contenders)
+                    board_cli.make(store, paper, wanted, names, axis, options)
+                    return Exit.DONE
                 found = scored(
                     store,
                     paper,
@@ -139,7 +152,7 @@ def _command(paper: Paper) -> click.Command:
     return command
 
 
-def _contenders(options: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+def _contenders(options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:
     """Who is compared, and on which axis; nobody for the score of one. Puts the one system where `asked` looks for it.
 
     Raises UsageError for options that do not go together.
@@ -158,30 +171,6 @@ def _contenders(options: dict[str, Any]) -> tuple[tuple[str, ...], str]:
     if each:
         return models, "judge"
     return (systems, "system") if several else ((), "system")
-
-
-def _board(store: Any, paper: Paper, contenders: tuple[str, ...], axis: str, options: dict[str, Any]) -> int:
-    from judge.suites.board import all_systems, board
-
-    each = axis == "judge"
-    wanted = asked(paper, options | ({"models": (), "judges": None} if each else {}))
-    names = all_systems(store, paper, wanted) if contenders == ("all",) else list(contenders)
-    found = board(
-        store,
-        paper,
-        wanted,
-        names,
-        axis="judge" if each else "system",
-        judges=None if each else options["judges"],
-        by=options["by"],
-        reference=options["reference"] if paper.corrects else None,
-        batch=options.get("batch"),
-        **how(options),
-    )
-    board_cli.emit(found, options["as_json"], options["as_csv"])
-    if options["output"] is not None:
-        board_cli.write(found, options["output"])
-    return Exit.DONE
 
 
 def _help(paper: Paper) -> str:

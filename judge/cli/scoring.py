@@ -48,8 +48,11 @@ rows_options = together(
     click.option("--sample", type=int, metavar="SEED", help="With -n: a random sample of the questions."),
     click.option("--part", "parts", multiple=True, help="Only this part (several times for several)."),
 )
-system_option = click.option(
-    "--system", multiple=True, callback=once, help="Whose answers, when several systems have some."
+systems_option = click.option(
+    "--system",
+    "systems",
+    multiple=True,
+    help="Whose answers; several times, or 'all', for a leaderboard of systems on the rows they share.",
 )
 also_generate_option = click.option(
     "--also-generate",

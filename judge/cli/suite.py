@@ -10,6 +10,7 @@ import click
 from judge.asking.scores import asked
 from judge.asking.suite import ASKING
 from judge.asking.suite import suite as make
+from judge.cli import board
 from judge.cli.asked import exit_code
 from judge.cli.progress import Progress
 from judge.cli.run import of_run
@@ -22,7 +23,7 @@ from judge.cli.scoring import (
     interval_options,
     paper_options,
     rows_options,
-    system_option,
+    systems_option,
 )
 from judge.console import db_option, note, notes, output_options
 from judge.errors import Exit
@@ -40,6 +41,7 @@ def suite() -> None:
     judge suite garage -m openai/gpt-5-mini
     judge suite raguard -m llamacpp/smollm2 -n 20 --sample 1
     judge suite mirage -m openai/llama --base-url http://127.0.0.1:8000/v1
+    judge suite garage -m openai/gpt-5-mini --system ours --system theirs
 
     What the study has already is not asked for again, and the same command goes on where it stopped. Step by step
     it is judge answers generate, judge run and judge score.
@@ -53,7 +55,7 @@ def _command(paper: Paper) -> click.Command:
     @click.option(
         "-m", "--model", required=True, help="The judge; also the system under test, unless --system says."
     )
-    @system_option
+    @systems_option
     @also_generate_option
     @rows_options
     @paper_options(paper)
@@ -66,25 +68,32 @@ def _command(paper: Paper) -> click.Command:
         source = click.get_current_context().get_parameter_source
         own = RunOptions.of({name: options[name] for name in ASKING})
         given = [name for name in ASKING if source(name) is click.core.ParameterSource.COMMANDLINE]
+        of_score = {name: value for name, value in options.items() if name not in ASKING}
         with Store.open(options["db"], create=False) as store:
+            wanted = asked(paper, {**of_score, "models": (own.asked_as or model,)})
+            systems = board.names_of(store, paper, wanted, options["systems"])
+            # Where systems are compared afterwards, each by itself needs no intervals.
+            score = {"interval": None} if len(systems) > 1 else {"by": options["by"], **how(options)}
             done = make(
                 store,
                 paper,
-                asked(paper, {**options, "models": (model,)}),
+                wanted,
+                systems,
                 model,
                 own,
                 given,
                 lambda: Progress(sys.stderr),
                 lambda text: note(f"suite: {text}"),
-                by=options["by"],
-                **how(options),
+                **score,
             )
-        notes(done.performed.problems, "not kept")
-        if done.performed.stopped is not None:
-            code = exit_code(done.performed.stopped)
-            return code if code != Exit.DONE else Exit.INCOMPLETE
-        assert done.result is not None
-        emit(done.result, options["as_json"], options["as_csv"])
+            notes(done.performed.problems, "not kept")
+            if done.performed.stopped is not None:
+                code = exit_code(done.performed.stopped)
+                return code if code != Exit.DONE else Exit.INCOMPLETE
+            if len(systems) > 1:
+                board.make(store, paper, done.asked, systems, "system", options)
+            else:
+                emit(done.results[0], options["as_json"], options["as_csv"])
         return Exit.DONE if done.has_every_label else Exit.INCOMPLETE
 
     return command

@@ -273,10 +273,11 @@ def test_the_arguments_are_those_of_the_commands() -> None:
     assert set(get_type_hints(CallArguments)) == set(ASKING)
     left_out = {"recipe", "limit", "where", "sample", "examples", "relevant"}
     assert set(get_type_hints(ImproveArguments)) == set(WRITTEN) - left_out
-    shared = {"db", "as_json", "as_csv", "system"}
+    gates = {"on", "fail_under", "fail_over", "junit", "summary"}
+    shared = {"db", "as_json", "as_csv", "systems", *gates}
     names = {"models": "model"}
     for command, arguments, positional in (
-        (score_command.commands["mirage"], ScoreArguments, {"output", "systems"}),
+        (score_command.commands["mirage"], ScoreArguments, {"output"}),
         (suite_command.commands["mirage"], SuiteArguments, {"model"}),
     ):
         options = {names.get(p.name or "", p.name) for p in command.params} - shared - positional

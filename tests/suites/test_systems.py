@@ -370,3 +370,54 @@ def test_a_condition_that_was_imported_is_not_made_again(judge: Judge, tmp_path:
     told = judge(*words, "--context", "none", code=2).err
     assert "'mine' has imported answers under 'base', which is --context none" in told
     assert judge(*words, "--context", "oracle").code == 0
+
+
+@pytest.mark.usefixtures("claims")
+def test_a_suite_compares_several_systems(judge: Judge, tmp_path: Path) -> None:
+    """An imported system beside the model: what the model lacks is made, and both stand on one leaderboard."""
+    answers(judge, tmp_path, [(n, "mine", "zero-context", "false") for n in "123"])
+    words = (
+        "raguard",
+        "-m",
+        "scripted/first",
+        "--system",
+        "mine",
+        "--system",
+        "scripted/first",
+        "--part",
+        "zero",
+    )
+    found = checked(judge("suite", *words, "--json").out, "board")
+    [row] = [row for row in found["rows"] if row["measure"] == "accuracy_zero"]
+    # Claim 1 is true, 2 and 3 are false; the model says true each time.
+    assert [(c["contender"], c["shared"]["value"]) for c in row["cells"]] == [
+        ("mine", pytest.approx(2 / 3)),
+        ("scripted/first", pytest.approx(1 / 3)),
+    ]
+    same = judge("score", "raguard", "--system", "all", "--part", "zero", "--json").out
+    assert checked(same, "board")["rows"] == found["rows"]
+    every = judge("suite", *words[:3], "--system", "all", *words[-2:], "--json").out
+    assert checked(every, "board")["rows"] == found["rows"]
+
+
+@pytest.mark.usefixtures("questions")
+def test_the_limits_of_a_suite_are_those_of_all_systems_together(judge: Judge, tmp_path: Path) -> None:
+    """GaRAGe's eligibility of two systems: where the limit stops the first run, nothing is asked for the second."""
+    rows = [(f"m{n}", name, "base", f"It is m{n}.") for name in ("a", "b") for n in range(3)]
+    answers(judge, tmp_path, rows)
+    words = (
+        "suite",
+        "garage",
+        "-m",
+        "scripted/hash",
+        "--part",
+        "deflection",
+        "--system",
+        "a",
+        "--system",
+        "b",
+    )
+    assert judge(*words, "--max-tokens", "200", code=None).code == 4
+    with sqlite3.connect("study.db") as conn:
+        assert conn.execute("SELECT count(*) FROM judgements").fetchone()[0] < 6
+    judge(*words)
