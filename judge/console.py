@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from sqlite3 import DatabaseError, IntegrityError
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import click
 
@@ -243,6 +244,11 @@ def write_page(path: Path | None, html: Callable[[], str]) -> None:
     if path is not None:
         path.write_text(html(), encoding="utf-8")
         note(f"wrote {path}")
+
+
+def unit_link(page: str, unit_id: str) -> str:
+    """The address of a unit on a page of `annotate view`: that page, with the unit's id as its fragment."""
+    return f"{quote(page, safe='/:')}#{quote(visible(unit_id), safe='')}"
 
 
 def emit_rows(

@@ -12,6 +12,7 @@ from annotate.cli.quarantine import quarantine
 from annotate.cli.report import report
 from annotate.cli.sitting import adjudicate, open_, serve, watch
 from annotate.cli.transfer import export, formats, import_
+from annotate.cli.view import view
 from judge.console import Command
 
 
@@ -45,5 +46,6 @@ for command in (
     formats,
     plan,
     report,
+    view,
 ):
     main.add_command(command)

@@ -48,6 +48,7 @@ class ReportAsked:
     summary: Path | None
     curve: bool
     limit: int
+    view: str | None
     is_short: bool
     outputs: tuple[Path, ...]
     form: str | None
@@ -107,6 +108,11 @@ class ReportAsked:
     help="Most disagreements listed for each judge.",
 )
 @click.option(
+    "--view",
+    metavar="PAGE",
+    help="Link the units listed to this page of annotate view, as seen from the report (html, md).",
+)
+@click.option(
     "--short",
     "is_short",
     is_flag=True,
@@ -134,6 +140,7 @@ def report(asked: ReportAsked) -> None:
     annotate report -o report.html
     annotate report --task stance --epsilon crowd -o report.html -o report.json
     annotate report --task stance --format md | less
+    annotate view -o page.html && annotate report --view page.html -o report.html
     annotate report votes.csv --unit unit --annotator who --label label --cluster question --judge gpt
 
     The field is the task's first that a judge and somebody else labelled, or --field. With a TABLE (CSV, TSV, JSON, JSONL,
@@ -175,6 +182,7 @@ def report(asked: ReportAsked) -> None:
         annotators=names(source.annotators),
         level=source.level,
         order=names(source.order),
+        view=asked.view,
     )
     forms = targets(outputs, form, source.table or source.db)
     renderers = SHORT if asked.is_short else FORMATS

@@ -9,6 +9,7 @@ import numpy as np
 from annotate.report.cells import counted
 from annotate.report.model import Block, Cases, Disagreement, Paragraph, Said, Section
 from annotate.report.subject import Subject
+from judge.console import unit_link
 from judge.labels import relation
 from judge.stats import MISSING
 from judge.stats.ratings import FloatArray, IntArray
@@ -107,7 +108,9 @@ def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) ->
         said.append(Said(f"{len(people)} people", _votes(subject, people, u)))
     else:
         said += [_said(store, subject, person, u) for person in people]
-    return Disagreement(unit_id, _texts(store, subject, unit_id), said)
+    page = subject.asked.view
+    link = "" if page is None else unit_link(page, unit_id)
+    return Disagreement(unit_id, _texts(store, subject, unit_id), said, link)
 
 
 def _votes(subject: Subject, people: Sequence[str], u: int) -> str:

@@ -153,11 +153,13 @@ class Said:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One unit on which judge and reference differ. `shown` is what the judge saw, input by input."""
+    """One unit on which judge and reference differ. `shown` is what the judge saw, input by input; `link` leads to the
+    unit on a page of `annotate view`, where there is one."""
 
     unit_id: str
     shown: Sequence[tuple[str, str]]
     said: Sequence[Said]
+    link: str = ""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ class ReportOptions:
     annotators: Sequence[str] | None = None
     level: str | None = None
     order: Sequence[str] | None = None
+    view: str | None = None
+    """A page of `annotate view`, to which the units of the report link."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a person was shown of a unit, and when: one append-only table over batches, packs, pushes and imports.
+"""What a person was shown of a unit, and when: one append-only table over batches, packs, pushes, imports and pages.
 
     text     the unit itself               gold    its known answer: a training key, gold that a task shows, passages
     judge    a judge's label of it         labels  what other people said of it            chosen by gold
@@ -221,7 +221,7 @@ def refusal(found: Sequence[Exposure]) -> str | None:
     told = "; ".join(
         f"{e.person}: batch '{e.batch}' and this one together show {WORDS[e.what]} of {e.units:,} units before they are labelled"
         if e.batch
-        else f"{e.person}: an import showed {WORDS[e.what]} of {e.units:,} of these units"
+        else f"{e.person}: an import or a page (annotate view --reveal) showed {WORDS[e.what]} of {e.units:,} of these units"
         for e in worst[:5]
     )
     more = f"; and {len(worst) - 5} more" if len(worst) > 5 else ""
@@ -244,3 +244,28 @@ def unknown_batches(conn: sqlite3.Connection) -> list[str]:
         "(SELECT 1 FROM events AS e WHERE e.batch = b.batch) ORDER BY b.created"
     )
     return [batch for (batch,) in conn.execute(query)]
+
+
+def waiting(conn: sqlite3.Connection) -> set[str]:
+    """Units whose labels nobody may show without a note: somebody must still label them, or a unit of their item, blind.
+
+    An open or skipped seat of an open batch waits, whichever task it is of: a skip can be taken back. Gold of an item
+    concerns all its units, so an item waits with them. A lead who has still to decide waits as well.
+    """
+    query = (
+        "SELECT u.unit_id, u.item_id FROM assignments AS a JOIN batches AS b USING (batch) "
+        "JOIN units AS u ON u.unit_id = a.unit_id WHERE a.status <> 'done' AND b.closed IS NULL AND NOT EXISTS "
+        "(SELECT 1 FROM stopped AS s WHERE s.batch = a.batch AND s.annotator_id = a.annotator_id)"
+    )
+    return {name for row in conn.execute(query) for name in row}
+
+
+def note_view(conn: sqlite3.Connection, person: str) -> None:
+    """Note that the person reads a page with all labels of the selected units (`judge.store.selection`)."""
+    rows = (
+        "SELECT l.unit_id, CASE a.kind WHEN 'judge' THEN 'judge' WHEN 'gold' THEN 'gold' ELSE 'labels' END AS what, "
+        "CASE a.kind WHEN 'gold' THEN l.field ELSE '' END AS field "
+        f"FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n JOIN {label_rows.ALL} ON l.unit_id = u.unit_id "
+        "JOIN annotators AS a ON a.annotator_id = l.annotator_id WHERE l.annotator_id <> :person"
+    )
+    note_rows(conn, person, rows, "", "view")

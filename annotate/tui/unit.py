@@ -14,10 +14,11 @@ from textual.content import Content
 from textual.style import Style
 
 from annotate.guidelines import label_keys
+from annotate.highlights import find_answers, find_terms, query_terms
 from annotate.sitting.desk import Sheet
 from annotate.sitting.unit import AnswerPart, ShownPassage
 from annotate.tui.colours import MARK, QUIET
-from annotate.tui.untrusted import ShownText, find_answers, find_terms, one_line, query_terms, shown
+from annotate.tui.untrusted import ShownText, one_line, shown
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.text import markers

@@ -116,6 +116,18 @@ def unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
     return dict(conn.execute(query, [run]).fetchall())
 
 
+def of_selection(conn: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    """Every label of the selected units (`judge.store.selection`), in their order.
+
+    A row is (unit, field, annotator, layer, repeat, value, distribution, rationale, derived_from, sources).
+    """
+    return conn.execute(
+        "SELECT l.unit_id, l.field, l.annotator_id, l.layer, l.repeat, l.value, l.distribution, l.rationale, "
+        "l.derived_from, l.sources FROM temp.selection AS s JOIN units AS u ON u.rowid = s.n "
+        "JOIN labels AS l ON l.unit_id = u.unit_id ORDER BY s.place, l.field, l.annotator_id, l.repeat, l.layer"
+    )
+
+
 def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]:
     """How often one annotator gave each label."""
     query = f"SELECT value, count(*) FROM labels WHERE {ONE} GROUP BY value"

@@ -103,7 +103,10 @@ def _cases(cases: Cases) -> Iterator[str]:
             f"{text(s.who)}: **{text(s.label)}**" + (f" ({text(s.how_sure)})" if s.how_sure else "")
             for s in case.said
         )
-        yield from (f"### {number}. unit {text(case.unit_id)}", "", said, "")
+        unit = text(case.unit_id)
+        if case.link:
+            unit = f"[{unit}](<{case.link}>)"
+        yield from (f"### {number}. unit {unit}", "", said, "")
         for name, value in case.shown:
             yield from (f"{text(name)}:", "", quoted(value), "")
         for s in case.said:

@@ -1,0 +1,90 @@
+"""annotate view: units with their texts and labels, as one page for the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from annotate.cli._named import in_study
+from judge.console import TO_WRITE, note, visible
+from judge.errors import UsageError
+from judge.store import Store
+
+
+@click.command()
+@click.option("--task", "task_name", help="The task. Default: the one that there is.")
+@click.option("--where", help="Only units for which this SQL condition on unit_texts holds.")
+@click.option("--batch", help="Only the units of this batch.")
+@click.option("-n", "limit", type=click.IntRange(1), help="At most so many units.")
+@click.option("--sample", type=click.IntRange(0), metavar="SEED", help="With -n: a random sample.")
+@click.option(
+    "--reveal",
+    "readers",
+    multiple=True,
+    metavar="NAME",
+    help="Show all labels, and note that NAME has seen them; repeatable: everybody who will read the page.",
+)
+@click.option("-o", "--output", type=TO_WRITE, required=True, help="The page: FILE.html.")
+@in_study
+def view(
+    task_name: str | None,
+    where: str | None,
+    batch: str | None,
+    limit: int | None,
+    sample: int | None,
+    readers: tuple[str, ...],
+    output: Path,
+    store: Store,
+) -> None:
+    """Write units with their texts, labels and reasons as one page, to look through in a browser.
+
+    \b
+    annotate view -o page.html
+    annotate view --task stance --batch pilot -o pilot.html
+    annotate view --where "dataset = 'faq'" -n 2000 --sample 1 -o page.html
+
+    The page loads nothing and works without a network: filters, a search, j and k, and a link for each unit (#UNIT).
+    Units that somebody must still label blind have their texts and no label. --reveal NAME shows all labels; what
+    NAME labels of these units later does not count as blind. A page holds 10,000 units at most.
+    """
+    from annotate.view.page import as_html
+    from annotate.view.units import view as units_of
+    from judge.files import PAGE, format_of, whole_file
+    from judge.store.export import stored_task
+    from judge.store.label_rows import quoted
+    from judge.store.selection import Selection
+
+    format_of(output, PAGE, None, "-o")
+    if sample is not None and limit is None:
+        raise UsageError("--sample goes with -n: how many units")
+    task = stored_task(store, _task(store, task_name, batch))
+    conditions = [f"({where}\n)"] if where else []
+    if batch is not None:
+        conditions.append(f"unit_id IN (SELECT unit_id FROM batch_units WHERE batch = {quoted(batch)})")
+    selection = Selection(" AND ".join(conditions) or None, limit, sample)
+    found = units_of(store, task, selection, reveal_to=readers)
+    with whole_file(output) as partial:
+        partial.write_text(as_html(found), encoding="utf-8")
+    note(f"wrote {visible(str(output))}: {len(found.units):,} units")
+    if found.withheld:
+        note(
+            f"labels of {found.withheld:,} units are left out, because somebody must still label them blind "
+            "(--reveal NAME shows them, and notes that NAME has seen them)"
+        )
+
+
+def _task(store: Store, name: str | None, batch: str | None) -> str:
+    """The task that is meant, with its version. Raises UsageError with those that there are."""
+    known = [task for (task,) in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
+    if batch is not None and name is None:
+        row = store.conn.execute("SELECT task FROM batches WHERE batch = ?", [batch]).fetchone()
+        if row is None:
+            raise UsageError(f"no batch '{batch}': annotate batches list shows those that there are")
+        return str(row[0])
+    found = [task for task in known if name is None or name in (task, task.rpartition(".")[0])]
+    # Of a name without a version the newest comes first; without a name there must be one task.
+    if not found or (name is None and len(found) > 1):
+        told = ", ".join(known) or "none yet (judge run, annotate batches new)"
+        raise UsageError(f"--task {name or 'NAME'}: which task? the study has: {told}")
+    return str(found[0])

@@ -1,0 +1,100 @@
+"""The page: one file with its style, its script and its data, and a policy that lets it load nothing.
+
+All text is data in JSON. The script puts it on the page as text nodes, so that no markup in it is ever read as such;
+control and direction characters are made visible first.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from annotate.view.units import Segment, ShownLabel, ShownUnit, View
+from judge.console import visible
+from judge.types import Json
+
+FOLDER = Path(__file__).parent
+
+
+def as_html(found: View) -> str:
+    """The view as a page."""
+    style, script = (_part(name) for name in ("page.css", "page.js"))
+    policy = f"default-src 'none'; style-src {_allowed(style)}; script-src {_allowed(script)}; base-uri 'none'; form-action 'none'"
+    values = {"POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": _data(found)}
+    # Parts are put in from the left, each once: text of the data that looks like a placeholder stays what it is.
+    page = ""
+    rest = _part("page.html")
+    for name in ("POLICY", "STYLE", "DATA", "SCRIPT"):
+        before, rest = rest.split(f"[[{name}]]", 1)
+        page += before + values[name]
+    return page + rest
+
+
+def _part(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")
+
+
+def _allowed(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _data(found: View) -> str:
+    """JSON in which no character can end the element that it stands in."""
+    texts: dict[str, int] = {}
+    document = {
+        "task": visible(found.task.name),
+        "title": visible(found.task.spec.title),
+        "fields": [visible(name) for name in found.task.fields],
+        "who": {visible(who): [visible(name), kind] for who, (name, kind) in found.who.items()},
+        "withheld": found.withheld,
+        "units": [_unit(unit, texts) for unit in found.units],
+    }
+    # A claim that all passages of an item have is there once.
+    document["texts"] = [json.loads(text) for text in texts]
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
+
+
+def _unit(unit: ShownUnit, texts: dict[str, int]) -> Mapping[str, Json]:
+    """One unit; what it does not have is left out."""
+    shown = []
+    for name, about, pieces in unit.texts:
+        text = json.dumps([_piece(piece) for piece in pieces])
+        shown.append([name, visible(about), texts.setdefault(text, len(texts))])
+    row: dict[str, Any] = {
+        "id": visible(unit.unit_id),
+        "question": visible(unit.question),
+        "dataset": visible(unit.dataset),
+        "system": None if unit.system is None else visible(unit.system),
+        "waits": unit.waits,
+        "texts": shown,
+        "labels": [_label(label) for label in unit.labels],
+        "lost": [[visible(part) for part in each] for each in unit.lost],
+        "remarks": [[visible(part) for part in each] for each in unit.remarks],
+    }
+    return {name: value for name, value in row.items() if value not in (None, False, [])}
+
+
+def _piece(piece: Segment) -> Json:
+    return visible(piece) if isinstance(piece, str) else [visible(piece[0]), piece[1]]
+
+
+def _label(label: ShownLabel) -> Mapping[str, Json]:
+    row: dict[str, Json] = {
+        "field": visible(label.field),
+        "who": visible(label.who),
+        "value": visible(label.value),
+        "confidence": None if label.confidence is None else round(label.confidence, 4),
+        "layer": None if label.layer == "first" else label.layer,
+        "repeat": label.repeat or None,
+        "why": None if label.rationale is None else visible(label.rationale),
+        "from": label.derived_from,
+        "source": None if label.source is None else visible(label.source),
+    }
+    return {name: value for name, value in row.items() if value is not None}

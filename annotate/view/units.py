@@ -1,0 +1,249 @@
+"""The units of a page: texts with highlights and evidence, and every label with its source and reason.
+
+A unit that somebody must still label blind has its texts here and no label, nor anything else that says what a label is:
+no reply of a judge, no evidence, no note.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from annotate.highlights import find_answers, find_terms, query_terms
+from annotate.sitting import exposure
+from judge.errors import UsageError
+from judge.labels import relation
+from judge.prompts.inputs import LIST_INPUTS
+from judge.prompts.load import Task
+from judge.store import Store, splits
+from judge.store.inputs import column, marked, passages
+from judge.store.selection import Selection, select
+from judge.types import AnnotatorKind
+
+MOST = 10_000
+"""Units of one page: with more, a browser takes longer than three seconds to open it."""
+_JSON = ("reference_answers", "options")
+_ABOUT = ("passage_title", "passage_date", "passage_source")
+_ASKED = ("question", "claim", "answer_claim", "sentence")
+"""Inputs whose words are highlighted in the other texts."""
+
+HIGHLIGHT, EVIDENCE = "h", "e"
+Segment = str | tuple[str, str]
+"""A piece of a text: plain, or with what it is marked as."""
+
+
+@dataclass(slots=True)
+class ShownLabel:
+    """One label: `who` is a run or a person, `source` the batch or import, `confidence` the probability of the label."""
+
+    field: str
+    who: str
+    value: str
+    layer: str
+    repeat: int
+    confidence: float | None
+    rationale: str | None
+    derived_from: str | None
+    source: str | None
+
+
+@dataclass(slots=True)
+class ShownUnit:
+    """One unit of a page. `texts` are (name, remark, pieces); `lost` are (run, status, reason) without a label."""
+
+    unit_id: str
+    question: str
+    dataset: str
+    system: str | None
+    waits: bool
+    texts: list[tuple[str, str, list[Segment]]] = field(default_factory=list)
+    labels: list[ShownLabel] = field(default_factory=list)
+    lost: list[tuple[str, str, str]] = field(default_factory=list)
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+    """(person, note or flag)."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that a page holds. `who` maps runs and people to (name, kind)."""
+
+    task: Task
+    units: Sequence[ShownUnit]
+    who: Mapping[str, tuple[str, str]]
+    withheld: int
+    """Units whose labels are left out because they wait for a blind label."""
+
+
+def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[str] = ()) -> View:
+    """Read the selected units of a task.
+
+    `reveal_to` names the readers of a page with all labels: what it shows them is noted first. Raises UsageError for
+    a selection without units, or with more than a page can hold.
+    """
+    n, _ = select(store, task, selection)
+    if not n:
+        raise UsageError(f"no unit to show: none fits {task.name} and the selection")
+    if n > MOST:
+        raise UsageError(
+            f"{n:,} units: a page holds at most {MOST:,}; choose some with --where, --batch, or -n {MOST} --sample 0"
+        )
+    waiting = set() if reveal_to else exposure.waiting(store.conn)
+    if reveal_to:
+        with store.transaction() as conn:
+            for person in reveal_to:
+                exposure.note_view(conn, person)
+    runs = _runs(store)
+    units = _with_texts(store, task, waiting)
+    _add_labels(store, task, units, runs)
+    found = list(units.values())
+    return View(task, found, _names(store, found, runs), sum(unit.waits for unit in found))
+
+
+def _runs(store: Store) -> dict[str, str]:
+    """Run -> model."""
+    return dict(store.conn.execute("SELECT run_id, model FROM runs"))
+
+
+def _with_texts(store: Store, task: Task, waiting: set[str]) -> dict[str, ShownUnit]:
+    """The selected units in order, with their texts; evidence that people marked is left out of units that wait."""
+    # Gold that a task shows to its own annotators answers another task's question.
+    names = [
+        name
+        for name in task.input_names
+        if name not in task.gold_inputs and name not in ("relevant_passages", "option_probabilities")
+    ]
+    columns = "".join(f", {column(task, name)}" for name in names)
+    query = (
+        f"SELECT t.unit_id, t.question_id, t.dataset, t.answer_system{columns} "
+        "FROM temp.selection AS s JOIN unit_texts AS t ON t.n = s.n ORDER BY s.place"
+    )
+    rows = [(row[:4], dict(zip(names, row[4:], strict=True))) for row in store.conn.execute(query).fetchall()]
+    ids = {
+        i for _, inputs in rows for name in LIST_INPUTS if inputs.get(name) for i in json.loads(inputs[name])
+    }
+    listed = passages(store.conn, ids) if ids else {}
+    marks = _evidence(store)
+    found = {}
+    for (unit_id, question, dataset, system), inputs in rows:
+        unit = ShownUnit(unit_id, question, dataset, system, unit_id in waiting)
+        spans, remarks = ([], []) if unit.waits else marks.get(unit_id, ([], []))
+        unit.texts, unit.remarks = list(_texts(inputs, listed, spans)), remarks
+        found[unit_id] = unit
+    return found
+
+
+Span = tuple[str, int, int]
+Remarks = list[tuple[str, str]]
+
+
+def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
+    """Unit -> the spans that people marked in its texts, and their flags and notes."""
+    query = (
+        "SELECT a.unit_id, a.annotator_id, a.spans, a.flag, a.note FROM assignments AS a "
+        "JOIN units AS u USING (unit_id) JOIN temp.selection AS s ON s.n = u.rowid "
+        "WHERE a.role IN ('sample', 'repeat', 'adjudication') "
+        "AND (a.spans <> '[]' OR a.flag IS NOT NULL OR a.note IS NOT NULL) ORDER BY a.annotator_id, a.batch, a.position"
+    )
+    found: dict[str, tuple[list[Span], Remarks]] = {}
+    for unit, person, spans, flag, note in store.conn.execute(query):
+        own, remarks = found.setdefault(unit, ([], []))
+        own += [(str(name), int(start), int(end)) for name, start, end in json.loads(spans)]
+        remarks += [(person, f"{word}: {text}") for word, text in (("flag", flag), ("note", note)) if text]
+    return found
+
+
+def _texts(
+    inputs: Mapping[str, str | None], listed: Mapping[str, Mapping[str, Any]], spans: Sequence[Span]
+) -> Iterator[tuple[str, str, list[Segment]]]:
+    """The inputs in the task's order, each passage of a list by itself."""
+    terms = query_terms(value for name in _ASKED if (value := inputs.get(name)))
+    answers = [a for a in json.loads(inputs.get("reference_answers") or "[]") if isinstance(a, str)]
+
+    def pieces(name: str, text: str, *, searched: bool) -> list[Segment]:
+        found = [(start, end, HIGHLIGHT) for start, end in find_answers(text, answers)] if searched else []
+        found += [(start, end, HIGHLIGHT) for start, end in find_terms(text, terms)] if searched else []
+        found += [(start, end, EVIDENCE) for own, start, end in spans if own == name]
+        return _pieces(text, found)
+
+    for name, value in inputs.items():
+        if not value or name in _ABOUT:
+            continue
+        title = name.replace("_", " ")
+        if name in LIST_INPUTS:
+            ids = json.loads(value)
+            for marker, passage in marked(ids, {i: listed[i]["item_id"] for i in ids}).items():
+                of = listed[passage]
+                about = " · ".join(str(of[key]) for key in ("title", "date") if of[key])
+                yield f"{title} [{marker}]", about, pieces(passage, str(of["text"]), searched=True)
+        elif name in _JSON:
+            yield title, "", [_listed(json.loads(value))]
+        else:
+            about = (
+                " · ".join(inputs[key] or "" for key in _ABOUT if inputs.get(key))
+                if name == "passage"
+                else ""
+            )
+            yield title, about, pieces(name, value, searched=name not in _ASKED)
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {text}" for key, text in value.items())
+    return "\n".join(map(str, value))
+
+
+def _pieces(text: str, found: Iterable[tuple[int, int, str]]) -> list[Segment]:
+    """The text cut where marks begin and end; evidence covers highlights."""
+    marks = [(max(0, start), min(end, len(text)), kind) for start, end, kind in found]
+    cuts = sorted({0, len(text), *(at for start, end, _ in marks for at in (start, end))})
+    out: list[Segment] = []
+    for start, end in pairwise(cuts):
+        kinds = {kind for low, high, kind in marks if low <= start < high}
+        piece = text[start:end]
+        out.append(piece if not kinds else (piece, EVIDENCE if EVIDENCE in kinds else HIGHLIGHT))
+    return out
+
+
+def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
+    """Every label of units that do not wait; a judge's on a sealed test only after a look at the test was for it."""
+    sealed = {run: splits.closed(store, task.task_id, run) for run in runs}
+    for row in relation.of_selection(store.conn):
+        unit = units[row[0]]
+        if unit.waits or unit.unit_id in sealed.get(row[2], ()):
+            continue
+        masses = json.loads(row[6]) if row[6] else {}
+        confidence = masses.get(row[5])
+        source = ", ".join(json.loads(row[9])) if row[9] else None
+        unit.labels.append(
+            ShownLabel(row[1], row[2], row[5], row[3], row[4], confidence, row[7], row[8], source)
+        )
+    lost = (
+        "SELECT j.unit_id, j.run_id, j.status, coalesce(j.reason, '') FROM latest_judgements AS j "
+        "JOIN units AS u USING (unit_id) JOIN temp.selection AS s ON s.n = u.rowid "
+        "WHERE j.status <> 'ok' AND j.repeat = 0 ORDER BY s.place, j.run_id"
+    )
+    for unit_id, run, status, reason in store.conn.execute(lost):
+        if not units[unit_id].waits:
+            units[unit_id].lost.append((run, status, reason))
+
+
+def _names(store: Store, units: Iterable[ShownUnit], runs: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Run or person -> (name, kind) of all that the page has something of; runs of one model get the end of their id."""
+    seen = sorted(
+        {label.who for unit in units for label in unit.labels}
+        | {run for unit in units for run, _, _ in unit.lost}
+    )
+    kinds = dict(store.conn.execute("SELECT annotator_id, kind FROM annotators"))
+    models = [runs[who] for who in seen if who in runs]
+    found = {}
+    for who in seen:
+        if who in runs:
+            model = runs[who]
+            name = model if models.count(model) == 1 else f"{model} · {who[-6:]}"
+            found[who] = (name, str(AnnotatorKind.JUDGE))
+        else:
+            found[who] = (who, str(kinds[who]))
+    return found
