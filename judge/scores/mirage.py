@@ -153,6 +153,22 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
     ]
 
 
+def alone(table: pd.DataFrame, condition: str) -> list[Score]:
+    """Accuracy and mean token F1 of one condition on its own questions, where the others have no outputs.
+
+    table: unit_id, question_id, correct, status and f1. The names are those of `adaptability`.
+    """
+    made = table.rename(columns={"correct": condition, "status": f"{condition}_status"})
+    who = units(made, condition)
+    correct, status = _failures_wrong(made, condition)
+    overlap = np.where(np.isnan(correct), np.nan, np.nan_to_num(table["f1"].to_numpy(dtype=np.float64)))
+    note = (f"on the questions of the condition '{condition}'",)
+    return [
+        scored(f"accuracy_{condition}", who, correct, status, notes=note),
+        scored(f"token_f1_{condition}", who, overlap, status, notes=note, bounds=SHARE),
+    ]
+
+
 def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusArray]:
     """1 / 0 / nan in one condition: what the system did not answer is wrong."""
     correct = flags(column(table, name, "answers"), name)

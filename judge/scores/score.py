@@ -184,6 +184,11 @@ class Score:
         """Under another name."""
         return replace(self, measure=measure)
 
+    def without_value(self, why: str) -> Score:
+        """The same measure where no unit has a value, for this reason."""
+        rows = np.full_like(self.rows, np.nan)
+        return replace(self, rows=rows, status=None, counted=None, why=why)
+
     def noted(self, *notes: str) -> Score:
         """With more notes."""
         return replace(self, notes=self.notes + notes)

@@ -280,7 +280,7 @@ def _rows(
     """The measures of this stratum; one that a contender lacks is compared for none, and says whose it lacks."""
     of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
     wanted = list(dict.fromkeys(m for own in of.values() for m in own))
-    lacking = {m: [name for name in names if m not in of[name]] for m in wanted}
+    lacking = {m: [name for name in names if m not in of[name] or not of[name][m].used.any()] for m in wanted}
     scores = {m: _all_of(m, [of[name].get(m) for name in names]) for m in wanted}
     own_scores = [score for m in wanted for score in scores[m]]
     shared_scores = [score for m in wanted for score in _shared(scores[m], item_of)]

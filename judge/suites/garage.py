@@ -60,6 +60,15 @@ def read(study: PaperStudy) -> list[Score]:
         needed = full[full["label"] != "no_rad"]
         needed = needed.assign(invented=study.rows.n_invented(chosen, needed["unit_id"]))
         own = citations[citations["sentence_id"].isin(needed["unit_id"])]
+        exempt = full[full["label"] == "no_rad"]["unit_id"]
+        left_out = int(
+            citations["sentence_id"].isin(exempt).sum() + study.rows.n_invented(chosen, exempt).sum()
+        )
+        if left_out:
+            study.note(
+                f"judged attribution leaves out {left_out} citations in sentences that need none (no_rad); "
+                "the shares of support labels count those of passages that exist"
+            )
         asked = answers[answers["answerable"]]
         partial = study.number("partial-support")
         scores += attribution.judged(asked, needed, own, partial=partial)

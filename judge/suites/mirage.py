@@ -36,6 +36,7 @@ def read(study: PaperStudy) -> list[Score]:
     if retrieved or (study.part("retrieval") and (study.insists("retrieval") or study.rows.rankings())):
         ranking = study.ranking(study.option("ranking") or None, study.option("stage") or None)
     found: dict[str, pd.DataFrame] = {}
+    lacking: list[str] = []
     if study.part("adaptability"):
         task = TASKS[study.option("reading")]
         tables = {"base": study.generated(task, "none"), "oracle": study.generated(task, "oracle")}
@@ -45,19 +46,33 @@ def read(study: PaperStudy) -> list[Score]:
                 _note_retrieved(study)
         elif ranking is not None or not study.steps:
             tables["mixed"] = study.generated(task, f"top:{retrieved[1]}", ranking)
-        # Each cell of a question rests on all three conditions: without one of them there is none.
-        if all(table is not None for table in tables.values()):
-            found = {name: table for name, table in tables.items() if table is not None}
+        found = {name: table for name, table in tables.items() if table is not None}
+        lacking = [name for name in mirage.CONDITIONS if name not in found]
     support = None
     if study.part("retrieval") and ranking is not None and study.option("support") == "judge":
         support = study.labels("mirage_support", columns="passage_id")
     study.check()
     scores: list[Score] = []
-    if len(found) == len(mirage.CONDITIONS):
-        scores += mirage.adaptability(mirage.aligned(**_correct(study, found)), mixed.replace("-", ":"))
+    if found:
+        scores += _adaptability(_correct(study, found), lacking, mixed.replace("-", ":"))
     if study.part("retrieval") and ranking is not None:
         scores += _retrieval(study, ranking, support)
     return scores
+
+
+def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: str) -> list[Score]:
+    """The measures of the conditions that there are; each cell of a question rests on all three."""
+    from judge.scores import mirage
+
+    if not lacking:
+        return mirage.adaptability(mirage.aligned(**tables), mixed)
+    # Their names, and the questions that they would be on.
+    any_table = next(iter(tables.values()))
+    whole = {name: tables.get(name, any_table) for name in mirage.CONDITIONS}
+    why = f"no output under {' and '.join(lacking)}"
+    none = [score.without_value(why) for score in mirage.adaptability(mirage.aligned(**whole), mixed)]
+    there = {score.measure: score for name in tables for score in mirage.alone(tables[name], name)}
+    return [there.get(score.measure, score) for score in none]
 
 
 def _note_retrieved(study: PaperStudy) -> None:

@@ -40,11 +40,7 @@ def read(study: PaperStudy) -> list[Score]:
     context = study.option("context")
     first = _answered(study, context, questions)
     if first is None:
-        if context != "none" and (study.part("ratio") or study.part("alone")):
-            # Answers without passages are outputs of the system, and there is nothing to compare them with.
-            _answered(study, "none", questions)
-        study.check()
-        return []
+        return _alone(study, context, questions, split)
     answered, run = first
     other = study.option("calibrate-on")
     calibrator = answered
@@ -90,6 +86,33 @@ def read(study: PaperStudy) -> list[Score]:
         result += [] if study.part("sets") else brief
         # A second pass is a system of its own: its sets are calibrated on its own answers.
         result += _changes(study, brief, [s for s in scores(again, again) if s.measure in _SHOWN])
+    return result
+
+
+def _alone(
+    study: PaperStudy,
+    context: str,
+    questions: Mapping[str, tuple[tuple[str, ...], str | None]],
+    split: dict[str, str] | None,
+) -> list[Score]:
+    """The measures without passages, where the system has no outputs with any; what rests on those has no value."""
+    from judge.scores import urag
+    from judge.suites.distributions import alpha_of, convention_of, halves
+
+    wanted = context != "none" and (study.part("ratio") or study.part("alone"))
+    found = _answered(study, "none", questions) if wanted else None
+    study.check()
+    if found is None:
+        return []
+    mask = halves(study, found[0], split)
+    alpha, convention = alpha_of(study), convention_of(study)
+    base = urag.scores(found[0].where(mask), found[0].where(~mask), alpha=alpha, convention=convention)
+    why = f"no output under {study.lacking[0].condition}"
+    result = [score.without_value(why) for score in base] if study.part("sets") else []
+    if study.part("ratio"):
+        result += [score.named(f"{score.measure}_without") for score in base if score.measure in _SHOWN]
+        brief = [score for score in base if score.measure in _SHOWN]
+        result += [score.without_value(why) for score in urag.ratios(brief, brief)]
     return result
 
 

@@ -54,6 +54,8 @@ def test_every_measure_by_hand(judge: Judge) -> None:
     # Judged: g1's second sentence is no_rad and out, so full (1) and partial (0): 1 of 2 citations and sentences.
     assert found.value("judged_attribution_precision_micro") == 0.5
     assert found.value("judged_attribution_recall_micro") == 0.5
+    told = "judged attribution leaves out 1 citations in sentences that need none (no_rad)"
+    assert any(told in text for text in found.document["notes"])
     # All three citations of the answerable rows by label.
     assert [found.value(f"citation_{name}") for name in ("full", "partial", "none")] == [
         pytest.approx(1 / 3)

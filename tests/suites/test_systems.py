@@ -421,3 +421,29 @@ def test_the_limits_of_a_suite_are_those_of_all_systems_together(judge: Judge, t
     with sqlite3.connect("study.db") as conn:
         assert conn.execute("SELECT count(*) FROM judgements").fetchone()[0] < 6
     judge(*words)
+
+
+@pytest.mark.usefixtures("questions")
+def test_what_one_condition_gives_is_shown_and_the_rest_says_why_not(judge: Judge, tmp_path: Path) -> None:
+    # m0 and m1 are right, m2 is not. Token F1 with the alias "mN": one of one, one of one, no token.
+    answers(
+        judge,
+        tmp_path,
+        [("m0", "mine", "base", "m0"), ("m1", "mine", "base", "m1"), ("m2", "mine", "base", "no")],
+    )
+    found = score(judge, "mirage", "--system", "mine", "--part", "adaptability")
+    assert (found.value("accuracy_base"), found.value("token_f1_base")) == (pytest.approx(2 / 3),) * 2
+    for name in ("noise_vulnerability", "total", "accuracy_oracle", "token_f1_mixed"):
+        assert found.value(name) is None
+        assert "no output under oracle and mixed" in found[name]["reason"]
+    # Beside a system with all conditions the one condition is compared, and nothing else is.
+    rows = [(f"m{n}", "whole", c, f"m{n}") for n in range(3) for c in ("base", "oracle", "mixed")]
+    answers(judge, tmp_path, rows)
+    words = ("score", "mirage", "--system", "mine", "--system", "whole", "--part", "adaptability", "--json")
+    board = checked(judge(*words).out, "board")
+    shared = {row["measure"]: [c["shared"]["value"] for c in row["cells"]] for row in board["rows"]}
+    assert shared.pop("accuracy_base") == [pytest.approx(2 / 3), 1.0]
+    assert shared.pop("token_f1_base") == [pytest.approx(2 / 3), 1.0]
+    assert set(map(tuple, shared.values())) == {(None, None)}
+    own = {row["measure"]: [c["own"]["value"] for c in row["cells"]] for row in board["rows"]}
+    assert own["context_acceptability"] == [None, 1.0]

@@ -160,7 +160,8 @@ def test_mirage(judge: Judge, tmp_path: Path) -> None:
     assert [found.value(name) for name in cells] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
     assert seeds(found) == {1}
     b = score(judge, *part, "b")
-    assert b.names == [] and [gap["condition"] for gap in b.document["lacking"]] == ["oracle", "mixed"]
+    assert [b.value(name) for name in (*cells, "accuracy_base")] == [None] * 4 + [1.0]
+    assert [gap["condition"] for gap in b.document["lacking"]] == ["oracle", "mixed"]
 
 
 def test_urag(judge: Judge, tmp_path: Path, urag_study: None) -> None:
@@ -189,7 +190,10 @@ def test_urag(judge: Judge, tmp_path: Path, urag_study: None) -> None:
         assert (found.value("accuracy"), found.value("accuracy_without")) == expected, system
         assert seeds(found) == ({1} if system == "s" else set())
     b = score(judge, *words, "b")
-    assert b.names == [] and [gap["condition"] for gap in b.document["lacking"]] == ["plain"]
+    # Without passages b says A to t1 and B to t2.
+    assert (b.value("accuracy"), b.value("accuracy_without"), b.value("accuracy_ratio")) == (None, 1.0, None)
+    assert "no output under plain" in b["accuracy"]["reason"]
+    assert [gap["condition"] for gap in b.document["lacking"]] == ["plain"]
     assert URAG[1] == "-m"
 
 
