@@ -250,7 +250,10 @@ class RateState:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. `stop` is one of stop, length, refusal; `held`: the server let only the choices be answered."""
+    """What came back. `stop` is one of stop, length, refusal; `held`: the server let only the choices be answered.
+
+    `system_fingerprint` is what the server says of its configuration; it can change while the model's name stays.
+    """
 
     text: str
     stop: str = "stop"
@@ -260,6 +263,7 @@ class Reply:
     rate: RateState | None = None
     request_id: str | None = None
     held: bool = False
+    system_fingerprint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +301,7 @@ class Judgement:
     max_output_tokens: int | None = None
     timeout: float | None = None
     cost: float | None = None
+    system_fingerprint: str | None = None
 
 
 def attributes(thing: Any, *names: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
 from judge.store import Store, splits
 from judge.store.inputs import column, marked, passages
+from judge.store.runs import tried
 from judge.store.selection import Selection, select
 from judge.types import AnnotatorKind
 
@@ -103,8 +104,10 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
 
 
 def _runs(store: Store) -> dict[str, str]:
-    """Run -> model."""
-    return dict(store.conn.execute("SELECT run_id, model FROM runs"))
+    """Run -> model, without runs that only a search or a drift check started."""
+    only_tried = tried(store.conn)
+    rows = store.conn.execute("SELECT run_id, model FROM runs")
+    return {run: model for run, model in rows if run not in only_tried}
 
 
 def _with_texts(store: Store, task: Task, waiting: set[str]) -> dict[str, ShownUnit]:
@@ -210,9 +213,11 @@ def _pieces(text: str, found: Iterable[tuple[int, int, str]]) -> list[Segment]:
 def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
     """Every label of units that do not wait; a judge's on a sealed test only after a look at the test was for it."""
     sealed = {run: splits.closed(store, task.task_id, run) for run in runs}
+    only_tried = tried(store.conn)
     for row in relation.of_selection(store.conn):
         unit = units[row[0]]
-        if unit.waits or unit.unit_id in sealed.get(row[2], ()):
+        is_hidden = row[2] in only_tried
+        if is_hidden or unit.waits or unit.unit_id in sealed.get(row[2], ()):
             continue
         masses = json.loads(row[6]) if row[6] else {}
         confidence = masses.get(row[5])
@@ -226,7 +231,7 @@ def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: 
         "WHERE j.status <> 'ok' AND j.repeat = 0 ORDER BY s.place, j.run_id"
     )
     for unit_id, run, status, reason in store.conn.execute(lost):
-        if not units[unit_id].waits:
+        if run in runs and not units[unit_id].waits:
             units[unit_id].lost.append((run, status, reason))
 
 

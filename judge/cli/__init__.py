@@ -7,6 +7,7 @@ from judge.cli.calibrate import calibrate
 from judge.cli.contest import compare as compare_runs
 from judge.cli.demo import demo
 from judge.cli.distractors import distractors
+from judge.cli.drift import drift
 from judge.cli.estimate import estimate
 from judge.cli.examples import examples
 from judge.cli.generate import generate
@@ -49,6 +50,6 @@ def main() -> None:
 answers.add_command(generate)
 for command in (
     demo, start, examples, items, tasks, models, estimate, run, runs, systems, answers, rankings, retrieve, distractors, pairs, score, suite,
-    jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe, plugins,
+    jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe, drift, plugins,
 ):  # fmt: skip
     main.add_command(command)

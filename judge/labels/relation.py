@@ -116,6 +116,15 @@ def unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
     return dict(conn.execute(query, [run]).fetchall())
 
 
+def labelled_by_people(conn: sqlite3.Connection, field: str) -> set[str]:
+    """The units with a label of a field by anybody but a judge."""
+    query = (
+        f"SELECT DISTINCT l.unit_id FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
+        "WHERE l.field = ? AND a.kind <> 'judge'"
+    )
+    return {unit for (unit,) in conn.execute(query, [field])}
+
+
 def of_selection(conn: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
     """Every label of the selected units (`judge.store.selection`), in their order.
 

@@ -152,6 +152,7 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         rate=rate(headers),
         request_id=headers.get("x-request-id") or http.text_of(body.get("id")) or None,
         held=held is not None,
+        system_fingerprint=http.text_of(body.get("system_fingerprint")) or None,
     )
 
 

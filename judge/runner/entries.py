@@ -57,6 +57,7 @@ class Entries:
             latency=None,
             request_sha=attempt.record.request_sha,
             resolved_model=None if reply is None else reply.resolved_model,
+            system_fingerprint=None if reply is None else reply.system_fingerprint,
         )
         if call is None:
             return Entry(judgement, attempt.record, reused=True)

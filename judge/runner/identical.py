@@ -36,17 +36,21 @@ class _Asked:
 
 
 class Identical:
-    """The requests of one run. `waiting` counts the questions that wait for another one's outcome."""
+    """The requests of one run. `waiting` counts the questions that wait for another one's outcome.
 
-    def __init__(self, conn: sqlite3.Connection) -> None:
+    `fresh`: no answer of another run is taken, however alike the question is.
+    """
+
+    def __init__(self, conn: sqlite3.Connection, *, fresh: bool = False) -> None:
         self.waiting = 0
-        self._conn = conn
+        self._conn, self._fresh = conn, fresh
         self._asked: dict[str, _Asked] = {}
         self._stored: set[str] = set()
 
     def look_up(self, questions: Sequence[UnitRequest]) -> None:
         """See which of these the study knows: once for several, before they are asked one by one."""
-        self._stored = judgements.known_requests(self._conn, [q.sha for q in questions])
+        if not self._fresh:
+            self._stored = judgements.known_requests(self._conn, [q.sha for q in questions])
 
     def answer(self, question: UnitRequest) -> Attempt | None:
         """The outcome of an identical request, if there is one by now.
@@ -61,7 +65,11 @@ class Identical:
         known = judgements.find_known(self._conn, question.sha, labelled=again, limit=limit)
         if known is None:
             return None
-        reply = Reply(known.reply or "", resolved_model=known.resolved_model)
+        reply = Reply(
+            known.reply or "",
+            resolved_model=known.resolved_model,
+            system_fingerprint=known.system_fingerprint,
+        )
         return Attempt(question.record, Parsed(known.status, known.labels, known.reason), reply)
 
     def wait(self, question: UnitRequest) -> bool:
@@ -92,4 +100,5 @@ class Identical:
     def saved(self, sha: str) -> None:
         """The study knows this request from here on; what was looked up before did not show it."""
         self._asked.pop(sha, None)
-        self._stored.add(sha)
+        if not self._fresh:
+            self._stored.add(sha)

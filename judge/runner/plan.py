@@ -55,6 +55,8 @@ class Plan:
     patience: Patience = field(default_factory=Patience)
     extra: Mapping[str, Json] = field(default_factory=dict)
     """Beside task, model and sampling what makes this a run of its own (the context of generated answers)."""
+    fresh: bool = False
+    """Ask everything anew: no stored answer to an identical request is taken."""
     same_model: bool = False
     """Another address has the same model, whatever name it gives it."""
     asked_as: str | None = None

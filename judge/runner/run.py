@@ -148,7 +148,7 @@ class _Run:
         self.live = Live(report, self.dispatcher, time.monotonic() - opening)
         self.feeder: asyncio.Task[None] | None = None
         self.tasks: set[asyncio.Task[None]] = set()
-        self.identical = Identical(store.conn)
+        self.identical = Identical(store.conn, fresh=plan.fresh)
         self.entries = Entries(plan.task, report.run_id, report.derived)
         self.room = asyncio.Event()
         self.begun = asyncio.Event()

@@ -16,7 +16,7 @@ _JSON = ("options", "provider", "derived_from")
 _INTERNAL = ("identity", "request_version")
 _STORED = (
     "unit_id", "item_id", "question_id", "passage_id", "repeat", "attempt", "status", "reason", "reply",
-    "input_tokens", "output_tokens", "latency", "resolved_model", "request_sha", "judged_at", "cost_usd",
+    "input_tokens", "output_tokens", "latency", "resolved_model", "system_fingerprint", "request_sha", "judged_at", "cost_usd",
 )  # fmt: skip
 COLUMNS = ("run", "task", "model", *_STORED, "rationale")
 """The columns of a row of `judged`, beside `labels` and `distributions`."""
@@ -113,7 +113,7 @@ def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str,
     content = "json_object('value', l.value, 'distribution', json(l.distribution), 'rationale', l.rationale)"
     query = f"""
         SELECT u.unit_id, u.item_id, u.question_id, u.passage_id, j.repeat, j.attempt, j.status, j.reason, j.reply,
-               j.input_tokens, j.output_tokens, j.latency, j.resolved_model, j.request_sha, j.judged_at,
+               j.input_tokens, j.output_tokens, j.latency, j.resolved_model, j.system_fingerprint, j.request_sha, j.judged_at,
                (SELECT sum(k.cost) FROM judgements AS k WHERE k.run_id = j.run_id AND k.unit_id = j.unit_id
                 AND k.repeat = j.repeat) AS cost_usd,
                {label_rows.objects("j.run_id", "j.unit_id", content, "j.repeat")} AS labels

@@ -33,6 +33,7 @@ class Known:
     reply: str | None
     resolved_model: str | None
     labels: tuple[Answered, ...]
+    system_fingerprint: str | None = None
 
 
 def known_requests(conn: sqlite3.Connection, shas: Sequence[str]) -> set[str]:
@@ -53,7 +54,7 @@ def find_known(
     row = conn.execute(
         """
         SELECT k.status, k.reason, k.reply, k.resolved_model, k.max_output_tokens,
-               k.outside_mass, k.run_id, k.unit_id, k.repeat
+               k.outside_mass, k.system_fingerprint, k.run_id, k.unit_id, k.repeat
         FROM requests AS r JOIN latest_judgements AS k USING (run_id, unit_id, repeat)
         WHERE r.request_sha = ? AND k.status <> 'failed'
         """,
@@ -61,12 +62,13 @@ def find_known(
     ).fetchone()
     if row is None or (labelled and row[0] != Status.OK):
         return None
-    status, reason, reply, resolved_model, cut_at, outside, *of_unit = row
+    status, reason, reply, resolved_model, cut_at, outside, fingerprint, *of_unit = row
     if status == Status.TRUNCATED and limit > (cut_at or 0):
         return None
     rows = label_rows.of_judgement(conn, *of_unit)
     labels = tuple(Answered(field, value, _distribution(d, outside), why) for field, value, d, why in rows)
-    return Known(Status(status), reason, reply, resolved_model, labels if status == Status.OK else ())
+    given = labels if status == Status.OK else ()
+    return Known(Status(status), reason, reply, resolved_model, given, fingerprint)
 
 
 def _distribution(stored: str | None, outside: float | None) -> LabelDistribution | None:
@@ -159,6 +161,7 @@ def _judgement_row(entry: Entry, stamp: str) -> tuple[Json, ...]:
         j.cost,
         next((a.distribution.outside for a in j.labels if a.distribution is not None), None),
         j.usage.cost,
+        _storable(j.system_fingerprint),
     )
 
 
