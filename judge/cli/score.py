@@ -45,6 +45,7 @@ def score() -> None:
     judge score garage
     judge score garage -m openai/gpt-5-mini --by density
     judge score raguard --system openai/gpt-5-mini --json
+    judge score garage --system mine -o mine.html
     judge score garage --system all -o board.html
     judge score garage --system mine --fail-under factuality=0.7 --on lower --junit gates.xml
 
@@ -101,7 +102,7 @@ def _command(paper: Paper) -> click.Command:
         "--output",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Write the leaderboard too: .html, .md, .tex or .csv.",
+        help="Write the score, or the leaderboard, as a page or table: .html, .md, .tex or .csv.",
     )
     @score_gate_options
     @gate_options
@@ -144,6 +145,10 @@ def _command(paper: Paper) -> click.Command:
         measures = [line.measure for line in found.lines if not line.stratum]
         gates = score_gates(limits, measures, options["on"])
         emit(found, options["as_json"], options["as_csv"])
+        if options["output"] is not None:
+            from judge.suites.board import of_one
+
+            board_cli.write(of_one(found, options["confidence"]), options["output"])
         sys.stdout.flush()
         title = f"judge score {paper.name}" + (f" of {found.system}" if found.system else "")
         decide(title, gates, GateFiles(options["junit"], options["summary"]))
@@ -164,10 +169,6 @@ def _contenders(options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:
         raise UsageError("a leaderboard has one axis: several --system, or --judges each with several -m")
     if each and len(models) < 2:
         raise UsageError("--judges each compares several judges: give -m several times")
-    if options["output"] is not None and not (each or several):
-        raise UsageError(
-            "-o writes a leaderboard: name several --system (or 'all'), or --judges each with several -m"
-        )
     if each:
         return models, "judge"
     return (systems, "system") if several else ((), "system")

@@ -29,7 +29,7 @@ from judge.suites.correction import Correction, corrected
 from judge.suites.paper import Asked, Paper
 from judge.suites.paper_study import PaperStudy
 from judge.suites.reading import Lacking
-from judge.suites.result import ALL, printed_of, scores_of, strata
+from judge.suites.result import ALL, Result, printed_of, scores_of, strata
 from judge.suites.steps import Incomplete
 from judge.types import Json, Measure, Status, attributes
 
@@ -194,6 +194,34 @@ def board(
         },
         confidence,
         list(dict.fromkeys(gap for study in studies.values() for gap in study.lacking)),
+    )
+
+
+def of_one(found: Result, confidence: float) -> Board:
+    """The score of one system, or of a judge alone, as a board with one contender: the same page, without a comparison."""
+    name = found.system or ", ".join(dict.fromkeys(str(run["model"]) for run in found.runs)) or found.dataset
+    rows = [
+        BoardRow(
+            line.stratum,
+            line.measure.measure,
+            found.paper.better(line.measure.measure),
+            [Cell(name, line.measure, line.measure)],
+        )
+        for line in found.lines
+    ]
+    return Board(
+        found.paper,
+        "system" if found.system else "judge",
+        found.dataset,
+        [name],
+        rows,
+        found.readings,
+        [{"contender": name, **run} for run in found.runs],
+        found.notes,
+        found.published,
+        {} if found.correction is None else {name: found.correction},
+        confidence,
+        found.lacking,
     )
 
 

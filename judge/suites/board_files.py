@@ -63,6 +63,8 @@ def p_value(value: float) -> str:
 
 def counts(cell: Cell) -> str:
     """How many rows the value rests on, and of how many of its own."""
+    if cell.shared is cell.own:
+        return f"n {cell.own.n_units}"
     return f"n {cell.shared.n_units} of {cell.own.n_units}"
 
 
@@ -77,20 +79,28 @@ def corrected(found: Board, row: BoardRow, cell: Cell) -> Measure | None:
 
 def legend(found: Board) -> list[str]:
     """What the marks mean, and what else is to be said once."""
-    told = [
-        f"values are on the rows that all {len(found.contenders)} {found.axis}s have a value for; n is that number, and of "
-        "how many of the contender's own",
-        f"the best is marked (bold in files); =: no difference to it is shown (paired t-test by question of jackknife pseudo-values, "
-        f"McNemar's exact test where each question has one 0/1 outcome; Holm per measure, {ALPHA:g})",
-        f"intervals at {found.confidence:.0%}; those of differences are t intervals of one comparison, so that with an exact or "
-        "adjusted p value one of the two may show a difference and the other none".replace("%", " %"),
-    ]
+    interval = f"intervals at {found.confidence:.0%}".replace("%", " %")
+    told = [f"n is the number of rows behind a value; {interval}"]
+    if len(found.contenders) > 1:
+        told = _marks_told(found, interval)
     for name, correction in found.corrections.items():
         told.append(
             f"{name}: corrected by labels of {correction.reference} (PPI++), on its own rows: "
             f"{sum(c.ppi.value is not None for c in correction.found.values())} measures"
         )
     return [*told, *found.notes, *reasons(found)]
+
+
+def _marks_told(found: Board, interval: str) -> list[str]:
+    """What the marks of a comparison mean."""
+    return [
+        f"values are on the rows that all {len(found.contenders)} {found.axis}s have a value for; n is that number, and of "
+        "how many of the contender's own",
+        f"the best is marked (bold in files); =: no difference to it is shown (paired t-test by question of jackknife pseudo-values, "
+        f"McNemar's exact test where each question has one 0/1 outcome; Holm per measure, {ALPHA:g})",
+        f"{interval}; those of differences are t intervals of one comparison, so that with an exact or "
+        "adjusted p value one of the two may show a difference and the other none",
+    ]
 
 
 def reasons(found: Board) -> list[str]:
@@ -209,7 +219,10 @@ def as_latex(found: Board) -> str:
     for n, name in enumerate(found.contenders):
         lines.append(" & ".join([latex(name), *(_tex_cell(c.cells[n]) for c in columns)]) + r" \\")
     shared = [str(c.cells[0].shared.n_units) for c in columns]
-    lines += [r"\midrule", " & ".join(["rows shared", *shared]) + r" \\"]
+    lines += [
+        r"\midrule",
+        " & ".join(["rows shared" if len(found.contenders) > 1 else "rows", *shared]) + r" \\",
+    ]
     people = dict.fromkeys(c.reference for c in found.corrections.values())
     if found.corrections:
         lines.append(r"\midrule")
@@ -310,7 +323,7 @@ def plots(found: Board) -> Iterator[Plot]:
                 c.mark,
                 f"{c.contender}: {number(c.shared.value)}{span(c.shared)}, {counts(c)}"
                 + (f", {MARKS[c.mark]}" if c.mark else ""),
-                place(c.own.value),
+                None if c.shared is c.own else place(c.own.value),
             )
             for n, c in enumerate(row.cells)
         ]

@@ -208,7 +208,13 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Jud
     part = ("score", "garage", "--part", "eligibility")
     assert "each named once" in judge(*part, "--system", "good", "--system", "good", code=2).err
     assert "several answers fit" not in judge(*part, "--system", "good").err
-    assert "-o writes a leaderboard" in judge(*part, "--system", "good", "-o", "b.md", code=2).err
+    # One system alone gets a page as well, without a comparison.
+    for name in ("one.html", "one.md", "one.tex", "one.csv"):
+        judge(*part, "--system", "good", "-o", name)
+    page = (tmp_path / "one.html").read_text("utf-8")
+    assert "good" in page and "A dot is the value with its interval." in page
+    assert "the best is marked" not in page and "shared" not in page and "Leaderboard" not in page
+    assert "best" not in (tmp_path / "one.md").read_text("utf-8")
     assert "end it with one of" in judge(*part, "--system", "all", "-o", "b.docx", code=2).err
     assert "there is no folder" in judge(*part, "--system", "all", "-o", "no/b.md", code=1).err
     assert "one axis" in judge(*part, "--system", "all", "--judges", "each", "-m", "a", "-m", "b", code=2).err
