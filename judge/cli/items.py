@@ -169,7 +169,9 @@ def import_(
     if not suggests_next():
         return
     if any(row["answers"] for row in rows):
-        note(f"next: judge suite faithfulness -m MODEL -d {db}")
+        with Store.open(db, create=False) as store:
+            several = len({row["system"] for row in listing.list_systems(store)}) > 1
+        note(f"next: judge suite faithfulness -m MODEL{' --system all' if several else ''} -d {db}")
     for task in done.tasks[:MOST_SUGGESTED]:
         note(f"next: judge run {task} -m MODEL -d {db}")
 

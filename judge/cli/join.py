@@ -13,7 +13,8 @@ from judge import files
 from judge.errors import BadInput, UsageError
 from judge.importers.base import Options
 from judge.importers.fields import identifier
-from judge.importers.mapped import RowReader, dataset_name
+from judge.importers.mapped import RowReader
+from judge.importers.naming import dataset_name
 from judge.importers.paths import MISSING, follow
 from judge.prompts.load import Task
 from judge.store import Store, export, listing
@@ -182,7 +183,7 @@ def _units(store: Store, join: Join) -> Units:
     if told["format"] not in ("jsonl", "csv"):
         name = dataset or _only_dataset(store)
         return lambda row: (f"{name}:{_id(row, join.id_field or 'id')}", None)
-    reader = RowReader(path, Options(dataset, maps), cells=join.is_csv)
+    reader = RowReader(path, Options(dataset, maps), is_csv=join.is_csv)
 
     def units(row: dict[str, Any]) -> tuple[str, set[str] | None]:
         try:

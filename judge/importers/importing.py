@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from judge.errors import BadInput, UsageError
 from judge.files import file_sha
 from judge.importers.base import Bad, Importer, Options, Row
-from judge.importers.mapped import RowReader, dataset_name, system_name
+from judge.importers.mapped import RowReader
+from judge.importers.naming import dataset_name, system_name
 from judge.importers.offers import file_rows
 from judge.importers.records import Records, each, placed
 from judge.importers.roles import DATASET, LOOKED_AT, taken, understanding
@@ -146,7 +147,7 @@ def _items(
     name: str, rows: list[Mapping[str, Any]], options: Options, bad: Bad, columns: Sequence[str] | None
 ) -> Iterator[Row]:
     path = Path(name)
-    reader = RowReader(path, options, cells=columns is not None)
+    reader = RowReader(path, options, is_csv=columns is not None)
     try:
         _check_names(columns or ())
         if columns is not None:

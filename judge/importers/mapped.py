@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
-from judge.importers import fields, literals, roles
+from judge.importers import cells, fields, roles
 from judge.importers.base import Options
 from judge.importers.guess import MissingFields, guess
+from judge.importers.naming import dataset_name, hashed, name_by_content, system_name
 from judge.importers.paths import (
     ANSWER_FIELDS,
     ITEM_FIELDS,
@@ -23,15 +21,12 @@ from judge.importers.paths import (
     check,
     follow,
     no_such_path,
-    without,
 )
+from judge.importers.row_level import RowLevel
 from judge.store.items import passage_id
-from judge.store.study import canonical
-from judge.types import DEFAULT_CONDITION, Answer, Item, Passage, ToolScore, Vote
+from judge.types import DEFAULT_CONDITION, Answer, Item, Passage, ToolScore
 
 _IDS = ("id", "question_id", "pair_id")
-# What a spreadsheet computes instead of showing: =SUM(A1:A3), =A1, =cmd|... A heading of a wiki begins with ==.
-_FORMULA = re.compile(r"=\s*[A-Za-z_][\w.$]*\s*(?:[(|!:]|$)")
 
 
 class RowReader:
@@ -40,7 +35,7 @@ class RowReader:
     A row's passages are either a list (or one object) under `passages`, and then the paths of
     `passages.*` are relative to each element; or the row is flat, the paths are relative to the
     row, and they make one passage. Keys that nothing asked for are kept: as the item's `meta`, and
-    in a flat row as its passage's, because several flat rows may make up one item. `cells` says
+    in a flat row as its passage's, because several flat rows may make up one item. `is_csv` says
     that values are CSV cells: their lists and objects are JSON text.
 
     Of a common table (`Options.taken`, see `judge.importers.roles`) a row has an answer too, what the system was given
@@ -49,7 +44,7 @@ class RowReader:
     Call `item` (or `items`) for each row and `finish` once at the end.
     """
 
-    def __init__(self, path: Path, options: Options, *, cells: bool = False) -> None:
+    def __init__(self, path: Path, options: Options, *, is_csv: bool = False) -> None:
         check(options.maps)
         own = {f: p for f, p in options.maps.items() if not f.startswith("passages.")}
         inner = {f.removeprefix("passages."): p for f, p in options.maps.items() if f not in own}
@@ -63,14 +58,16 @@ class RowReader:
         renamed = {f: p for f, p in options.maps.items() if f.rpartition(".")[2] not in _IDS}
         taken = set(renamed.values())
         as_text = options.as_text
-        self._nested = _Level(own, names, shadow=taken & set(own.values()), cells=cells, as_text=as_text)
-        self._row = _Level(own, names, shadow=taken, cells=cells, as_text=as_text)
-        self._flat = _Level(
-            inner, inner_names, shadow=taken, cells=cells, as_text=as_text, prefix="passages."
+        # In JSON, too, a list may stand as text: pandas writes so what it has read from CSV.
+        decodes = is_csv or self._taken is not None
+        self._nested = RowLevel(own, names, shadow=taken & set(own.values()), cells=decodes, as_text=as_text)
+        self._row = RowLevel(own, names, shadow=taken, cells=decodes, as_text=as_text)
+        self._flat = RowLevel(
+            inner, inner_names, shadow=taken, cells=decodes, as_text=as_text, prefix="passages."
         )
-        self._element = _Level(inner, inner_names, shadow=taken & set(inner.values()))
+        self._element = RowLevel(inner, inner_names, shadow=taken & set(inner.values()))
         self._levels = (self._nested, self._row, self._flat, self._element)
-        self._path, self._cells = path, cells
+        self._path, self._cells = path, is_csv
         self._maps = options.maps
         self._dataset = options.dataset
         self._labels = fields.Labels(options)
@@ -98,8 +95,14 @@ class RowReader:
 
     def _item(self, raw: Any) -> Item:
         row = fields.record(raw)
+        if self._taken is not None:
+            for name, value in row.items():
+                cells.refuse_strange(name, value)
         if self._cells:
-            row = {name: self._cell(name, cell) for name, cell in row.items()}
+            if self._taken is not None:
+                for name, value in row.items():
+                    cells.refuse_formula(name, value, self._options.as_text)
+            row = {name: None if cell == "" else cell for name, cell in row.items()}
         if self._first is None:
             self._first = list(row)
             self._offered = guess(row, self._maps)
@@ -130,27 +133,14 @@ class RowReader:
             self._add_answer(item, row, level, rest, knows_context=passages is not None)
         return fields.checked(item)
 
-    def _cell(self, name: str, cell: Any) -> Any:
-        """A cell's value, None where it is empty. Raises BadInput for what is no text in a common table."""
-        if self._taken is None or not isinstance(cell, str):
-            return None if cell == "" else cell
-        if len(cell) > literals.MOST_CHARACTERS:
-            most = literals.MOST_CHARACTERS
-            raise BadInput(f"a cell of {len(cell):,} characters; at most {most:,} are read", field=name)
-        if "\0" in cell:
-            raise BadInput("a NUL character, which is no text", field=name)
-        if cell[:1] == "=" and _FORMULA.match(cell) and name not in self._options.as_text:
-            told = f"a formula of a spreadsheet, not its value: save the values, or --as-text {name}"
-            raise BadInput(told, field=name)
-        return cell or None
-
     def _check_passages(self, row: Mapping[str, Any], passages: Any) -> None:
         """Raises BadInput where it cannot be told whether a column has a list of passages or the text of one."""
         column = self._maps.get("passages", "passages")
         as_text = self._options.as_text
         if self._taken is not None:
             roles.refuse_joined(column, passages, as_text)
-        if not self._cells or passages is None or column in as_text or column == "passages":
+        is_table = self._cells or self._taken is not None
+        if not is_table or passages is None or column in as_text or column == "passages":
             return
         is_list = isinstance(passages, list | dict)
         if self._passages_are_lists is None:
@@ -164,7 +154,7 @@ class RowReader:
         self,
         item: Item,
         row: Mapping[str, Any],
-        level: _Level,
+        level: RowLevel,
         rest: Mapping[str, Any],
         *,
         knows_context: bool,
@@ -264,7 +254,7 @@ class RowReader:
                 raise MissingFields(told, {**self._maps, **inner}, path=str(self._path))
         self._labels.finish()
 
-    def _head(self, row: Mapping[str, Any], level: _Level) -> Item:
+    def _head(self, row: Mapping[str, Any], level: RowLevel) -> Item:
         """The item without its passages."""
         get = level.getter(row)
         named = fields.word(get("dataset"), "dataset")
@@ -306,7 +296,7 @@ class RowReader:
         _keep(passage.meta, self._element.rest(value))
         return passage
 
-    def _one(self, source: Mapping[str, Any], body: Any, level: _Level, place: str) -> Passage | None:
+    def _one(self, source: Mapping[str, Any], body: Any, level: RowLevel, place: str) -> Passage | None:
         """The passage that stands in `source` (its text may be given as `body`), or None."""
         get = level.getter(source)
         passage = Passage(
@@ -328,108 +318,6 @@ class RowReader:
         return passage
 
 
-class _Level:
-    """Where the values of an item, or of a passage, stand in an object.
-
-    A name that no map speaks of is read from the key of that name (after `prefix`), unless a map
-    reads that very key as something else (`shadow`). `met` collects the mapped paths that exist.
-    """
-
-    def __init__(
-        self,
-        maps: Mapping[str, str],
-        names: Iterable[str],
-        *,
-        shadow: set[str],
-        cells: bool = False,
-        as_text: Collection[str] = (),
-        prefix: str = "",
-    ) -> None:
-        self.paths = {name: maps[name] for name in names if name in maps}
-        self.groups = {
-            group: [(f.removeprefix(f"{group}."), p) for f, p in maps.items() if f.startswith(f"{group}.")]
-            for group in ("gold", "votes")
-        }
-        self.met: set[str] = set()
-        self._all = list(maps.values())
-        self._cells, self._as_text = cells, as_text
-        self._prefix = prefix
-        own = {n: prefix + n for n in (*names, *self.groups) if n not in self.paths}
-        self._keys = {n: key for n, key in own.items() if key not in shadow}
-        self._shadow = shadow
-
-    def getter(self, source: Mapping[str, Any]) -> Any:
-        """`value` for one object."""
-        return lambda name: self.value(source, name)
-
-    def value(self, source: Mapping[str, Any], name: str) -> Any:
-        """What stands for `name`, None when nothing does."""
-        path = self.paths.get(name)
-        if path is None:
-            found = source.get(self._keys[name]) if name in self._keys else None
-        else:
-            found = self._follow(source, path)
-        column = path or self._keys.get(name, name)
-        return _decoded(found, name, column) if self._cells and column not in self._as_text else found
-
-    def votes(self, source: Mapping[str, Any], labels: fields.Labels, place: str) -> list[Vote]:
-        """Gold and people's labels; a map for a field wins over the row's own object."""
-        votes: list[Vote] = []
-        for group, read in (("gold", labels.gold), ("votes", labels.people)):
-            found = dict(fields.mapping(self.value(source, group), f"{place}{group}"))
-            start = f"{self._prefix}{group}."
-            for key in source:
-                if key.startswith(start) and key not in self._shadow and len(key) > len(start):
-                    found[key.removeprefix(start)] = source[key]
-            for field, path in self.groups[group]:
-                found[field] = self._follow(source, path)
-            for field, raw in found.items():
-                value = _decoded(raw, group, group) if self._cells and group == "votes" else raw
-                votes += read(field, value, f"{place}{group}.{field}")
-        return votes
-
-    def rest(self, source: Mapping[str, Any]) -> dict[str, Any]:
-        """What no name, gold, vote or map of this level has used."""
-        used = set(self._keys.values())
-        starts = tuple(f"{self._prefix}{group}." for group in self.groups)
-        left = {k: v for k, v in source.items() if k not in used and not k.startswith(starts)}
-        if self._cells:
-            left = {k: v for k, v in left.items() if v is not None}
-        return without(left, self._all) if self._all else left
-
-    def _follow(self, source: Mapping[str, Any], path: str) -> Any:
-        found = follow(source, path)
-        if found is MISSING:
-            return None
-        self.met.add(path)
-        return found
-
-
-def _decoded(value: Any, name: str, column: str) -> Any:
-    """A CSV cell as the list or object it holds, where `name` may be one; refused where `name` is text."""
-    if not isinstance(value, str) or name not in (*_LISTS, *_STRUCTURED, *_PLAIN):
-        return value
-    if name in _STRUCTURED:
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise BadInput(f"not JSON: {error}", field=name) from error
-    try:
-        found = literals.parsed(value)
-    except ValueError as error:
-        raise BadInput(f"{error} (--as-text {column} takes it as text)", field=column) from None
-    if name in _PLAIN and found:
-        what = "an object" if isinstance(found, dict) else f"a list of {len(found)}"
-        told = f"a cell that holds {what} is mapped as text; --map passages={column}, or --as-text {column}"
-        raise BadInput(told, field=column)
-    return value if name in _PLAIN or found is None else found
-
-
-_LISTS = ("passages", "reference_answers")
-_PLAIN = ("question", "claim", "answer", "text")
-_STRUCTURED = ("options", "gold", "votes", "meta")
-
-
 def _meta(value: Any) -> dict[str, Any]:
     """The row's own `meta`, as an object."""
     if value is None:
@@ -443,40 +331,6 @@ def _keep(meta: dict[str, Any], rest: Mapping[str, Any]) -> None:
         if key in meta and meta[key] != value:
             raise BadInput("stands beside meta and, with another value, inside it", field=key)
         meta[key] = value
-
-
-def dataset_name(path: Path) -> str:
-    """The default dataset: the file's name without its endings."""
-    name = path.name
-    for ending in (".gz", ".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".txt", ".parquet"):
-        name = name.removesuffix(ending)
-    return name.replace(":", "-") or "data"
-
-
-def system_name(path: Path) -> str:
-    """The system of a file's answers where nothing names it: the file's name, without what joins ids."""
-    return without_joints(dataset_name(path))
-
-
-def without_joints(name: str) -> str:
-    """A name without `@` and `#`, which join the ids of answers and their parts."""
-    return re.sub(r"[@#]", "-", name)
-
-
-def hashed(parts: list[Any]) -> str:
-    """The first 16 hex digits of the sha256 of the parts as JSON: the name of what has no other."""
-    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def name_by_content(passage: Passage) -> None:
-    """Name a retriever's passage by what a judge is shown of it, and keep its own id as meta.
-
-    A text alone gets its name in the store, like every passage without an id.
-    """
-    if passage.source_id:
-        passage.meta["id"] = passage.source_id
-    shown = [passage.title, passage.date, passage.source]
-    passage.source_id = hashed([passage.text, *shown]) if any(shown) else ""
 
 
 def _number(value: Any, column: str) -> float:

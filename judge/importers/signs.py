@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, cast
 
 import ijson
 
 from judge import plugins
 from judge.errors import BadInput, UsageError
 from judge.importers import base
-from judge.importers.records import csv_records, opened
+from judge.importers.records import Shallow, csv_records, opened
 
 MOST_EVENTS = 10_000
 """Of a JSON parser, until the first row's keys are known: a first row with long lists shows its early ones."""
@@ -45,12 +46,19 @@ def _format_of(path: Path) -> str:
 
 def _keys(path: Path) -> tuple[bool, set[str]]:
     with opened(path) as handle:
-        start = handle.read(4096).lstrip()[:1]
-    if start in (b"{", b"["):
+        start = handle.read(4096).lstrip()
+    if start.startswith(b"PK"):
+        raise UsageError(
+            f"{path}: a spreadsheet's own file or an archive: save the sheet as CSV in UTF-8, and import that"
+        )
+    if start[:1] in (b"{", b"["):
         return True, _keys_of_json(path)
     try:
         header, _ = csv_records(path, lambda problem: None)
     except BadInput as problem:
+        if problem.field:
+            # A table with a broken header; another format would not help.
+            raise
         raise UsageError(
             f"{problem}; name its format, as in: judge items import FORMAT {path} (there are {', '.join(base.names())})"
         ) from None
@@ -62,11 +70,13 @@ def _keys_of_json(path: Path) -> set[str]:
     found: set[str] = set()
     with opened(path) as handle:
         try:
-            for number, (prefix, event, value) in enumerate(ijson.parse(handle, multiple_values=True)):
+            # Each event has its whole path: without a limit of depth they grow with the square of it.
+            shallow = cast("IO[bytes]", Shallow(handle, str(path)))
+            for number, (prefix, event, value) in enumerate(ijson.parse(shallow, multiple_values=True)):
                 if prefix in ("", "item") and event == "map_key":
                     found.add(value)
                 if (prefix in ("", "item") and event == "end_map") or number > MOST_EVENTS:
                     break
-        except (ijson.JSONError, ValueError):
+        except (ijson.JSONError, ValueError, BadInput):
             return found
     return found

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,8 +29,8 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields, roles
 from judge.importers.base import Bad, Options, Row
-from judge.importers.mapped import dataset_name, hashed, name_by_content, system_name, without_joints
-from judge.importers.records import placed
+from judge.importers.naming import dataset_name, hashed, name_by_content, system_name, without_joints
+from judge.importers.records import json_records, placed
 from judge.store.items import passage_id
 from judge.store.tool_scores import field_name
 from judge.types import DEFAULT_CONDITION, AnnotatorKind, Answer, Item, Passage, ToolScore, Vote, Where
@@ -73,6 +73,25 @@ class TraceScore:
     is_human: bool
     comment: str | None = None
     document: int | None = None
+
+
+def parts_of(
+    paths: Sequence[Path], read: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]], bad: Bad
+) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
+    """Spans and scores of files with one record a line or element; `read` makes them of a record.
+
+    A record of which `read` raises BadInput goes to `bad`, with its place.
+    """
+    for path in paths:
+        records = json_records(path, bad)
+        for number, record in records.rows:
+            try:
+                found = list(read(fields.record(record)))
+            except BadInput as error:
+                bad(placed(error, path, number, records.word))
+                continue
+            for part in found:
+                yield part, Where(str(path), number)
 
 
 def items(

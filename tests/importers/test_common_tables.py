@@ -3,6 +3,7 @@
 import csv
 import json
 import sqlite3
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +268,7 @@ GOOD = {"question": "q", "contexts": "['a', 'b']", "answer": "r"}
 @pytest.mark.parametrize(
     ("bad", "column", "why"),
     [
-        ({"contexts": "['" + "x" * 40_000_000 + "']"}, "contexts", "a cell of 40,000,004 characters"),
+        ({"contexts": "['" + "x" * 40_000_000 + "']"}, "contexts", "a text of 40,000,004 characters"),
         ({"contexts": "[" * 1_000_000}, "contexts", "nested over 20 deep"),
         ({"answer": '=HYPERLINK("http://x.example","r")'}, "answer", "a formula of a spreadsheet"),
         ({"answer": "=cmd|'/C calc'!A0"}, "answer", "a formula of a spreadsheet"),
@@ -347,3 +348,70 @@ def test_lists_in_cells(cell: str, found: Any) -> None:
 def test_lists_that_cannot_be_read(cell: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         literals.parsed(cell)
+
+
+ROW = {"user_input": "Is tea hot?", "retrieved_contexts": ["Tea is hot."], "response": "Yes."}
+
+
+def test_a_list_that_stands_as_text_in_json_lines_is_a_list(judge: Judge, tmp_path: Path) -> None:
+    """pandas writes what it has read from CSV as it is: `to_json` of such a frame has lists as text."""
+    text = repr(["Mars has two moons.", "Mars is red."])
+    write_jsonl(tmp_path / "t.jsonl", [{**ROW, "retrieved_contexts": text}])
+    judge("items", "import", "t.jsonl")
+    assert stored() == [("Is tea hot?", "Yes.", ["Mars has two moons.", "Mars is red."])]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"user_input": "Is\0tea hot?"}, "t.jsonl:2: field 'user_input': a NUL character"),
+        (
+            {"retrieved_contexts": ["x" * 9_000_000]},
+            "t.jsonl:2: field 'retrieved_contexts': a text of 9,000,000",
+        ),
+        (
+            {"retrieved_contexts": "Tea is hot."},
+            "t.jsonl:2: field 'retrieved_contexts': one text here and a list",
+        ),
+    ],
+)
+def test_hostile_json_lines_are_refused_as_tables_are(
+    judge: Judge, tmp_path: Path, changed: dict[str, Any], told: str
+) -> None:
+    write_jsonl(tmp_path / "t.jsonl", [ROW, {**ROW, **changed}])
+    assert told in judge("items", "import", "t.jsonl", code=1).err
+    assert rows_of("SELECT count(*) FROM items") == [(0,)]
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_the_format_of_a_file_of_brackets_is_found_without_their_paths(
+    judge: Judge, tmp_path: Path, name: str
+) -> None:
+    """Each event of the parser has its whole path: 65,536 bytes of brackets had 10 GB of them."""
+    nested = json.dumps(ROW)[:-1] + ', "more": ' + "[" * 50_000 + "]" * 50_000 + "}"
+    (tmp_path / name).write_text(f"[{nested}]" if name == "t.json" else nested)
+    tracemalloc.start()
+    told = judge("items", "import", name, code=1).err
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert "nested" in told.splitlines()[-1]
+    assert most < 100_000_000
+
+
+def test_a_formula_of_cells_is_refused(judge: Judge, tmp_path: Path) -> None:
+    table(tmp_path / "t.csv", [{**ROW, "retrieved_contexts": "['a']", "response": "=B2+1"}])
+    assert "t.csv:2: field 'response': a formula" in judge("items", "import", "t.csv", code=1).err
+
+
+def test_a_spreadsheets_own_file_is_named(judge: Judge, tmp_path: Path) -> None:
+    (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04" + b"\0" * 100)
+    assert "save the sheet as CSV" in judge("items", "import", "t.xlsx", code=2).err
+
+
+def test_the_next_command_for_two_systems_works_as_printed(judge: Judge, tmp_path: Path) -> None:
+    for name, answer in (("one", "Yes."), ("two", "No.")):
+        write_jsonl(tmp_path / f"{name}.jsonl", [{**ROW, "response": answer}])
+        told = judge("items", "import", f"{name}.jsonl").err
+    [line] = [line for line in told.splitlines() if line.startswith("next: judge suite")]
+    assert line.endswith("--system all -d study.db")
+    judge(*line.removeprefix("next: judge ").replace("MODEL", "scripted/hash").split())

@@ -54,7 +54,7 @@ class _Splitter:
         self._cells = cells
         self._met: set[str] = set()
         self._rows = 0
-        self._single = RowReader(path, replace(options, maps=others), cells=cells)
+        self._single = RowReader(path, replace(options, maps=others), is_csv=cells)
         self._whole: dict[str, set[str]] = {}
 
     def items(self, raw: Any) -> list[Item]:

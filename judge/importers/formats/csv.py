@@ -23,7 +23,7 @@ HELP = "a table with a header: one item, or one item with one passage, a row"
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Rows of each file. Raises UsageError for a --map that fits no field or no column."""
     for path in paths:
-        reader = RowReader(path, options, cells=True)
+        reader = RowReader(path, options, is_csv=True)
         header, records = csv_records(path, bad, hint=[*ITEM_FIELDS, "passages", *options.maps.values()])
         try:
             reader.check_columns(dict.fromkeys(header), all_rows=True)

@@ -21,9 +21,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields, traces
 from judge.importers.base import Bad, Options, Row
-from judge.importers.records import json_records, placed
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
-from judge.types import Where
 
 NAME = "langfuse"
 HELP = "traces of Langfuse: an item a retrieval, with the answer and the scores that were given"
@@ -40,20 +38,7 @@ _DOCUMENTS = ("documents", "chunks", "results", "context", "contexts")
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """One row a retrieval. Raises BadInput for files without any."""
     fields.no_maps(NAME, options)
-    yield from traces.items(paths, _parts(paths, bad), options, bad)
-
-
-def _parts(paths: Sequence[Path], bad: Bad) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
-    for path in paths:
-        records = json_records(path, bad)
-        for number, record in records.rows:
-            try:
-                parts = list(_of_record(fields.record(record)))
-            except BadInput as error:
-                bad(placed(error, path, number, records.word))
-                continue
-            for part in parts:
-                yield part, Where(str(path), number)
+    yield from traces.items(paths, traces.parts_of(paths, _of_record, bad), options, bad)
 
 
 def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:

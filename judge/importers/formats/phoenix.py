@@ -22,9 +22,7 @@ from judge.importers import fields, traces
 from judge.importers.base import Bad, Options, Row
 from judge.importers.formats._attributes import span_of
 from judge.importers.paths import MISSING, follow
-from judge.importers.records import json_records, placed
 from judge.importers.traces import TraceScore, TraceSpan
-from judge.types import Where
 
 NAME = "phoenix"
 HELP = "spans of Phoenix (OpenInference): an item a retrieval, with the answer and the annotations"
@@ -36,25 +34,13 @@ _FLAT = "attributes."
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """One row a retrieval. Raises BadInput for files without any."""
     fields.no_maps(NAME, options)
-    yield from traces.items(paths, _parts(paths, bad), options, bad)
+    yield from traces.items(paths, traces.parts_of(paths, _part, bad), options, bad)
 
 
-def _parts(paths: Sequence[Path], bad: Bad) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
-    for path in paths:
-        records = json_records(path, bad)
-        for number, record in records.rows:
-            try:
-                part = _part(fields.record(record))
-            except BadInput as error:
-                bad(placed(error, path, number, records.word))
-                continue
-            if part is not None:
-                yield part, Where(str(path), number)
-
-
-def _part(row: Mapping[str, Any]) -> TraceSpan | TraceScore | None:
+def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     if row.get("annotator_kind") is not None:
-        return _annotation(row)
+        yield from _annotation(row)
+        return
     span, trace = _get(row, "context.span_id"), _get(row, "context.trace_id")
     if span is None or trace is None:
         told = ", ".join(list(row)[:12])
@@ -65,19 +51,20 @@ def _part(row: Mapping[str, Any]) -> TraceSpan | TraceScore | None:
     # Times are text of ISO 8601, or whole milliseconds of the epoch: both sort within a file.
     start = row.get("start_time")
     start = f"{start:020.0f}" if isinstance(start, int | float) else str(start or "")
-    return span_of(
+    yield span_of(
         str(trace), str(span), parent and str(parent), start, str(row.get("span_kind") or ""), attributes
     )
 
 
-def _annotation(row: Mapping[str, Any]) -> TraceScore | None:
+def _annotation(row: Mapping[str, Any]) -> Iterator[TraceScore]:
+    """The annotation, unless it has no value."""
     value = _get(row, "result.label")
     value = _get(row, "result.score") if value in (None, "") else value
     if value is None or value == "":
-        return None
+        return
     kind = str(row["annotator_kind"]).upper()
     position = row.get("document_position")
-    return TraceScore(
+    yield TraceScore(
         str(_get(row, "trace_id") or ""),
         fields.identifier(_get(row, "span_id"), "span_id"),
         fields.identifier(row.get("name") or row.get("annotation_name"), "name"),
