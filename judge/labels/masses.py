@@ -1,4 +1,4 @@
-"""Label distributions, a column at a time: stored as JSON objects, read and written as arrays units x labels."""
+"""Label distributions, a column at a time: stored as JSON objects, used as arrays of units x labels."""
 
 import json
 from collections.abc import Sequence
@@ -13,16 +13,19 @@ CHUNK = 50_000
 
 
 def read(texts: Sequence[str | None], domain: Sequence[str]) -> FloatArray:
-    """The stored masses of each label, units x labels; a row of nan where a unit has none.
+    """Return the stored probability of each label, units x labels; a row of nan for a unit without a
 
-    Rows nearly always have one layout, which is read as a table of numbers: a fifth of the time of JSON.
+    distribution.
+
+    Almost all rows have one layout. Such rows are parsed as one table of numbers, in a fifth of the time of
+    JSON.
     """
-    found = np.full((len(texts), len(domain)), np.nan)
+    table = np.full((len(texts), len(domain)), np.nan)
     for start in range(0, len(texts), CHUNK):
         rows = [i for i, text in enumerate(texts[start : start + CHUNK], start) if text is not None]
         if rows:
-            found[rows] = _parsed([text for i in rows if (text := texts[i]) is not None], domain)
-    return found
+            table[rows] = _parsed([text for i in rows if (text := texts[i]) is not None], domain)
+    return table
 
 
 def _parsed(texts: list[str], domain: Sequence[str]) -> FloatArray:
@@ -30,34 +33,35 @@ def _parsed(texts: list[str], domain: Sequence[str]) -> FloatArray:
     if len(keys) <= MOST_KEYS:
         joined = "".join(texts).encode()
         for at, key in enumerate(keys, 1):
-            # A control character stands in no stored JSON by itself.
+            # A control character, because stored JSON never contains one unescaped.
             joined = joined.replace(f"{dumps(key)}:".encode(), bytes([at]))
         marks = bytes(range(1, len(keys) + 1))
         layout = b"{" + b"}{".join([b",".join(bytes([m]) for m in marks)] * len(texts)) + b"}"
-        # Without its numbers every row must be this: same labels, same order, nothing else.
+        # Without its numbers, every row must equal this layout: same labels, same order, nothing else.
         if joined.translate(None, b"0123456789.-+eE") == layout:
             plain = joined.translate(None, marks).replace(b"}{", b",")[1:-1]
             flat = np.fromstring(plain.decode(), sep=",")
             if len(flat) == len(texts) * len(keys):
                 table = flat.reshape(len(texts), len(keys))
-                none = np.zeros(len(texts))
-                return np.column_stack([table[:, keys.index(d)] if d in keys else none for d in domain])
-    every = [json.loads(text) for text in texts]
-    return np.array([[float(masses.get(label, 0.0)) for label in domain] for masses in every])
+                zeros = np.zeros(len(texts))
+                return np.column_stack([table[:, keys.index(d)] if d in keys else zeros for d in domain])
+    objects = [json.loads(text) for text in texts]
+    return np.array([[float(masses.get(label, 0.0)) for label in domain] for masses in objects])
 
 
 MOST_KEYS = 31
 
 
 def write(probabilities: FloatArray, domain: Sequence[str]) -> list[str | None]:
-    """Each row as stored, to six digits; None for a row of nan."""
+    """Return each row as stored, to six significant digits; None for a row of nan."""
     names = [dumps(label).replace("%", "%%") for label in domain]
     form = "{" + "".join(f"{name}:%.6g," for name in names) + f'"{UNASSIGNED}":0}}\n'
-    found: list[str | None] = []
+    texts: list[str | None] = []
     for start in range(0, len(probabilities), CHUNK):
-        own = probabilities[start : start + CHUNK]
-        # Many rows to a form take half the time of one; no stored JSON holds a line's end.
-        found += (form * len(own) % tuple(own.ravel().tolist())).split("\n")[:-1]
+        rows = probabilities[start : start + CHUNK]
+        # Formatting many rows at once takes half of the time. Stored JSON contains no line break, so the
+        # split is safe.
+        texts += (form * len(rows) % tuple(rows.ravel().tolist())).split("\n")[:-1]
     for at in np.flatnonzero(np.isnan(probabilities[:, 0])).tolist():
-        found[at] = None
-    return found
+        texts[at] = None
+    return texts

@@ -1,4 +1,4 @@
-"""Where the labels of a run come from, with what has become since of the labels that it was fitted on."""
+"""The origin of a run's labels, and whether the labels that it was fitted on have changed since."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,32 +13,37 @@ from judge.types import Json
 
 
 def told(store: Store, run_id: str) -> str | None:
-    """In words, of a run that was imported or derived; None for one that was asked."""
+    """Describe the origin of an imported or derived run; None for a run with model calls."""
     text = origins(store.conn, [run_id]).get(run_id)
     made = derived.stored(store.conn, run_id)
     if text and made and made["fitted"] and _changed(store, run_id, made):
-        text += f"; labels of '{made['fitted']['reference']}' that it was fitted on have changed since: make it again"
+        text += f"; labels of '{made['fitted']['reference']}' that it was fitted on have changed since; derive it again"
     return text
 
 
 def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
-    """Whether they are fewer now, or as many and others. Where there are more, people went on, which is no fault."""
+    """Return whether the labels of the fit have become fewer, or have other values.
+
+    More labels are no change: annotation has simply gone on.
+    """
     task, fitted = stored_task(store, _task(store, run_id)), made["fitted"]
     field, n = str(made["fields"][0]), int(fitted["units"])
     try:
-        given = ReferenceLabels(store, fitted["reference"]).labels(field, task.name)
-    except UsageError:  # nobody of that name has a label any more
+        labels = ReferenceLabels(store, fitted["reference"]).labels(field, task.name)
+    except UsageError:  # the reference has no labels any more
         return True
     domain = set(task.domain(field))
-    asked = set().union(*(relation.judged(store.conn, parent["run"]) for parent in made["parents"]))
+    judged_units = set().union(*(relation.judged(store.conn, parent["run"]) for parent in made["parents"]))
     query = (
         "SELECT unit_id FROM units WHERE question_id IN (SELECT question_id FROM fitted_on WHERE run_id = ?) "
         "ORDER BY unit_id"
     )
     units = [
-        unit for (unit,) in store.conn.execute(query, [run_id]) if unit in asked and given.get(unit) in domain
+        unit
+        for (unit,) in store.conn.execute(query, [run_id])
+        if unit in judged_units and labels.get(unit) in domain
     ]
-    lines = "".join(f"{unit}\t{given[unit]}\n" for unit in units)
+    lines = "".join(f"{unit}\t{labels[unit]}\n" for unit in units)
     if len(units) != n:
         return len(units) < n
     return hashlib.sha256(lines.encode()).hexdigest() != str(fitted["sha256"])

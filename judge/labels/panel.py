@@ -1,7 +1,7 @@
-"""The table that every number is computed on: labels of one field, who gave them, who was asked, and what is derived.
+"""The table on which every number is computed: labels of one field, their annotators, and derived columns.
 
-Who agrees with whom is asked in many commands; it is answered here alone, on one set of units: those that all of the
-annotators a measure names were asked about.
+Many commands measure agreement. All of them do it here, on one set of units: those that all of the compared
+annotators were asked to label.
 """
 
 from __future__ import annotations
@@ -36,16 +36,18 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.store.splits import Look
 from judge.types import AnnotatorKind, Measure
 
-# Past this many different numbers they are scores, not labels: nothing that counts labels is computed.
+# With more distinct numbers than this, they are scores and not labels: measures that count labels are not
+# computed.
 MOST_LABELS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """A column made of others, under a name that nobody in the table has.
+    """A column computed from other columns, under a name that no annotator has.
 
-    `majority` of the people: `n_tied` units have none. `decided`: `n_ruled` units were decided by a lead, on `n_agreed`
-    others two people or more agree. `asked`: the units whose missing label counts against the coverage.
+    `majority` of the people: `n_tied` units have none. `decided`: a lead decided `n_ruled` units, and on
+    `n_agreed` others
+    at least two people agree. `asked`: the units whose missing label counts against the coverage.
     """
 
     name: str
@@ -58,16 +60,24 @@ class Derived:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
-    """Labels of one field: `ratings` is the table as it was read, `kinds` says who is who.
+    """Labels of one field: `ratings` is the table, `kinds` the kind of each annotator.
 
-    `asked[u, a]` says whether a missing label counts: a judgement without a label (unparsed, refused ...) was asked for,
-    a unit that nobody gave to that annotator was not. `source` is the file that it was read from, for complaints. From a study: `task` (None when no task
-    of the study defines the field), `shown` (run id -> the run's name in the table), `distributions[name][u, k]` (the
-    probability of `domain[k]`, nan where none is stored), `outside[name]` (labels that are not in the domain: they are in
-    no measure), `inside` (the units that a batch drew; judges keep their labels elsewhere, which is what the others correct),
-    `weights` (unit -> for how many it stands, empty when all for as many), `layers` (annotator -> layer -> labels that
-    are not known to be blind, and are used nowhere), `looks` (judge -> the last look that opened the sealed test for it,
-    where the table has units of that test).
+    `asked[u, a]`: whether a missing label counts against the coverage. It does for a judgement without a
+    label (unparsed,
+    refused ...), and does not for a unit that the annotator never got. `source`: the file, for error
+    messages.
+
+    From a study: `task` (None if no task of the study defines the field), `shown` (run id -> the run's name
+    in the table),
+    `distributions[name][u, k]` (the probability of `domain[k]`, nan if not stored), `outside[name]` (labels
+    that are not in
+    the domain and therefore in no measure), `inside` (the units that a batch drew; judges keep their labels
+    on other units,
+    for estimates corrected by human labels), `weights` (unit -> design weight, empty if all are equal),
+    `layers`
+    (annotator -> layer -> labels that are not known to be blind and are not used), `looks` (judge -> the last
+    look that
+    opened the sealed test for it, if the table has units of that test).
     """
 
     field: str
@@ -86,7 +96,7 @@ class Panel:
     layers: Mapping[str, Mapping[str, int]] = default(default_factory=dict)
     looks: Mapping[str, Look] = default(default_factory=dict)
     conflicts: Mapping[str, int] = default(default_factory=dict)
-    """Annotator -> units with labels that contradict each other, which count as unlabelled."""
+    """Annotator -> units whose labels contradict each other; they count as unlabelled."""
 
     @property
     def domain(self) -> tuple[str, ...]:
@@ -100,35 +110,39 @@ class Panel:
 
     @property
     def are_scores(self) -> bool:
-        """Whether there are so many numbers that nothing which counts labels is computed."""
+        """Whether there are so many distinct numbers that measures which count labels are not computed."""
         return self.numeric and len(self.domain) > MOST_LABELS
 
     def of_kind(self, *kinds: str) -> list[str]:
-        """The annotators of these kinds, in the order of the table."""
+        """Return the annotators of these kinds, in the order of the table."""
         return [name for name in self.ratings.annotators if self.kinds[name] in kinds]
 
     def kind(self, name: str) -> str:
-        """Who a column of `table` is: human, judge, gold, adjudicated, majority or decided."""
+        """Return the kind of a column of `table`: human, judge, gold, adjudicated, majority or decided."""
         if name in self.kinds:
             return str(self.kinds[name])
         return DECIDED if self.decided is not None and name == self.decided.name else MAJORITY
 
     @cached_property
     def people(self) -> list[str]:
+        """The human annotators."""
         return self.of_kind(AnnotatorKind.HUMAN)
 
     @cached_property
     def judges(self) -> list[str]:
+        """The judges."""
         return self.of_kind(AnnotatorKind.JUDGE)
 
     @cached_property
     def others(self) -> list[str]:
-        """Decisions and gold, as they were read."""
+        """Adjudicated and gold columns, as stored."""
         return self.of_kind(AnnotatorKind.ADJUDICATED) + self.of_kind(AnnotatorKind.GOLD)
 
     @cached_property
     def known(self) -> list[str]:
-        """What judges are held against: decisions with what people agree on, and gold."""
+        """The references that judges are compared with: decisions combined with what people agree on, and
+        gold.
+        """
         ruled = self.of_kind(AnnotatorKind.ADJUDICATED)
         if self.decided is None or not ruled:
             return self.others
@@ -136,7 +150,7 @@ class Panel:
 
     @cached_property
     def by_people(self) -> BoolArray:
-        """The units that at least one person labelled, or was asked about."""
+        """The units that at least one person labelled or was asked to label."""
         return np.asarray(
             self.asked[:, [self.kinds[n] == AnnotatorKind.HUMAN for n in self.ratings.annotators]].any(axis=1)
         )
@@ -146,7 +160,7 @@ class Panel:
 
     @cached_property
     def majority(self) -> Derived | None:
-        """What most of two people or more say; a tie is left open."""
+        """The label that most of two or more people gave; a tie has none."""
         if len(self.people) < 2 or self.numeric:
             return None
         codes, tied = vote(self.ratings.select(self.people).counts)
@@ -154,19 +168,25 @@ class Panel:
 
     @cached_property
     def decided(self) -> Derived | None:
-        """What a lead decided and, elsewhere, what two people or more agree on; None where nothing is so agreed.
+        """The lead's decision, or else the label on which two or more people agree; None if there is no such
 
-        Only units on which people differ come to a lead, so decisions alone would be the hardest units.
+        agreement.
+
+        A lead sees only units on which people differ. The decisions alone would therefore be the hardest
+        units.
         """
         if len(self.people) < 2 or self.numeric:
             return None
-        own, given = self.ratings.select(self.people).codes, self._labelled(self.people)
-        codes = np.full(len(own), MISSING, dtype=np.int64)
+        human_codes, labelled = self.ratings.select(self.people).codes, self._labelled(self.people)
+        codes = np.full(len(human_codes), MISSING, dtype=np.int64)
         for name in self.of_kind(AnnotatorKind.ADJUDICATED)[:1]:
             codes = self.ratings.column(name).copy()
         ruled = codes != MISSING
-        highest, lowest = own.max(axis=1), np.where(given, own, np.iinfo(own.dtype).max).min(axis=1)
-        agreed = ~ruled & (given.sum(axis=1) >= 2) & (highest == lowest)
+        highest, lowest = (
+            human_codes.max(axis=1),
+            np.where(labelled, human_codes, np.iinfo(human_codes.dtype).max).min(axis=1),
+        )
+        agreed = ~ruled & (labelled.sum(axis=1) >= 2) & (highest == lowest)
         if not agreed.any():
             return None
         codes[agreed] = highest[agreed]
@@ -178,7 +198,7 @@ class Panel:
 
     @cached_property
     def table(self) -> Ratings:
-        """Everybody, with the people's majority and what is decided (where a lead decided anything)."""
+        """All annotators, with the human majority and the decided labels (if a lead decided anything)."""
         return self._full[0]
 
     @cached_property
@@ -200,40 +220,44 @@ class Panel:
         return table, asked
 
     def labels_of(self, name: str) -> IntArray:
-        """The codes of one column of `table`."""
+        """Return the codes of one column of `table`."""
         return self.table.column(name)
 
     @cached_property
     def _few(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
-        """The units that anybody but a judge was asked about, which are few beside those that judges labelled."""
+        """The units with any annotator other than a judge: few, compared with those that judges label."""
         others = [mask for name, mask in self.asked_units.items() if name not in self.judges]
-        some = np.logical_or.reduce(others) if others else np.zeros(self.ratings.n_units, dtype=np.bool_)
-        return self.table.subset(some), {name: mask[some] for name, mask in self.asked_units.items()}
+        selected = np.logical_or.reduce(others) if others else np.zeros(self.ratings.n_units, dtype=np.bool_)
+        return self.table.subset(selected), {name: mask[selected] for name, mask in self.asked_units.items()}
 
     def together(self, *names: str) -> Ratings:
-        """These annotators on the units that all of a pair were asked about, or any of a larger group.
+        """Return these annotators on the units that both of a pair, or any of a larger group, were asked to
 
-        People among themselves are on the units that any person labelled: what they left out is seen in the coverage.
+        label.
+
+        A group of people only is compared on the units that any person labelled; what they left out lowers
+        the coverage.
         """
         table, asked = self.table, self.asked_units
         if len(names) > 1 and all(name in self.people for name in names):
             return self.weighted(self.among_people.select(names))
-        everybody = all(name in self.judges for name in names)
+        only_judges = all(name in self.judges for name in names)
         if len(names) <= 2 and any(name not in self.judges for name in names):
             table, asked = self._few
         elif self.inside is not None:
             asked = {name: mask & self.inside for name, mask in asked.items()}
-        every = [asked[name] for name in names]
-        mask = (np.logical_and if len(names) <= 2 else np.logical_or).reduce(every)
-        # Two who share nothing keep their rows, so that the reason can say just that.
-        found = table.subset(mask if mask.any() else np.logical_or.reduce(every)).select(names)
-        return found if everybody else self.weighted(found, *names)
+        columns_asked = [asked[name] for name in names]
+        mask = (np.logical_and if len(names) <= 2 else np.logical_or).reduce(columns_asked)
+        # A pair without a common unit keeps its rows, so that the reason for the missing value can say so.
+        shared = table.subset(mask if mask.any() else np.logical_or.reduce(columns_asked)).select(names)
+        return shared if only_judges else self.weighted(shared, *names)
 
     def weighted(self, table: Ratings, *names: str) -> Ratings:
-        """Units of a table, each weighted by how many it stands for where they were drawn with unequal probabilities.
+        """Weight the units of a table by their design weights if they were drawn with unequal probabilities.
 
-        Units that no draw brought stand for themselves alone, and are left out there. How units came by gold is not
-        recorded, so that with gold among the `names` they stay as they are.
+        Units without a weight were not sampled and represent only themselves, so they are left out. How gold
+        units were chosen
+        is not recorded, so a table with gold among `names` is returned unchanged.
         """
         if any(name in self.of_kind(AnnotatorKind.GOLD) for name in names):
             return table
@@ -242,52 +266,54 @@ class Panel:
         )
         if drawn is None or not drawn.any():
             return table
-        kept = table.subset(drawn)
-        return kept.weighted(np.array([self.weights[unit] for unit in kept.units]))
+        sampled = table.subset(drawn)
+        return sampled.weighted(np.array([self.weights[unit] for unit in sampled.units]))
 
     @cached_property
     def of_draw(self) -> Ratings:
-        """`table`, weighted where units were drawn with unequal probabilities."""
+        """`table`, with design weights if units were drawn with unequal probabilities."""
         return self.weighted(self.table)
 
     @cached_property
     def among_people(self) -> Ratings:
-        """The people's labels, on the units that at least one of them labelled."""
+        """The human labels, on the units that at least one person labelled."""
         return self.ratings.subset(self.by_people).select(self.people)
 
     def coverage(self, *names: str) -> float | None:
-        """Of the units of `together`, the share that all of these labelled."""
+        """Return the share of the units of `together` that all of these annotators labelled."""
         codes = self.together(*names).codes
         return float((codes != MISSING).all(axis=1).mean()) if len(codes) else None
 
     @cached_property
     def remarks(self) -> list[Note]:
-        """What must be said of the columns that are derived."""
-        told: list[Note] = []
+        """The notes that must accompany the derived columns."""
+        notes: list[Note] = []
         if self.majority is not None and self.majority.n_tied:
             n = int(self.by_people.sum())
-            told.append(Note("tied", n=self.majority.n_tied, of=n))
+            notes.append(Note("tied", n=self.majority.n_tied, of=n))
         if self.decided is not None and self.decided.n_ruled:
             d = self.decided
-            told.append(Note("ruled", who=d.name, n=d.n_ruled, agreed=d.n_agreed))
-        return told
+            notes.append(Note("ruled", who=d.name, n=d.n_ruled, agreed=d.n_agreed))
+        return notes
 
     @property
     def coefficient(self) -> str:
-        """The coefficient of a pair that the level asks for: the verdict rests on it."""
+        """The coefficient of a pair for this level of measurement; the verdict uses it."""
         if self.numeric:
             return "krippendorff_alpha"
         return "cohen_kappa:quadratic" if self.level == "ordinal" else "cohen_kappa"
 
     def confidence(self, *names: str) -> float:
-        """Of intervals on these annotators: that of the last look where a sealed test was opened for one of them."""
+        """Return the confidence level of intervals on these annotators: that of the last look, if a sealed
+        test was opened.
+        """
         looks = (self.looks[name].confidence for name in names if name in self.looks)
         return max((IntervalSettings().confidence, *looks))
 
     def measure(self, names: Sequence[str], keys: Sequence[str], **how: Unpack[How]) -> list[Measure]:
-        """Coefficients of these annotators; those of pairs only when there are two.
+        """Compute coefficients of these annotators. Coefficients of a pair need exactly two.
 
-        Raises BadInput where numbers are too many to be labels.
+        Raises BadInput if there are too many distinct numbers.
         """
         if not self.are_scores:
             table = self.together(*names)
@@ -300,21 +326,24 @@ class Panel:
             )
         table = self.together(*names)
         clusters = table.clusters if table.clustered else None
-        found = self.numbers(*names)
-        return [scores_alpha(found, clusters=clusters, annotators=tuple(names), field=self.field, **how)]
+        scores = self.numbers(*names)
+        return [scores_alpha(scores, clusters=clusters, annotators=tuple(names), field=self.field, **how)]
 
     def numbers(self, *names: str) -> FloatArray:
-        """The numbers of these annotators on the units of `together`, nan for missing."""
+        """Return the numbers of these annotators on the units of `together`, nan for missing."""
         table = self.together(*names)
         values = np.array([float(v) for v in table.domain])
         return np.where(table.codes == MISSING, np.nan, values[table.codes])
 
     def class_agreement(self, names: Sequence[str], **how: Unpack[How]) -> list[Measure]:
-        """How often another annotator gives the same label, label by label."""
+        """Return, label by label, how often another annotator gives the same label."""
         return class_agreement(self.together(*names), field=self.field, **how)
 
     def keys(self, wanted: Sequence[str]) -> list[str]:
-        """Coefficients as keys of METRICS. Raises UsageError for weights without an order: the alphabet is none."""
+        """Return coefficients as keys of METRICS.
+
+        Raises UsageError for weights without an order of the labels.
+        """
         keys = [metric_key(name, self.level) for name in wanted]
         weighted = [key for key in keys if METRICS[key].weights and self.level != "ordinal"]
         if weighted:
@@ -324,33 +353,40 @@ class Panel:
         return keys
 
     def judged(self, judge: str, reference: str | None, people: Sequence[str] | None = None) -> Ratings:
-        """The units that the judge was asked about and somebody else labelled: what a verdict can rest on."""
+        """Return the units that the judge was asked to label and another annotator labelled: the basis of a
+        verdict.
+        """
         others = [*(self.people if people is None else people), *([reference] if reference else [])]
         labelled = (self.table.select(others).codes != MISSING).any(axis=1)
         table = self.table.subset(np.asarray(labelled & self.asked_units[judge]))
         return self.weighted(table, *others[:1])
 
     def compared(self, judges: Sequence[str], reference: str, **how: Unpack[How]) -> list[Comparison]:
-        """Every two judges by their agreement with the reference, paired on the units that all of them and it labelled."""
+        """Compare every two judges by their agreement with the reference, paired on the units that all of
+        them labelled.
+        """
         table = self.table.subset(self.asked_units[reference])
         table = self.weighted(table, reference)
         return compare(table, judges, reference, self.coefficient, level=self.level, field=self.field, **how)
 
     def judges_compared(self, reference: str, **how: Unpack[How]) -> list[Comparison]:
-        """`compared` for all judges that label a unit of the reference; none where fewer than two do, or labels are scores."""
+        """Return `compared` for all judges with a label on a unit of the reference.
+
+        Empty with fewer than two such judges, or if the labels are scores.
+        """
         judges = [name for name in self.with_labels(self.judges, reference) if name != reference]
         return [] if len(judges) < 2 or self.are_scores else self.compared(judges, reference, **how)
 
     def with_labels(
         self, judges: Sequence[str], reference: str, inside: BoolArray | None = None
     ) -> list[str]:
-        """Those of the judges that label a unit of the reference (`inside`: of these units): who can be compared."""
-        held = self.labels_of(reference) != MISSING
-        held = held if inside is None else held & inside
-        return [name for name in judges if (self.labels_of(name)[held] != MISSING).any()]
+        """Return which of the judges label any unit of the reference (`inside`: any of these units)."""
+        in_reference = self.labels_of(reference) != MISSING
+        in_reference = in_reference if inside is None else in_reference & inside
+        return [name for name in judges if (self.labels_of(name)[in_reference] != MISSING).any()]
 
     def only(self, units: BoolArray, annotators: Sequence[str]) -> Panel:
-        """Some of the units, of some of the annotators."""
+        """Return a panel of some units and some annotators."""
         columns = [self.ratings.annotators.index(n) for n in annotators]
         return replace(
             self,
@@ -363,11 +399,11 @@ class Panel:
         )
 
     def cut(self) -> Panel:
-        """Without the units that the batch did not draw."""
+        """Return the panel without the units that the batch did not draw."""
         return self if self.inside is None else self.only(self.inside, self.ratings.annotators)
 
     def renamed(self, names: Mapping[str, str]) -> Panel:
-        """The same with some annotators under other names."""
+        """Return the panel with some annotators under other names."""
 
         def named(name: str) -> str:
             return names.get(name, name)

@@ -1,7 +1,8 @@
-"""The relation `labels` as it is read: the SQL on it, and nothing else.
+"""The SQL that reads the relation `labels`, and nothing else.
 
-(unit_id, field, annotator_id, layer, repeat) -> value, with distribution, rationale and derived_from. Layer `first`,
-repeat 0 is what everything but self-consistency and revisions is computed on.
+(unit_id, field, annotator_id, layer, repeat) -> value, with distribution, rationale and derived_from.
+Everything except
+self-consistency and revisions is computed on layer `first`, repeat 0.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from judge.store.study import dumps
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
 CHUNK = 20_000
-"""Stored distributions that are in memory at once."""
+"""How many stored distributions are in memory at once."""
 KINDS = (
     "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND (EXISTS "
     "(SELECT 1 FROM labels AS l WHERE l.annotator_id = a.annotator_id{0}) OR EXISTS "
@@ -32,13 +33,13 @@ SOURCES_OF_ANSWERS = (
     "JOIN labels AS l ON l.annotator_id = a.annotator_id AND l.field = j.key AND l.unit_id = a.unit_id "
     "AND l.repeat = a.repeat AND l.value = j.value AND l.layer <> 'revised')"
 )
-"""Of a row `a` of `assignments`: field -> the sources of the label, for answers that count."""
+"""For a row `a` of `assignments`: field -> the sources of its label, for answers that count."""
 
 
 def values(
     conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
 ) -> dict[str, str]:
-    """Unit -> label of one annotator."""
+    """Return unit -> label of one annotator."""
     query = f"SELECT unit_id, value FROM labels WHERE {ONE}"
     return dict(conn.execute(query, [annotator, field, layer, repeat]).fetchall())
 
@@ -46,22 +47,24 @@ def values(
 def codes(
     conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
 ) -> tuple[IntArray, IntArray, list[str]]:
-    """Labels of one annotator, by unit: its rowid (ascending), the label's position in the third, and the labels used."""
+    """Return the labels of one annotator: rowids of units (ascending), codes, and the labels that the codes
+    index.
+    """
     query = f"SELECT u.rowid, l.value FROM labels AS l JOIN units AS u USING (unit_id) WHERE {ONE}"
     code_of: dict[str, int] = {}
-    rowids, given = array("q"), array("q")
+    rowids, label_codes = array("q"), array("q")
     for rowid, value in conn.execute(query, [annotator, field, layer, repeat]):
         rowids.append(rowid)
-        given.append(code_of.setdefault(value, len(code_of)))
-    found = np.array(rowids, np.int64)
-    order = np.argsort(found)
-    return found[order], np.array(given, np.int64)[order], list(code_of)
+        label_codes.append(code_of.setdefault(value, len(code_of)))
+    unit_rowids = np.array(rowids, np.int64)
+    order = np.argsort(unit_rowids)
+    return unit_rowids[order], np.array(label_codes, np.int64)[order], list(code_of)
 
 
 def distributions(
     conn: sqlite3.Connection, annotator: str, field: str, layer: str = "first", repeat: int = 0
 ) -> Iterator[tuple[IntArray, list[str]]]:
-    """The stored distributions (JSON) of one annotator's labels and the rowids of their units, some at a time."""
+    """Yield the stored distributions (JSON) of one annotator with the rowids of their units, in chunks."""
     query = (
         "SELECT u.rowid, l.distribution FROM labels AS l JOIN units AS u USING (unit_id) "
         f"WHERE {ONE} AND l.distribution IS NOT NULL"
@@ -72,13 +75,13 @@ def distributions(
 
 
 def rows_of(conn: sqlite3.Connection, units: Collection[str]) -> IntArray:
-    """The rowids of these units, ascending."""
+    """Return the rowids of these units, ascending."""
     query = "SELECT rowid FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     return _rowids(conn.execute(query, [dumps(sorted(units))]))
 
 
 def judged_rows(conn: sqlite3.Connection, run: str, repeat: int = 0) -> IntArray:
-    """The rowids of the units that a run was asked about, with a label or without, ascending."""
+    """Return the rowids of the units that a run has judged, with or without a label, ascending."""
     query = (
         "SELECT u.rowid FROM units AS u WHERE EXISTS "
         "(SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = u.unit_id AND j.repeat = ?) ORDER BY u.rowid"
@@ -93,7 +96,7 @@ def _rowids(rows: Iterable[tuple[int]]) -> IntArray:
 def column(
     conn: sqlite3.Connection, annotator: str, field: str
 ) -> tuple[list[str], list[str], list[str | None]]:
-    """Units in ascending order, labels and stored distributions (JSON) of one annotator's first labels."""
+    """Return one annotator's first labels: units in ascending order, labels, stored distributions (JSON)."""
     query = f"SELECT unit_id, value, distribution FROM labels WHERE {ONE} ORDER BY unit_id"
     rows = conn.execute(query, [annotator, field, "first", 0]).fetchall()
     units, values, masses = zip(*rows, strict=True) if rows else ((), (), ())
@@ -101,13 +104,13 @@ def column(
 
 
 def has_distributions(conn: sqlite3.Connection, annotator: str, field: str) -> bool:
-    """Whether any label of an annotator's field has a stored distribution."""
+    """Return whether any label of an annotator's field has a stored distribution."""
     query = f"SELECT 1 FROM labels WHERE {ONE} AND distribution IS NOT NULL LIMIT 1"
     return conn.execute(query, [annotator, field, "first", 0]).fetchone() is not None
 
 
 def unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
-    """Unit -> status of those that a run was asked about and that have no label, by the latest attempt."""
+    """Return unit -> status for units that a run has judged without a label, by the latest attempt."""
     query = (
         "SELECT j.unit_id, j.status FROM judgements AS j WHERE j.run_id = ? AND j.repeat = 0 AND j.status <> 'ok' "
         "AND NOT EXISTS (SELECT 1 FROM judgements AS k WHERE k.run_id = j.run_id AND k.unit_id = j.unit_id "
@@ -138,19 +141,21 @@ def of_selection(conn: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
 
 
 def counts(conn: sqlite3.Connection, annotator: str, field: str) -> Counter[str]:
-    """How often one annotator gave each label."""
+    """Return how often one annotator gave each label."""
     query = f"SELECT value, count(*) FROM labels WHERE {ONE} GROUP BY value"
     return Counter({str(v): int(n) for v, n in conn.execute(query, [annotator, field, "first", 0])})
 
 
 def in_conflict(conn: sqlite3.Connection, annotator: str, field: str, repeat: int = 0) -> set[str]:
-    """The units that a person labelled differently in two ways, so that no label counts until somebody decides."""
+    """Return the units whose sources have different labels of this person: none counts until a lead resolves
+    it.
+    """
     query = "SELECT unit_id FROM label_conflicts WHERE annotator_id = ? AND field = ? AND repeat = ?"
     return {unit for (unit,) in conn.execute(query, [annotator, field, repeat])}
 
 
 def conflict_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
-    """Field -> person -> how many labels are in conflict."""
+    """Return field -> person -> number of labels in conflict."""
     query = (
         "SELECT field, annotator_id, count(*) FROM label_conflicts GROUP BY field, annotator_id ORDER BY 1, 2"
     )
@@ -158,7 +163,7 @@ def conflict_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
 
 
 def judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str) -> list[str]:
-    """The first labels of an annotator on the units that a run has judged."""
+    """Return the first labels of an annotator on the units that a run has judged."""
     query = f"""
         SELECT value FROM labels AS l WHERE {ONE} AND EXISTS (
             SELECT 1 FROM judgements AS j WHERE j.run_id = ? AND j.unit_id = l.unit_id AND j.repeat = 0)
@@ -167,13 +172,13 @@ def judged_values(conn: sqlite3.Connection, run: str, annotator: str, field: str
 
 
 def judged(conn: sqlite3.Connection, run: str, repeat: int = 0) -> set[str]:
-    """The units that a run was asked about, with a label or without."""
+    """Return the units that a run has judged, with or without a label."""
     query = "SELECT unit_id FROM judgements WHERE run_id = ? AND repeat = ?"
     return {unit for (unit,) in conn.execute(query, [run, repeat])}
 
 
 def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dict[str, int]:
-    """Judge -> on how many of these units it has a label of the field."""
+    """Return judge -> number of these units on which it has a label of the field."""
     query = (
         f"SELECT l.annotator_id, count(DISTINCT l.unit_id) FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
         "WHERE a.kind = 'judge' AND l.field = ? AND l.unit_id IN (SELECT value FROM json_each(?)) GROUP BY 1 ORDER BY 1"
@@ -182,7 +187,7 @@ def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dic
 
 
 def labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], at: str) -> int:
-    """How many of these units somebody but a judge labelled after a time."""
+    """Return how many of these units any annotator except a judge has labelled after a time."""
     query = (
         "SELECT count(DISTINCT s.unit_id) FROM label_sources AS s JOIN annotators AS a USING (annotator_id) "
         "WHERE a.kind <> 'judge' AND s.field = ? AND s.stored > ? AND s.unit_id IN (SELECT value FROM json_each(?))"
@@ -191,16 +196,16 @@ def labelled_since(conn: sqlite3.Connection, field: str, units: Sequence[str], a
 
 
 def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
-    """Field -> who labelled it (run ids for judges)."""
-    found: dict[str, list[str]] = {}
+    """Return field -> its annotators (run ids for judges)."""
+    by_field: dict[str, list[str]] = {}
     query = "SELECT DISTINCT field, annotator_id FROM labels ORDER BY field, annotator_id"
     for field, annotator in conn.execute(query):
-        found.setdefault(field, []).append(annotator)
-    return found
+        by_field.setdefault(field, []).append(annotator)
+    return by_field
 
 
 def newest_fields(conn: sqlite3.Connection) -> set[str]:
-    """The fields that anybody but a judge has labelled among the newest units of the study."""
+    """Return the fields that annotators other than judges have labelled among the newest units of the study."""
     newest = "SELECT unit_id FROM units ORDER BY rowid DESC LIMIT 50"
     query = (
         f"SELECT DISTINCT l.field FROM labels AS l JOIN annotators AS a USING (annotator_id) "
@@ -210,25 +215,25 @@ def newest_fields(conn: sqlite3.Connection) -> set[str]:
 
 
 def unit_counts(conn: sqlite3.Connection) -> dict[str, int]:
-    """Field -> how many units have a label of it."""
+    """Return field -> number of units with a label."""
     return dict(conn.execute("SELECT field, count(DISTINCT unit_id) FROM labels GROUP BY field").fetchall())
 
 
 def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
-    """Annotator -> field -> how many labels."""
+    """Return annotator -> field -> number of labels."""
     query = "SELECT annotator_id, field, count(*) FROM labels GROUP BY annotator_id, field ORDER BY 1, 2"
     return _nested(conn.execute(query))
 
 
 def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, str]:
-    """Everybody but judges who labelled the field (any field: None) -> kind."""
+    """Return annotator -> kind for all except judges, of one field or (None) of any field."""
     if field is None:
         return dict(conn.execute(KINDS.format("")).fetchall())
     return dict(conn.execute(KINDS.format(" AND l.field = ?1"), [field]).fetchall())
 
 
 def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
-    """Annotator -> layer -> labels, of layers other than first labels and revised ones."""
+    """Return annotator -> layer -> number of labels, for layers other than first and revised."""
     query = (
         "SELECT annotator_id, layer, count(*) FROM labels WHERE field = ? AND layer NOT IN ('first', 'revised') "
         "GROUP BY 1, 2 ORDER BY 1, 2"
@@ -237,22 +242,22 @@ def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:
 
 
 def _nested(rows: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
-    """First column -> second -> third."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return first column -> second -> third."""
+    nested: dict[str, dict[str, Any]] = {}
     for first, second, value in rows:
-        found.setdefault(first, {})[second] = value
-    return found
+        nested.setdefault(first, {})[second] = value
+    return nested
 
 
 def rationale(conn: sqlite3.Connection, annotator: str, field: str, unit: str) -> str:
-    """Why an annotator gave a first label; empty where nothing is said."""
+    """Return an annotator's reason for a first label; empty if none is stored."""
     query = f"SELECT rationale FROM labels WHERE {ONE} AND unit_id = ?"
     row = conn.execute(query, [annotator, field, "first", 0, unit]).fetchone()
     return str(row[0] or "") if row else ""
 
 
 def revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, str]]:
-    """Annotator -> unit -> label as it was revised."""
+    """Return annotator -> unit -> revised label."""
     query = (
         "SELECT annotator_id, unit_id, value FROM labels WHERE field = ? AND layer = 'revised' AND repeat = 0 "
         "ORDER BY annotator_id"
@@ -263,21 +268,21 @@ def revised(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, str]]:
 def repeats(
     conn: sqlite3.Connection, annotator: str, field: str, is_judge: bool
 ) -> tuple[int, list[tuple[str, int, str | None, str]]]:
-    """How often an annotator was asked again at most, and (unit, repeat, label or None, question) of units asked again."""
+    """Return the highest repeat, and (unit, repeat, label or None, question) of the repeated units."""
     most = conn.execute(
         "SELECT max(repeat) FROM labels WHERE annotator_id = ? AND field = ? AND layer = 'first'",
         [annotator, field],
     ).fetchone()[0]
     if not most:
         return 0, []
-    asked = "SELECT unit_id, repeat FROM labels WHERE annotator_id = ?1 AND field = ?2 AND layer = 'first'"
+    attempts = "SELECT unit_id, repeat FROM labels WHERE annotator_id = ?1 AND field = ?2 AND layer = 'first'"
     if is_judge:
-        asked = "SELECT DISTINCT unit_id, repeat FROM judgements WHERE run_id = ?1 AND ?2 <> ''"
+        attempts = "SELECT DISTINCT unit_id, repeat FROM judgements WHERE run_id = ?1 AND ?2 <> ''"
     query = f"""
-        SELECT a.unit_id, a.repeat, l.value, u.question_id FROM ({asked}) AS a JOIN units AS u USING (unit_id)
+        SELECT a.unit_id, a.repeat, l.value, u.question_id FROM ({attempts}) AS a JOIN units AS u USING (unit_id)
         LEFT JOIN labels AS l ON l.unit_id = a.unit_id AND l.repeat = a.repeat AND l.annotator_id = ?1
                               AND l.field = ?2 AND l.layer = 'first'
-        WHERE a.unit_id IN (SELECT unit_id FROM ({asked}) WHERE repeat > 0)
+        WHERE a.unit_id IN (SELECT unit_id FROM ({attempts}) WHERE repeat > 0)
     """
     return most, conn.execute(query, [annotator, field]).fetchall()
 
@@ -290,7 +295,9 @@ EVERY = (
 
 
 def every(conn: sqlite3.Connection, field: str | None = None) -> Iterator[tuple[str | int | None, ...]]:
-    """Every label (of a field), in the order of the study; `model` is that of a run, `distribution` is JSON."""
+    """Yield every label (of a field), in the order of the study; `model` is the run's, `distribution` is
+    JSON.
+    """
     query = """
         SELECT l.unit_id, u.kind, u.item_id, u.question_id, u.passage_id, l.field, l.annotator_id, a.kind,
                r.model, l.layer, l.repeat, l.value, l.distribution, l.rationale, l.derived_from

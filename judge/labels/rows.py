@@ -1,6 +1,6 @@
-"""The rows of any table, each with the line it begins on: CSV with any delimiter, TSV, JSON, JSON Lines, Parquet.
+"""The rows of any table with their line numbers: CSV with any delimiter, TSV, JSON, JSON Lines, Parquet.
 
-Each may be packed with gzip. Cells of a delimited table are text; those of the others are what they are there.
+Each may be compressed with gzip. Cells of a delimited table are text; cells of the others keep their types.
 """
 
 import io
@@ -23,9 +23,9 @@ Row = tuple[int, Sequence[Json]]
 
 @dataclass(frozen=True)
 class TableRows:
-    """The columns of a table, the line that names them (0: none does), and (line, cells) of each row.
+    """The columns of a table, the line of the header (0: there is none), and (line, cells) of each row.
 
-    The line of a row of Parquet is its number.
+    For Parquet, the line of a row is its number.
     """
 
     path: str
@@ -34,54 +34,55 @@ class TableRows:
     rows: Iterator[Row]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Where these columns are. Raises BadInput for one that is not there, or twice."""
+        """Return the positions of these columns. Raises BadInput for a missing or duplicate column."""
         for name in names:
             if name not in self.columns:
-                told = ", ".join(self.columns[:30]) + (" ..." if len(self.columns) > 30 else "")
-                raise BadInput(f"no column '{name}'; there are: {told}", path=self.path, line=self.line)
-            if self.columns.count(name) > 1:
+                listed = ", ".join(self.columns[:30]) + (" ..." if len(self.columns) > 30 else "")
                 raise BadInput(
-                    "there are two columns of this name", path=self.path, line=self.line, field=name
+                    f"no column '{name}'; there are: {listed}", path=self.path, line=self.line
                 )
+            if self.columns.count(name) > 1:
+                raise BadInput("two columns have this name", path=self.path, line=self.line, field=name)
         return [self.columns.index(name) for name in names]
 
 
 def table(path: Path, hint: Sequence[str] = ()) -> TableRows:
-    """The table in a file.
+    """Return the table in a file.
 
-    `hint` are columns that may be there: of delimiters that a header could be split at, the one that finds more of
-    them is taken, then the one that finds more columns. Raises BadInput, some of it only when the rows are read.
+    `hint` are expected columns: among the delimiters that could split the header, the one that yields more of
+    them is used,
+    then the one that yields more columns. Raises BadInput, for some errors only when the rows are read.
     """
-    found = _records(path, hint)
-    columns, line = next(found)
-    return TableRows(str(path), columns, line, found)
+    records = _records(path, hint)
+    columns, line = next(records)
+    return TableRows(str(path), columns, line, records)
 
 
 def read_rows(
     path: Path, columns: Sequence[str], objects: Sequence[str] = ()
 ) -> Iterator[tuple[int, list[str]]]:
-    """(line, the cells of `columns` in this order) as text, an empty string for a missing cell.
+    """Yield (line, the cells of `columns` in this order) as text; a missing cell is an empty string.
 
-    Cells of `objects` may be objects, which come as JSON text.
-
-    Raises BadInput for a file that cannot be read, for columns that are not there, ragged rows, and a
-    column that holds text in one row and numbers or true/false in another.
+    Cells of `objects` may be objects, which are returned as JSON text. Raises BadInput for a file that cannot
+    be read,
+    missing columns, ragged rows, and a column that mixes text with numbers or true/false.
     """
-    found = table(path, columns)
-    return _texts(found, columns, found.places(columns), objects)
+    source = table(path, columns)
+    return _texts(source, columns, source.places(columns), objects)
 
 
 def columns_of(path: Path) -> list[str]:
-    """The names of a table's columns. Raises BadInput for one that cannot be read or has a name twice."""
-    found = table(path, ("unit",))
-    found.places(found.columns)
-    return list(found.columns)
+    """Return the names of a table's columns. Raises BadInput for an unreadable table or a duplicate name."""
+    source = table(path, ("unit",))
+    source.places(source.columns)
+    return list(source.columns)
 
 
 def _records(path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """(columns, their line), then (line, cells) row by row."""
+    """Yield (columns, their line), then (line, cells) row by row."""
     with files.opened(path) as file:
-        # A table of labels is small beside the texts, and one that is read in part only leaves no file open.
+        # Read into memory: a table of labels is small compared with the texts, and a partly read table leaves
+        # no open file.
         handle = io.BytesIO(file.read())
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     if files.is_parquet(handle):
@@ -118,14 +119,14 @@ def _delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Iterator[t
 
 def _objects(handle: IO[bytes], path: Path, ending: str) -> Iterator[tuple[Any, Any]]:
     rows: list[tuple[int, dict[str, Json]]] = []
-    # A column may be left out where it is empty, so the columns are those that any row has.
+    # An empty column may be left out of a row, so the columns are those of all rows together.
     head: dict[str, None] = {}
     lines = ending in (".jsonl", ".ndjson")
     if lines:
         files.not_a_list(handle, path, "JSON Lines")
     listed = not lines and files.is_list(handle)
-    found = files.json_list(handle, path) if listed else files.json_lines(handle, path, files.stop)
-    for line, row in found:
+    parsed = files.json_list(handle, path) if listed else files.json_lines(handle, path, files.stop)
+    for line, row in parsed:
         if not isinstance(row, dict):
             raise BadInput("a row must be an object", path=str(path), line=line)
         head.update(dict.fromkeys(row))
@@ -139,16 +140,16 @@ def _objects(handle: IO[bytes], path: Path, ending: str) -> Iterator[tuple[Any, 
 
 
 def _texts(
-    found: TableRows, columns: Sequence[str], places: Sequence[int], objects: Sequence[str]
+    source: TableRows, columns: Sequence[str], places: Sequence[int], objects: Sequence[str]
 ) -> Iterator[tuple[int, list[str]]]:
     seen: dict[str, tuple[str, int]] = {}
-    for line, cells in found.rows:
+    for line, cells in source.rows:
         yield (
             line,
             [
                 json.dumps(cells[at])
                 if name in objects and isinstance(cells[at], dict)
-                else _text(cells[at], name, seen, found.path, line)
+                else _text(cells[at], name, seen, source.path, line)
                 for name, at in zip(columns, places, strict=True)
             ],
         )
@@ -163,7 +164,9 @@ def _text(value: Json, column: str, seen: dict[str, tuple[str, int]], path: str,
         raise BadInput("a cell is text, a number or true/false", path=path, line=line, field=column)
     known, first = seen.setdefault(column, (kind, line))
     if kind != known:
-        reason = f"{json.dumps(value)} is {kind}, but line {first} has {known}: write all alike"
+        reason = (
+            f"{json.dumps(value)} is {kind}, but line {first} has {known}; use one type in the whole column"
+        )
         raise BadInput(reason, path=path, line=line, field=column)
     if isinstance(value, str):
         return value

@@ -1,8 +1,10 @@
-"""A panel off a study: people, judge runs, decisions and gold side by side, over the labels that a task declares.
+"""Read a panel from a study: people, judge runs, decisions and gold side by side, on the labels that a task
 
-panel = read(store, Scope(field="stance"))     # all who labelled it
+declares.
+
+panel = read(store, Scope(field="stance"))     # all annotators
 panel.ratings                                  # judge.stats.Ratings, units in the order of the study
-fields_of(store)                               # what there is to read
+fields_of(store)                               # the fields that can be read
 """
 
 from __future__ import annotations
@@ -39,11 +41,17 @@ ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, An
 
 @dataclass(frozen=True)
 class Scope:
-    """Which labels: of one field as a task declares them, on the units of a batch, by these runs and annotators.
+    """Which labels to read: one field as a task declares it, on the units of a batch, by these runs and
 
-    `task` (`stance`, `stance.v1`) is needed only where tasks of the study differ. Without `runs` all judge runs of the
-    field take part, without `annotators` everybody else; `annotators` alone means just these, and may name runs as
-    well. A run is named by its model (or name from `--as`), its id, the start or end of that, or `last`. `level` and `order` (the domain) replace the task's.
+    annotators.
+
+    `task` (`stance`, `stance.v1`) is needed only if tasks of the study differ. Without `runs`, all judge runs
+    of the field
+    are read; without `annotators`, everybody else. `annotators` alone means only these, and may include runs.
+    A run is named
+    by its model (or `--as` name), its id, the start or end of the id, or `last`. `level` and `order` (the
+    domain) replace
+    those of the task.
     """
 
     field: str
@@ -58,7 +66,7 @@ class Scope:
 
 
 class FieldOf(NamedTuple):
-    """One field with labels. `task` is the newest task that defines it, None when no task of the study does."""
+    """A labelled field. `task` is the newest task that defines it, None if no task of the study does."""
 
     field: str
     task: str | None
@@ -67,9 +75,9 @@ class FieldOf(NamedTuple):
 
 
 def fields_of(store: Store) -> list[FieldOf]:
-    """Every labelled field, with who labelled it (run ids for judges).
+    """Return every labelled field with its annotators (run ids for judges).
 
-    A field that tasks define with different labels comes once for each of those definitions.
+    A field that tasks define with different labels is listed once for each definition.
     """
     tasks = _tasks(store)
     units = relation.unit_counts(store.conn)
@@ -81,12 +89,12 @@ def fields_of(store: Store) -> list[FieldOf]:
 
 
 def all_in_conflict(store: Store, field: str | None = None) -> str:
-    """The words for labels in conflict (of a field), where nothing else is there to be told; "" for none."""
-    found = [n for name, n in relation.conflict_counts(store.conn).items() if field in (None, name)]
-    people = sorted({who for some in found for who in some})
+    """Return the sentence on labels in conflict (of a field) for a message; "" if there are none."""
+    by_person = [n for name, n in relation.conflict_counts(store.conn).items() if field in (None, name)]
+    people = sorted({annotator for counts in by_person for annotator in counts})
     return (
-        str(Note("in_conflict", n=sum(sum(some.values()) for some in found), who=tuple(people)))
-        if found
+        str(Note("in_conflict", n=sum(sum(counts.values()) for counts in by_person), who=tuple(people)))
+        if by_person
         else ""
     )
 
@@ -94,17 +102,25 @@ def all_in_conflict(store: Store, field: str | None = None) -> str:
 def read(
     store: Store, scope: Scope, *, distributions: bool = True, text: bool = False, opened: bool = False
 ) -> Panel:
-    """Everybody's labels of the field; every unit that one of them labelled or was asked about is a row.
+    """Return everybody's labels of the field. A row is a unit that one of them labelled or was asked to
 
-    People without a label that counts take no part. `distributions=False` leaves those out, which takes a third less
-    time; `text` takes a text field too, whose labels are those found. A batch keeps its own people's labels on its own
-    units, and all that judges gave: what they say elsewhere is what the others' labels correct.
+    label.
 
-    Beside other people's labels a run's on the sealed test of the task are left out while no look at the test was for that
-    run, so that no number of them is shown unlogged. `opened` keeps them, for what logs a look itself or masks the test.
+    People without a label that counts are left out. `distributions=False` skips the distributions and saves a
+    third of the
+    time. `text` also accepts a text field; its domain is the labels that occur. A batch restricts human
+    labels to its own
+    people and units. Judges keep all of theirs, because human labels correct the estimate from those.
 
-    Raises UsageError for names that are not in the study, for a text field and when nobody labelled the
-    field, BadInput for a number that is none.
+    Beside other people's labels, a run's labels on the sealed test of the task are left out until a look at
+    the test is
+    logged for that run: otherwise a number on them could be seen without spending a part of the error rate.
+    `opened` keeps
+    them, for callers that log a look themselves or mask the test.
+
+    Raises UsageError for unknown names, for a text field and for a field without labels; BadInput for a
+    number that is not
+    one.
     """
     name = scope.field
     chosen, comparable, notes = _definition(store, name, scope.task)
@@ -136,8 +152,8 @@ def read(
             f"{store.path}: there is no label of '{name}' with repeat {scope.repeat}, layer '{scope.layer}'"
         )
     values = {c.values[at] for c in columns for at in np.unique(c.codes).tolist()}
-    if not values and (told := all_in_conflict(store, name)):
-        raise BadInput(f"{store.path}: no label of '{name}' counts: {told}")
+    if not values and (conflicts_text := all_in_conflict(store, name)):
+        raise BadInput(f"{store.path}: no label of '{name}' can be used: {conflicts_text}")
     domain: list[str]
     if level in NUMERIC:
         domain = sorted({canonical(v, name) for v in values}, key=float) or ["0"]
@@ -151,8 +167,8 @@ def read(
     codes, asked, strangers = _tabulate(columns, rows, domain, name if level in NUMERIC else None)
     table_names = [shown.get(n, n) for n in names]
     outside = {n: dict(o) for n, o in zip(table_names, strangers, strict=True) if o}
-    for who, strange in outside.items():
-        notes.append(Note("outside", who=who, field=name, labels=tuple(strange.items())[:5]))
+    for annotator, unknown_labels in outside.items():
+        notes.append(Note("outside", who=annotator, field=name, labels=tuple(unknown_labels.items())[:5]))
     notes += [Note("origin", who=shown[run], told=text) for run, text in origins(store.conn, names).items()]
     looks: dict[str, Look] = {}
     if chosen is not None and (sealed := _sealed(store, chosen, rows, closed)):
@@ -192,7 +208,10 @@ def read(
 
 
 def _close(store: Store, task: Task, judges: Sequence[_Column]) -> int:
-    """Leave out the labels of runs on a sealed test that was not looked at for them; of how many runs there were some."""
+    """Remove the labels of runs on a sealed test that no look has opened for them.
+
+    Returns the number of such runs.
+    """
     n, home = 0, splits.home(store, task)
     for column in judges:
         units = relation.rows_of(store.conn, splits.closed(store, home, column.annotator))
@@ -203,7 +222,7 @@ def _close(store: Store, task: Task, judges: Sequence[_Column]) -> int:
 
 
 def _sealed(store: Store, task: Task, rows: _Rows, closed: int) -> list[Note]:
-    """How often the sealed test that some of these units belong to has been looked at; no note without a split."""
+    """Return the notes on the sealed test to which some of these units belong; none without a split."""
     home = splits.home(store, task)
     if splits.drawn(store, home) is None:
         return []
@@ -213,16 +232,19 @@ def _sealed(store: Store, task: Task, rows: _Rows, closed: int) -> list[Note]:
     if not n:
         return []
     looked = splits.looked(store, home)
-    told = [Note("sealed", n=n, task=home, looked=looked)]
-    return [*told, Note("closed", n=closed, task=home)] if closed else told
+    notes = [Note("sealed", n=n, task=home, looked=looked)]
+    return [*notes, Note("closed", n=closed, task=home)] if closed else notes
 
 
 @dataclass(eq=False)
 class _Column:
-    """One annotator's labels as read. Units are known by their rowid in the study, in ascending order: a million ids of
-    units are as many strings, and a study has one annotator's labels in memory for each column.
+    """One annotator's labels as stored.
 
-    `codes[i]` is the position in `values` of the label of the unit `labelled[i]`; `asked` are the units asked about.
+    Units are identified by their rowid in the study, ascending: a million unit ids would be as many strings
+    for each column
+    in memory. `codes[i]` is the position in `values` of the label of the unit `labelled[i]`; `asked` are all
+    units that the
+    annotator was asked to label.
     """
 
     annotator: str
@@ -231,12 +253,12 @@ class _Column:
     values: list[str]
     asked: IntArray
     n_seen: int = 0
-    """Units that take no part, because this derived judge was fitted on labels of their questions."""
+    """Units left out because this derived judge was fitted on labels of their questions."""
     n_in_conflict: int = 0
-    """Units that the person labelled differently in two ways: asked about, and without a label until somebody decides."""
+    """Units whose sources have different labels of this person: asked, but unlabelled until a lead resolves it."""
 
     def leave_out(self, units: IntArray) -> None:
-        """As if this annotator had not been asked about these units."""
+        """Remove these units, as if the annotator had never been asked to label them."""
         kept = ~np.isin(self.labelled, units)
         self.labelled, self.codes = self.labelled[kept], self.codes[kept]
         self.asked = np.setdiff1d(self.asked, units)
@@ -245,7 +267,7 @@ class _Column:
     def read(
         cls, store: Store, annotator: str, scope: Scope, kind: AnnotatorKind, batch: Members | None
     ) -> _Column:
-        """Read one annotator's labels; a judge was asked about every unit it has judged."""
+        """Read one annotator's labels. For a judge, `asked` is every unit that it has judged."""
         conn = store.conn
         labelled, codes, values = relation.codes(conn, annotator, scope.field, scope.layer, scope.repeat)
         if kind is AnnotatorKind.JUDGE:
@@ -259,20 +281,22 @@ class _Column:
         if scope.layer == "first":
             unresolved = relation.in_conflict(conn, annotator, scope.field, scope.repeat)
         if batch is not None:
-            mine = (
+            selected_units = (
                 batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else frozenset()
             )
-            kept = np.isin(labelled, relation.rows_of(conn, mine))
-            labelled, codes = labelled[kept], codes[kept]
-            unresolved = unresolved.intersection(mine)
+            selected = np.isin(labelled, relation.rows_of(conn, selected_units))
+            labelled, codes = labelled[selected], codes[selected]
+            unresolved = unresolved.intersection(selected_units)
         asked = np.union1d(relation.rows_of(conn, unresolved), labelled)
         return cls(annotator, labelled, codes, values, asked, n_in_conflict=len(unresolved))
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The units of a table in the order of their import: `units`, their rowids, and the number of each one's question
-    among `questions`, which are sorted."""
+    """The units of a table in the order of their import.
+
+    `units`, their `rowids`, and for each unit the number of its `question` among the sorted `questions`.
+    """
 
     units: list[str]
     rowids: IntArray
@@ -281,34 +305,37 @@ class _Rows:
 
     @classmethod
     def of(cls, store: Store, columns: Sequence[_Column]) -> _Rows:
-        """Every unit that one of the columns labelled or was asked about."""
+        """Return every unit that any of the columns labelled or was asked to label."""
         rowids = np.unique(np.concatenate([np.empty(0, np.int64), *(column.asked for column in columns)]))
         units: list[str] = []
-        found = array("q")
+        question_numbers = array("q")
         first: dict[str, int] = {}
-        wanted = iter(rowids.tolist())
-        awaited = next(wanted, None)
+        remaining = iter(rowids.tolist())
+        next_rowid = next(remaining, None)
         for rowid, unit, question in store.conn.execute(
             "SELECT rowid, unit_id, question_id FROM units ORDER BY rowid"
         ):
-            if rowid == awaited:
+            if rowid == next_rowid:
                 units.append(unit)
-                found.append(first.setdefault(question, len(first)))
-                awaited = next(wanted, None)
+                question_numbers.append(first.setdefault(question, len(first)))
+                next_rowid = next(remaining, None)
         questions = sorted(first)
         number = np.empty(len(first), np.int64)
         number[[first[question] for question in questions]] = np.arange(len(first))
-        return cls(units, rowids, number[np.array(found, np.int64)], questions)
+        return cls(units, rowids, number[np.array(question_numbers, np.int64)], questions)
 
     def places(self, rowids: IntArray) -> IntArray:
-        """The rows of the table that these units are."""
+        """Return the row numbers of these units in the table."""
         return np.searchsorted(self.rowids, rowids)
 
 
 def _tabulate(
     columns: Sequence[_Column], rows: _Rows, domain: Sequence[str], name: str | None
 ) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
-    """Codes over the domain, asked-for marks, and labels outside the domain. `name`: the labels are numbers."""
+    """Return codes over the domain, asked-for marks, and labels outside the domain.
+
+    With `name`, labels are numbers.
+    """
     code_of = {label: code for code, label in enumerate(domain)}
     codes = np.full((len(rows.units), len(columns)), MISSING, dtype=np.int64)
     asked = np.zeros(codes.shape, dtype=np.bool_)
@@ -316,33 +343,33 @@ def _tabulate(
     for j, column in enumerate(columns):
         asked[rows.places(column.asked), j] = True
         code = np.array([code_of.get(canonical(v, name), MISSING) for v in column.values], dtype=np.int64)
-        own, given = rows.places(column.labelled), code[column.codes]
-        codes[own, j] = given
-        # Nothing can be computed from a label outside the domain, so the unit does not count as asked.
-        asked[own[given == MISSING], j] = False
-        strange = column.codes[given == MISSING].tolist()
-        outside.append(Counter(column.values[at] for at in strange))
+        row_numbers, label_codes = rows.places(column.labelled), code[column.codes]
+        codes[row_numbers, j] = label_codes
+        # No measure can use a label outside the domain, so the unit does not count as asked either.
+        asked[row_numbers[label_codes == MISSING], j] = False
+        unknown_codes = column.codes[label_codes == MISSING].tolist()
+        outside.append(Counter(column.values[at] for at in unknown_codes))
     return codes, asked, outside
 
 
 def _probabilities(
     store: Store, column: _Column, scope: Scope, rows: _Rows, domain: Sequence[str]
 ) -> FloatArray | None:
-    """The stored distributions of a column, units x labels, rows of nan where there is none; None without any."""
+    """Return the stored distributions of a column, units x labels, nan rows if missing; None without any."""
     table = np.full((len(rows.units), len(domain)), np.nan)
-    there = False
+    any_stored = False
     for rowids, texts in relation.distributions(
         store.conn, column.annotator, scope.field, scope.layer, scope.repeat
     ):
         kept = np.isin(rowids, column.labelled)
         if kept.any():
-            there = True
+            any_stored = True
             table[rows.places(rowids[kept])] = masses.read(list(compress(texts, kept.tolist())), domain)
-    return table if there else None
+    return table if any_stored else None
 
 
 def shown_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """A short unique name for each (run id, model, task); the end of it finds the run again."""
+    """Return a short unique name for each (run id, model, task); its last part identifies the run."""
     rows = list(runs)
     size = 4
     while len({run[-size:] for run, _, _ in rows}) < len(rows):
@@ -351,13 +378,13 @@ def shown_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
 
 
 def _tasks(store: Store) -> list[Task]:
-    """The tasks of the study, newest version first."""
+    """Return the tasks of the study, newest version first."""
     names = store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")
     return [stored_task(store, name) for (name,) in names.fetchall()]
 
 
 def _definitions(tasks: Iterable[Task], field: str) -> list[list[Task]]:
-    """The tasks that define the field, those with the same labels and level together."""
+    """Return the tasks that define the field, grouped by equal labels and level."""
     groups: dict[tuple[str, ...], list[Task]] = {}
     for task in tasks:
         if field in task.fields:
@@ -366,13 +393,15 @@ def _definitions(tasks: Iterable[Task], field: str) -> list[list[Task]]:
 
 
 def _definition(store: Store, field: str, name: str | None) -> tuple[Task | None, set[str], list[Note]]:
-    """The task whose labels are the domain, the tasks whose runs are comparable, and notes."""
+    """Return the task whose labels are the domain, the names of the tasks with comparable runs, and notes."""
     groups = _definitions(_tasks(store), field)
     if name is None:
         if len(groups) > 1:
-            told = "; ".join(f"{g[0].name}: {', '.join(g[0].domain(field)) or 'no labels'}" for g in groups)
+            definitions = "; ".join(
+                f"{g[0].name}: {', '.join(g[0].domain(field)) or 'no labels'}" for g in groups
+            )
             raise UsageError(
-                f"'{field}' has different labels in the tasks of this study ({told}): add --task"
+                f"'{field}' has different labels in the tasks of this study ({definitions}); choose one with --task"
             )
         if not groups:
             return None, set(), []
@@ -380,21 +409,21 @@ def _definition(store: Store, field: str, name: str | None) -> tuple[Task | None
     for group in groups:
         chosen = [task for task in group if name in (task.name, task.task_id)]
         if chosen:
-            left = [task.name for other in groups if other is not group for task in other]
-            notes = [Note("other_labels", field=field, tasks=tuple(left))] if left else []
+            other_tasks = [task.name for other in groups if other is not group for task in other]
+            notes = [Note("other_labels", field=field, tasks=tuple(other_tasks))] if other_tasks else []
             return chosen[0], {task.name for task in group}, notes
     task = load_task(name)
     if field not in task.fields:
         raise UsageError(f"task {task.name} has no field '{field}'; it has {', '.join(task.fields)}")
-    wanted = (task.level(field), task.domain(field))
-    same = [t.name for g in groups for t in g if (t.level(field), t.domain(field)) == wanted]
-    return task, set(same), []
+    definition = (task.level(field), task.domain(field))
+    comparable = [t.name for g in groups for t in g if (t.level(field), t.domain(field)) == definition]
+    return task, set(comparable), []
 
 
 def _annotators(
-    store: Store, field: str, tasks: set[str], runs: list[str], wanted: Iterable[str] | None
+    store: Store, field: str, tasks: set[str], runs: list[str], requested: Iterable[str] | None
 ) -> tuple[list[str], dict[str, str], dict[str, AnnotatorKind]]:
-    """The ids of who takes part, in order; the shown names of runs; everybody's kind."""
+    """Return the ids of the annotators in order, the shown names of runs, and the kind of each annotator."""
     kinds = {name: AnnotatorKind(kind) for name, kind in relation.labellers(store.conn, field).items()}
     people = sorted(kinds, key=lambda name: (ORDER.index(kinds[name]), name))
     judged = store.conn.execute(
@@ -404,12 +433,12 @@ def _annotators(
     shown = shown_names(judged)
     all_runs = [run for run, _, task in judged if task in tasks]
     chosen = [_find(name, judged, all_runs, people) for name in runs]
-    if wanted is None:
+    if requested is None:
         only_tried = tried(store.conn)
         named, chosen = people, chosen or [run for run in all_runs if run not in only_tried] or all_runs
     else:
         named = []
-        for name in wanted:
+        for name in requested:
             if name in kinds:
                 named.append(name)
             else:
@@ -425,19 +454,23 @@ def _annotators(
 def _find(
     name: str, judged: Sequence[tuple[str, str, str]], comparable: Sequence[str], people: Sequence[str]
 ) -> str:
-    """The id of the one run that `name` stands for."""
+    """Return the id of the single run that `name` refers to."""
     if name == "last" and comparable:
         return comparable[-1]
-    # As `judge.store.export.named_run`, but a model may have runs of other tasks.
-    found = [(run, task) for run, model, task in judged if model == name and run in comparable]
+    # As in `judge.store.export.named_run`, but a model may also have runs of other tasks.
+    matches = [(run, task) for run, model, task in judged if model == name and run in comparable]
     end = name.rpartition(" · ")[2].upper()
-    found = found or [(run, task) for run, _, task in judged if end in (run[: len(end)], run[-len(end) :])]
-    if len(found) != 1:
+    matches = matches or [
+        (run, task) for run, _, task in judged if end in (run[: len(end)], run[-len(end) :])
+    ]
+    if len(matches) != 1:
         runs = [f"{run} ({task}, {model})" for run, model, task in judged]
-        known = ", ".join([*people, *runs]) or "nobody yet"
-        what = "several runs are" if found else "no annotator and no run is"
-        raise UsageError(f"{what} called '{name}'; there are: {known}")
-    run, task = found[0]
+        available = ", ".join([*people, *runs]) or "nobody yet"
+        problem = "several runs are" if matches else "no annotator and no run is"
+        raise UsageError(f"{problem} called '{name}'; there are: {available}")
+    run, task = matches[0]
     if run not in comparable:
-        raise UsageError(f"run {run} ({task}) did not ask for this field with these labels")
+        raise UsageError(
+            f"run {run} ({task}) has no such field with these labels; name a run of another task"
+        )
     return run

@@ -1,4 +1,4 @@
-"""How labels are spelled: numbers in one way, and labels that look alike."""
+"""Spelling of labels: one spelling for each number, and warnings for labels that look alike."""
 
 import json
 import math
@@ -11,27 +11,27 @@ from judge.types import Json, LabelDistribution
 NUMERIC = ("interval", "ratio")
 MOST_ALIKE = 5
 ROUNDED = 0.01
-"""Probabilities are written rounded: their sum may be so far from 1, and they are divided by it."""
+"""Tolerance for the sum of probabilities, which are often written rounded. They are divided by their sum."""
 
 
 def number(value: str) -> str:
-    """The shortest spelling of a number, so that 1, 1.0 and 1e0 are one label.
+    """Return the shortest spelling of a number, so that 1, 1.0 and 1e0 are one label.
 
     Raises BadInput for anything else.
     """
     try:
-        found = float(value) if "_" not in value else math.nan
+        parsed = float(value) if "_" not in value else math.nan
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        parsed = math.nan
+    if not math.isfinite(parsed):
         raise BadInput(f"'{value}' is not a number, which an interval or ratio level needs")
-    return repr(found + 0.0).removesuffix(".0")
+    return repr(parsed + 0.0).removesuffix(".0")
 
 
 def canonical(value: str, field: str | None) -> str:
-    """The label that a stored value stands for: itself, or a number in its shortest spelling.
+    """Return the label of a stored value: the value itself, or a number in its shortest spelling.
 
-    `field` names a field of numbers, None one of labels. Raises BadInput.
+    `field` is the name of a numeric field, None for other fields. Raises BadInput.
     """
     if field is None:
         return value
@@ -42,9 +42,9 @@ def canonical(value: str, field: str | None) -> str:
 
 
 def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> list[Note]:
-    """A note for each group of names that differ only in spaces around them, or (`case`) in case.
+    """Return a note for each group of names that differ only in surrounding spaces or, with `case`, in case.
 
-    Past MOST_ALIKE groups one note counts the rest.
+    After MOST_ALIKE groups, one note counts the others.
     """
     groups: dict[str, list[str]] = {}
     for name in names:
@@ -60,26 +60,30 @@ def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> l
 def probabilities(
     cell: Json, labels: Sequence[str], label_of: Callable[[str], str | None] = lambda name: name
 ) -> LabelDistribution:
-    """Labels with their probabilities, an object or JSON text of one; `label_of` gives the label a name stands for.
+    """Return a distribution from an object of labels and probabilities, or its JSON text.
 
-    What stands under `unassigned` belongs to no label. Raises BadInput for what is no distribution over the labels.
+    `label_of` translates a name to a label. The key `unassigned` is mass of no label. Raises BadInput for
+    anything that is
+    not a distribution over the labels.
     """
     try:
-        found = json.loads(cell) if isinstance(cell, str) else cell
+        parsed = json.loads(cell) if isinstance(cell, str) else cell
     except (ValueError, RecursionError) as e:
         raise BadInput(f"not JSON: {e}") from e
-    if not isinstance(found, dict) or not labels:
+    if not isinstance(parsed, dict) or not labels:
         raise BadInput('must be an object of labels and probabilities: {"yes": 0.8, "no": 0.2}')
     masses, unassigned = dict.fromkeys(labels, 0.0), 0.0
-    for name, p in found.items():
+    for name, p in parsed.items():
         if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1 + ROUNDED:
-            raise BadInput(f"{json.dumps(p)} of '{name}' is no probability")
+            raise BadInput(f"{json.dumps(p)} of '{name}' is not a probability (a number from 0 to 1)")
         if name == "unassigned" and name not in masses:
             unassigned = float(p)
             continue
         label = label_of(name)
         if label not in masses:
-            raise BadInput(f"a probability of '{name}', which is none of {', '.join(masses)}")
+            raise BadInput(
+                f"a probability of '{name}', which is not a label; the labels are {', '.join(masses)}"
+            )
         masses[label] += float(p)
     total = math.fsum([*masses.values(), unassigned])
     if abs(total - 1) > ROUNDED:

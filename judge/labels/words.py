@@ -1,7 +1,10 @@
-"""The words that every command has for what judges are held against. Nothing heavy is imported: `--help` reads this."""
+"""The words for references that every command accepts.
+
+Without heavy imports, because `--help` loads this module.
+"""
 
 MAJORITY = "majority"
 DECIDED = "decided"
 ALIASES = {"adjudicated": DECIDED}
-"""Decisions of a lead alone are the hardest units: who asks for them gets what people agree on beside them."""
+"""A lead's decisions alone are the hardest units, so `adjudicated` includes the labels on which people agree."""
 HELP = "gold, decided (a lead's decisions, and what people agree on elsewhere), majority (of the people), or a name"

@@ -429,9 +429,9 @@ def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:
         ((VOTES, *LONG, "--measure", "kapa"), "--measure kapa: there are"),
         (
             (VOTES, *LONG, "--reference", "gold"),
-            "--reference gold: no such labels of 'label'; references there are: majority, ann, bob",
+            "--reference gold: no such labels of 'label'; available references: majority, ann, bob",
         ),
-        ((VOTES, *LONG, "--judge", "gpt-5"), "no such annotator; there are ann, bob, cyd, gpt"),
+        ((VOTES, *LONG, "--judge", "gpt-5"), "no such annotator; the annotators are ann, bob, cyd, gpt"),
         (("no-such.csv", *LONG), "does not exist"),
         ((VOTES, *LONG, "--level", "odd"), "odd"),
         ((VOTES, *LONG, "--interval", "none", "--on", "lower"), "--on lower needs intervals"),

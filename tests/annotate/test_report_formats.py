@@ -339,7 +339,7 @@ def test_the_command_writes_markdown_to_stdout(db: Path) -> None:
         (("--run", "nobody"), 2, "called 'nobody'"),
         (("--task", "nothing"), 2, "no task 'nothing'"),
         (("--field", "nothing"), 2, "nobody labelled 'nothing'; fields with labels: stance"),
-        (("--reference", "adjudicated"), 2, "references there are: gold, majority"),
+        (("--reference", "adjudicated"), 2, "available references: gold, majority"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(db: Path, args: tuple[str, ...], code: int, told: str) -> None:

@@ -125,8 +125,8 @@ def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -
     ("cells", "told"),
     [
         ('{"yes": 0.9}', "the probabilities sum to 0.9, not to 1"),
-        ('{"yes": 0.5, "maybe": 0.5}', "a probability of 'maybe', which is none of no, yes"),
-        ('{"yes": 1.5, "no": 0}', "1.5 of 'yes' is no probability"),
+        ('{"yes": 0.5, "maybe": 0.5}', "a probability of 'maybe', which is not a label; the labels are no, yes"),
+        ('{"yes": 1.5, "no": 0}', "1.5 of 'yes' is not a probability"),
         ("0.9", "must be an object of labels and probabilities"),
         ("{", "not JSON"),
     ],

@@ -261,7 +261,7 @@ def test_several_judges_have_a_verdict_each(tmp_path: Path) -> None:
 def test_a_reference_that_is_not_there_is_refused(tmp_path: Path, reference: str) -> None:
     from judge.errors import UsageError
 
-    with pytest.raises(UsageError, match="references there are: gold"):
+    with pytest.raises(UsageError, match="available references: gold"):
         report(tmp_path, units(20, never, gold=True), reference=reference)
 
 

@@ -158,14 +158,14 @@ def test_tasks_that_differ_in_a_field_must_be_told_apart(store: Store, tmp_path:
     labels = "    labels: [{value: support}, {value: other}]\n"
     (folder / "binary.v1.md").write_text(TASK.format(field="stance", level="nominal", labels=labels))
     judge("run", "binary", "--prompts", folder, "-m", "scripted/first", "-d", tmp_path / "study.db")
-    with pytest.raises(UsageError, match=r"different labels.*binary.v1: support, other.*add --task"):
+    with pytest.raises(UsageError, match=r"different labels.*binary.v1: support, other.*--task"):
         load_field(store, "stance")
     found = load_field(store, "stance", task="stance.v1")
     assert len(found.of_kind("judge")) == 1 and "runs of binary.v1 are left out" in found.notes[0]
     other = load_field(store, "stance", task="binary")
     assert other.domain == ("support", "other") and other.outside["ann"] == {"refute": 2, "neutral": 2}
     assert [row.task for row in fields_of(store)] == ["binary.v1", "stance.v1"]
-    with pytest.raises(UsageError, match="did not ask for this field"):
+    with pytest.raises(UsageError, match="has no such field"):
         load_field(store, "stance", task="binary", runs=[next(iter(found.shown))])
 
 

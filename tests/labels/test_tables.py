@@ -189,12 +189,12 @@ BAD = {
     ),
     "missing column": ("unit,who,lable\nu,a,x\n", r"t.csv:1: no column 'label'; there are: unit, who, lable"),
     "empty file": ("", r"t.csv: the file is empty"),
-    "no rows": ("unit,who,label\n", r"t.csv: the file has a header and no rows"),
-    "no labels": ("unit,who,label\nu,a,\n", r"t.csv: there is not a single label"),
+    "no rows": ("unit,who,label\n", r"t.csv: the file has a header but no rows"),
+    "no labels": ("unit,who,label\nu,a,\n", r"t.csv: the table has no labels"),
     "ragged": ("unit,who,label\nu,a,x\nu,b\n", r"t.csv:3: this row has 2 cells, the header 3"),
-    "no unit": ("unit,who,label\n,a,x\n", r"t.csv:2: field 'unit': is empty"),
-    "no annotator": ("unit,who,label\nu,,x\n", r"t.csv:2: field 'who': is empty"),
-    "twice": ("unit,who,label,label\nu,a,x,x\n", r"t.csv:1: field 'label': there are two columns"),
+    "no unit": ("unit,who,label\n,a,x\n", r"t.csv:2: field 'unit': this cell is empty"),
+    "no annotator": ("unit,who,label\nu,,x\n", r"t.csv:2: field 'who': this cell is empty"),
+    "twice": ("unit,who,label,label\nu,a,x,x\n", r"t.csv:1: field 'label': two columns"),
     "open quote": ('unit,who,label\nu,a,"x\nv,a,y\n', r"t.csv:2: not CSV: .*quote"),
     "not UTF-8": (b"unit,who,label\nu,a,x\nv,a,\xff\n", r"t.csv:3: not UTF-8"),
 }
@@ -265,8 +265,8 @@ def test_bad_json_lines(tmp_path: Path, lines: list[str], complaint: str) -> Non
         ({}, "name --annotator and --label"),
         ({"annotator": "who"}, "needs both"),
         ({"annotator": "who", "label": "label", "annotators": ("a",)}, "name --annotator and --label"),
-        ({"annotators": ("a", "a")}, "one column cannot be two things"),
-        ({"annotators": ("unit",)}, "one column cannot be two things"),
+        ({"annotators": ("a", "a")}, "a column can have only one role"),
+        ({"annotators": ("unit",)}, "a column can have only one role"),
     ],
 )
 def test_columns_that_do_not_go_together(layout: dict[str, object], complaint: str) -> None:
@@ -278,10 +278,10 @@ def test_columns_that_do_not_go_together(layout: dict[str, object], complaint: s
     ("options", "complaint"),
     [
         ({"level": "ordinal"}, "needs --order"),
-        ({"order": ["a", "a"]}, "not named twice"),
+        ({"order": ["a", "a"]}, "named twice"),
         ({"order": ["a", ""]}, "not empty"),
         ({"level": "interval", "order": ["1", "2"]}, "--order is for labels"),
-        ({"judges": ["zoe"]}, "--judge zoe: there is no such annotator; there are ann, bob"),
+        ({"judges": ["zoe"]}, "--judge zoe: no such annotator; the annotators are ann, bob"),
     ],
 )
 def test_options_that_do_not_fit_the_table(
