@@ -1,4 +1,4 @@
-"""One account at a vendor whose batches are used: its connection, its answers, and its errors as ours."""
+"""One account at a vendor of batches: its connection and answers, with the vendor's errors as ProviderError."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from judge.types import Json
 NOT_FOUND = 404
 PAGE = 100
 SECONDS = 600.0
-"""For one call: a file of 200 MB takes its time."""
+"""Time-out of one call: uploading a file of 200 MB takes long."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How a batch stands. `status` is the vendor's word; `done` of `total` requests, as far as it says.
+    """The state of a batch. `status` is the vendor's word; `done` of `total` requests, as far as the vendor
 
-    `failed` says why the vendor took none of the requests; `results` names what can be fetched once it has ended, and
-    `answered` is how many of its lines are answers.
+    counts.
+
+    `failed` is the reason if the vendor took none of the requests; `results` names the files to fetch after
+    the end, and
+    `answered` is the number of their lines that are answers.
     """
 
     status: str
@@ -39,7 +42,7 @@ class BatchState:
 
 @dataclass(frozen=True, slots=True)
 class FoundBatch:
-    """A batch of the account; `mine` is None where it does not say whose it is."""
+    """A batch of the account; `mine` is None if it does not show which job it belongs to."""
 
     batch_id: str
     mine: bool | None
@@ -47,33 +50,34 @@ class FoundBatch:
 
 
 class Account:
-    """What the vendors' clients have in common: how an answer is read, and their errors as ours.
+    """Common parts of the vendors' clients: reading an answer, and translating errors.
 
     `own_url` and `name` are the vendor's; `variable` names the environment variable of its key.
     """
 
     def __init__(self, base_url: str, own_url: str, name: str, variable: str, sends_key: bool) -> None:
-        """Raises KeyProblem for the vendor's own server without a key."""
+        """Read the key. Raises KeyProblem if the vendor's own server is used without a key."""
         self.at = server(base_url)
         self.key = http.key_from(variable) if sends_key else ""
         self._hooks = {} if sends_key else {"request": [_without_credentials]}
-        own = self.at.url == own_url
-        if own and not self.key:
-            raise KeyProblem(f"{variable} is not set: export it to go on with this job")
-        self.who = name if own else self.at.url
+        is_vendor = self.at.url == own_url
+        if is_vendor and not self.key:
+            raise KeyProblem(f"{variable} is not set; export it to continue this job")
+        self.who = name if is_vendor else self.at.url
         self._variable = variable
 
     def settings(self, sdk: Any, error: type[Exception]) -> dict[str, Any]:
-        """What the client of `sdk` is made with: it tries nothing again, since what was lost is looked for first.
+        """Return the keyword arguments for the client of `sdk`; `error` is the vendor's base exception.
 
-        `error` is the vendor's own, of which all others are kinds.
+        Retries are disabled, because lost batches are searched for first: a retried post would be paid twice.
         """
         import ssl
 
         import httpx2
 
         self._sdk, self._error, self._transport = sdk, error, httpx2
-        # Reading all certificates takes longer than a call to a server of one's own, whose address needs none; a proxy may.
+        # Loading all certificates takes longer than a call to a local server over plain HTTP, which needs
+        # none. A proxy may need them.
         plain = self.at.url.startswith("http:") and not getproxies()
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True
         return {
@@ -81,35 +85,35 @@ class Account:
             "base_url": self.at.url,
             "max_retries": 0,
             "timeout": SECONDS,
-            # A redirect would carry prompts and key to another server.
+            # A redirect would carry prompts and the key to another server.
             "http_client": sdk.DefaultHttpxClient(
                 follow_redirects=False, verify=verify, event_hooks=self._hooks, mounts=no_proxy(self.at)
             ),
         }
 
     def object(self, call: Callable[[], Any]) -> dict[str, Json]:
-        """The JSON object that a raw call of the client brings."""
+        """Return the JSON object in the response of a raw client call."""
         with self.told():
             body = call().http_response.content
         return object_in(body, self.who)
 
     def listed(self, call: Callable[..., Any], cursor: str) -> Iterator[tuple[str, dict[str, Json]]]:
-        """The objects of a list with their ids, page by page; `cursor` names the one after which a page begins."""
+        """Yield (id, object) of a paged list; `cursor` names the parameter for the last id of a page."""
         after: str | None = None
         while True:
-            place: dict[str, Any] = {} if after is None else {cursor: after}
-            page = self.object(partial(call, limit=PAGE, **place))
+            position: dict[str, Any] = {} if after is None else {cursor: after}
+            page = self.object(partial(call, limit=PAGE, **position))
             rows = page.get("data")
             for row in rows if isinstance(rows, list) else []:
                 if (name := self.id_in(row)) is not None:
                     yield name, row
                     after = name
-            if not rows or page.get("has_more") is not True or after == place.get(cursor):
+            if not rows or page.get("has_more") is not True or after == position.get(cursor):
                 return
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """The client's errors as ours."""
+        """Translate the client's errors to ProviderError."""
         try:
             yield
         except self._sdk.APIStatusError as e:
@@ -124,20 +128,25 @@ class Account:
         except self._error as e:
             raise ServerFault(f"{self.who}: {self.clean(str(e))}") from None
 
-    def id_in(self, found: Json) -> str | None:
-        """The id of an object that the server tells of; None without one, or where the key stands in its place."""
-        name = found.get("id") if isinstance(found, dict) else None
+    def id_in(self, entry: Json) -> str | None:
+        """Return the id of an object from the server; None without one, or if the server echoes the key in
+        its place.
+        """
+        name = entry.get("id") if isinstance(entry, dict) else None
         return name if isinstance(name, str) and name and self.clean(name) == name else None
 
-    def begun(self, found: Json) -> str:
-        """The id of what was begun. Raises ServerFault when the answer has none that can be kept."""
-        name = self.id_in(found)
+    def begun(self, entry: Json) -> str:
+        """Return the id of a new upload or batch.
+
+        Raises ServerFault if the response has none that can be stored.
+        """
+        name = self.id_in(entry)
         if name is None:
             raise ServerFault(f"{self.who}: the answer has no 'id'")
         return name
 
     def clean(self, text: str) -> str:
-        """A server's words without the key."""
+        """Return a server's text without the key."""
         return http.clean(text, [self.key] if self.key else [])
 
     def _lost(self, error: BaseException) -> Unreachable:
@@ -147,28 +156,28 @@ class Account:
 
 
 def _without_credentials(request: Any) -> None:
-    """Take out of an HTTP request what the vendor's client found in the environment."""
+    """Remove credentials that the vendor's client has read from the environment from an HTTP request."""
     for name in list(request.headers):
-        # The clients find their own marks (x-stainless-) in the request when they read the answer.
+        # The clients expect their own headers (x-stainless-) in the request when they read the answer.
         if name.lower() not in http.WITHOUT_CREDENTIALS and not name.lower().startswith("x-stainless-"):
             del request.headers[name]
 
 
 def object_in(body: bytes, who: str) -> dict[str, Json]:
-    """The JSON object of an answer. Raises ServerFault for anything else."""
-    found = http.decoded(body)
-    if not isinstance(found, dict):
-        raise ServerFault(f"{who}: the answer is no JSON object")
-    return found
+    """Return the JSON object of a response body. Raises ServerFault for anything else."""
+    decoded = http.decoded(body)
+    if not isinstance(decoded, dict):
+        raise ServerFault(f"{who}: the answer is not a JSON object")
+    return decoded
 
 
 def refused(
     status: int, headers: Mapping[str, str], body: bytes, who: str, key: str, secret: str
 ) -> ProviderError:
-    """The error for an answer that is none."""
+    """Return the error for a response with an error status."""
     answer = http.HttpAnswer(status, headers, body)
-    said = http.complaint(answer, [secret] if secret else [])
+    complaint = http.complaint(answer, [secret] if secret else [])
     if status == NOT_FOUND:
-        told = f": {said.message}" if said.message else ""
-        return Rejected(f"{who}: not found (HTTP 404){told}", status)
-    return http.failure(answer, said, who, "", key)
+        message = f": {complaint.message}" if complaint.message else ""
+        return Rejected(f"{who}: not found (HTTP 404){message}", status)
+    return http.failure(answer, complaint, who, "", key)

@@ -1,7 +1,8 @@
 """Anthropic's message batches: https://docs.anthropic.com/en/api/creating-message-batches
 
-A batch is posted with all of its requests and carries no mark of ours. One whose answer was lost is looked for among
-those begun since; whose it is shows in its results.
+A batch is posted together with its requests and cannot carry a mark of ours. If the response to a post was
+lost, the
+batch is searched for among all later ones; only its results show which job it belongs to.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _HEAD, _TAIL = b'{"requests": [', b"]}"
 
 
 class AnthropicBatches:
-    """The batches of one account."""
+    """The batches of one Anthropic account."""
 
     def __init__(self, base_url: str, sends_key: bool) -> None:
         import anthropic
@@ -36,37 +37,37 @@ class AnthropicBatches:
         self._batches = self._client.messages.batches
 
     def upload(self, path: Path, name: str) -> None:
-        """Nothing: the requests go with the batch."""
+        """Do nothing: the requests are posted with the batch."""
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
-        """Begin a batch of the file's lines, which are read as they are sent; its id."""
-        # As many commas as line ends, but the last one.
+        """Start a batch of the file's lines, which are streamed from the disk. Returns its id."""
+        # Each line end becomes a comma, except the last one.
         size = len(_HEAD) + path.stat().st_size - 1 + len(_TAIL)
         headers = {"Content-Type": "application/json", "Content-Length": str(size)}
         with self._account.told():
-            found = self._client.post(
+            response = self._client.post(
                 "/v1/messages/batches",
                 cast_to=object,
                 content=_posted(path),
                 options={"headers": headers},
             )
-        return self._account.begun(found)
+        return self._account.begun(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """All batches of the account that were begun since then, the newest first: they do not say whose they are."""
+        """Yield all later batches of the account, newest first: they do not show which job they belong to."""
         for name, row in self._account.listed(self._batches.with_raw_response.list, "after_id"):
             if _time(row.get("created_at")) < since:
                 return
             yield FoundBatch(name, None, row.get("processing_status") == "ended")
 
     def state(self, batch_id: str) -> BatchState:
-        """How a batch stands; its counts stay 0 until the end."""
-        found = self._account.object(partial(self._batches.with_raw_response.retrieve, batch_id))
-        status = self._account.clean(str(found.get("processing_status")))
-        counts = found.get("request_counts")
+        """Return the state of a batch. Its counts stay 0 until the end."""
+        response = self._account.object(partial(self._batches.with_raw_response.retrieve, batch_id))
+        status = self._account.clean(str(response.get("processing_status")))
+        counts = response.get("request_counts")
         numbers = {n: bill.counted(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()}
         total = sum(numbers.values())
-        ended = status == "ended" and isinstance(found.get("results_url"), str)
+        ended = status == "ended" and isinstance(response.get("results_url"), str)
         return BatchState(
             status, ended, total - numbers.get("processing", 0), total, answered=numbers.get("succeeded", 0)
         )
@@ -77,7 +78,7 @@ class AnthropicBatches:
             results.keep(path, answer.iter_bytes(), self._account.key, self.who)
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
-        """The requests that the results of an ended batch name."""
+        """Yield the custom ids in the results of an ended batch."""
         with self._results(batch_id) as answer:
             for line in answer.iter_lines():
                 row = http.decoded(line)
@@ -85,7 +86,7 @@ class AnthropicBatches:
                     yield row["custom_id"]
 
     def cancel(self, batch_id: str) -> None:
-        """Ask to stop it."""
+        """Ask the vendor to stop the batch."""
         self._account.object(partial(self._batches.with_raw_response.cancel, batch_id))
 
     def close(self) -> None:
@@ -94,17 +95,17 @@ class AnthropicBatches:
 
     @contextmanager
     def _results(self, batch_id: str) -> Iterator[Any]:
-        found = self._account.object(partial(self._batches.with_raw_response.retrieve, batch_id))
-        url = urlsplit(str(found.get("results_url") or ""))
+        response = self._account.object(partial(self._batches.with_raw_response.retrieve, batch_id))
+        url = urlsplit(str(response.get("results_url") or ""))
         if url.netloc and url.netloc != urlsplit(self._account.at.url).netloc:
-            # The key goes with the call.
+            # The client would send the key along.
             raise ServerFault(f"{self.who}: the results are said to be at another server; not fetched")
         with self._account.told(), self._batches.with_streaming_response.results(batch_id) as answer:
             yield answer
 
 
 def _posted(path: Path) -> Iterator[bytes]:
-    """`{"requests": [LINE,LINE]}`, as it is read."""
+    """Yield `{"requests": [LINE,LINE]}` while the file is read."""
     yield _HEAD
     with path.open("rb") as file:
         for number, line in enumerate(file):
@@ -113,9 +114,9 @@ def _posted(path: Path) -> Iterator[bytes]:
 
 
 def _time(value: Json) -> datetime:
-    """A time; what is none counts as now, so that the search goes on."""
+    """Parse a time. An invalid one counts as now, so that the search does not stop at it."""
     try:
-        found = datetime.fromisoformat(value)
+        parsed = datetime.fromisoformat(value)
     except (TypeError, ValueError):
         return datetime.now(UTC)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Following a job: how its batches stand, their results as files, and from those into the study."""
+"""Follow a job: the state of its batches, the download of their results, and reading these into the study."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from judge.store.jobs import Job, JobFile
 from judge.store.study import Store
 
 EARLY_SECONDS = 900.0
-"""For so long after a batch was begun it may be that the vendor does not know it yet."""
+"""A vendor's other servers may not know a new batch for this long."""
 MISSING = "the batch ended without a line for it"
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a file's batch stands: as stored, with what the vendor says now (None: it was not asked, or knew nothing)."""
+    """The stored state of a file, and the vendor's current state of its batch (None: not requested, or not
+    known there).
+    """
 
     file: JobFile
     state: BatchState | None = None
@@ -31,14 +33,14 @@ class Standing:
 
 
 def look(store: Store, job: Job, service: BatchService) -> list[Standing]:
-    """Ask how the batches stand and note those that have ended. Raises ProviderError.
+    """Request the state of the batches and store which have ended. Raises ProviderError.
 
-    A batch that the vendor took none of gives its units back at once.
+    If the vendor has refused a whole batch, its units are released at once.
     """
-    found = []
+    standings = []
     for file in jobs.files(store, job.job_id):
-        found.append(_look(store, job, file, service) if file.state == "submitted" else Standing(file))
-    return found
+        standings.append(_look(store, job, file, service) if file.state == "submitted" else Standing(file))
+    return standings
 
 
 def _look(store: Store, job: Job, file: JobFile, service: BatchService) -> Standing:
@@ -50,8 +52,8 @@ def _look(store: Store, job: Job, file: JobFile, service: BatchService) -> Stand
             raise
         if _age(file) < EARLY_SECONDS:
             return Standing(file, remark="not known to the vendor yet")
-        told = "not known to the vendor: judge jobs cancel --release gives its units back"
-        return Standing(file, remark=told)
+        remark = "not known to the vendor; release its units with judge jobs cancel --release"
+        return Standing(file, remark=remark)
     if state.failed is not None:
         with store.transaction() as conn:
             jobs.release(conn, job.job_id, state.failed, file.part)
@@ -74,27 +76,29 @@ def _age(file: JobFile) -> float:
 
 
 def results_of(job: Job, file: JobFile) -> list[Path]:
-    """Where the results of a file are kept: beside it."""
+    """Return the paths of a file's results, beside the file."""
     stem = file_in(job.folder, file.file).stem
     return [file_in(job.folder, f"{stem}.{suffix}.jsonl") for suffix in SUFFIXES[job.vendor]]
 
 
 def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
-    """Write the results of batches that have ended as files; those that were written now.
+    """Download the results of batches that have ended. Returns the paths that were written now.
 
-    Raises ProviderError; what was fetched until then stays. A file that the vendor does not know yet is left.
+    Raises ProviderError; files that were downloaded before the error stay. A batch that the vendor does not
+    know yet is
+    skipped.
     """
     written: list[Path] = []
     for file in jobs.files(store, job.job_id):
         paths = results_of(job, file)
-        gone = file.state == "fetched" and not as_fetched(paths)
-        if file.state != "ended" and not gone:
+        must_fetch_again = file.state == "fetched" and not as_fetched(paths)
+        if file.state != "ended" and not must_fetch_again:
             continue
         assert file.batch_id is not None
         try:
             state = service.state(file.batch_id)
             if not state.ended:
-                # Not every machine of the vendor knows yet that it has.
+                # The vendor's servers disagree for a while about whether the batch has ended.
                 continue
             for suffix, path in zip(SUFFIXES[job.vendor], paths, strict=True):
                 service.fetch(file.batch_id, state, suffix, path)
@@ -105,9 +109,9 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
                 raise
             if _age(file) < EARLY_SECONDS:
                 continue
-            # The results of a long batch may be late, too.
+            # The results of a long batch may also appear late, so the units are not released here.
             raise ServerFault(
-                f"{error}; if its results are gone, judge jobs cancel --release gives its units back"
+                f"{error}; if its results no longer exist, release its units with judge jobs cancel --release"
             ) from error
         jobs.update_file(store, job.job_id, file.part, state="fetched")
         written += paths
@@ -115,20 +119,23 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
 
 
 def _whole(service: BatchService, job: Job, file: JobFile, state: BatchState, paths: list[Path]) -> None:
-    """Raises ServerFault, and leaves no file, when answers are missing that the vendor counts: those were paid for."""
-    # The first file has all answers; others have errors.
-    found = answers_in(job.vendor, paths[0])
-    if found < state.answered:
+    """Check that no answer which the vendor counts is missing: those are paid for.
+
+    Raises ServerFault and deletes the files if one is.
+    """
+    # The first file has all answers, the others have errors.
+    n_answers = answers_in(job.vendor, paths[0])
+    if n_answers < state.answered:
         for path in paths:
             path.unlink(missing_ok=True)
         raise ServerFault(
-            f"{service.who}: the results of {file.file} have {found:,} answers of {state.answered:,}; fetch "
-            "them again (if the others are gone, judge jobs cancel --release gives its units back)"
+            f"{service.who}: the results of {file.file} have {n_answers:,} answers of {state.answered:,}; fetch "
+            "them again, or release the missing units with judge jobs cancel --release"
         )
 
 
 def read_fetched(store: Store, job: Job) -> JobTally:
-    """Read what was fetched, and give back what an ended batch has no line for. Raises BadInput."""
+    """Read the downloaded results, and release units without a line in an ended batch. Raises BadInput."""
     tally = JobTally()
     for file in jobs.files(store, job.job_id):
         if file.state != "fetched":
@@ -136,7 +143,7 @@ def read_fetched(store: Store, job: Job) -> JobTally:
         paths = results_of(job, file)
         if not as_fetched(paths):
             raise BadInput(
-                "gone, or not as it was fetched: judge jobs fetch brings it again; what is missing was paid for",
+                "missing or changed since it was fetched; fetch these paid results again with judge jobs fetch",
                 path=str(paths[0]),
             )
         tally.add(read_results(store, job, paths))
@@ -156,26 +163,29 @@ def read_fetched(store: Store, job: Job) -> JobTally:
 def cancel(
     store: Store, job: Job, service: BatchService | None, *, release: bool = False
 ) -> tuple[int, int, list[str]]:
-    """Stop a job: files not posted give their units back, batches are asked to stop and then have results.
+    """Stop a job: files that were not posted release their units, and the vendor is asked to stop the
 
-    `release` gives all units back at once, whatever their batches bring. Returns (units given back, batches asked to
-    stop, what is left to say). Raises ProviderError.
+    batches.
+
+    A stopped batch still has results. `release` releases all units at once, whatever their batches bring.
+    Returns (units
+    released, batches asked to stop, remarks). Raises ProviderError.
     """
-    units, asked, said = 0, 0, []
+    units, n_cancelled, remarks = 0, 0, []
     for file in jobs.files(store, job.job_id):
         if file.state == "posting" and not release:
-            said.append(
-                f"{file.file}: may have been posted; judge jobs submit finds out, --release does not wait for it"
+            remarks.append(
+                f"{file.file}: may have been posted; check with judge jobs submit, or release its units with --release"
             )
             continue
         if file.state == "submitted" and service is not None:
             assert file.batch_id is not None
             try:
                 service.cancel(file.batch_id)
-                asked += 1
+                n_cancelled += 1
             except Rejected as error:
-                # It has ended meanwhile, or is not known.
-                said.append(f"{file.file}: {error}")
+                # The batch has ended meanwhile, or the vendor does not know it.
+                remarks.append(f"{file.file}: {error}")
         if file.state == "written" or release:
             with store.transaction() as conn:
                 units += jobs.release(conn, job.job_id, "cancelled", file.part)
@@ -183,4 +193,4 @@ def cancel(
                     jobs.set_file(conn, job.job_id, file.part, state="read", status="cancelled")
     with store.transaction() as conn:
         jobs.finish(conn, job.job_id)
-    return units, asked, said
+    return units, n_cancelled, remarks

@@ -1,7 +1,9 @@
-"""Lines of batch files: how a request is written for a vendor, and what a line of its results says.
+"""Lines of batch files: write a request in a vendor's format, and read a line of results.
 
 OpenAI (and vLLM's `run-batch`): https://platform.openai.com/docs/api-reference/batch. Anthropic:
-https://docs.anthropic.com/en/api/creating-message-batches. Results are untrusted: a line is what it says and no more.
+https://docs.anthropic.com/en/api/creating-message-batches. Results are untrusted: a line can only set the
+result of the
+request that it names.
 """
 
 import json
@@ -15,31 +17,32 @@ from judge.types import Json, Reply, Request
 
 URL = "/v1/chat/completions"
 LIMITS = {"openai": (50_000, 200_000_000), "anthropic": (100_000, 255_990_000)}
-"""The most lines and bytes of one file; Anthropic's 256 MB hold a few bytes more than the lines."""
+"""The maximum of lines and bytes of one file. Anthropic's 256 MB include a few bytes around the lines."""
 LONGEST_LINE = 2 * http.MOST_BYTES
 _PASSING = {401, 403, 408, 409, 425, 429, 529}
 _NOT_ASKED = {"expired", "canceled", "cancelled"}
 
 
 class BatchReader(Protocol):
-    """What a provider knows of bodies without a connection."""
+    """The parts of a provider that work without a connection."""
 
     def body(self, request: Request) -> bytes:
-        """The request's body, as a call sends it."""
+        """Return the request's body, as in a single call."""
 
     def read(self, body: Json, request: Request) -> Reply:
-        """The reply in the JSON of a good answer. Raises ValueError."""
+        """Return the reply in the JSON of a successful answer. Raises ValueError."""
 
     def refusal(self, said: http.Complaint) -> Reply | None:
-        """The reply that an error stands for, if it is none."""
+        """Return a reply if an error means a refusal of the model, else None."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultLine:
-    """What a line says of one request: a reply, or why there is none.
+    """The result of one request: a reply, or the reason why there is none.
 
-    `unasked`: the request was not worked on (expired, cancelled, a busy server), so it may be asked again. `paid`:
-    what it took is not known, and may be all that it could.
+    `unasked`: the request was not processed (expired, cancelled, a busy server) and may be sent again.
+    `paid`: its cost is
+    unknown and may be the maximum.
     """
 
     custom_id: str
@@ -50,7 +53,7 @@ class ResultLine:
 
 
 def written(vendor: str, custom_id: str, body: bytes) -> bytes:
-    """One request as a line."""
+    """Return one request as a line."""
     if vendor == "anthropic":
         return b'{"custom_id": "%s", "params": %s}\n' % (custom_id.encode(), body)
     head = b'{"custom_id": "%s", "method": "POST", "url": "%s", "body": ' % (custom_id.encode(), URL.encode())
@@ -58,12 +61,15 @@ def written(vendor: str, custom_id: str, body: bytes) -> bytes:
 
 
 def custom_id(request_sha: str, attempt: int) -> str:
-    """40 hex of the request's hash and the number of the attempt: at most 64 characters, as Anthropic wants."""
+    """Return 40 hex digits of the request's hash and the attempt: Anthropic allows 64 characters."""
     return f"{request_sha[:40]}-{attempt}"
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
-    """(line number from 1, its JSON; None for a line that is none), one at a time. Empty lines are left out."""
+    """Yield (line number from 1, its JSON, or None if it is not JSON), one at a time.
+
+    Empty lines are skipped.
+    """
     with path.open("rb") as file:
         number = 0
         while line := file.readline(LONGEST_LINE):
@@ -80,20 +86,20 @@ def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
 def read_line(
     vendor: str, row: Json, provider: BatchReader, asked: Request, secrets: Sequence[str] = ()
 ) -> ResultLine | None:
-    """What a line says; None when it names no request.
+    """Return the result in a line; None if it names no request.
 
-    `asked` has what all requests have in common; `secrets` are left out of reasons.
+    `asked` has what all requests have in common; `secrets` are removed from reasons.
     """
     name = row.get("custom_id") if isinstance(row, dict) else None
     if not isinstance(name, str) or not name:
         return None
     try:
-        said = _of_anthropic(row) if vendor == "anthropic" else _of_openai(row, secrets)
+        outcome = _of_anthropic(row) if vendor == "anthropic" else _of_openai(row, secrets)
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
-        return ResultLine(name, reason="its line in the results is not in the vendor's format", paid=True)
-    if isinstance(said, ResultLine):
-        return said
-    status, body = said
+        return ResultLine(name, reason="its line in the results does not have the vendor's format", paid=True)
+    if isinstance(outcome, ResultLine):
+        return outcome
+    status, body = outcome
     if status == 200:
         try:
             return ResultLine(name, provider.read(body, asked))
@@ -118,7 +124,7 @@ def _of_openai(row: dict[str, Json], secrets: Sequence[str]) -> ResultLine | tup
     status, body = response["status_code"], response.get("body")
     if isinstance(status, bool) or not isinstance(status, int):
         raise ValueError("no HTTP status")
-    # vLLM says why beside an empty body.
+    # vLLM puts the reason beside an empty body.
     return status, error if status != 200 and not body and error else body
 
 

@@ -1,4 +1,6 @@
-"""A provider that is not asked: its requests are written for another program to run, and its replies read from files."""
+"""A provider without a server: another program runs the requests from a file, and replies are read from a
+file.
+"""
 
 from collections.abc import Mapping
 
@@ -8,13 +10,14 @@ from judge.providers.base import Masks, Provider
 from judge.types import Json, Reply, Request
 
 ALTERNATIVES = 20
-"""Of a token, the most that vLLM gives unless it was started with more."""
+"""The maximum of alternatives of a token that vLLM returns by default."""
 
 
 class Offline:
     """A model of a vendor's format without an address. `label_codes`: its answers will have probabilities.
 
-    Nobody is there to find out what holds answers to the labels: `--option mask=` says it, or nothing does. Raises
+    No server can be probed for how it restricts answers to the labels, so `--option mask=` must name the
+    method. Raises
     UsageError for a bias, which needs a server's token numbers.
     """
 
@@ -23,39 +26,39 @@ class Offline:
     def __init__(self, inner: Provider, label_codes: bool) -> None:
         reader = reader_of(inner)
         self._inner, self.label_codes = inner, label_codes
-        # Written and read as the vendor's provider does it.
+        # Requests and replies have the format of the vendor's provider.
         self.body, self.read, self.refusal = reader.body, reader.read, reader.refusal
         self.chosen_mask = inner.chosen_mask if isinstance(inner, Masks) else "none"
         self.mask = None if self.chosen_mask in ("auto", "none") else self.chosen_mask
         if self.mask == "logit_bias":
             raise UsageError(
-                "--option mask=logit_bias needs the token numbers that a server's /tokenize gives, and --offline asks "
-                "none: mask=structured_outputs (vLLM), or another"
+                "--option mask=logit_bias needs the token numbers from a server's /tokenize, but --offline uses no server; "
+                "choose mask=structured_outputs (vLLM) or another mask"
             )
 
     def hold(self, mask: str | None, alternatives: int | None = ALTERNATIVES) -> None:
-        """As the vendor's provider writes it."""
+        """Restrict answers as the vendor's provider does."""
         if isinstance(self._inner, Masks):
             self._inner.hold(mask, alternatives)
 
     async def open(self) -> None:
-        """There is nothing to open."""
+        """Do nothing: there is no connection."""
 
     async def complete(self, request: Request) -> Reply:
-        """Raises UsageError: nobody is there."""
-        raise UsageError("a job that is written for another program asks no server")
+        """Raise UsageError: there is no server."""
+        raise UsageError("a job for another program cannot call a server")
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is no connection."""
 
     def describe(self) -> Mapping[str, Json]:
-        """What the vendor's provider says, without an address."""
+        """Return the facts of the vendor's provider, without an address."""
         return {**self._inner.describe(), "base_url": None, "own_server": False, "reports": None}
 
 
 def reader_of(provider: Provider) -> BatchReader:
-    """The provider as one whose requests can be written to files. Raises UsageError for others."""
-    known = all(hasattr(provider, name) for name in ("body", "read", "refusal"))
-    if not known or provider.describe().get("vendor") not in LIMITS:
-        raise UsageError(f"only models of {' and '.join(sorted(LIMITS))} are asked in batches")
+    """Return the provider as one whose requests can be written to files. Raises UsageError for others."""
+    can_write = all(hasattr(provider, name) for name in ("body", "read", "refusal"))
+    if not can_write or provider.describe().get("vendor") not in LIMITS:
+        raise UsageError(f"batches are available only for models of {' and '.join(sorted(LIMITS))}")
     return provider  # type: ignore[return-value]

@@ -1,7 +1,8 @@
-"""OpenAI's batches, and those of servers that speak them: https://platform.openai.com/docs/api-reference/batch
+"""Batches of OpenAI and compatible servers: https://platform.openai.com/docs/api-reference/batch
 
-A file is uploaded (which costs nothing) and then named by a batch (which is paid); the batch carries our mark in its
-metadata, so that one whose answer was lost is found again.
+A file is uploaded (free) and then named by a batch (paid). The batch has our mark in its metadata, so that it
+can be
+identified if the response to its creation was lost.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _ENDED = {"completed", "failed", "expired", "cancelled"}
 
 
 class OpenAIBatches:
-    """The batches of one account."""
+    """The batches of one OpenAI account."""
 
     def __init__(self, base_url: str, sends_key: bool) -> None:
         import openai
@@ -32,16 +33,16 @@ class OpenAIBatches:
         self._client = openai.OpenAI(**self._account.settings(openai, openai.OpenAIError))
 
     def upload(self, path: Path, name: str) -> str:
-        """Post the file; its id."""
+        """Post the file. Returns its id."""
         with path.open("rb") as file:
-            found = self._account.object(
+            response = self._account.object(
                 lambda: self._client.files.with_raw_response.create(file=(name, file), purpose="batch")
             )
-        return self._account.begun(found)
+        return self._account.begun(response)
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
-        """Begin a batch of an uploaded file; its id."""
-        found = self._account.object(
+        """Start a batch of an uploaded file. Returns its id."""
+        response = self._account.object(
             lambda: self._client.batches.with_raw_response.create(
                 input_file_id=upload_id or "",
                 endpoint=lines.URL,  # type: ignore[arg-type]
@@ -49,10 +50,10 @@ class OpenAIBatches:
                 metadata={MARK: mark},
             )
         )
-        return self._account.begun(found)
+        return self._account.begun(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """The batch with our mark, among those begun since then; the newest come first."""
+        """Yield the batch with our mark, among those created since then; the list has the newest first."""
         for name, row in self._account.listed(self._client.batches.with_raw_response.list, "after"):
             if _seconds(row.get("created_at")) < since.timestamp():
                 return
@@ -61,20 +62,20 @@ class OpenAIBatches:
                 yield FoundBatch(name, True, str(row.get("status")) in _ENDED)
 
     def state(self, batch_id: str) -> BatchState:
-        """How a batch stands."""
-        found = self._account.object(lambda: self._client.batches.with_raw_response.retrieve(batch_id))
-        status = self._account.clean(str(found.get("status")))
-        counts = found.get("request_counts")
+        """Return the state of a batch."""
+        response = self._account.object(lambda: self._client.batches.with_raw_response.retrieve(batch_id))
+        status = self._account.clean(str(response.get("status")))
+        counts = response.get("request_counts")
         counts = counts if isinstance(counts, dict) else {}
         done, failed, total = (bill.counted(counts.get(n)) for n in ("completed", "failed", "total"))
         files = {
             suffix: name
             for suffix, field in (("output", "output_file_id"), ("errors", "error_file_id"))
-            if isinstance(name := found.get(field), str) and name
+            if isinstance(name := response.get(field), str) and name
         }
-        # The file of a batch that has just ended may be named a moment later.
+        # The vendor may name the output file a moment after the batch has ended.
         ended = status in _ENDED and (not done or "output" in files)
-        why = self._account.clean(_why(found.get("errors"))) if status == "failed" and not files else None
+        why = self._account.clean(_why(response.get("errors"))) if status == "failed" and not files else None
         return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files, answered=done or 0)
 
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
@@ -88,19 +89,19 @@ class OpenAIBatches:
             results.keep(path, answer.iter_bytes(), self._account.key, self.who, size)
 
     def _size(self, name: str) -> int | None:
-        """How many bytes a file has; None for servers that do not say."""
+        """Return the size of a file in bytes; None for servers that do not report it."""
         try:
-            found = self._account.object(lambda: self._client.files.with_raw_response.retrieve(name))
+            response = self._account.object(lambda: self._client.files.with_raw_response.retrieve(name))
         except (Rejected, ServerFault):
             return None
-        return bill.counted(found.get("bytes"))
+        return bill.counted(response.get("bytes"))
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
-        """Not needed: a batch says whose it is."""
+        """Return nothing: a batch is identified by its mark."""
         return iter(())
 
     def cancel(self, batch_id: str) -> None:
-        """Ask to stop it."""
+        """Ask the vendor to stop the batch."""
         self._account.object(lambda: self._client.batches.with_raw_response.cancel(batch_id))
 
     def close(self) -> None:
@@ -109,16 +110,16 @@ class OpenAIBatches:
 
 
 def _seconds(value: Json) -> float:
-    """A time in seconds; what is none counts as now, so that the search goes on."""
+    """Return a time in seconds. An invalid one counts as now, so that the search does not stop at it."""
     return float("inf") if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 
 
 def _why(errors: Json) -> str:
-    """The first reasons why a vendor took none of a file."""
+    """Return the first reasons why the vendor refused a whole file."""
     rows = errors.get("data") if isinstance(errors, dict) else None
-    told = [
+    reasons = [
         str(row.get("message")) + (f" (line {row['line']})" if row.get("line") is not None else "")
         for row in (rows if isinstance(rows, list) else [])[:3]
         if isinstance(row, dict)
     ]
-    return "; ".join(told) or "it does not say why"
+    return "; ".join(reasons) or "the vendor gave no reason"

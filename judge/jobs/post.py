@@ -1,8 +1,12 @@
-"""Posting the files of a job, each once.
+"""Post the files of a job, each once.
 
-That a file is about to be posted is stored before it is, and its batch after. What a kill or a lost connection leaves
-between the two is looked for at the vendor; while it is not known whether a batch was begun, none is begun again. That
-no list shows it proves nothing: only the user can say that it was not (`again`).
+The intention to post a file is stored before the post, and its batch after it. If a kill or a lost connection
+happens in
+between, the batch is searched for at the vendor. While it is unknown whether a batch was created, none is
+created again,
+because it would be paid twice. A missing entry in the vendor's list proves nothing, so only the user can
+declare that it
+was not created (`again`).
 """
 
 from __future__ import annotations
@@ -22,19 +26,22 @@ from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, now
 
 SETTLE_SECONDS = 120.0
-"""Most batches whose answer was lost show in the vendor's list by then: before that nobody is asked to decide."""
+"""Most lost batches appear in the vendor's list by then. Before that, the user is not asked to decide."""
 SLACK = timedelta(minutes=10)
-"""Clocks differ: batches begun this long before the job are looked at, too."""
+"""Clocks differ: batches created up to this long before the job are checked, too."""
 PEEKED = 100
-"""Lines of results that say whose a batch is."""
+"""How many lines of results are read to see which job a batch belongs to."""
 
 
 @dataclass(slots=True)
 class Posted:
-    """What became of a job's files: `posted` now, `found` at the vendor after an interruption, `withdrawn` for good.
+    """What happened to a job's files: `posted` now, `found` at the vendor after an interruption, `withdrawn`
 
-    `unsure` are those that may or may not have been posted: they wait for what the vendor's batches say. `undecided`
-    is what is said of one that is in no list of the vendor's, so that nothing may ever say it.
+    for good.
+
+    `unsure` files may have been posted: the vendor's batches will show it. `undecided` describes a file in
+    none of the
+    vendor's lists, which may never show it.
     """
 
     posted: list[JobFile] = field(default_factory=list)
@@ -45,33 +52,36 @@ class Posted:
 
 
 def mark_of(file: JobFile) -> str:
-    """What says that a batch is of this file."""
+    """Return the mark that identifies the batch of this file."""
     return f"{file.job_id}/{file.part}"
 
 
 def within(job: Job, max_tokens: int | None, max_cost: float | None) -> None:
-    """Raises UsageError for a job whose requests can take more than that."""
+    """Raise UsageError if the requests of the job can take more than these limits."""
     if max_tokens is not None and job.most_tokens > max_tokens:
         raise UsageError(
-            f"job {job.job_id} can take {job.most_tokens:,} tokens, more than --max-tokens {max_tokens:,}: write it anew "
-            "with that limit (judge jobs cancel gives its units back)"
+            f"job {job.job_id} can take {job.most_tokens:,} tokens, more than --max-tokens {max_tokens:,}; cancel it with "
+            "judge jobs cancel and write a new job with that limit"
         )
     if max_cost is None:
         return
     if job.most_cost is None:
-        raise UsageError(f"no price is known for {job.model}: judge jobs write --prices FILE says it")
+        raise UsageError(f"no price is known for {job.model}; name it with judge jobs write --prices FILE")
     if job.most_cost > max_cost:
         raise UsageError(
-            f"job {job.job_id} can cost ${job.most_cost:.4f}, more than --max-cost {max_cost:g}: write it anew with "
-            "that limit (judge jobs cancel gives its units back)"
+            f"job {job.job_id} can cost ${job.most_cost:.4f}, more than --max-cost {max_cost:g}; cancel it with "
+            "judge jobs cancel and write a new job with that limit"
         )
 
 
 def submit(store: Store, job: Job, service: BatchService, *, again: bool = False) -> Posted:
-    """Post what has not been posted. The caller holds the job's lock.
+    """Post all files that have not been posted. The caller has the job's lock.
 
-    `again` posts what may have been posted and is not found, too: the user knows that it was not, or pays twice. Raises BadInput for a file that is not as it was written, and ProviderError; either leaves every file posted once
-    or not at all.
+    `again` also posts files that may have been posted but are not in the vendor's list: the user knows that
+    they were not,
+    or pays twice. Raises BadInput for a file that was changed, and ProviderError; after either, every file
+    has been posted
+    once or not at all.
     """
     done = Posted()
     for file in jobs.files(store, job.job_id):
@@ -89,9 +99,9 @@ def submit(store: Store, job: Job, service: BatchService, *, again: bool = False
 
 
 def _withdraw(store: Store, file: JobFile) -> None:
-    """Not post a file of which some lines are no longer waited for: they were given back, or answered otherwise.
+    """Do not post a file of which some lines have been released or answered by another request.
 
-    The others are given back, so that they can be asked in another file.
+    Its other units are released, so that another file can take them.
     """
     with store.transaction() as conn:
         jobs.release(conn, file.job_id, "not posted", file.part)
@@ -117,10 +127,10 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> JobFi
         if isinstance(error, Rejected | KeyProblem | RateLimited) or (
             isinstance(error, Unreachable) and not error.sent
         ):
-            # Turned down: nothing was begun. A file that is gone there is posted anew.
+            # Refused: no batch was created. If the upload no longer exists there, the file is uploaded again.
             note(state="written", upload_id=None if isinstance(error, Rejected) else upload)
         else:
-            # It may have been begun at any moment until now.
+            # The batch may have been created at any moment until now.
             note(intended=now())
         raise
     note(state="submitted", batch_id=batch, submitted=now())
@@ -130,77 +140,78 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> JobFi
 def _settled(
     store: Store, job: Job, file: JobFile, service: BatchService, done: Posted, *, again: bool
 ) -> bool:
-    """Whether it is known now what became of a file that was about to be posted; if so, it is noted."""
+    """Return whether it is now known if the file was posted; if so, that is stored."""
     since = datetime.fromisoformat(job.made) - SLACK
-    known = jobs.known_batches(store)
+    other_batches = jobs.known_batches(store)
     unsure = []
-    for found in service.find(mark_of(file), since):
-        if found.batch_id in known:
+    for candidate in service.find(mark_of(file), since):
+        if candidate.batch_id in other_batches:
             continue
-        mine = found.mine
-        if mine is None and found.ended:
-            mine = _is_mine(store, job, file, service, found.batch_id)
+        mine = candidate.mine
+        if mine is None and candidate.ended:
+            mine = _is_mine(store, job, file, service, candidate.batch_id)
         if mine:
             jobs.update_file(
-                store, job.job_id, file.part, state="submitted", batch_id=found.batch_id, submitted=now()
+                store, job.job_id, file.part, state="submitted", batch_id=candidate.batch_id, submitted=now()
             )
             done.found.append(file)
             return True
         if mine is None:
-            unsure.append(found.batch_id)
+            unsure.append(candidate.batch_id)
     age = since_posted(file)
     if again and age >= SETTLE_SECONDS:
         jobs.update_file(store, job.job_id, file.part, state="written")
         return True
     if unsure:
-        told = (
-            f"one of {len(unsure)} batches of this account may be its ({', '.join(unsure[:3])}); what they bring will "
-            "say, and until then it is not posted again"
+        remark = (
+            f"it may be one of {len(unsure)} batches of this account ({', '.join(unsure[:3])}); their results will "
+            "show it, and until then it is not posted again"
         )
     elif age < SETTLE_SECONDS:
-        told = f"was being posted {age:.0f} s ago; whether it was should show within {SETTLE_SECONDS:.0f} s"
+        remark = f"its posting was interrupted {age:.0f} s ago; the vendor should list it within {SETTLE_SECONDS:.0f} s"
     else:
-        told = (
-            f"may have been posted, and no list of the provider's shows it; it is not posted again, unless you say that "
-            f"it was not: judge jobs submit {job.job_id} --again (or give its units back: judge jobs cancel "
+        remark = (
+            f"may have been posted, but the provider does not list it; it is not posted again unless you declare that "
+            f"it was not: judge jobs submit {job.job_id} --again (or release its units: judge jobs cancel "
             f"{job.job_id} --release)"
         )
-        done.undecided = f"{file.file}: {told}"
-    done.unsure.append(f"{file.file}: {told}")
+        done.undecided = f"{file.file}: {remark}"
+    done.unsure.append(f"{file.file}: {remark}")
     return False
 
 
 def since_posted(file: JobFile) -> float:
-    """Seconds since a file was last about to be posted, or since that was lost."""
+    """Return the seconds since a file's last posting began, or since its response was lost."""
     assert file.intended is not None
     return (datetime.now(UTC) - datetime.fromisoformat(file.intended)).total_seconds()
 
 
 def _is_mine(store: Store, job: Job, file: JobFile, service: BatchService, batch_id: str) -> bool | None:
-    """Whether a batch has requests of this file; None when it says nothing of any request."""
+    """Return whether a batch has requests of this file; None if its results name no request yet."""
     try:
         seen = list(islice(service.custom_ids(batch_id), PEEKED))
     except Rejected as error:
         if error.status != NOT_FOUND:
             raise
-        # Listed, and not known yet where its results are.
+        # The batch is listed, but its results are not available yet.
         return None
     if not seen:
         return None
-    asked = jobs.requests(store.conn, job.job_id, seen)
-    return any(row.part == file.part for rows in asked.values() for row in rows)
+    rows_by_id = jobs.requests(store.conn, job.job_id, seen)
+    return any(row.part == file.part for rows in rows_by_id.values() for row in rows)
 
 
 def _unchanged(path: Path, file: JobFile) -> None:
-    """Raises BadInput for a file that is gone, or is not what the study has: what it asks would be unknown."""
+    """Raise BadInput if the file is missing or was changed: its requests would not be those in the study."""
     try:
         sha = file_sha(path)
     except OSError as e:
         raise BadInput(
-            f"cannot be read: {e.strerror}; judge jobs cancel gives its units back", path=str(path)
+            f"cannot be read: {e.strerror}; restore it, or release its units with judge jobs cancel",
+            path=str(path),
         ) from e
     if sha != file.sha256:
         raise BadInput(
-            "not as it was written; put it back, or give its units back with judge jobs cancel",
+            "changed since it was written; restore it, or release its units with judge jobs cancel",
             path=str(path),
         )

@@ -1,7 +1,8 @@
-"""Results of a job, as judgements of its run: each line once, whoever reads it how often.
+"""Store the results of a job as judgements of its run: each line once, however often a file is read.
 
-A line is matched by its custom id alone; what names no request of the job is told and left. A line that makes no
-sense fails its own unit.
+A line is matched by its custom id alone. A line of another job is reported and skipped. A malformed line
+fails only its
+own unit.
 """
 
 from __future__ import annotations
@@ -33,20 +34,25 @@ from judge.store.study import Store
 from judge.types import Json, Reply, Request, Status, Usage
 
 AT_ONCE = 500
-"""Lines of results in one commit."""
+"""Lines of results per commit."""
 KEYS = {"openai": openai.KEY, "anthropic": anthropic.KEY}
 NAMED = 5
-"""Lines that are named one by one; of the rest their number is said."""
+"""How many lines are named in a message; the others are only counted."""
 
 
 @dataclass(slots=True)
 class JobTally:
-    """What was read. `ended` counts units by status; `reused` those that had the answer of an identical line.
+    """The result of reading. `ended` counts units by status; `reused` those with the answer of an identical
 
-    `missing` are units of which an ended batch has no line, `free` answers that nothing held to the labels in a run whose
-    answers are. `known` lines had been read before, `late` ones came when their unit had a newer attempt; `unasked` counts lines
-    that nobody worked on, by reason, and `released` their units; `unknown` and `odd` name lines that are not of this
-    job, or are no results: the first of them, `named` counts all.
+    line.
+
+    `missing`: units without a line in an ended batch. `free`: answers that were not restricted to the labels
+    although the
+    run restricts them. `known`: lines that had been read before. `late`: answers of units that have a newer
+    attempt.
+    `unasked` counts lines that were not processed, by reason, and `released` their units. `unknown` lines
+    belong to another
+    job and `odd` lines are no results: both name the first ones, and `named` counts all.
     """
 
     ended: Counter[str] = field(default_factory=Counter)
@@ -66,49 +72,49 @@ class JobTally:
     derived: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: JobTally) -> None:
-        """Count what another reading brought, too."""
+        """Add the counts of another tally."""
         for name in ("ended", "unasked", "usage", "derived"):
             getattr(self, name).update(getattr(other, name))
         for name in ("reused", "lines", "known", "late", "released", "free"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("unknown", "odd"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            self.named[name] += other.named[name] or len(theirs)
-            mine += theirs[: NAMED - len(mine)]
+            own_names, other_names = getattr(self, name), getattr(other, name)
+            self.named[name] += other.named[name] or len(other_names)
+            own_names += other_names[: NAMED - len(own_names)]
         self.missing += other.missing
         self.spent.add(other.spent)
 
     def notes(self) -> list[str]:
-        """What people should know of it."""
-        said = []
-        for what, found, n in (
-            ("lines are of no request of this job", self.unknown, self.named["unknown"]),
-            ("lines are no results", self.odd, self.named["odd"]),
+        """Return the notes for the user."""
+        sentences = []
+        for subject, examples, n in (
+            ("lines belong to no request of this job", self.unknown, self.named["unknown"]),
+            ("lines are not results", self.odd, self.named["odd"]),
             (
                 "units have no line in the results of their batch, which has ended",
                 self.missing,
                 len(self.missing),
             ),
         ):
-            if found:
+            if examples:
                 more = f" and {n - NAMED:,} more" if n > NAMED else ""
-                said.append(f"{n:,} {what}: {', '.join(found[:NAMED])}{more}")
+                sentences.append(f"{n:,} {subject}: {', '.join(examples[:NAMED])}{more}")
         for reason, n in self.unasked.most_common(NAMED):
-            said.append(f"{n:,} requests were not worked on ({reason}); they can be asked again")
+            sentences.append(f"{n:,} requests were not processed ({reason}); they can be sent again")
         if self.free:
-            said.append(
-                f"{self.free:,} answers were not held to the labels, although the run's are: the batch did not heed the "
-                "mask, and their probabilities are those of free answers (--option mask=none --as NAME asks so throughout)"
+            sentences.append(
+                f"{self.free:,} answers were not restricted to the labels, although the run requires it: the batch ignored the "
+                "mask, and their probabilities are those of free answers (for a run of free answers: --option mask=none --as NAME)"
             )
         if self.late:
-            said.append(f"{self.late:,} answers came for units that have been asked again since; not kept")
+            sentences.append(f"{self.late:,} answers were dropped: their units have a newer attempt")
         for name, n in self.derived.items():
-            said.append(f"{n:,} answers gave no '{name}': no gold for it, or no row in the task's table")
-        return said
+            sentences.append(f"{n:,} answers gave no '{name}': no gold label, or no row in the task's table")
+        return sentences
 
 
 def read_results(store: Store, job: Job, paths: Sequence[Path]) -> JobTally:
-    """Read files of results into the study, a commit for each few hundred lines. Memory stays at those.
+    """Read files of results into the study, with a commit every few hundred lines. Memory stays at those.
 
     Raises BadInput for a file that cannot be opened.
     """
@@ -116,8 +122,8 @@ def read_results(store: Store, job: Job, paths: Sequence[Path]) -> JobTally:
     for path in paths:
         try:
             rows = lines.raw_lines(path)
-            while some := list(islice(rows, AT_ONCE)):
-                reading.page([(f"{path.name}:{number}", row) for number, row in some])
+            while batch := list(islice(rows, AT_ONCE)):
+                reading.page([(f"{path.name}:{number}", row) for number, row in batch])
         except OSError as e:
             raise BadInput(f"cannot be read: {e.strerror}", path=str(path)) from e
     with store.transaction() as conn:
@@ -127,7 +133,7 @@ def read_results(store: Store, job: Job, paths: Sequence[Path]) -> JobTally:
 
 
 class _Reading:
-    """A job's results on their way into its run."""
+    """Reads a job's results into its run."""
 
     def __init__(self, store: Store, job: Job) -> None:
         self.store, self.job, self.tally = store, job, JobTally()
@@ -139,59 +145,63 @@ class _Reading:
         self.is_masked = mask is not None
         self.price = price_of(job)
         self.call = CallFacts(job.max_output_tokens, job.base_url, price=self.price)
-        # A server may echo the key that it was called with.
+        # A server may echo the key with which it was called.
         key = http.key_from(KEYS[job.vendor])
         self.secrets = [key] if key else []
         self.seen: set[str] = set()
         renderer = self.asker.renderer
-        # What all of the job's requests have in common says how their replies are read.
+        # The parts that all requests of the job share are enough to read the replies.
         self.asked = Request(job.model, (), 0, codes=renderer.codes, words=renderer.words)
         rules = self.asker.task.spec.derive.values()
         self.golds = sorted({rule.gold for rule in rules if rule.gold})
 
     def page(self, rows: Sequence[tuple[str, Json]]) -> None:
-        """Some lines, each with where it stands, in one commit."""
-        said: dict[str, tuple[str, ResultLine]] = {}
+        """Store some lines, each with its place in the file, in one commit."""
+        by_custom_id: dict[str, tuple[str, ResultLine]] = {}
         tally = JobTally(lines=len(rows))
         for where, row in rows:
-            line = None if row is None else self._said(row)
+            line = None if row is None else self._parse(row)
             if line is None:
                 tally.odd.append(where)
-            elif line.custom_id in said and (line.unasked or not said[line.custom_id][1].unasked):
+            elif line.custom_id in by_custom_id and (
+                line.unasked or not by_custom_id[line.custom_id][1].unasked
+            ):
                 tally.known += 1
             else:
-                said[line.custom_id] = where, line
+                by_custom_id[line.custom_id] = where, line
         with self.store.transaction() as conn:
-            asked = jobs.requests(conn, self.job.job_id, said)
-            units = [r.unit_id for some in asked.values() for r in some]
+            requests_by_id = jobs.requests(conn, self.job.job_id, by_custom_id)
+            units = [r.unit_id for rows_of_id in requests_by_id.values() for r in rows_of_id]
             attempts = jobs.judged_attempts(conn, self.job.run_id, units)
             golds = inputs.golds(conn, self.golds, units)
-            records = jobs.records(conn, [some[0].request_sha for some in asked.values()])
+            records = jobs.records(
+                conn, [rows_of_id[0].request_sha for rows_of_id in requests_by_id.values()]
+            )
             entries: list[Entry] = []
             answered: list[tuple[str, str | None]] = []
             unasked: list[tuple[str, str | None]] = []
-            for name, (where, line) in said.items():
-                found = asked.get(name)
-                if found is None:
+            for name, (where, line) in by_custom_id.items():
+                requests = requests_by_id.get(name)
+                if requests is None:
                     tally.unknown.append(f"'{visible(name[:60])}' ({where})")
-                elif found[0].state == "answered":
+                elif requests[0].state == "answered":
                     tally.known += 1
                 elif line.unasked:
-                    if found[0].state == "open":
+                    if requests[0].state == "open":
                         unasked.append((name, line.reason))
                         tally.unasked[line.reason or "no reason given"] += 1
-                        tally.released += len(found)
+                        tally.released += len(requests)
                 else:
-                    record = records[found[0].request_sha]
-                    entries += self._entries(line, found, record, attempts, golds, tally)
+                    record = records[requests[0].request_sha]
+                    entries += self._entries(line, requests, record, attempts, golds, tally)
                     answered.append((name, None))
             add_judgements(conn, entries, self.seen)
             jobs.close_requests(conn, self.job.job_id, "answered", answered)
             jobs.close_requests(conn, self.job.job_id, "released", unasked)
-        # Counted when it is committed.
+        # Counted only after the commit.
         self.tally.add(tally)
 
-    def _said(self, row: Json) -> ResultLine | None:
+    def _parse(self, row: Json) -> ResultLine | None:
         return lines.read_line(self.job.vendor, row, self.provider, self.asked, self.secrets)
 
     def _entries(
@@ -203,7 +213,9 @@ class _Reading:
         golds: Mapping[str, Mapping[str, str]],
         tally: JobTally,
     ) -> Iterator[Entry]:
-        """One for each unit that the line answers; all but the first one have its answer for nothing."""
+        """Yield an entry for each unit of the line; only the first one carries the cost, because there was
+        one request.
+        """
         reply = line.reply
         parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
         attempt = Attempt(record, parsed, reply)
@@ -222,13 +234,14 @@ class _Reading:
             reused = True
 
     def _count(self, line: ResultLine, asked: Sequence[JobRequest], tally: JobTally) -> None:
-        """What the line took; where it does not say, the most that was set aside for it."""
+        """Add the cost of the line. If it is unknown, the reserved maximum counts."""
         if line.reply is None and not line.paid:
             return
         usage = Usage() if line.reply is None else line.reply.usage
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             tally.usage[name] += getattr(usage, name) or 0
-        # A line's units have one request. Its reserve is stored with the first of them, the others have 0.
+        # The units of a line share one request. Its reserve is stored with the first of them; the others have
+        # 0.
         most = sum(r.most_tokens for r in asked)
         reserve = Reserve(
             0, most, min(most, self.job.max_output_tokens), sum(r.most_cost or 0.0 for r in asked)
@@ -237,7 +250,7 @@ class _Reading:
 
 
 class _Facts:
-    """A provider of which only the stored options are known: nothing is asked of it."""
+    """A provider with nothing but the stored options of a run; it cannot be called."""
 
     label_codes = False
     max_concurrency: int | None = None
@@ -250,19 +263,19 @@ class _Facts:
     async def close(self) -> None: ...
 
     async def complete(self, request: Request) -> Reply:
-        raise AssertionError("a stored run asks nobody")
+        raise AssertionError("a stored run has no connection")
 
     def describe(self) -> Mapping[str, Json]:
         return {name: self._options[name] for name in ("options", "content") if name in self._options}
 
 
 def asker_of(store: Store, job: Job) -> Asker:
-    """What turned the units of the job's run into requests, for reading their replies."""
+    """Rebuild, for reading replies, what turned the units of the job's run into requests."""
     import json
 
-    run = named_run(store, job.run_id)
-    options = json.loads(run["options"])
-    task = stored_task(store, run["task"]).thinking(options.get("rationale"))
+    stored_run = named_run(store, job.run_id)
+    options = json.loads(stored_run["options"])
+    task = stored_task(store, stored_run["task"]).thinking(options.get("rationale"))
     sampling = Sampling(
         temperature=options.get("temperature"),
         seed=options.get("seed"),
@@ -270,13 +283,13 @@ def asker_of(store: Store, job: Job) -> Asker:
         label_order=options.get("label_order", "declared"),
     )
     mode, mask = Mode(options["mode"]), options.get("mask")
-    return Asker(task, run["model"], _Facts(options), sampling, mode, mask=mask)
+    return Asker(task, stored_run["model"], _Facts(options), sampling, mode, mask=mask)
 
 
 def price_of(job: Job) -> Price | None:
-    """The price that the job was written with; one that depends on a call's size is taken from its list again."""
+    """Return the price with which the job was written; a price by call size is taken from its list again."""
     if job.price is None:
         return None
     stored = {name: value for name, value in job.price.items() if name != "batch"}
-    found = find(job.model, {"own_server": True}, None, batch=bool(job.price.get("batch")))
-    return found if found is not None and found.as_json() == stored else Price(**stored)
+    listed = find(job.model, {"own_server": True}, None, batch=bool(job.price.get("batch")))
+    return listed if listed is not None and listed.as_json() == stored else Price(**stored)

@@ -1,7 +1,8 @@
-"""Results as files: without the key from their first byte on, under their name once they are whole, and known again.
+"""Files of results: without the key, complete before they get their name, and verifiable later.
 
-What a fetched file was is kept beside it (`part-0001.fetched.json`), so that one that was cut since is fetched again
-and not taken for requests without an answer.
+The size and hash of a downloaded file are stored beside it (`part-0001.fetched.json`). A file that was
+truncated later is
+then downloaded again, and its missing lines do not count as unanswered requests.
 """
 
 import json
@@ -15,58 +16,64 @@ from judge.jobs.lines import raw_lines
 from judge.types import Json
 
 SHORTEST_KEY = 8
-"""Characters of a key; what is shorter stands in for one (EMPTY, none, ollama) and is a word of answers, too."""
+"""Shorter keys are placeholders (EMPTY, none, ollama), which are also ordinary words in answers."""
 _MOST_BACKSLASHES = 7
 
 
 def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | None = None) -> None:
-    """Write a file of results without the key, which a server may echo. Raises ServerFault below `size` bytes."""
-    found = 0
+    """Write a file of results without the key, which a server may echo.
+
+    Raises ServerFault below `size` bytes.
+    """
+    n_bytes = 0
 
     def counted() -> Iterator[bytes]:
-        nonlocal found
+        nonlocal n_bytes
         for part in parts:
-            found += len(part)
+            n_bytes += len(part)
             yield part
 
     with whole_file(path) as place:
         with place.open("wb") as file:
             for part in masked(counted(), key):
                 file.write(part)
-        if size is not None and found < size:
-            raise ServerFault(f"{who}: {found:,} bytes of {size:,} arrived of {path.name}; fetch them again")
+        if size is not None and n_bytes < size:
+            raise ServerFault(
+                f"{who}: only {n_bytes:,} of {size:,} bytes of {path.name} arrived; fetch them again"
+            )
 
 
 def masked(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
-    """The same bytes with `[key]` for the key, however JSON writes it and wherever the parts are cut."""
+    """Replace the key by `[key]`, in every JSON spelling and wherever the parts are cut."""
     if len(key) < SHORTEST_KEY:
         yield from parts
         return
     written = re.compile(b"".join(_written(c) for c in key))
-    # Most parts have none of it: that shows faster than by the pattern.
+    # Most parts do not contain the key. A substring search shows that faster than the pattern.
     run = max(re.findall("[A-Za-z0-9]+", key), key=len, default="").encode()
     signs = (run, *(code % run[0] for code in (b"u00%02x", b"u00%02X") if run))
-    # As long as the key can be, so that one which has begun is held back.
+    # The longest spelling of the key, so that a key which continues in the next part is not yielded too
+    # early.
     longest = len(key) * (_MOST_BACKSLASHES + 5)
-    held = b""
+    buffer = b""
     for part in parts:
-        held += part
-        if any(sign in held for sign in signs):
-            held = written.sub(b"[key]", held)
-        yield held[: max(0, len(held) - longest)]
-        held = held[-longest:]
-    yield held
+        buffer += part
+        if any(sign in buffer for sign in signs):
+            buffer = written.sub(b"[key]", buffer)
+        yield buffer[: max(0, len(buffer) - longest)]
+        buffer = buffer[-longest:]
+    yield buffer
 
 
 def _written(character: str) -> bytes:
-    """A pattern for a character of a JSON text, also of one inside another."""
+    """Return a pattern for a character in JSON text, also in JSON nested in a JSON string."""
     plain, number = re.escape(character).encode(), ord(character)
     slashes = rb"\\{0,%d}" % _MOST_BACKSLASHES
     return rb"%s(?:%s|(?<=\\)u00(?i:%02x))" % (slashes, plain, number)
 
 
 def answers_in(vendor: str, path: Path) -> int:
-    """How many requests a file of results has an answer to: of lines that are whole, each request once."""
+    """Count the requests with an answer in a file of results: only complete lines, each request once."""
     named = set()
     for _, row in raw_lines(path):
         if isinstance(row, dict) and isinstance(row.get("custom_id"), str) and _is_answer(vendor, row):
@@ -75,7 +82,7 @@ def answers_in(vendor: str, path: Path) -> int:
 
 
 def _is_answer(vendor: str, row: dict[str, Json]) -> bool:
-    """Whether the vendor counts the line among those that it answered: all of OpenAI's output, some of Anthropic's."""
+    """Return whether the vendor counts the line as answered: all of OpenAI's output, some of Anthropic's."""
     if vendor != "anthropic":
         return True
     result = row.get("result")
@@ -83,26 +90,26 @@ def _is_answer(vendor: str, row: dict[str, Json]) -> bool:
 
 
 def note_fetched(paths: Sequence[Path]) -> None:
-    """Keep what the files of a batch are."""
-    told = {path.name: _told(path) for path in paths}
+    """Store the sizes and hashes of a batch's files."""
+    facts = {path.name: _facts_of(path) for path in paths}
     with whole_file(_beside(paths)) as place:
-        place.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        place.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
 def as_fetched(paths: Sequence[Path]) -> bool:
-    """Whether the files of a batch are there, and what they were when they were fetched."""
+    """Return whether the files of a batch exist unchanged since they were downloaded."""
     if not all(path.is_file() for path in paths):
         return False
     try:
-        told = json.loads(_beside(paths).read_text("utf-8"))
+        facts = json.loads(_beside(paths).read_text("utf-8"))
     except (OSError, ValueError):
-        return True  # fetched by an earlier version, or the note is gone: nothing is known against them
-    return bool(told == {path.name: _told(path) for path in paths})
+        return True  # downloaded by an earlier version, or the note was deleted: nothing shows a change
+    return bool(facts == {path.name: _facts_of(path) for path in paths})
 
 
 def _beside(paths: Sequence[Path]) -> Path:
     return paths[0].with_name(paths[0].name.partition(".")[0] + ".fetched.json")
 
 
-def _told(path: Path) -> Json:
+def _facts_of(path: Path) -> Json:
     return {"bytes": path.stat().st_size, "sha256": file_sha(path)}

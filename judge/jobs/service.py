@@ -1,6 +1,7 @@
-"""What a vendor's batches are: posted, found again, looked at, fetched. One file for each vendor.
+"""The interface to a vendor's batches: post, find, look, fetch. Each vendor has one file.
 
-Every method is one call to the server, or some pages of them, and raises a ProviderError. Nothing is stored here.
+Every method makes one call to the server, or a few pages of calls, and raises ProviderError. It stores
+nothing.
 """
 
 from __future__ import annotations
@@ -16,48 +17,54 @@ from judge.permissions import NOTHING_ALLOWED, Allowed, check_server
 from judge.store.jobs import Job
 
 SUFFIXES = {"openai": ("output", "errors"), "anthropic": ("results",)}
-"""What files of results a batch has."""
+"""The kinds of result files of a batch."""
 
 
 class BatchService(Protocol):
-    """A vendor's batches behind one account."""
+    """The batches of one account at a vendor."""
 
     who: str
 
     def upload(self, path: Path, name: str) -> str | None:
-        """Post the file of requests; its id, None where it goes with the batch."""
+        """Post the file of requests. Returns its id, or None if it is posted with the batch."""
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
-        """Begin a batch, which is what is paid for; its id. `mark` is kept with it where the vendor can."""
+        """Start a batch, which is the paid step.
+
+        Returns its id. `mark` is stored with it if the vendor supports that.
+        """
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
-        """The account's batches that were begun since then and may be the one with this mark."""
+        """Yield the account's batches since then that may be the one with this mark."""
 
     def state(self, batch_id: str) -> BatchState:
-        """How a batch stands. Raises Rejected with status 404 when the server does not know it (yet)."""
+        """Return the state of a batch.
+
+        Raises Rejected with status 404 if the server does not know it (yet).
+        """
 
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
-        """Write one file of results; an empty one where there is none."""
+        """Write one file of results, empty if there are none."""
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
-        """The requests of an ended batch, by what it says of them."""
+        """Yield the custom ids in the results of an ended batch."""
 
     def cancel(self, batch_id: str) -> None:
-        """Ask the vendor to stop it; what is done by then has results."""
+        """Ask the vendor to stop the batch; requests that are done by then have results."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> BatchService:
-    """The batches at the server of a job, with the key of the environment where that server may have it.
+    """Return the batches at the job's server. The key is used only if that server may receive it.
 
     Raises KeyProblem, and UsageError for a server that the study may not choose (`judge.permissions`).
     """
     base_url = job.base_url
     if base_url is None:
         raise UsageError(
-            "this job is for a program of yours: run its files, then judge jobs read JOB RESULTS..."
+            "this job is for another program; run its files there, then read the results with judge jobs read JOB RESULTS..."
         )
     vendor = "anthropic" if job.vendor == "anthropic" else "openai"
     sends_key = "key" not in check_server(study, vendor, base_url, {}, allowed)

@@ -1,8 +1,10 @@
-"""A run in batches from its first file to its last result: `judge run --batch`.
+"""A complete run in batches: `judge run --batch`.
 
-Rounds: what is pending is written and posted, the batches are followed, their results read; what they gave back
-unasked is the next round. Every step is stored before the next one, so that the same command goes on after whatever
-stopped it, with the batches of before.
+Each round writes and posts the pending units, follows the batches, and reads their results. Units that were
+released
+without an answer are the next round. Each step is stored before the next one, so that the same command
+resumes after
+any interruption, with the earlier batches.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ POLL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How the batches are waited for: asked about every `poll` seconds, with word to `said` when something changed."""
+    """How to wait for batches: poll every `poll` seconds, and call `said` with a text when something has
+    changed.
+    """
 
     poll: float = POLL_SECONDS
     said: Callable[[str], None] = lambda text: None
@@ -40,10 +44,11 @@ class Waiting:
 
 
 def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) -> RunReport:
-    """Judge the plan's pending units in batches. The caller holds the run's lock and has had the provider open.
+    """Judge the plan's pending units in batches. The caller has the run's lock and has opened the provider.
 
-    Not a coroutine: Ctrl-C interrupts its waiting at once. The report carries the error that ended it early;
-    everything posted by then goes on at the vendor. Raises UsageError for what cannot be asked in batches.
+    Not a coroutine, so that Ctrl-C interrupts the waiting at once. The report carries the error that ended it
+    early; batches
+    posted by then continue at the vendor. Raises UsageError for plans that batches cannot do.
     """
     with _ended_politely():
         report = _Batched(store, plan, provider, waiting).go()
@@ -54,7 +59,7 @@ def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) 
 
 @contextmanager
 def _ended_politely() -> Iterator[None]:
-    """SIGTERM as Ctrl-C, where this thread can hear it."""
+    """Treat SIGTERM like Ctrl-C, if this thread can handle signals."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -72,14 +77,16 @@ def _ended_politely() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Batched:
+    """The state of one `judge run --batch`."""
+
     store: Store
     plan: Plan
     provider: Provider
     waiting: Waiting
     begun: float = field(default_factory=time.monotonic)
     tally: JobTally = field(default_factory=JobTally)
-    mine: list[str] = field(default_factory=list)
-    told: str = ""
+    own_jobs: list[str] = field(default_factory=list)
+    last_text: str = ""
     failing_since: float | None = None
     undecided: str | None = None
     services: dict[tuple[str, str | None], service.BatchService] = field(default_factory=dict)
@@ -99,7 +106,7 @@ class _Batched:
                 self._rounds(report)
             except KeyboardInterrupt:
                 report.interrupted = True
-                report.stopped = "interrupted; the batches go on at the provider"
+                report.stopped = "interrupted; the batches continue at the provider"
             except AdjudgeError as error:
                 report.error = error
                 report.stopped = str(error)
@@ -112,11 +119,11 @@ class _Batched:
     def _rounds(self, report: RunReport) -> None:
         while True:
             answered = sum(self.tally.ended.values())
-            if not self._follow(report) or not self.mine:
+            if not self._follow(report) or not self.own_jobs:
                 return
             if sum(self.tally.ended.values()) == answered:
-                # A vendor that answers nothing is not asked for ever.
-                report.stopped = report.stopped or "the batches came back without an answer"
+                # Otherwise a vendor that answers nothing would be called for ever.
+                report.stopped = report.stopped or "the batches ended without an answer"
                 return
             written = self._write(report)
             report.reused += written.reused
@@ -125,22 +132,23 @@ class _Batched:
                 return
 
     def _open(self, run_id: str) -> list[Job]:
-        """The run's jobs in flight at a provider; files for other programs are not ours to follow."""
+        """Return the run's open jobs at a provider. Files for other programs are followed by their user."""
         return [j for j in jobs.listed(self.store, run_id) if j.state == "open" and j.base_url is not None]
 
     def _write(self, report: RunReport | None = None) -> write.Written:
-        """Write what is pending, within what is left of the limits."""
+        """Write the pending units, within what remains of the limits."""
         tokens, cost = self.plan.max_tokens, self.plan.max_cost
-        # Jobs of before take what they can, too; which they are is known when the run is.
-        held = self._held_before() if report is None else self._open(report.run_id)
+        # Earlier jobs may use up to their maximum, too. In the first round the run is not known yet, so they
+        # are searched for.
+        earlier_jobs = self._held_before() if report is None else self._open(report.run_id)
         if tokens is not None:
-            tokens = max(0, tokens - self._spent[0] - sum(j.most_tokens for j in held))
+            tokens = max(0, tokens - self._spent[0] - sum(j.most_tokens for j in earlier_jobs))
         if cost is not None:
-            cost = max(0.0, cost - self._spent[1] - sum(j.most_cost or 0.0 for j in held))
+            cost = max(0.0, cost - self._spent[1] - sum(j.most_cost or 0.0 for j in earlier_jobs))
         plan = replace(self.plan, max_tokens=tokens, max_cost=cost)
-        done = write.write_job(self.store, plan, self.provider, not_again=self.mine)
+        done = write.write_job(self.store, plan, self.provider, not_again=self.own_jobs)
         if done.job is not None:
-            self.mine.append(done.job.job_id)
+            self.own_jobs.append(done.job.job_id)
             self._say(f"job {done.job.job_id}: {done.lines:,} requests in {len(done.files):,} files")
         return done
 
@@ -154,15 +162,15 @@ class _Batched:
         return [job for run in own_runs(self.store, self.plan, self.provider) for job in self._open(run)]
 
     def _follow(self, report: RunReport) -> bool:
-        """Post, wait and read until no batch of the run is in flight; False when that must end before."""
+        """Post, wait and read until no batch of the run is open; False if a limit ends it before."""
         while open_jobs := self._open(report.run_id):
             if self._over(report, open_jobs):
                 return False
             states = []
             self.undecided = None
             for job in open_jobs:
-                if job.job_id not in self.mine:
-                    self.mine.append(job.job_id)
+                if job.job_id not in self.own_jobs:
+                    self.own_jobs.append(job.job_id)
                 states.append(self._step(job))
             self._say("; ".join(states))
             if not self._open(report.run_id):
@@ -171,13 +179,17 @@ class _Batched:
                 report.stopped = self.undecided
                 return False
             if self.plan.max_time is not None and time.monotonic() - self.begun >= self.plan.max_time:
-                report.stopped = f"the time limit of {self.plan.max_time:g} s is reached; the batches go on"
+                report.stopped = (
+                    f"the time limit of {self.plan.max_time:g} s is reached; the batches continue"
+                )
                 return False
             self.waiting.sleep(self.waiting.poll)
         return True
 
     def _over(self, report: RunReport, open_jobs: list[Job]) -> bool:
-        """Whether jobs written by an earlier command can take more than this one may spend: then none is posted."""
+        """Return whether unposted jobs of an earlier command can exceed the limits of this one: then none is
+        posted.
+        """
         unposted = [
             j
             for j in open_jobs
@@ -191,13 +203,16 @@ class _Batched:
         if (limit is None or tokens <= limit) and (most is None or cost <= most * (1 + 1e-9)):
             return False
         report.stopped = (
-            f"job {unposted[0].job_id} was written with higher limits and is not posted within these: judge jobs "
-            "cancel gives its units back"
+            f"job {unposted[0].job_id} was written with higher limits and is not posted within these; release its units with "
+            "judge jobs cancel"
         )
         return True
 
     def _step(self, job: Job) -> str:
-        """Take a job as far as it goes now, and say how it stands. Raises what no waiting mends."""
+        """Advance a job as far as possible and return its state in words.
+
+        Raises errors that waiting cannot resolve.
+        """
         try:
             with self.store.run_lock(f"job {job.job_id}"):
                 at = self._service(job)
@@ -212,7 +227,7 @@ class _Batched:
         self.failing_since = None
         refused = [s.state.failed for s in standing if s.state is not None and s.state.failed is not None]
         if refused:
-            raise ProviderError(f"{job.model}: the provider took none of a file's requests: {refused[0]}")
+            raise ProviderError(f"{job.model}: the provider refused all requests of a file: {refused[0]}")
         self.undecided = posted.undecided or self.undecided
         if posted.unsure:
             return posted.unsure[0]
@@ -226,19 +241,22 @@ class _Batched:
         return ", ".join(parts)
 
     def _rests(self, run_id: str) -> bool:
-        """Whether all that is left may have been posted, for longer than a server may be away."""
-        left = [
+        """Return whether all remaining files may have been posted, for longer than the tolerated outage."""
+        unread = [
             file
             for job in self._open(run_id)
             for file in jobs.files(self.store, job.job_id)
             if file.state != "read"
         ]
         return all(
-            file.state == "posting" and post.since_posted(file) >= self.plan.patience.outage for file in left
+            file.state == "posting" and post.since_posted(file) >= self.plan.patience.outage
+            for file in unread
         )
 
     def _service(self, job: Job) -> service.BatchService:
-        """One client for each address, however often it is asked."""
+        """Return the client of the job's address; one client for each address, because opening one takes
+        long.
+        """
         check_folder(self.store.path, job.folder, job.job_id)
         key = job.vendor, job.base_url
         if key not in self.services:
@@ -252,12 +270,12 @@ class _Batched:
         return now - self.failing_since >= patience.outage or told_to_wait(error) > patience.most_told
 
     def _say(self, text: str) -> None:
-        if text and text != self.told:
-            self.told = text
+        if text and text != self.last_text:
+            self.last_text = text
             self.waiting.said(text)
 
     def _count(self, report: RunReport) -> None:
-        """What the batches brought, as a run reports it."""
+        """Copy the results of the batches to the report."""
         report.ended.update(self.tally.ended)
         report.reused += self.tally.reused
         report.usage.update(self.tally.usage)

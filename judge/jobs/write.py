@@ -1,6 +1,6 @@
-"""The pending units of a run as files of requests, one line each, written as a stream.
+"""Write the pending units of a run as files of requests, one line each, as a stream.
 
-The files come first and the job last: what a kill leaves half written keeps no unit from anybody.
+The files are written first and the job last, so that a half-written job reserves no unit.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from judge.store.study import Store
 from judge.types import Json
 
 AT_ONCE = 1000
-"""Units rendered, looked up and committed together."""
+"""Units that are rendered, looked up and committed together."""
 
 
 @dataclass(slots=True)
 class Written:
-    """What was written: `lines` requests for `asked` units (some ask the same); `job` is None when nothing is.
+    """The result of writing: `lines` requests for `asked` units (units with equal requests share one).
 
-    `reused` units were answered by identical requests of the study, `waiting` are those of other jobs, `units` all
-    that were selected, times repeats.
+    `job` is None if nothing was written. `reused` units were answered by identical requests in the study,
+    `waiting` units
+    are reserved by other jobs, `units` are all selected ones, times repeats.
     """
 
     run_id: str
@@ -70,11 +71,13 @@ def write_job(
     shards: int = 0,
     not_again: Sequence[str] = (),
 ) -> Written:
-    """Write what the plan has still to ask, for an open provider, within the plan's limits of tokens and money.
+    """Write the plan's pending requests, for an open provider, within the plan's limits of tokens and money.
 
-    `folder` must not exist (default: beside the study); `shards` spreads the lines over so many files, else they are
-    cut at the vendor's limits. `not_again` names jobs whose answers stand, whatever they are. The caller holds the
-    run's lock. Raises UsageError for what takes several calls a unit.
+    `folder` must not exist (default: beside the study). `shards` distributes the lines over this many files;
+    otherwise they
+    are split at the vendor's limits. `not_again` names jobs whose answers are final, whatever they are. The
+    caller has the
+    run's lock. Raises UsageError for plans with several calls a unit.
     """
     vendor = (plan.asked_as or plan.model).partition("/")[0]
     reader = reader_of(provider)
@@ -89,7 +92,8 @@ def write_job(
         runs.add_probes(store, run_id, plan.opened.as_json(price is not None))
     job_id, made = jobs.new()
     place = folder or store.path.resolve().with_suffix(".jobs") / job_id
-    # A merged or moved study names this folder from another place, and its user made it here.
+    # A merged or moved study names this folder from another place; the record shows that its user made it
+    # here.
     remember_folder(place)
     job = Job(
         job_id=job_id,
@@ -114,7 +118,7 @@ def write_job(
             writer.write()
             done.files = [replace(f, job_id=job_id) for f in files.close()]
             if done.lines:
-                # What stands in the files is posted: it must be there before anything says so.
+                # The files must be complete on the disk before the study says that they can be posted.
                 files.keep()
                 done.job = replace(
                     job, state="open", most_tokens=writer.most_tokens, most_cost=writer.most_cost
@@ -127,29 +131,31 @@ def write_job(
 
 
 def _check(plan: Plan, settled: Settled) -> None:
-    """Raises UsageError for plans in which a unit takes several calls."""
+    """Raise UsageError for plans in which a unit takes several calls."""
     if plan.sampling.orders > 1:
-        raise UsageError("--orders asks several times a unit, which a batch does not: leave it out")
+        raise UsageError("--orders takes several calls a unit, which a batch cannot do; leave it out")
     if settled.asker.reasons_first:
         raise UsageError(
-            "letters after a rationale take two calls, one after the other, which a batch does not make: --answers json"
+            "letters after a rationale take two calls a unit, which a batch cannot do; add --answers json"
         )
 
 
 def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]:
-    """The price of a call in a batch, and whether it is one: else that of single calls, which is more.
+    """Return the price of a call in a batch, and whether it is one; otherwise the higher price of a single
 
-    Raises UsageError when a limit of money needs a price and there is none.
+    call.
+
+    Raises UsageError if a limit of money needs a price and there is none.
     """
     model = plan.asked_as or plan.model
-    found = find(model, facts, plan.prices, batch=True)
-    price = found or find(model, facts, plan.prices)
-    return price if plan.max_cost is None else wanted(model, price), found is not None
+    of_batch = find(model, facts, plan.prices, batch=True)
+    price = of_batch or find(model, facts, plan.prices)
+    return price if plan.max_cost is None else wanted(model, price), of_batch is not None
 
 
 @dataclass(slots=True)
 class _JobPage:
-    """What one look at the study says of a page of questions."""
+    """The rows of one page of requests, collected before they are written in one transaction."""
 
     rows: list[JobRequest] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
@@ -157,6 +163,8 @@ class _JobPage:
 
 
 class _Writing:
+    """Writes the requests of one job."""
+
     def __init__(
         self,
         store: Store,
@@ -191,18 +199,18 @@ class _Writing:
         self.identical.look_up(questions)
         conn = self.store.conn
         waited = jobs.reserved(conn, shas)
-        own = jobs.in_job(conn, self.job.job_id, shas)
+        in_this_job = jobs.in_job(conn, self.job.job_id, shas)
         standing = jobs.answered_by(conn, self.not_again, shas)
         page = _JobPage()
         for question in questions:
-            known = self.identical.answer(question)
-            if known is not None:
+            answer = self.identical.answer(question)
+            if answer is not None:
                 unit, repeat = question.unit, question.request.repeat
                 place = unit.unit_id, repeat, unit.attempts + 1
-                page.entries.append(self.entries.of(known, place, unit.gold))
+                page.entries.append(self.entries.of(answer, place, unit.gold))
             elif question.sha in waited:
                 self.done.waiting += 1
-            elif question.sha not in standing and not self._ask(question, own, page):
+            elif question.sha not in standing and not self._ask(question, in_this_job, page):
                 break
         with self.store.transaction() as conn:
             add_requests(conn, [q.record for q in page.records], self.seen)
@@ -211,7 +219,10 @@ class _Writing:
         self.done.reused += len(page.entries)
 
     def _ask(self, question: UnitRequest, own: dict[str, tuple[str, int]], page: _JobPage) -> bool:
-        """Put the question in a file, unless an earlier line asks the same; False when a limit is reached."""
+        """Add the request to a file, unless an earlier line has an equal one.
+
+        Returns False when a limit is reached.
+        """
         attempt = question.unit.attempts + 1
         tokens, cost = 0, None if self.most_cost is None else 0.0
         if question.sha in own:
@@ -237,7 +248,7 @@ class _Writing:
 
 
 class _Files:
-    """The files of a job that is being written, in a folder that gets its name when they are whole."""
+    """The files of a job that is being written, in a folder that gets its name when they are complete."""
 
     def __init__(self, folder: Path, shards: int, most_lines: int | None, most_bytes: int | None) -> None:
         if folder.exists():
@@ -248,7 +259,7 @@ class _Files:
         self.next = 0
 
     def __enter__(self) -> Self:
-        # What an earlier kill left under this name was never posted.
+        # A folder of this name was left by a kill and has never been posted.
         shutil.rmtree(self.partial, ignore_errors=True)
         self.partial.mkdir(parents=True)
         for _ in range(self.shards):
@@ -265,7 +276,9 @@ class _Files:
     def put(self, line: bytes) -> int:
         """Add a line and return the number of its file."""
         if self.most_bytes is not None and len(line) > self.most_bytes:
-            raise UsageError(f"one request alone has {len(line):,} bytes, more than a batch takes")
+            raise UsageError(
+                f"a single request has {len(line):,} bytes, more than the vendor allows in a batch"
+            )
         file = self._with_room(len(line))
         file.stream.write(line)
         file.sha.update(line)
@@ -291,7 +304,7 @@ class _Files:
         return file
 
     def close(self) -> list[JobFile]:
-        """All files as they stand, on the disk; with fewer lines than shards, as many files as lines."""
+        """Flush all files to the disk and return them; empty ones are deleted."""
         for file in self.files:
             file.stream.flush()
             os.fsync(file.stream.fileno())
@@ -311,6 +324,8 @@ class _Files:
 
 @dataclass(slots=True)
 class _JobStream:
+    """One file that is being written, with its hash so far."""
+
     part: int
     stream: BinaryIO
     sha: hashlib._Hash = field(default_factory=hashlib.sha256)

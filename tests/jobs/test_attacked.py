@@ -252,7 +252,7 @@ def test_results_that_are_cut_after_they_were_fetched(server: Batching, db: Path
     judge("jobs", "submit")
     [first, *_] = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")["files"]
     Path(first).write_bytes(_without_a_line(Path(first).read_bytes()))
-    assert "not as it was fetched: judge jobs fetch" in judge("jobs", "read", code=1).err
+    assert "changed since it was fetched; fetch these paid results again with judge jobs fetch" in judge("jobs", "read", code=1).err
     assert states(db) == {"open": UNITS}
     judge("jobs", "fetch")
     judge("jobs", "read")
@@ -346,7 +346,7 @@ def test_whether_a_post_arrived_shows_after_it_was_lost_not_after_it_was_begun(
     server.lost_answers = 1
     judge("jobs", "submit", code=3)
     server.listed_late = 1
-    assert "should show within" in judge("jobs", "submit", code=4).err
+    assert "should list it within" in judge("jobs", "submit", code=4).err
     assert server.created == 1
 
 

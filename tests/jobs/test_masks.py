@@ -65,7 +65,7 @@ def test_a_batch_that_does_not_heed_the_mask_is_said(db: Path, judge: Judge) -> 
     with threaded(MaskedBatches()) as server:
         server.knows, server.forgets = ("structured_outputs",), True
         done = judge("run", *asked(server.url), "--batch", "--poll", "0.01s", code=None)
-    assert f"{UNITS} answers were not held to the labels" in done.err
+    assert f"{UNITS} answers were not restricted to the labels" in done.err
 
 
 def test_files_for_another_program_carry_the_mask_that_is_named(

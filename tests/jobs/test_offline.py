@@ -111,9 +111,9 @@ def test_lines_that_make_no_sense_fail_their_own_unit(db: Path) -> None:
     assert reasons == {
         "the answer has no choices",
         "the answer is not JSON",
-        "its line in the results is not in the vendor's format",
+        "its line in the results does not have the vendor's format",
     }
-    assert "1 lines are of no request of this job" in " ".join(tally.notes())
+    assert "1 lines belong to no request of this job" in " ".join(tally.notes())
 
 
 def test_a_line_longer_than_any_reply_is_not_read(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +314,7 @@ def test_files_keep_under_the_limit_of_bytes(db: Path, monkeypatch: pytest.Monke
     for file in written.files:
         assert (written.job.folder / file.file).stat().st_size == file.bytes <= 3.5 * one
     monkeypatch.setitem(lines.LIMITS, "openai", (10**6, one // 2))
-    with pytest.raises(UsageError, match="more than a batch takes"):
+    with pytest.raises(UsageError, match="more than the vendor allows"):
         write_offline(make_study(db.with_name("small.db"), numbered(1)))
 
 
@@ -384,7 +384,7 @@ def test_a_rationale_in_json_is_one_call(db: Path) -> None:
 
 
 def test_other_models_are_not_asked_in_batches(db: Path) -> None:
-    with pytest.raises(UsageError, match="only models of anthropic and openai"):
+    with pytest.raises(UsageError, match="only for models of anthropic and openai"):
         write_offline(db, plan("scripted/hash"))
 
 

@@ -146,8 +146,8 @@ def test_a_provider_that_answers_nothing_is_not_asked_for_ever(
     server.outcome = lambda line: "expired"
     done = judge(*batch(server), code=4)
     assert server.created == 1
-    assert "came back without an answer" in done.err
-    assert f"{UNITS} requests were not worked on" in done.err
+    assert "the batches ended without an answer" in done.err
+    assert f"{UNITS} requests were not processed" in done.err
     assert states(db) == {"released": UNITS}
 
 
@@ -189,7 +189,7 @@ def test_what_was_never_begun_is_posted_when_the_user_says_so(
     judge("jobs", "submit", code=3)
     assert server.created == 0
     # It may show in the list a moment later.
-    assert "should show within" in judge("jobs", "submit", "--again", code=4).err
+    assert "should list it within" in judge("jobs", "submit", "--again", code=4).err
     assert server.created == 0
     monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
     assert "--again" in judge("jobs", "submit", code=4).err
@@ -278,7 +278,7 @@ def test_a_file_that_was_changed_is_not_posted(server: Batching, db: Path, judge
     written = checked(judge("jobs", "write", *of(server), "--json").out, "jobs_write")
     path = Path(written["folder"]) / "part-0001.jsonl"
     path.write_text(path.read_text("utf-8") + "\n", encoding="utf-8")
-    assert "not as it was written" in judge("jobs", "submit", code=1).err
+    assert "changed since it was written" in judge("jobs", "submit", code=1).err
     path.unlink()
     assert "cannot be read" in judge("jobs", "submit", code=1).err
     assert (server.created, server.asked) == (0, Counter())
@@ -327,7 +327,7 @@ def test_results_that_were_lost_are_fetched_again(server: Batching, db: Path, ju
     judge("jobs", "submit")
     [first, *_] = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")["files"]
     Path(first).unlink()
-    assert "not as it was fetched" in judge("jobs", "read", code=1).err
+    assert "changed since it was fetched" in judge("jobs", "read", code=1).err
     judge("jobs", "fetch")
     judge("jobs", "read")
     assert states(db) == {"answered": UNITS}
