@@ -1,6 +1,9 @@
-"""From today's judge to a better one, with proof on questions that nothing was chosen on.
+"""Improve a judge, with proof on questions that no choice was based on.
 
-`climb` has the steps, cheapest first, and `ladder` what they try; `bench` asks it about the tune questions within `limits`,
-by successive halving (`search`); `proof` puts the winner beside today's task on the sealed test, once. `improve` is the whole
-way. `recipe` is what comes out, a file that `judge run --recipe` makes a judge of; `panel` one of several judges.
+`climb` has the steps, cheapest first, and `ladder` the candidates of each. `bench` runs candidates on the
+tune questions
+within limits of cost. `improve` is the whole search: it compares the best candidate with today's task on the
+sealed test,
+once. The result is a `recipe`, a file from which `judge run --recipe` makes a judge; `panel` is a recipe of
+several judges.
 """

@@ -1,4 +1,4 @@
-"""The bench on which candidates stand: the labelled questions of a split task, who is asked there, and how they score."""
+"""The bench: runs candidates on the labelled questions of a split task and scores them."""
 
 import hashlib
 from collections import Counter
@@ -31,24 +31,30 @@ from judge.types import Json, attributes
 
 FOLDS = 5
 FEWEST = 20
-"""Labelled tune units below which no calibration is tried."""
+"""Below this number of labelled tune units, no calibration is tried."""
 PURPOSE = "improve"
 
 
 class Bench:
-    """Asks recipes about units and scores them on tune; everything asked for is in the study, and asked for once.
+    """Runs recipes on units and scores them on tune. Every answer is stored, so that nothing is requested
 
-    `labels`: unit -> the reference's label, `units`: part -> its labelled units, `order`: the questions of tune in the
-    order in which they are used, `found`: what has been tried so far.
+    twice.
+
+    `labels`: unit -> the reference's label, `units`: part -> its labelled units, `order`: the tune questions
+    in the order in
+    which they are used, `found`: the results so far.
     """
 
     def __init__(self, store: Store, flow: Flow, task: Task, field: str, word: str | None) -> None:
-        """Raises UsageError when the task is not split, or nobody's labels are there to hold judges against."""
+        """Read the split and the reference.
+
+        Raises UsageError if the task is not split, or without labels to compare with.
+        """
         self.store, self.flow, self.task, self.field = store, flow, task, field
         self.split: Split = split.required(store, task)
-        held = ReferenceLabels(store, word or self.split.drawn.reference)
-        self.word = held.word
-        labels = held.labels(field, task.name)
+        reference = ReferenceLabels(store, word or self.split.drawn.reference)
+        self.word = reference.word
+        labels = reference.labels(field, task.name)
         question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))
         self.labels = {u: v for u, v in labels.items() if v in task.domain(field) and u in question}
         self.question = question
@@ -62,33 +68,36 @@ class Bench:
         if len(self.order) < 2 or not self.units["test"]:
             raise UsageError(
                 f"{store.path}: {len(self.order)} questions of tune and {len(self.units['test'])} units of the test have a "
-                f"label of '{field}' by {self.word}: too few to choose and to prove anything"
+                f"label of '{field}' by {self.word}: too few to select and test a judge; label more units"
             )
         self.base = flow.plan
         self.first = today(task, field, self.base.sampling)
-        """The task as it is asked today."""
+        """The task as it is today."""
         self.limits = SearchLimits(flow, len(self.units["test"]))
         self.found = Improved(task, field, self.word, flow.plan.model)
         self.runs: dict[str, str] = {}
-        """Recipe's text -> the run that asked so."""
+        """Text of a recipe -> its run."""
         self.rewrites: dict[str | None, str] = {}
-        """Rewritten instructions -> the request that they answer."""
+        """Rewritten instructions -> hash of the request that produced them."""
 
     @property
     def whole(self) -> list[Tried]:
-        """What was tried on every question of tune."""
+        """Candidates that were tried on every tune question."""
         return [t for t in self.found.tried if t.n_questions == len(self.order)]
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
-        """Take what the rewriter took off the limits."""
+        """Subtract the cost of the rewriter from the limits."""
         self.limits.pay(budget, seconds)
         self.found.spent.update(budget.usage)
 
     async def ask(self, recipe: Recipe, units: Sequence[str], reserve: bool) -> str:
-        """Ask about these units by a recipe; the run's id. A reserve is kept for the sealed test."""
+        """Run a recipe on these units.
+
+        Returns the run's id. With `reserve`, the cost of the sealed test is kept back.
+        """
         plan = recipe.applied(self.base)
         self.flow.plan = self.limits.bounded(plan, self.runs.values(), reserve)
-        # What is only tried stands in no report; today's task is a run like any other.
+        # Candidates are marked, so that reports leave them out. Today's task is an ordinary run.
         first = replace(recipe, calibration=None) == self.first
         extra = plan.extra if first else {**plan.extra, TRIED: PURPOSE}
         if recipe.instructions in self.rewrites:
@@ -100,15 +109,16 @@ class Bench:
         return report.run_id
 
     async def score(self, name: str, recipe: Recipe, questions: int) -> Tried:
+        """Run a recipe on the first tune questions and return its score."""
         chosen = set(self.order[:questions])
         units = [u for u in self.units["tune"] if self.question[u] in chosen]
         run = await self.ask(recipe, units, reserve=True)
         return self._noted(name, recipe, run, units, self._codes(run, units), questions)
 
     def _codes(self, run: str, units: Sequence[str]) -> IntArray:
-        given = relation.values(self.store.conn, run, self.field)
+        by_unit = relation.values(self.store.conn, run, self.field)
         place = {label: k for k, label in enumerate(self.task.domain(self.field))}
-        return np.array([place.get(given.get(unit, ""), MISSING) for unit in units], dtype=np.int64)
+        return np.array([place.get(by_unit.get(unit, ""), MISSING) for unit in units], dtype=np.int64)
 
     def _noted(
         self,
@@ -130,7 +140,7 @@ class Bench:
             "WHERE run_id = ? AND reused = 0",
             [run],
         ).fetchone()[0]
-        # Undefined is one label throughout: no skill.
+        # Kappa is undefined if the judge gives a single label throughout, which is no skill.
         made = Tried(
             name, recipe, run, (m.value or 0.0) * coverage, m.value, coverage, len(units), questions, tokens
         )
@@ -138,7 +148,9 @@ class Bench:
         return made
 
     def calibrated(self, name: str, tried: Tried) -> list[Tried]:
-        """The same judge calibrated by bias, cross-fitted by question on the same units; none without probabilities."""
+        """Return the candidate calibrated by bias, cross-fitted by question on the same units; empty without
+        probabilities.
+        """
         chosen = set(self.order[: tried.n_questions])
         units = [u for u in self.units["tune"] if self.question[u] in chosen]
         fitting = self._fit(tried.run_id, units)
@@ -147,14 +159,14 @@ class Bench:
         table, _, after, fit, fitted = fitting
         plain = table.labels(self.field).codes[:, 0]
         codes = np.where(np.isnan(after[:, 0]), plain, np.nan_to_num(after).argmax(axis=1))
-        own = np.array(
+        unit_codes = np.array(
             [codes[table.places[u]] if u in table.places else MISSING for u in units], dtype=np.int64
         )
         recipe = replace(tried.recipe, calibration=self._as_calibration(fit, fitted))
-        return [self._noted(name, recipe, tried.run_id, units, own, tried.n_questions)]
+        return [self._noted(name, recipe, tried.run_id, units, unit_codes, tried.n_questions)]
 
     def _fit(self, run: str, units: Sequence[str]) -> tuple[RunTable, Truth, FloatArray, Fit, Fitted] | None:
-        """A run's probabilities calibrated by these units' labels alone, and by which."""
+        """Calibrate a run's probabilities by the labels of these units alone."""
         table = derive.read(self.store, [run], self.field)
         p = table.labels(self.field).probabilities[0]
         truth = self._truth(table, units)
@@ -189,7 +201,7 @@ class Bench:
         }
 
     def kept(self, run: str, recipe: Recipe) -> str:
-        """The calibrated judge as a run, fitted on tune alone."""
+        """Store the calibrated candidate as a run, fitted on tune alone. Returns its id."""
         fitting = self._fit(run, self.units["tune"])
         assert fitting is not None and recipe.calibration is not None
         table, _, after, _, fitted = fitting
@@ -203,23 +215,22 @@ class Bench:
         )[0]
 
 
-# The limits of a search: what is left of them, and what of that is set aside for the sealed test.
-
-
 class SearchLimits:
-    """Tokens, dollars and seconds of a whole search, of which the sealed test of two judges takes its part first."""
+    """Limits of tokens, dollars and seconds for a search, with a reserve for the sealed test of two judges."""
 
     def __init__(self, flow: Flow, n_test: int) -> None:
         self._flow, self._n_test = flow, n_test
         self._limit = flow.plan.max_tokens, flow.plan.max_cost
         self._max_time = flow.plan.max_time
         self._kept_back = (0, 0.0)
-        """Of the limit, what the last run left to the sealed test."""
+        """The part of the limits that the last run had to leave for the sealed test."""
         self.paid = 0.0
-        """Dollars that the rewriter took."""
+        """Dollars spent on the rewriter."""
 
     def bounded(self, plan: Plan, runs: Collection[str], reserve: bool) -> Plan:
-        """The plan within the limits; a reserve is kept for the sealed test, by what `runs` took."""
+        """Return the plan within the limits; with `reserve`, less what the sealed test will cost, judging by
+        `runs`.
+        """
         self._kept_back = kept = self._reserve(runs) if reserve else (0, 0.0)
         tokens, cost = self._limit
         return replace(
@@ -231,12 +242,12 @@ class SearchLimits:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long a call of the rewriter may take; None = as long as it likes."""
+        """The time-out of a call of the rewriter; None = no limit."""
         plan = replace(self._flow.plan, max_time=self._max_time)
         return plan.after(report for _, report in self._flow.reports).max_time
 
     def left(self, rewriter: Rewriter, runs: Collection[str]) -> Budget:
-        """What a call of the rewriter may take: it leaves what the sealed test takes."""
+        """Return the budget of a call of the rewriter, less what the sealed test will cost."""
         tokens, cost = self._limit
         kept_tokens, kept_cost = self._reserve(runs)
         used = sum(r.spent.tokens for _, r in self._flow.reports)
@@ -250,7 +261,7 @@ class SearchLimits:
         )
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
-        """Take a call of the rewriter off the limits; one that was lost counts at its most."""
+        """Subtract a call of the rewriter from the limits; a lost call counts at its maximum."""
         if self._max_time is not None:
             self._max_time = max(0.0, self._max_time - seconds)
         self.paid += budget.spent.cost
@@ -260,15 +271,19 @@ class SearchLimits:
             None if cost is None else max(0.0, cost - budget.spent.cost),
         )
 
-    def told(self) -> str:
-        """What was asked for, and what of it is kept for the sealed test: the run itself knows only what is left."""
+    def in_words(self) -> str:
+        """Return the limits and the reserve for the sealed test in words: the run itself sees only the
+        remainder.
+        """
         (tokens, cost), (of_tokens, of_cost) = self._limit, self._kept_back
-        told = [] if tokens is None else [f"of {tokens:,} tokens the sealed test takes about {of_tokens:,}"]
-        told += [] if cost is None else [f"of ${cost:g} the sealed test takes about ${of_cost:.4f}"]
-        return f" ({' and '.join(told)})" if told and (of_tokens or of_cost) else ""
+        parts = [] if tokens is None else [f"of {tokens:,} tokens the sealed test takes about {of_tokens:,}"]
+        parts += [] if cost is None else [f"of ${cost:g} the sealed test takes about ${of_cost:.4f}"]
+        return f" ({' and '.join(parts)})" if parts and (of_tokens or of_cost) else ""
 
     def _reserve(self, runs: Collection[str]) -> tuple[int, float]:
-        """What the sealed test takes for two judges, by what a unit has taken so far."""
+        """Return the tokens and dollars of the sealed test for two judges, judging by the cost of a unit so
+        far.
+        """
         if not runs:
             return 0, 0.0
         marks = ",".join("?" * len(runs))
@@ -277,6 +292,6 @@ class SearchLimits:
             "sum(coalesce(cost, 0)) / count(DISTINCT unit_id) AS c FROM judgements "
             f"WHERE run_id IN ({marks}) AND reused = 0 GROUP BY run_id"
         )
-        each = self._flow.store.conn.execute(query, list(runs)).fetchall()
+        costs = self._flow.store.conn.execute(query, list(runs)).fetchall()
         n = 2 * self._n_test
-        return int(n * max((t for t, _ in each), default=0)), n * max((c for _, c in each), default=0.0)
+        return int(n * max((t for t, _ in costs), default=0)), n * max((c for _, c in costs), default=0.0)

@@ -1,5 +1,7 @@
-"""The steps of the ladder as they are climbed: each computes candidates from the best recipe so far, and returns the best
-after it."""
+"""The steps of the search.
+
+Each starts from the best recipe so far, tries candidates, and returns the best after it.
+"""
 
 import hashlib
 import time
@@ -18,31 +20,31 @@ from judge.types import AnnotatorKind
 
 T = TypeVar("T")
 FEWEST = 10
-"""Questions of the first step of successive halving at least."""
+"""The least number of questions in the first round of successive halving."""
 MOST_LEARN = 100
-"""Units of learn on which the best judge so far is asked what it gets wrong."""
+"""Units of learn on which the best judge so far is run to find its errors."""
 
 
 class LadderStep(Protocol):
-    """A step of the ladder."""
+    """A step of the search."""
 
     async def climb(self, bench: Bench, best: Tried) -> Tried:
-        """The best after it. Raises Halted where a run ends before its last unit."""
+        """Return the best candidate after this step. Raises Halted if a run ends before its last unit."""
         ...
 
 
 def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
-    """The ladder, cheapest first."""
+    """Return the steps, cheapest first."""
     if isinstance(bench.flow.provider, PairReader):
         bench.found.notes.append(
-            "this judge reads two texts and no prompt: nothing but calibration changes it"
+            "this judge compares two texts without a prompt, so only its calibration can be improved"
         )
         return [Calibrating()]
     return [Calibrating(), AskingOtherwise(), *([] if rewriter is None else [Rewriting(rewriter)])]
 
 
 class Calibrating:
-    """The judge as it is asked, calibrated: no call."""
+    """Calibrate the judge as it is: no model call."""
 
     async def climb(self, bench: Bench, best: Tried) -> Tried:
         """As `LadderStep.climb`."""
@@ -50,7 +52,9 @@ class Calibrating:
 
 
 class AskingOtherwise:
-    """Answer mode and label order, guidelines, examples: each rung halved on tune, calibrated or not."""
+    """Answer mode and label order, guidelines, examples: successive halving on tune, with and without
+    calibration.
+    """
 
     async def climb(self, bench: Bench, best: Tried) -> Tried:
         """As `LadderStep.climb`."""
@@ -62,8 +66,8 @@ class AskingOtherwise:
             name = rung.name
 
             async def score(recipe: Recipe, questions: int, name: str = name) -> float:
-                own = await bench.score(name, recipe, questions)
-                return max(t.score for t in [own, *bench.calibrated(name, own)])
+                candidate = await bench.score(name, recipe, questions)
+                return max(t.score for t in [candidate, *bench.calibrated(name, candidate)])
 
             await halve(rung.tried, len(bench.order), score)
             best = max([best, *bench.whole], key=lambda t: t.score)
@@ -76,7 +80,7 @@ class AskingOtherwise:
 
 @dataclass(frozen=True)
 class Rewriting:
-    """Instructions that a model has rewritten from what the best so far gets wrong on learn."""
+    """Let a model rewrite the instructions, based on the errors of the best candidate on learn."""
 
     rewriter: Rewriter
     name: str = "instructions rewritten"
@@ -84,14 +88,17 @@ class Rewriting:
     async def climb(self, bench: Bench, best: Tried) -> Tried:
         """As `LadderStep.climb`."""
         if "{" in bench.task.constant:
-            bench.found.notes.append("the instructions are a template: no model rewrites them")
+            bench.found.notes.append("the instructions are a template, which the rewriter cannot change")
             return best
-        # Examples are units of learn, which would not be asked about.
+        # A run never judges its own examples, and those are units of learn. Without them, all of learn can
+        # show errors.
         plain = replace(best.recipe, examples=(), nearest=None, rule="", calibration=None)
         units = sorted(bench.units["learn"], key=lambda u: hashlib.sha256(u.encode()).digest())[:MOST_LEARN]
         wrong = self._wrong(bench, await bench.ask(plain, units, reserve=True), units)
         if not wrong:
-            bench.found.notes.append("nothing to rewrite for: the judge is right on every unit of learn")
+            bench.found.notes.append(
+                "the instructions were not rewritten: the judge is right on every unit of learn"
+            )
             return best
         request = self.rewriter.request(bench.task, bench.field, wrong)
         sha = sha_of(request, self.rewriter.model)
@@ -100,7 +107,7 @@ class Rewriting:
             budget = bench.limits.left(self.rewriter, bench.runs.values())
             if not budget.fits(budget.claim(request)):
                 bench.found.notes.append(
-                    "the rewriter was not asked: what is left of the limit is for the sealed test"
+                    "the instructions were not rewritten: the rest of the limit is reserved for the sealed test"
                 )
                 return best
             begun = time.monotonic()
@@ -111,13 +118,15 @@ class Rewriting:
                 return best
         bench.rewrites[text] = sha
         recipe = replace(best.recipe, calibration=None, instructions=text)
-        own = await bench.score(self.name, recipe, len(bench.order))
-        return max([best, own, *bench.calibrated(own.rung, own)], key=lambda t: t.score)
+        candidate = await bench.score(self.name, recipe, len(bench.order))
+        return max([best, candidate, *bench.calibrated(candidate.rung, candidate)], key=lambda t: t.score)
 
     def _wrong(self, bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
-        """Units of learn on which the run and the reference differ, one of a question, with what a lead wrote there."""
-        given = relation.values(bench.store.conn, run, bench.field)
-        differ = [u for u in units if u in given and given[u] != bench.labels[u]]
+        """Return units of learn on which the run differs from the reference, one a question, with the lead's
+        notes.
+        """
+        labels = relation.values(bench.store.conn, run, bench.field)
+        differ = [u for u in units if u in labels and labels[u] != bench.labels[u]]
         first = list({bench.question[unit]: unit for unit in reversed(differ)}.values())[::-1][:MOST_SHOWN]
         inputs = ladder.inputs_of(bench.store, bench.task, first)
         leads = [
@@ -125,47 +134,49 @@ class Rewriting:
             for n, kind in relation.labellers(bench.store.conn, bench.field).items()
             if kind == AnnotatorKind.ADJUDICATED
         ]
-        told = {
+        notes = {
             u: " ".join(relation.rationale(bench.store.conn, n, bench.field, u) for n in leads) for u in first
         }
-        return [Wrong(inputs[u], given[u], bench.labels[u], told[u].strip()) for u in first if u in inputs]
+        return [Wrong(inputs[u], labels[u], bench.labels[u], notes[u].strip()) for u in first if u in inputs]
 
 
 def _known(bench: Bench, sha: str) -> str | None:
-    """What the rewriter answered to this very request before."""
+    """Return the stored answer of the rewriter to this very request, or None."""
     query = "SELECT json_extract(options, '$.instructions') FROM runs WHERE json_extract(options, '$.rewritten') = ?"
     row = bench.store.conn.execute(query, [sha]).fetchone()
     return None if row is None else row[0]
 
 
-# Successive halving: many candidates are asked about little, the better half about more, the best two about all of it.
+# Successive halving: many candidates on few questions, the better half on twice as many, the best two on all.
 
 
 def step_sizes(questions: int, candidates: int) -> list[int]:
-    """How many questions each step asks about: doubled as often as halving the candidates takes, up to all."""
-    found = [questions]
-    while 2 ** len(found) < candidates and found[0] // 2 >= FEWEST:
-        found.insert(0, found[0] // 2)
-    return found
+    """Return the number of questions of each round: doubled for each halving of the candidates, up to all."""
+    sizes = [questions]
+    while 2 ** len(sizes) < candidates and sizes[0] // 2 >= FEWEST:
+        sizes.insert(0, sizes[0] // 2)
+    return sizes
 
 
 async def halve(
     candidates: Sequence[T], questions: int, score: Callable[[T, int], Awaitable[float]]
 ) -> list[tuple[T, float, int]]:
-    """Each candidate with its last score and on how many questions it was made, the best first (Jamieson and Talwalkar
-    2016, arXiv 1502.07943, algorithm 1). Those that came to the last step stand before those that did not; of equal
-    scores the one named first, so what is cheaper stays.
+    """Return each candidate with its last score and the number of questions behind it, best first.
+
+    Jamieson and Talwalkar 2016, arXiv 1502.07943, algorithm 1. Candidates of the last round come first. Of
+    equal scores, the
+    candidate named first wins, so the cheaper one stays.
     """
-    left = list(enumerate(candidates))
+    remaining = list(enumerate(candidates))
     done: list[tuple[T, float, int]] = []
-    sizes = step_sizes(questions, len(left))
+    sizes = step_sizes(questions, len(remaining))
     for at, size in enumerate(sizes):
-        scored = [(await score(candidate, size), -n, candidate) for n, candidate in left]
+        scored = [(await score(candidate, size), -n, candidate) for n, candidate in remaining]
         scored.sort(key=lambda own: own[:2], reverse=True)
         keep = len(scored) if at == len(sizes) - 1 else max(2, -(-len(scored) // 2))
         done = [(c, value, size) for value, _, c in scored[keep:]] + done
         if at == len(sizes) - 1:
             return [(c, value, size) for value, _, c in scored] + done
-        kept = {n for _, n, _ in scored[:keep]}
-        left = [(n, c) for n, c in left if -n in kept]
+        surviving = {n for _, n, _ in scored[:keep]}
+        remaining = [(n, c) for n, c in remaining if -n in surviving]
     return done

@@ -1,4 +1,4 @@
-"""What a search found: how people agree with each other and with the judge, what was tried, and what came out of it."""
+"""The result of a search: agreement of people and judge, the candidates, and the outcome."""
 
 import re
 from collections import Counter
@@ -22,59 +22,74 @@ from judge.types import AnnotatorKind
 
 @dataclass(frozen=True)
 class People:
-    """People against each other and the judge against them, on the open questions, and what people differ on."""
+    """Agreement of people with each other and with the judge, on the open questions, and on which labels
+    people differ.
+    """
 
     judge: float
     people: float
     pairs: Sequence[tuple[str, str, int]]
     notes: Sequence[str]
     clauses: Sequence[str] = ()
-    """What the guidelines say of the labels on which people differ most."""
+    """Clauses of the guidelines about the labels on which people differ most."""
 
     @property
     def as_well(self) -> bool:
-        """The judge agrees with people as well as they agree with each other."""
+        """Whether the judge agrees with people as well as they agree with each other."""
         return self.judge >= self.people
 
 
 def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> People | None:
-    """Two people or more, with each other and with the judge, on the open questions; None for fewer."""
+    """Return the agreement of two or more people with each other and with the judge, on the open questions;
+    None for fewer.
+    """
     panel = read(store, Scope(field, task.name, runs=(run,)), distributions=False)
     panel = panel.only(split.mask(panel, "learn", "tune"), panel.ratings.annotators)
     people = [name for name in panel.people if (panel.labels_of(name) != MISSING).any()]
     if len(people) < 2 or panel.numeric:
         return None
     [judge] = panel.judges
-    # On the units that the judge was asked about: people on others would be another comparison.
+    # Only units that the judge has judged: on other units, the agreement of people would not be comparable.
     panel = panel.only(panel.asked_units[judge], panel.ratings.annotators)
-    between = _mean_kappa(panel, [(a, b) for i, a in enumerate(people) for b in people[i + 1 :]])
-    own = _mean_kappa(panel, [(judge, person) for person in people])
-    if between is None or own is None:
+    among_people = _mean_kappa(panel, [(a, b) for i, a in enumerate(people) for b in people[i + 1 :]])
+    with_judge = _mean_kappa(panel, [(judge, person) for person in people])
+    if among_people is None or with_judge is None:
         return None
     pairs = _pairs(panel, people)
-    return People(own, between, pairs, _lead_notes(store, field, panel), clauses(task.spec.guidelines, pairs))
+    return People(
+        with_judge,
+        among_people,
+        pairs,
+        _lead_notes(store, field, panel),
+        clauses(task.spec.guidelines, pairs),
+    )
 
 
 def _mean_kappa(panel: Panel, pairs: Sequence[tuple[str, str]]) -> float | None:
-    """The mean kappa of pairs, weighed by the units that both labelled; a pair without a kappa agrees by chance."""
-    found = [panel.measure(pair, [panel.coefficient], interval=None)[0] for pair in pairs]
-    n = sum(m.n_units for m in found)
-    return sum((m.value or 0.0) * m.n_units for m in found) / n if n else None
+    """Return the mean kappa of pairs, weighted by their common units.
+
+    An undefined kappa counts as agreement by chance.
+    """
+    kappas = [panel.measure(pair, [panel.coefficient], interval=None)[0] for pair in pairs]
+    n = sum(m.n_units for m in kappas)
+    return sum((m.value or 0.0) * m.n_units for m in kappas) / n if n else None
 
 
 def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
-    """What a lead wrote beside decisions on units of the open questions, five at most."""
-    told: list[str] = []
+    """Return what a lead wrote about decisions on open questions, at most five notes."""
+    notes: list[str] = []
     for name in panel.of_kind(AnnotatorKind.ADJUDICATED):
         for at in np.flatnonzero(panel.labels_of(name) != MISSING).tolist():
             unit = panel.table.units[at]
-            if len(told) < 5 and (text := relation.rationale(store.conn, name, field, unit).strip()):
-                told.append(f"{unit}: {' '.join(text.split())}")
-    return told
+            if len(notes) < 5 and (text := relation.rationale(store.conn, name, field, unit).strip()):
+                notes.append(f"{unit}: {' '.join(text.split())}")
+    return notes
 
 
 def clauses(guidelines: str, pairs: Sequence[tuple[str, str, int]]) -> list[str]:
-    """The clauses of the guidelines (list entries, paragraphs) that name a label of the most frequent pair."""
+    """Return the clauses of the guidelines (list entries, paragraphs) that name a label of the most frequent
+    pair.
+    """
     if not pairs:
         return []
     parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)", guidelines)
@@ -84,19 +99,22 @@ def clauses(guidelines: str, pairs: Sequence[tuple[str, str, int]]) -> list[str]
 
 
 def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
-    """Unordered pairs of labels that two people gave one unit, with how many units, the most frequent first."""
+    """Return pairs of labels that two people gave one unit, with the number of units, most frequent first."""
     codes = panel.ratings.select(people).codes
     counts: Counter[tuple[int, int]] = Counter()
     for row in codes.tolist():
-        given = sorted({code for code in row if code != MISSING})
-        counts.update((a, b) for i, a in enumerate(given) for b in given[i + 1 :])
+        codes_of_unit = sorted({code for code in row if code != MISSING})
+        counts.update((a, b) for i, a in enumerate(codes_of_unit) for b in codes_of_unit[i + 1 :])
     return [(panel.domain[a], panel.domain[b], n) for (a, b), n in counts.most_common()]
 
 
 @dataclass(frozen=True)
 class Tried:
-    """One candidate: its agreement with the reference (kappa times the share of units with a label; None: undefined) on
-    so many questions of tune, and the tokens a unit takes (None: not known).
+    """One candidate and its score on `n_questions` of tune.
+
+    `score` is kappa times the share of labelled units; `kappa` None means undefined. `tokens` are those of a
+    unit, None if
+    unknown.
     """
 
     rung: str
@@ -112,7 +130,7 @@ class Tried:
 
 @dataclass
 class Improved:
-    """What came out. `proof` is the comparison on the sealed test, None when nothing was opened."""
+    """The outcome. `proof` is the comparison on the sealed test, None if the test was not opened."""
 
     task: Task
     field: str
@@ -125,9 +143,9 @@ class Improved:
     proof: Contest | None = None
     level: float = 0.05
     difference: tuple[float, float | None, float | None] | None = None
-    """On the sealed test: winner minus today, with its interval."""
+    """On the sealed test: winner minus today's task, with its interval."""
     needed: int | None = None
-    """How many labelled test units would show a difference like the one that was seen."""
+    """The number of labelled test units with which a difference of this size would be detected."""
     spent: Counter[str] = default(default_factory=Counter)
     cost: float | None = None
     stopped: str | None = None
@@ -135,5 +153,5 @@ class Improved:
 
     @property
     def proved(self) -> bool:
-        """The lower bound of the difference is above 0."""
+        """Whether the lower bound of the difference is above 0."""
         return self.difference is not None and self.difference[1] is not None and self.difference[1] > 0

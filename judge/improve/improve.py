@@ -1,4 +1,4 @@
-"""The way from today's task to a proved recipe: baseline, refusal, ladder on tune, one look at the sealed test."""
+"""The complete search: baseline, refusal, candidates on tune, and one look at the sealed test."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from judge.suites.contest import Contest
 
 
 class Improve:
-    """One search. Everything asked for is in the study, so a search that was killed goes on with the same command."""
+    """One search. Every answer is stored, so the same command resumes a search that was killed."""
 
     def __init__(
         self,
@@ -32,20 +32,20 @@ class Improve:
         word: str | None,
         rewriter: Rewriter | None = None,
     ) -> None:
-        """Raises UsageError as `Bench` does."""
+        """Prepare the bench. Raises UsageError as `Bench` does."""
         self._bench, self._rewriter = Bench(store, flow, task, field, word), rewriter
         if rewriter is not None and rewriter.opened is not None:
             self._bench.pay(rewriter.opened, rewriter.opened.seconds)
 
     async def go(self, anyway: bool = False) -> Improved:
-        """Search and prove. Raises Halted where a run ends before its last unit for another reason than a limit."""
-        bench, found = self._bench, self._bench.found
+        """Search and prove. Raises Halted if a run ends early for another reason than a limit."""
+        bench, result = self._bench, self._bench.found
         try:
             best = await bench.score("today", bench.first, len(bench.order))
             run = bench.runs[bench.first.text()]
-            found.people = people_of(bench.store, bench.split, bench.task, bench.field, run)
-            if found.people is not None and found.people.as_well and not anyway:
-                found.refused = True
+            result.people = people_of(bench.store, bench.split, bench.task, bench.field, run)
+            if result.people is not None and result.people.as_well and not anyway:
+                result.refused = True
                 return self._ended()
             for step in steps(bench, self._rewriter):
                 best = await step.climb(bench, best)
@@ -56,34 +56,37 @@ class Improve:
                 await prove(bench, best.recipe)
             except Halted as halted:
                 self._halted(halted)
-                found.notes.append("the sealed test was not opened: its units are not all judged")
+                result.notes.append("the sealed test was not opened, because not all of its units are judged")
         return self._ended()
 
     def _ended(self) -> Improved:
-        found, paid = self._bench.found, self._bench.limits.paid
+        result, paid = self._bench.found, self._bench.limits.paid
         reports = [report for _, report in self._bench.flow.reports]
         for report in reports:
-            found.spent.update(report.usage)
+            result.spent.update(report.usage)
         if any(report.price for report in reports) or paid:
-            found.cost = sum(report.spent.cost for report in reports) + paid
-        return found
+            result.cost = sum(report.spent.cost for report in reports) + paid
+        return result
 
     def _halted(self, halted: Halted) -> Tried:
-        """The best so far, when a limit ended the search; everything else goes on up."""
+        """Return the best candidate so far if a limit ended the search; raise the exception otherwise."""
         report, done = halted.report, self._bench.whole
         if report.interrupted or report.error is not None or report.stopped is None or not done:
             raise halted
-        self._bench.found.stopped = report.stopped + self._bench.limits.told()
+        self._bench.found.stopped = report.stopped + self._bench.limits.in_words()
         return max(done, key=lambda t: t.score)
 
 
-# The proof of a search: today's task and the winner on the sealed test, in one logged look.
+# The proof: today's task and the winner on the sealed test, in one logged look.
 
 
 async def prove(bench: Bench, winner: Recipe) -> None:
-    """Both on the sealed test: all units are judged first, then one look is taken."""
-    found = bench.found
-    found.winner = winner
+    """Compare the winner with today's task on the sealed test.
+
+    All units are judged before the single look.
+    """
+    result = bench.found
+    result.winner = winner
     runs = []
     for recipe in (bench.first, winner):
         plain = replace(recipe, calibration=None)
@@ -94,26 +97,34 @@ async def prove(bench: Bench, winner: Recipe) -> None:
     duel = proof.duels[0]
     sign = 1.0 if proof.contenders[duel.first].run_id == runs[0] else -1.0
     d = duel.kappa.difference
-    found.proof, found.level = proof, proof.level
+    result.proof, result.level = proof, proof.level
     if d.value is None:
-        found.notes.append("the difference on the sealed test is undefined")
+        result.notes.append("the difference on the sealed test is undefined")
         return
     ends = sorted((sign * d.low, sign * d.high)) if d.low is not None and d.high is not None else [None, None]
-    found.difference = sign * d.value, ends[0], ends[1]
-    found.needed = _needed(bench, proof)
-    if found.proved:
+    result.difference = sign * d.value, ends[0], ends[1]
+    result.needed = _needed(bench, proof)
+    if result.proved:
         with bench.store.transaction() as conn:
             adopt(conn, bench.runs[replace(winner, calibration=None).text()])
 
 
 def _needed(bench: Bench, proof: Contest) -> int | None:
-    """Labelled test units at which the difference seen would be found with a chance of 80 % at the next look."""
-    found = bench.found.difference
-    if found is None or found[1] is None or found[2] is None or not found[0] > 0 or proof.n_clusters < 3:
+    """Return the number of labelled test units at which the next look detects this difference with 80 %
+    probability.
+    """
+    observed = bench.found.difference
+    if (
+        observed is None
+        or observed[1] is None
+        or observed[2] is None
+        or not observed[0] > 0
+        or proof.n_clusters < 3
+    ):
         return None
     from scipy.special import stdtrit
 
-    error = (found[2] - found[1]) / 2 / float(stdtrit(proof.n_clusters - 1, 1 - bench.found.level / 2))
+    error = (observed[2] - observed[1]) / 2 / float(stdtrit(proof.n_clusters - 1, 1 - bench.found.level / 2))
     spread = error * proof.n_clusters**0.5
     least = detectable(spread, proof.n_clusters, level_of(len(bench.split.looks) + 1))
-    return int(np.ceil(proof.n_shared * (least / found[0]) ** 2))
+    return int(np.ceil(proof.n_shared * (least / observed[0]) ** 2))

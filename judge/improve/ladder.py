@@ -1,4 +1,4 @@
-"""What is tried, cheapest first: calibration, answer mode and label order, guidelines, examples."""
+"""The candidates, cheapest first: calibration, answer mode and label order, guidelines, examples."""
 
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -15,27 +15,32 @@ from judge.types import Json
 
 UNITS = "improve_units"
 LONGEST = 4_000
-"""Characters of an example's inputs, above which another unit is shown."""
+"""Characters of an example's inputs. A longer unit is not used as an example."""
 
 
 @dataclass(frozen=True)
 class Rung:
-    """One step of the ladder: what to try beside the best so far. Calibration costs nothing and is tried with each."""
+    """One step: the recipes to try beside the best so far.
+
+    Calibration is free and is tried with each of them.
+    """
 
     name: str
     tried: Sequence[Recipe]
 
 
 MOST_CHARACTERS = 200_000
-"""Of a pool's inputs: each is looked for in the study, so that no unit is its own example."""
+"""Limit on the inputs of a pool: each is searched for in the study, so that no unit is its own example."""
 
 
 def rungs(
     store: Store, task: Task, best: Recipe, probabilities: bool, labels: dict[str, str]
 ) -> Generator[Rung, Recipe | None, None]:
-    """The steps from `best` on; send() the best so far for the next one. `labels`: unit of learn -> its label.
+    """Yield the steps from `best` on; send() the best so far to get the next. `labels`: unit of learn -> its
 
-    For a judge that reads prompts: what compares two texts can only be calibrated.
+    label.
+
+    Only for judges with a prompt: a model that compares two texts can only be calibrated.
     """
     tried = list(_modes(task, best, probabilities))
     if tried:
@@ -67,7 +72,7 @@ def _modes(task: Task, best: Recipe, probabilities: bool) -> Iterator[Recipe]:
 
 
 def select(store: Store, units: Sequence[str]) -> Selection:
-    """A selection of just these units."""
+    """Return a selection of exactly these units."""
     conn = store.conn
     conn.execute(f"CREATE TEMP TABLE IF NOT EXISTS {UNITS} (unit_id TEXT PRIMARY KEY)")
     conn.execute(f"DELETE FROM temp.{UNITS}")
@@ -76,48 +81,50 @@ def select(store: Store, units: Sequence[str]) -> Selection:
 
 
 def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
-    """As many examples of each label as learn has, up to 30, to choose the nearest from; empty where there is no choice."""
+    """Return examples from which the nearest are chosen: up to 30 of each label, or none if learn has too
+    few.
+    """
     n = len(task.domain(task.spec.questions[0].field))
     for each in (30, 20, 10, 5, 3, 2):
-        found = balanced(store, task, labels, each) if each * n <= MOST_EXAMPLES else []
-        if found and sum(len(str(example.inputs)) for example in found) <= MOST_CHARACTERS:
-            return found
+        examples = balanced(store, task, labels, each) if each * n <= MOST_EXAMPLES else []
+        if examples and sum(len(str(example.inputs)) for example in examples) <= MOST_CHARACTERS:
+            return examples
     return []
 
 
 def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mapping[str, Json]]:
-    """Unit -> what is shown of it."""
+    """Return unit -> the inputs that it shows."""
     selection.select(store, task, select(store, units))
     return {unit.unit_id: unit.inputs for unit in selection.pending(store, task, run_id="")}
 
 
 def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
-    """`each` units of every label, each of a question of its own, in turns; empty where learn has too few.
+    """Return `each` units of every label, one a question, labels in turn; empty if learn has too few.
 
-    Which ones follows from the hashes of their ids.
+    They are chosen by the hashes of their ids, so that the same learn part gives the same examples.
     """
-    found = inputs_of(store, task, sorted(labels))
+    inputs_by_unit = inputs_of(store, task, sorted(labels))
     of = dict(
         store.conn.execute(
             f"SELECT u.unit_id, u.question_id || char(0) || u.item_id FROM units AS u JOIN temp.{UNITS} USING (unit_id)"
         )
     )
     field = task.spec.questions[0].field
-    order = sorted(found, key=lambda unit: hashlib.sha256(unit.encode()).digest())
+    order = sorted(inputs_by_unit, key=lambda unit: hashlib.sha256(unit.encode()).digest())
     used: set[str] = set()
     rows: list[list[Example]] = []
     for label in task.domain(field):
-        own: list[Example] = []
+        of_label: list[Example] = []
         for unit in order:
             question, item = of[unit].split("\0")
-            inputs = {name: value for name, value in found[unit].items() if value is not None}
+            inputs = {name: value for name, value in inputs_by_unit[unit].items() if value is not None}
             if labels[unit] != label or question in used or len(str(inputs)) > LONGEST:
                 continue
             used.add(question)
-            own.append(Example(inputs=inputs, answers={field: label}, rationale="", item_id=item))
-            if len(own) == each:
+            of_label.append(Example(inputs=inputs, answers={field: label}, rationale="", item_id=item))
+            if len(of_label) == each:
                 break
-        if len(own) < each:
+        if len(of_label) < each:
             return []
-        rows.append(own)
-    return [own[k] for k in range(each) for own in rows]
+        rows.append(of_label)
+    return [of_label[k] for k in range(each) for of_label in rows]

@@ -1,4 +1,4 @@
-"""What a search came to: in sentences, as JSON, as a page, and as the recipe that is written."""
+"""The outcome of a search: as sentences, JSON, an HTML page, and the recipe file."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ MOST_PAIRS = 8
 
 
 def proved(found: Improved) -> Recipe:
-    """The winner with what it was proved by."""
+    """Return the winner with the evidence for it."""
     assert found.winner is not None and found.difference is not None and found.proof is not None
     value, low, high = found.difference
     look = found.proof.look
@@ -34,8 +34,9 @@ def proved(found: Improved) -> Recipe:
 
 
 def written(found: Improved, path: Path | None = None) -> Path:
-    """Write the proved recipe (default: TASK.recipe.yaml) and, where the text of the task has changed, its next version
-    beside it; where the recipe is.
+    """Write the proved recipe (default: TASK.recipe.yaml) and return its path.
+
+    If the text of the task has changed, its next version is written beside it.
     """
     target = path or Path(f"{found.task.task_id}.recipe.yaml")
     target.write_text(proved(found).text(), encoding="utf-8")
@@ -48,8 +49,8 @@ def written(found: Improved, path: Path | None = None) -> Path:
 
 
 def next_version(found: Improved, folder: Path) -> Task | None:
-    """The task with the winner's instructions as its next version, whose file is not there yet; None where the text of the
-    task stays as it is.
+    """Return the task with the winner's instructions as its next unused version; None if its text is
+    unchanged.
     """
     assert found.winner is not None
     text = found.winner.instructions
@@ -62,35 +63,35 @@ def next_version(found: Improved, folder: Path) -> Task | None:
 
 
 NOTHING_TRIED = (
-    "nothing was tried: the judge agrees with people as well as they agree with each other, so a better one could not be "
-    "told from a worse one (--anyway searches all the same). First cure the guidelines where people differ "
+    "nothing was tried: the judge agrees with people as well as they agree with each other, so a better judge could not be "
+    "distinguished from a worse one (--anyway searches nevertheless). First improve the guidelines where people differ "
     "(annotate adjudicate BATCH shows the units):"
 )
-NOTHING_BETTER = "no improvement shown: nothing that was tried is better on tune than the task as it is; the sealed test was not opened"
+NOTHING_BETTER = "no improvement shown: no candidate is better on tune than the task as it is; the sealed test was not opened"
 
 
 def sentences(found: Improved, path: Path | None = None) -> list[str]:
-    """What came out, in words."""
-    told = [*_people(found)]
+    """Return the outcome in sentences."""
+    lines = [*_people(found)]
     if found.refused:
-        return [*told, *_spent(found)]
+        return [*lines, *_spent(found)]
     if found.stopped:
-        told.append(
-            f"the search stopped early: {found.stopped}; the same command with a higher limit goes on"
+        lines.append(
+            f"the search stopped early: {found.stopped}; the same command with a higher limit resumes it"
         )
     if found.winner is None:
-        return [*told, NOTHING_BETTER, *_spent(found)]
-    told.append(f"best on tune: {found.winner.words}")
+        return [*lines, NOTHING_BETTER, *_spent(found)]
+    lines.append(f"best on tune: {found.winner.words}")
     if found.proof is None:
-        return [*told, *_spent(found)]
-    told += list(_proof(found))
+        return [*lines, *_spent(found)]
+    lines += list(_proof(found))
     if found.proved:
-        told.append(
+        lines.append(
             f"the recipe is in {path}: judge run {found.task.name} -m {found.model} --recipe {path}"
             if path
             else "a recipe is written"
         )
-    return [*told, *(_spent(found))]
+    return [*lines, *(_spent(found))]
 
 
 def _proof(found: Improved) -> Iterator[str]:
@@ -108,11 +109,11 @@ def _proof(found: Improved) -> Iterator[str]:
     if not found.proved:
         if found.needed is not None:
             yield (
-                f"a difference like this one would be found at the next look with about {found.needed:,} labelled units in the "
+                f"a difference of this size would be detected at the next look with about {found.needed:,} labelled units in the "
                 "test (chance 80 %)"
             )
         else:
-            yield "no number of labels would show a difference that is not there: what was seen is not above 0"
+            yield "the observed difference is not above 0, so more labels are not expected to show an improvement"
 
 
 def _people(found: Improved) -> Iterator[str]:
@@ -126,8 +127,8 @@ def _people(found: Improved) -> Iterator[str]:
         yield NOTHING_TRIED
     else:
         yield "the judge agrees with people as well as they agree with each other; people differ on:"
-    for one, other, n in people.pairs[:MOST_PAIRS]:
-        yield f"  {one} / {other}: {n:,} unit{'s' if n != 1 else ''}"
+    for label, other, n in people.pairs[:MOST_PAIRS]:
+        yield f"  {label} / {other}: {n:,} unit{'s' if n != 1 else ''}"
     if people.clauses:
         yield "what the guidelines say of these labels:"
         yield from (f"  {text}" for text in people.clauses)
@@ -138,12 +139,12 @@ def _people(found: Improved) -> Iterator[str]:
 
 def _spent(found: Improved) -> list[str]:
     tokens = found.spent["input_tokens"] + found.spent["output_tokens"]
-    told = f"spent: {tokens:,} tokens" + (f", ${found.cost:.4f}" if found.cost is not None else "")
-    return [told]
+    line = f"spent: {tokens:,} tokens" + (f", ${found.cost:.4f}" if found.cost is not None else "")
+    return [line]
 
 
 def as_json(found: Improved, path: Path | None = None) -> dict[str, Json]:
-    """The documented shape."""
+    """Return the documented JSON shape."""
     value, low, high = found.difference or (None, None, None)
     proof = found.proof
     return {
@@ -206,16 +207,16 @@ tr.step>*{border-color:#555}tr.best td{background:#1f3324}}"""
 
 
 def as_html(found: Improved) -> str:
-    """A page that stands alone: what came out, the difference on the sealed test, and all that was tried."""
+    """Return a self-contained page: the outcome, the difference on the sealed test, and every candidate."""
     title = f"Improving {found.task.name} with {found.model}"
-    told = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in _outcome_first(found))
+    paragraphs = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in _outcome_first(found))
     notes = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in found.notes)
     new = found.winner.instructions if found.winner else None
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
         f"<p class=about>Field {escape(found.field)}, held against {escape(found.reference)}. Chosen on tune, proved on the "
-        f'sealed test.</p>\n<div class="said{" proved" if found.proved else ""}">{told}</div>\n{_drawn(found)}{notes}'
+        f'sealed test.</p>\n<div class="said{" proved" if found.proved else ""}">{paragraphs}</div>\n{_drawn(found)}{notes}'
         + (f"<h2>The instructions that won</h2>\n<pre>{escape(new)}</pre>\n" if new else "")
         + "<h2>What was tried</h2>\n<div class=wide><table><thead><tr><th>step</th><th>candidate</th><th class=n>kappa on tune</th>"
         "<th class=n>labelled</th><th class=n>units</th><th class=n>questions</th><th class=n>tokens a unit</th></tr></thead>\n"
@@ -224,7 +225,7 @@ def as_html(found: Improved) -> str:
 
 
 def _rows(found: Improved) -> Iterator[str]:
-    """A row a candidate; a step is named once, and a calibrated candidate follows the one that it is made from."""
+    """Yield a row for each candidate; a step is named once, and a calibrated candidate follows its base."""
     best = found.winner.words if found.winner else "as it is today"
     last = None
     for t in found.tried:
@@ -241,8 +242,8 @@ def _rows(found: Improved) -> Iterator[str]:
 
 
 def _outcome_first(found: Improved) -> list[str]:
-    """The sentences, beginning with what the sealed test showed, or why it was not opened."""
-    told = sentences(found)
+    """Return the sentences, beginning with the result on the sealed test or why it was not opened."""
+    lines = sentences(found)
     if found.refused:
         head = NOTHING_TRIED
     elif found.winner is None:
@@ -250,8 +251,8 @@ def _outcome_first(found: Improved) -> list[str]:
     elif found.proof is not None:
         head = next(_proof(found))
     else:
-        return told
-    return [text for text in told if text == head] + [text for text in told if text != head]
+        return lines
+    return [text for text in lines if text == head] + [text for text in lines if text != head]
 
 
 def _capital(text: str) -> str:
@@ -260,7 +261,7 @@ def _capital(text: str) -> str:
 
 
 def _drawn(found: Improved) -> str:
-    """The difference on the sealed test with its interval beside zero; nothing where there is none."""
+    """Return an SVG of the difference with its interval beside zero; empty if there is none."""
     value, low, high = found.difference or (0.0, None, None)
     if low is None or high is None:
         return ""
@@ -269,9 +270,9 @@ def _drawn(found: Improved) -> str:
     def x(at: float) -> float:
         return round(20 + 560 * (at - least) / (most - least), 1)
 
-    told = f"Difference of kappa on the sealed test: {value:+.3f}, from {low:+.3f} to {high:+.3f}"
+    title = f"Difference of kappa on the sealed test: {value:+.3f}, from {low:+.3f} to {high:+.3f}"
     return (
-        f'<svg viewBox="0 0 600 84" role="img" width="600" style="max-width:100%"><title>{escape(told)}</title>'
+        f'<svg viewBox="0 0 600 84" role="img" width="600" style="max-width:100%"><title>{escape(title)}</title>'
         f'<line x1="{x(0)}" x2="{x(0)}" y1="8" y2="56" stroke="currentColor" stroke-dasharray="4 3"/>'
         f'<line x1="{x(low)}" x2="{x(high)}" y1="32" y2="32" stroke="#1b5fa8" stroke-width="3"/>'
         f'<circle cx="{x(value)}" cy="32" r="6" fill="#1b5fa8"/>'

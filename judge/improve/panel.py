@@ -1,4 +1,4 @@
-"""A panel's recipe: several judges, how each is asked, and the rule that pools them. A small YAML or JSON file.
+"""A panel's recipe: several judges, their settings, and the rule that pools them. A small YAML or JSON file.
 
     recipe: 1
     task: stance.v1
@@ -10,7 +10,7 @@
       - {model: openai/gpt-5-mini, recipe: stance.recipe.yaml}
       - {model: openai/qwen3, base_url: "http://127.0.0.1:8000/v1"}
 
-A member's `recipe` is another recipe's file, beside this one, or such a file's content.
+A member's `recipe` is another recipe file, relative to this one, or the content of such a file.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ TELLING = {
     "rewritten",
     "instructions",
 }
-"""Options of a run that a recipe made from it would not repeat."""
+"""Options of a run that a recipe cannot reproduce."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A judge of the panel: its model, how it is reached and called, and how it is asked (None: as the task is by itself)."""
+    """A judge of the panel: its model, its server and call settings, and its recipe (None: the task as it
+    is).
+    """
 
     model: str
     recipe: Recipe | None = None
@@ -57,7 +59,7 @@ class Member:
     settings: Mapping[str, str] = default(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """What stands in the file."""
+        """Return the member as it is written to the file."""
         return {
             "model": self.model,
             **({} if self.asked_as is None else {"as": self.asked_as}),
@@ -69,7 +71,7 @@ class Member:
 
 @dataclass(frozen=True)
 class PanelRecipe:
-    """Several judges of one task that decide a field together, by majority, mean or dawid-skene."""
+    """Several judges of one task whose labels of a field are pooled by majority, mean or dawid-skene."""
 
     task: str
     task_sha256: str
@@ -78,7 +80,7 @@ class PanelRecipe:
     members: tuple[Member, ...]
 
     def check(self, task: Task) -> None:
-        """Raises UsageError for another task, another text of it, and a field that it does not have."""
+        """Raise UsageError for another task, another text of it, or a field that it does not have."""
         if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(f"the recipe is for {self.task} with another text than {task.name} has here")
         if self.field not in task.fields:
@@ -87,44 +89,52 @@ class PanelRecipe:
             )
 
     def text(self) -> str:
-        """The file."""
+        """Return the content of the file."""
         panel = {"method": self.method, "members": [member.document() for member in self.members]}
-        told = {"recipe": VERSION, **attributes(self, "task", "task_sha256", "field")}
-        return as_yaml({**told, "panel": panel})
+        head = {"recipe": VERSION, **attributes(self, "task", "task_sha256", "field")}
+        return as_yaml({**head, "panel": panel})
 
 
 def find(path: Path) -> PanelRecipe | None:
-    """The panel of a recipe's file; None for one judge's recipe. Raises BadInput, with the field, for anything else."""
-    found = document_of(path)
-    if "panel" not in found:
+    """Return the panel in a recipe file; None for one judge's recipe.
+
+    Raises BadInput, with the field, for anything else.
+    """
+    document = document_of(path)
+    if "panel" not in document:
         return None
-    given = validated(_PanelFile, found, path)
-    members = tuple(_member(own, path, n) for n, own in enumerate(given.panel.members))
-    for n, own in enumerate(members):
-        if any(replace(own, base_url=None) == replace(other, base_url=None) for other in members[:n]):
+    panel_file = validated(_PanelFile, document, path)
+    members = tuple(_member(member_part, path, n) for n, member_part in enumerate(panel_file.panel.members))
+    for n, member_part in enumerate(members):
+        if any(replace(member_part, base_url=None) == replace(other, base_url=None) for other in members[:n]):
             raise BadInput(
-                "the same judge twice: tell them apart by recipe, or name one with 'as'",
+                "the same judge twice; give them different recipes, or rename one with 'as'",
                 path=str(path),
                 field=f"panel.members.{n}",
             )
-    return PanelRecipe(given.task, given.task_sha256, given.field, given.panel.method, members)
+    return PanelRecipe(
+        panel_file.task, panel_file.task_sha256, panel_file.field, panel_file.panel.method, members
+    )
 
 
-def _member(own: _MemberPart, path: Path, n: int) -> Member:
+def _member(part: _MemberPart, path: Path, n: int) -> Member:
     recipe = None
-    if isinstance(own.recipe, str):
-        recipe = read(path.parent / own.recipe)
-    elif own.recipe is not None:
+    if isinstance(part.recipe, str):
+        recipe = read(path.parent / part.recipe)
+    elif part.recipe is not None:
         try:
-            recipe = recipe_of(own.recipe, path)
+            recipe = recipe_of(part.recipe, path)
         except BadInput as e:
             raise BadInput(e.reason, path=str(path), field=f"panel.members.{n}.recipe.{e.field}") from e
-    settings = {name: str(value) for name, value in own.option.items()}
-    return Member(own.model, recipe, own.base_url, own.asked_as, settings)
+    settings = {name: str(value) for name, value in part.option.items()}
+    return Member(part.model, recipe, part.base_url, part.asked_as, settings)
 
 
 def of_runs(table: RunTable, field: str, method: str) -> PanelRecipe:
-    """The panel that asks as these runs were asked. Raises UsageError for a run that cannot be asked again so."""
+    """Return a panel with the settings of these runs.
+
+    Raises UsageError for a run that cannot be repeated that way.
+    """
     members = tuple(_again(table, run, field) for run in table.runs)
     return PanelRecipe(table.task.name, table.task.sha256, field, method, members)
 
@@ -135,11 +145,11 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
     if made is not None:
         if made["kind"] != "calibrated" or "bias" not in made["parameters"]:
             raise UsageError(
-                f"run {name} is {made['kind']} by {made['method']}: a panel's recipe asks, and calibrates"
+                f"run {name} is {made['kind']} by {made['method']}: a panel's recipe supports only judged and calibrated runs"
             )
         cursor = conn.execute("SELECT * FROM runs WHERE run_id = ?", [made["parents"][0]["run"]])
         parent = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
-        asked = _again(table, parent, field)
+        of_parent = _again(table, parent, field)
         fitted = made["fitted"] or {"reference": "", "units": 0, "sha256": ""}
         calibration = {
             "method": made["method"],
@@ -150,15 +160,15 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
                 "questions": sorted(derived.folds(conn, name)),
             },
         }
-        assert asked.recipe is not None
-        return replace(asked, recipe=replace(asked.recipe, calibration=calibration))
+        assert of_parent.recipe is not None
+        return replace(of_parent, recipe=replace(of_parent.recipe, calibration=calibration))
     options = json.loads(str(run["options"]))
-    lacking = sorted(TELLING & options.keys())
-    if lacking or "answers" not in options or run["task"] != table.task.name:
+    unsupported = sorted(TELLING & options.keys())
+    if unsupported or "answers" not in options or run["task"] != table.task.name:
         why = (
-            f"has {', '.join(lacking)}"
-            if lacking
-            else "was not asked of this version of the task by judge run"
+            f"has {', '.join(unsupported)}"
+            if unsupported
+            else "is not a judge run of this version of the task"
         )
         raise UsageError(f"run {name} {why}: write its member by hand (docs: Trust)")
     recipe = Recipe(
@@ -174,7 +184,7 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
     )
     url = options.get("base_url")
     named = options.get("asked_as")
-    # An address may carry a password, which stands in no file of ours.
+    # An address may contain a password, which we never write to a file.
     return Member(
         str(named or run["model"]),
         recipe,

@@ -1,4 +1,4 @@
-"""A recipe: how a task is asked, with which examples, and how its probabilities are read. A small YAML file."""
+"""A recipe: how a task is presented to a judge, with which examples and calibration. A small YAML file."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,17 +21,21 @@ from judge.types import Json, attributes
 VERSION = 1
 Shape = TypeVar("Shape", bound=BaseModel)
 MOST_BYTES = 16_000_000
-"""Of a file; the questions that a calibration was fitted on are the longest part of one."""
+"""Maximum size of a file. The questions of a calibration's fit are its longest part."""
 MOST_EXAMPLES = 100
 MOST_INSTRUCTIONS = 8_000
-"""Characters of rewritten instructions."""
+"""Maximum length of rewritten instructions, in characters."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a judge is asked beside its task's file. `calibration`: method, temperature, bias and what they were fitted
-    on; `rule` says how `examples` were chosen, and with `nearest` only so many of each label are shown, the nearest to a
-    unit by BM25; `instructions` stand in place of the task's own. `temperature` and `seed` are those of sampling.
+    """How a judge is run, beside the task's file.
+
+    `calibration`: method, temperature, bias, and what they were fitted on. `rule` says how `examples` were
+    chosen; with
+    `nearest`, only that many of each label are shown, the nearest to a unit by BM25. `instructions` replace
+    the task's.
+    `temperature` and `seed` are those of sampling.
     """
 
     task: str
@@ -52,29 +56,36 @@ class Recipe:
 
     @property
     def words(self) -> str:
-        """What it changes of the task as it is, in words."""
-        told = []
+        """The differences from the task as it is, in words."""
+        changes = []
         if self.answers != "auto":
-            told.append(f"answers as {self.answers}")
+            changes.append(f"answers as {self.answers}")
         if self.label_order != "declared":
-            told.append(f"labels {self.label_order}")
+            changes.append(f"labels {self.label_order}")
         if self.orders > 1:
-            told.append(f"{self.orders} label orders averaged")
+            changes.append(f"{self.orders} label orders averaged")
         if self.guidelines:
-            told.append("guidelines shown")
+            changes.append("guidelines shown")
         if self.instructions is not None:
-            told.append("instructions rewritten")
+            changes.append("instructions rewritten")
         if self.examples:
-            told.append(f"{len(self.examples)} examples ({self.rule})" if self.nearest is None else self.rule)
+            changes.append(
+                f"{len(self.examples)} examples ({self.rule})" if self.nearest is None else self.rule
+            )
         if self.calibration:
-            told.append(f"calibrated by {self.calibration['method']}")
-        return ", ".join(told) or "as it is today"
+            changes.append(f"calibrated by {self.calibration['method']}")
+        return ", ".join(changes) or "as it is today"
 
     def applied(self, plan: Plan) -> Plan:
-        """The plan asked by this recipe. Raises UsageError for another task, another text of it, and what does not fit it."""
+        """Return the plan changed by this recipe.
+
+        Raises UsageError for another task, another text of it, or a misfit.
+        """
         task = plan.task
         if task.name != self.task or task.sha256 != self.task_sha256:
-            raise UsageError(f"the recipe is for {self.task} with another text than {task.name} has here")
+            raise UsageError(
+                f"the recipe was made for another text of {self.task} than {task.name} has here; use that version of the task"
+            )
         self._check(task)
         extra = dict(plan.extra)
         if self.guidelines:
@@ -83,7 +94,8 @@ class Recipe:
             task = task.with_instructions(self.instructions)
         if self.examples:
             task = task.showing(list(self.examples), self.nearest)
-            # The items alone do not say which of their passages were shown.
+            # The items alone do not identify the passages that were shown, so the examples are hashed into
+            # the run's identity.
             text = canonical([example.model_dump(mode="json") for example in self.examples])
             extra["recipe_examples"] = hashlib.sha256(text.encode()).hexdigest()[:16]
         sampling = replace(
@@ -97,15 +109,15 @@ class Recipe:
         return replace(plan, task=task, sampling=sampling, extra=extra)
 
     def _check(self, task: Task) -> None:
-        """Raises UsageError for a field, labels or examples that are not the task's."""
+        """Raise UsageError for a field, labels or examples that the task does not have."""
         if self.field not in task.fields:
             raise UsageError(
                 f"the recipe is about the field '{self.field}'; {task.name} has {', '.join(task.fields)}"
             )
         if self.calibration is not None and set(self.calibration["bias"]) != set(task.domain(self.field)):
-            told = ", ".join(self.calibration["bias"])
+            calibrated_labels = ", ".join(self.calibration["bias"])
             raise UsageError(
-                f"the recipe calibrates the labels {told}, not {', '.join(task.domain(self.field))}"
+                f"the recipe calibrates the labels {calibrated_labels}, not {', '.join(task.domain(self.field))}"
             )
         for number, example in enumerate(self.examples, 1):
             try:
@@ -114,7 +126,7 @@ class Recipe:
                 raise UsageError(f"the recipe's {e}") from e
 
     def document(self) -> dict[str, Any]:
-        """What stands in the file."""
+        """Return the recipe as it is written to the file."""
         return {
             "recipe": VERSION,
             **attributes(
@@ -134,76 +146,80 @@ class Recipe:
         }
 
     def text(self) -> str:
-        """The file."""
+        """Return the content of the file."""
         return as_yaml(self.document())
 
 
 def as_yaml(document: Mapping[str, Any]) -> str:
-    """A recipe's file."""
+    """Return a recipe's YAML."""
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
 
 
 def today(task: Task, field: str, sampling: Sampling) -> Recipe:
-    """The task as it is asked today."""
+    """Return the recipe of the task as it is today."""
     return Recipe(task.name, task.sha256, field, temperature=sampling.temperature, seed=sampling.seed)
 
 
 def read(path: Path) -> Recipe:
-    """A judge's recipe off a file, which anybody may have written. Raises BadInput, with the field, for anything else."""
-    found = document_of(path)
-    if "panel" in found:
+    """Read one judge's recipe from a file, which is untrusted.
+
+    Raises BadInput, with the field, for anything else.
+    """
+    document = document_of(path)
+    if "panel" in document:
         raise BadInput(
-            "a panel's recipe, which judge run --recipe takes; here it is one judge's", path=str(path)
+            "this is a panel's recipe, which only judge run --recipe accepts; name the recipe of one judge",
+            path=str(path),
         )
-    return recipe_of(found, path)
+    return recipe_of(document, path)
 
 
 def document_of(path: Path) -> dict[str, Any]:
-    """What stands in a recipe's file, unchecked but for its beginning. Raises BadInput."""
+    """Return the content of a recipe file; only its first key is checked. Raises BadInput."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadInput(f"not a recipe: longer than {MOST_BYTES:,} bytes", path=str(path))
-        found = yaml.safe_load(path.read_text("utf-8"))
+        document = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as e:
         raise BadInput(f"not a recipe: {' '.join(str(e).split())[:200]}", path=str(path)) from e
     except RecursionError as e:
         raise BadInput("not a recipe: nested too deep", path=str(path)) from e
-    if not isinstance(found, dict) or found.get("recipe") != VERSION:
+    if not isinstance(document, dict) or document.get("recipe") != VERSION:
         raise BadInput(
             f"not a recipe: it must begin with 'recipe: {VERSION}' (judge improve writes one)", path=str(path)
         )
-    return found
+    return document
 
 
-def validated(kind: type[Shape], found: Mapping[str, Any], path: Path) -> Shape:
-    """A document as what it must be. Raises BadInput with the first field that is wrong."""
+def validated(kind: type[Shape], document: Mapping[str, Any], path: Path) -> Shape:
+    """Validate a document against a model. Raises BadInput with the first wrong field."""
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(document)
     except ValidationError as e:
-        # The input itself stays out of the message: it may be anything.
-        every = e.errors(include_input=False, include_url=False, include_context=False)
-        first = next((own for own in every if own["type"] == "extra_forbidden"), every[0])
+        # The input is left out of the message, because it may contain anything.
+        problems = e.errors(include_input=False, include_url=False, include_context=False)
+        first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
         where = ".".join(map(str, first["loc"]))[:100]
         raise BadInput(_told(first["type"], first["msg"]), path=str(path), field=where) from e
 
 
-def recipe_of(found: Mapping[str, Any], path: Path) -> Recipe:
-    """A document as a recipe. Raises BadInput."""
-    given = validated(_File, found, path)
-    recipe = Recipe(**given.model_dump(exclude={"recipe", "examples"}))
-    if (shown := given.examples) is None:
+def recipe_of(document: Mapping[str, Any], path: Path) -> Recipe:
+    """Return a document as a recipe. Raises BadInput."""
+    recipe_file = validated(_File, document, path)
+    recipe = Recipe(**recipe_file.model_dump(exclude={"recipe", "examples"}))
+    if (shown := recipe_file.examples) is None:
         return recipe
     return replace(recipe, rule=shown.rule, examples=tuple(shown.shown), nearest=shown.nearest)
 
 
 def _told(kind: str, message: str) -> str:
     if kind == "missing":
-        return "is missing"
-    return "no key of a recipe" if kind == "extra_forbidden" else " ".join(message.split())[:200]
+        return "this key is missing"
+    return "this is not a key of a recipe" if kind == "extra_forbidden" else " ".join(message.split())[:200]
 
 
 class RecipePart(BaseModel):
-    """A part of a recipe's file: no key beside those named, each of its own type."""
+    """A part of a recipe file: unknown keys are refused, and each key has its type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -229,7 +245,7 @@ class _Calibration(RecipePart):
 
 
 class _File(RecipePart):
-    """What stands in the file, each key of its own type: "no" is no false, and 1.7 orders are none."""
+    """The file: types are strict, so that "no" is not false and 1.7 is not a number of orders."""
 
     recipe: int
     task: str

@@ -1,6 +1,6 @@
-"""Instructions rewritten by a model, from what a judge got wrong on learn and what a lead wrote there.
+"""Instructions rewritten by a model, from a judge's errors on learn and a lead's notes on them.
 
-Nothing of tune or test is in what the rewriter reads; what it writes is plain text to a judge, never a template.
+The rewriter sees nothing of tune or test. Its answer is plain text for a judge and never a template.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from judge.store.study import canonical
 from judge.types import Json, Message, Request
 
 MOST_SHOWN = 12
-"""Disagreements in one prompt, each of a question of its own."""
+"""Disagreements in one prompt, at most one a question."""
 CLIPPED = 1_500
-"""Characters of an input that are shown."""
+"""Characters of an input that are shown; the rest is cut off."""
 MOST_TOKENS = 2_000
 SCHEMA = {
     "type": "object",
@@ -35,7 +35,7 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Wrong:
-    """A unit of learn on which judge and reference differ, and what a lead wrote about it."""
+    """A unit of learn on which judge and reference differ, with a lead's note."""
 
     inputs: Mapping[str, Json]
     given: str
@@ -45,7 +45,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Rewriter:
-    """The model that rewrites, its open provider, its price (None: unknown), and what opening it took."""
+    """The rewriting model, its open provider, its price (None: unknown), and the cost of opening it."""
 
     model: str
     provider: Provider
@@ -53,7 +53,7 @@ class Rewriter:
     opened: Opened | None = None
 
     def request(self, task: Task, field: str, wrong: Sequence[Wrong]) -> Request:
-        """What it is asked."""
+        """Return the request for new instructions."""
         messages = (
             Message("system", f"{_ROLE}\n\n{DATA_NOTICE}"),
             Message("user", _told(task, field, wrong)),
@@ -63,9 +63,9 @@ class Rewriter:
     async def ask(
         self, task: Task, request: Request, budget: Budget, seconds: float | None = None
     ) -> tuple[str | None, str]:
-        """The new instructions (None: none that can be used), and why there are none.
+        """Return (new instructions or None, why there are none).
 
-        `budget` has room for the call, which is given up after `seconds`.
+        `budget` has room for the call, which is cancelled after `seconds`.
         """
         claim = budget.claim(request)
         budget.hold(claim)
@@ -74,35 +74,36 @@ class Rewriter:
                 reply = await self.provider.complete(request)
         except (ProviderError, TimeoutError) as e:
             budget.failed(claim, e)
-            return None, f"the rewriter {self.model} gave no answer: {str(e) or 'the time limit is reached'}"
+            return None, f"the rewriter {self.model} did not answer: {str(e) or 'the time limit is reached'}"
         finally:
             budget.release(claim)
         budget.answered(claim, reply.usage)
         text, why = _checked(task, reply.text)
-        return text, "" if text else f"what the rewriter {self.model} wrote is not used: {why}"
+        return text, "" if text else f"the answer of the rewriter {self.model} is not used: {why}"
 
 
 def sha_of(request: Request, model: str) -> str:
-    """What finds the answer again in the study."""
-    told = canonical([model, [[m.role, m.content] for m in request.messages]])
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    """Return the hash by which the answer is looked up in the study."""
+    canonical_text = canonical([model, [[m.role, m.content] for m in request.messages]])
+    return hashlib.sha256(canonical_text.encode()).hexdigest()[:32]
 
 
 def _checked(task: Task, reply: str) -> tuple[str | None, str]:
     try:
-        found = the_object(reply)
+        answer = the_object(reply)
     except ValueError as e:
         return None, str(e)
-    text = found.get("instructions")
+    text = answer.get("instructions")
     if not isinstance(text, str) or not text.strip():
         return None, "no instructions"
     text = text.strip()
     if len(text) > MOST_INSTRUCTIONS:
         return None, f"longer than {MOST_INSTRUCTIONS:,} characters"
     if any(mark in text for mark in ("{{", "{%", "{#", "<!--")) or not text.replace("\n", "").isprintable():
-        return None, "it holds marks of a template or control characters"
+        return None, "it contains template marks or control characters"
     if text == task.constant:
         return None, "it changes nothing"
+    # Raises an error if the new text makes no valid task.
     with_constant(task, text, task.version + 1)
     return text, ""
 
@@ -122,13 +123,15 @@ def _told(task: Task, field: str, wrong: Sequence[Wrong]) -> str:
     parts = [f"The instructions:\n{task.constant}", f"The labels:\n{labels}"]
     if task.spec.guidelines.strip():
         parts.append(f"The guidelines for people:\n{task.spec.guidelines.strip()}")
-    for number, one in enumerate(wrong, 1):
+    for number, error in enumerate(wrong, 1):
         shown = [
-            _block(name, as_text(value) or "") for name, value in one.inputs.items() if value is not None
+            _block(name, as_text(value) or "") for name, value in error.inputs.items() if value is not None
         ]
-        if one.note:
-            shown.append(_block("note", one.note))
-        parts.append("\n".join([f"Unit {number}: the judge said {one.given}, right is {one.right}.", *shown]))
+        if error.note:
+            shown.append(_block("note", error.note))
+        parts.append(
+            "\n".join([f"Unit {number}: the judge said {error.given}, right is {error.right}.", *shown])
+        )
     return "\n\n".join(parts)
 
 

@@ -125,7 +125,10 @@ def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -
     ("cells", "told"),
     [
         ('{"yes": 0.9}', "the probabilities sum to 0.9, not to 1"),
-        ('{"yes": 0.5, "maybe": 0.5}', "a probability of 'maybe', which is not a label; the labels are no, yes"),
+        (
+            '{"yes": 0.5, "maybe": 0.5}',
+            "a probability of 'maybe', which is not a label; the labels are no, yes",
+        ),
         ('{"yes": 1.5, "no": 0}', "1.5 of 'yes' is not a probability"),
         ("0.9", "must be an object of labels and probabilities"),
         ("{", "not JSON"),
@@ -143,7 +146,7 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     long = (VOTES, *LONG)
     for args, told in (
         ((VOTES, "--judge", "gpt"), "--unit names the column"),
-        ((*long, "--judge", "nobody"), "--judge nobody: there is no such annotator"),
+        ((*long, "--judge", "nobody"), "--judge nobody: no such annotator"),
         ((*long, "--task", "stance"), "--task is for a study"),
         ((*long, "--batch", "b"), "--batch is for a study"),
         (("--unit", "unit"), "--unit is for a table"),

@@ -130,13 +130,16 @@ def test_columns_and_labels_by_other_names(judge: Judge, tmp_path: Path) -> None
 
 BAD = [
     ((0, 0, "nobody"), r"l.csv:2: field 'unit': 'nobody' is no passage of the study"),
-    ((0, 0, ""), r"l.csv:2: field 'unit': this cell is empty"),
+    ((0, 0, ""), r"l.csv:2: field 'unit': is empty"),
     (
         (0, 1, "maybe"),
         r"l.csv:2: field 'label': .*outside the labels: 'maybe'; there are support, refute, neutral",
     ),
     ((0, 2, '{"support": 0.7}'), r"l.csv:2: field 'probabilities': the probabilities sum to 0.7, not to 1"),
-    ((0, 2, '{"maybe": 1}'), r"l.csv:2: field 'probabilities': a probability of 'maybe', which is not a label"),
+    (
+        (0, 2, '{"maybe": 1}'),
+        r"l.csv:2: field 'probabilities': a probability of 'maybe', which is not a label",
+    ),
     (
         (0, 2, '{"support": -1, "refute": 2}'),
         r"l.csv:2: field 'probabilities': -1 of 'support' is not a probability",

@@ -427,8 +427,8 @@ def proved_at(found: Improved, like: recipes.Recipe) -> recipes.Recipe:
     ("text", "told"),
     [
         ("", "it must begin with 'recipe: 1'"),
-        ("recipe: 1\nnonsense: 2\n", "field 'nonsense': no key of a recipe"),
-        ("recipe: 1\ntask: stance.v1\n", "field 'task_sha256': is missing"),
+        ("recipe: 1\nnonsense: 2\n", "field 'nonsense': this is not a key of a recipe"),
+        ("recipe: 1\ntask: stance.v1\n", "field 'task_sha256': this key is missing"),
         ("recipe: [", "not a recipe"),
     ],
 )

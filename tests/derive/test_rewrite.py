@@ -142,11 +142,11 @@ def test_the_next_version_of_the_task_is_written_where_its_text_changed(
 NO_USE = [
     ("I would rather not.", "no JSON object"),
     (answer(""), "no instructions"),
-    (answer("{{ 7 * 7 }} {% for x in range(9) %}"), "marks of a template"),
-    (answer("Above\n<!-- unit -->\n{ passage }"), "marks of a template"),
+    (answer("{{ 7 * 7 }} {% for x in range(9) %}"), "template marks"),
+    (answer("Above\n<!-- unit -->\n{ passage }"), "template marks"),
     (answer("x" * 8_001), "longer than 8,000"),
     (answer(TASK.constant), "changes nothing"),
-    ("gone", "gave no answer: no such model"),
+    ("gone", "did not answer: no such model"),
 ]
 
 
@@ -174,7 +174,7 @@ def test_the_rewriter_leaves_what_the_sealed_test_takes(tmp_path: Path) -> None:
     dear = Price(1e6, 1e6, 1e6, 1e6, "planted")
     prices = {"planted/model": {"input": 1.0, "output": 1.0}}
     found = improve(store, Planted(truth, skill), writer, dear, max_cost=100.0, prices=prices)
-    assert not writer.seen and any("the rewriter was not asked" in note for note in found.notes)
+    assert not writer.seen and any("reserved for the sealed test" in note for note in found.notes)
 
 
 def test_a_lost_call_of_the_rewriter_counts_at_its_most(tmp_path: Path) -> None:
