@@ -1,4 +1,4 @@
-"""A judge whose label probabilities are calibrated: without labels (batch), or by labels, cross-fitted by question."""
+"""Calibrate a judge's label probabilities: without labels (batch), or by labels, cross-fitted by question."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,31 +28,36 @@ from judge.types import Json, Measure
 
 FOLDS = 5
 FEWEST = 20
-"""Labelled units below which nothing is fitted."""
+"""Below this number of labelled units, nothing is fitted."""
 BEFORE, AFTER, TRUTH = "before", "after", "reference"
 
 
 @dataclass(frozen=True)
 class Prior:
-    """The label shares that batch calibration aims at: `uniform`, those of the reference (`gold`), or given ones."""
+    """The label shares that batch calibration aims at: `uniform`, those of the reference (`gold`), or given
+    ones.
+    """
 
     word: str
     shares: tuple[float, ...] | None = None
 
     @property
     def known(self) -> bool:
-        """Whether somebody said so; equal shares are otherwise only assumed."""
+        """Whether the user named the shares; otherwise equal shares are assumed."""
         return self.word != "assumed"
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """What calibrating gave: the labels, what it was fitted on (None: no labels), and before and after on units whose
-    questions the fit that labelled them has not seen.
+    """The result of a calibration: labels, the fit, and a comparison on units whose questions the fit had
 
-    `measures`: (before, after, after - before) of each measure; empty without labels. `signal` is how many nats the
-    probabilities tell of a label beyond its share. `shares`: label -> (before, after). `n_plain` units have a label
-    without probabilities, and keep it.
+    left out.
+
+    `measures`: (before, after, after - before) of each measure; empty without labels. `signal`: the
+    information of the
+    probabilities about a label beyond its share, in nats. `shares`: label -> (before, after). `n_plain` units
+    have a label
+    without probabilities, which is not changed.
     """
 
     method: str
@@ -67,12 +72,12 @@ class Calibrated:
     shares: Mapping[str, tuple[float, float]]
     n_plain: int
     n_changed: int
-    """Labels that are others than before, on the units that the reference labels."""
+    """Labels that calibration has changed, on the units that the reference labels."""
     notes: tuple[str, ...]
 
     @property
     def repaired(self) -> bool | None:
-        """Whether agreement rose for sure (the lower bound of the difference is above 0); None: unknown, no labels."""
+        """Whether agreement rose (the lower bound of the difference is above 0); None: unknown, no labels."""
         if not self.measures:
             return None
         difference = self.measures[0][2]
@@ -80,10 +85,11 @@ class Calibrated:
 
     @property
     def has_signal(self) -> bool | None:
-        """Whether the probabilities tell anything of the labels; None: unknown, no labels.
+        """Whether the probabilities carry any information about the labels; None: unknown, no labels.
 
-        Either their information or the kappa that they give is above 0 for sure: with few labels a fit can cost more
-        nats than a weak signal has, and still order the units rightly.
+        True if the lower bound of their information or of a kappa is above 0. With few labels, a fit can cost
+        more nats than a
+        weak signal has, and still rank the units correctly.
         """
         if self.signal is None:
             return None
@@ -99,30 +105,31 @@ def calibrate(
     prior: Prior | None = None,
     **how: Unpack[How],
 ) -> Calibrated:
-    """Calibrate the only run of `table`. Questions of a sealed test are neither fitted on nor looked at.
+    """Calibrate the only run of `table`. Questions of a sealed test are neither fitted on nor evaluated.
 
-    Raises UsageError where the run has no probabilities, is fitted on labels already, labels are too few, or the
-    method does not fit the task.
+    Raises UsageError if the run has no probabilities or is fitted on labels already, if there are too few
+    labels, or if the
+    method does not suit the task.
     """
-    found = table.labels(field)
+    labels_of_run = table.labels(field)
     _unfitted_yet(table)
-    p = found.probabilities[0]
+    p = labels_of_run.probabilities[0]
     if p is None:
         raise UsageError(
-            f"run {table.run_ids[0]} stored no label probabilities: nothing to calibrate (judge run --answers codes, with a "
-            "model that gives them)"
+            f"run {table.run_ids[0]} has no label probabilities to calibrate; run it again with judge run --answers codes and a "
+            "model that returns them"
         )
-    if method == "isotonic" and len(found.domain) != 2:
-        raise UsageError(f"--method isotonic is for two labels; '{field}' has {len(found.domain)}")
+    if method == "isotonic" and len(labels_of_run.domain) != 2:
+        raise UsageError(f"--method isotonic is for two labels; '{field}' has {len(labels_of_run.domain)}")
     prior = prior or Prior("assumed")
-    open_units, told = _open(table)
+    open_units, sealed_notes = _open(table)
     codes = _opened(truth, open_units, len(table.units))
     usable = (codes != MISSING) & ~np.isnan(p[:, 0])
     numbers, _ = table.questions
     needs = method != "batch" or prior.word == "gold"
     if needs and truth is None:
         raise UsageError(
-            f"--method {method} is fitted on labels: no gold and no people's labels of '{field}' yet"
+            f"--method {method} is fitted on labels, but '{field}' has no gold and no human labels yet"
         )
     if needs and (usable.sum() < FEWEST or len(np.unique(numbers[usable])) < 2):
         raise UsageError(
@@ -130,19 +137,22 @@ def calibrate(
             f"there are {int(usable.sum())}"
         )
     fold = truth.by_question(FOLDS, usable) if truth is not None and usable.any() else np.full(len(codes), -1)
-    fit = _fitter(method, prior, p, len(found.domain))
+    fit = _fitter(method, prior, p, len(labels_of_run.domain))
     after, whole = cross_fitted(p, codes, fold, fit) if needs else _unfitted(p, fit)
-    before = found.codes[:, 0]
+    before = labels_of_run.codes[:, 0]
     labels = np.where(np.isnan(after[:, 0]), before, np.nan_to_num(after).argmax(axis=1))
     if method == "temperature":
-        labels = before  # a tie, or a label that another program chose, is not for a temperature to decide
-    seen = range(len(found.domain))
-    given = before != MISSING
-    shares = {found.domain[k]: (_share(before[given], k), _share(labels[given], k)) for k in seen}
+        labels = before  # a temperature must not change a tie, or a label that another program chose
+    codes_of_domain = range(len(labels_of_run.domain))
+    labelled = before != MISSING
+    shares = {
+        labels_of_run.domain[k]: (_share(before[labelled], k), _share(labels[labelled], k))
+        for k in codes_of_domain
+    }
     measured: list[tuple[Measure, Measure, Measure | None]] = []
     signal = None
     if truth is not None and usable.any():
-        measured = _compared(table, field, found.domain, (before, labels, codes), (p, after), **how)
+        measured = _compared(table, field, labels_of_run.domain, (before, labels, codes), (p, after), **how)
         signal = _signal(p, after, codes, fold, numbers, method, usable, field, **how)
     fitted = truth.fitted(truth.folds(fold), usable) if needs and truth is not None else None
     return Calibrated(
@@ -150,44 +160,45 @@ def calibrate(
         field,
         Made(labels, after),
         whole,
-        found.domain,
-        _parameters(whole, found.domain, method, prior, fitted),
+        labels_of_run.domain,
+        _parameters(whole, labels_of_run.domain, method, prior, fitted),
         fitted,
         measured,
         signal,
         shares,
-        int((given & np.isnan(p[:, 0])).sum()),
+        int((labelled & np.isnan(p[:, 0])).sum()),
         int((labels != before)[codes != MISSING].sum()),
-        told,
+        sealed_notes,
     )
 
 
 def _unfitted_yet(table: RunTable) -> None:
-    """Raises UsageError for a run that is fitted on labels, itself or through what it is made of.
+    """Raise UsageError for a run that is fitted on labels, directly or through its parents.
 
-    What stands on other questions would then know the labels of a question that is left out.
+    Its probabilities on other questions depend on the labels of a left-out question, so cross-fitting would
+    be biased.
     """
     conn, [run] = table.store.conn, table.run_ids
     if derived.folds(conn, run):
-        asked = [parent for parent in derived.sources(conn, run) if parent != run]
+        sources = [parent for parent in derived.sources(conn, run) if parent != run]
         raise UsageError(
-            f"run {run} is fitted on labels already, itself or through what it is made of"
-            + (f": calibrate what it was made from, {' or '.join(asked)}" if asked else "")
+            f"run {run} is fitted on labels already, directly or through its parents"
+            + (f"; calibrate a run that it was made from: {' or '.join(sources)}" if sources else "")
         )
 
 
 def _open(table: RunTable) -> tuple[BoolArray, tuple[str, ...]]:
-    """The units outside the sealed test of the task, and what to say of it."""
-    found = split.find(table.store, table.task)
+    """Return the units outside the task's sealed test, and a note on it."""
+    task_split = split.find(table.store, table.task)
     numbers, names = table.questions
-    if found is None:
+    if task_split is None:
         return np.ones(len(numbers), dtype=np.bool_), ()
-    sealed = found.questions("test")
+    sealed = task_split.questions("test")
     inside = np.fromiter((name in sealed for name in names), dtype=np.bool_, count=len(names))[numbers]
     if not inside.any():
         return ~inside, ()
-    told = f"{int(inside.sum()):,} units are in the sealed test: neither fitted on nor counted here"
-    return ~inside, (told,)
+    note = f"{int(inside.sum()):,} units are in the sealed test and are neither fitted on nor counted here"
+    return ~inside, (note,)
 
 
 def _opened(truth: Truth | None, open_units: BoolArray, n: int) -> IntArray:
@@ -201,7 +212,8 @@ def _fitter(method: str, prior: Prior, p: FloatArray, k: int) -> Callable[[Float
         return fits[method]
 
     def batch(_: FloatArray, codes: IntArray) -> Fit:
-        # The mean is that of the whole run, which takes no label; half a unit keeps an unseen label possible.
+        # The mean is that of the whole run, because it uses no label. Half a unit keeps an unseen label
+        # possible.
         shares = np.full(k, 1 / k) if prior.shares is None else np.asarray(prior.shares)
         if prior.word == "gold":
             counts = np.bincount(codes, minlength=k) + 0.5
@@ -212,8 +224,8 @@ def _fitter(method: str, prior: Prior, p: FloatArray, k: int) -> Callable[[Float
 
 
 def _unfitted(p: FloatArray, fit: Callable[[FloatArray, IntArray], Fit]) -> tuple[FloatArray, Fit]:
-    found = fit(p, np.empty(0, dtype=np.int64))
-    return found.apply(p), found
+    fitted = fit(p, np.empty(0, dtype=np.int64))
+    return fitted.apply(p), fitted
 
 
 def _share(codes: IntArray, k: int) -> float:
@@ -228,29 +240,30 @@ def _compared(
     probabilities: tuple[FloatArray, FloatArray],
     **how: Unpack[How],
 ) -> list[tuple[Measure, Measure, Measure | None]]:
-    """Agreement and calibration error before and after, on the units that the reference labels."""
-    some = codes[2] != MISSING
-    numbers = table.questions[0][some]
+    """Return agreement and calibration error before and after, on the units that the reference labels."""
+    in_reference = codes[2] != MISSING
+    numbers = table.questions[0][in_reference]
     level = table.task.level(field)
-    units = [table.units[at] for at in np.flatnonzero(some).tolist()]
-    given = np.column_stack([own[some] for own in codes])
-    ratings = Ratings.from_codes(given, domain, [BEFORE, AFTER, TRUTH], clusters=numbers, units=units)
+    units = [table.units[at] for at in np.flatnonzero(in_reference).tolist()]
+    columns = np.column_stack([values[in_reference] for values in codes])
+    ratings = Ratings.from_codes(columns, domain, [BEFORE, AFTER, TRUTH], clusters=numbers, units=units)
     key = "cohen_kappa:quadratic" if level == "ordinal" else "cohen_kappa"
-    found: list[tuple[Measure, Measure, Measure | None]] = []
+    results: list[tuple[Measure, Measure, Measure | None]] = []
     names = (key, "percent")
     first, second = (
-        measures(ratings.select([who, TRUTH]), names, level=level, pairwise=False, field=field, **how)
-        for who in (BEFORE, AFTER)
+        measures(ratings.select([stage, TRUTH]), names, level=level, pairwise=False, field=field, **how)
+        for stage in (BEFORE, AFTER)
     )
-    for name, one, two in zip(names, first, second, strict=True):
+    for name, earlier, later in zip(names, first, second, strict=True):
         [changed] = compare(ratings, [BEFORE, AFTER], TRUTH, name, level=level, field=field, **how)
-        found.append((one, two, changed.difference))
-    each = [
-        calibration(own[some], codes[2][some], clusters=numbers, field=field, **how) for own in probabilities
+        results.append((earlier, later, changed.difference))
+    errors = [
+        calibration(values[in_reference], codes[2][in_reference], clusters=numbers, field=field, **how)
+        for values in probabilities
     ]
-    found.append((each[0].ece, each[1].ece, None))
-    found.append((each[0].log_loss, each[1].log_loss, None))
-    return found
+    results.append((errors[0].ece, errors[1].ece, None))
+    results.append((errors[0].log_loss, errors[1].log_loss, None))
+    return results
 
 
 def _signal(
@@ -264,31 +277,33 @@ def _signal(
     field: str,
     **how: Unpack[How],
 ) -> Measure | None:
-    """Nats of information on cross-fitted probabilities: those of the bias fit, whatever the method."""
+    """Return the information in nats of cross-fitted probabilities, always those of the bias fit."""
     if usable.sum() < FEWEST or len(np.unique(fold[fold >= 0])) < 2:
         return None
     stated = after if method == "bias" else cross_fitted(p, codes, fold, fit_bias)[0]
-    told = information(stated, codes, fold)
-    some = ~np.isnan(told)
-    # Whether there is a signal is decided by an interval, asked for or not.
+    information_by_unit = information(stated, codes, fold)
+    defined = ~np.isnan(information_by_unit)
+    # The decision about a signal needs an interval, even if the user did not request intervals.
     how["interval"] = how.get("interval") or "bca"
-    return mean(told[some], measure="information", clusters=numbers[some], field=field, **how)
+    return mean(
+        information_by_unit[defined], measure="information", clusters=numbers[defined], field=field, **how
+    )
 
 
 def _parameters(
     fit: Fit, domain: tuple[str, ...], method: str, prior: Prior, fitted: Fitted | None
 ) -> dict[str, Json]:
-    found: dict[str, Json] = {}
+    parameters: dict[str, Json] = {}
     if method == "batch":
-        found["prior"] = prior.word
+        parameters["prior"] = prior.word
         if prior.shares is not None:
-            found["shares"] = dict(zip(domain, prior.shares, strict=True))
+            parameters["shares"] = dict(zip(domain, prior.shares, strict=True))
     if fit.steps is not None:
-        found["steps"] = [list(own) for own in fit.steps]
+        parameters["steps"] = [list(step) for step in fit.steps]
     else:
-        found["temperature"] = round(fit.temperature, 6)
+        parameters["temperature"] = round(fit.temperature, 6)
     if fit.bias:
-        found["bias"] = {label: round(b, 6) for label, b in zip(domain, fit.bias, strict=True)}
+        parameters["bias"] = {label: round(b, 6) for label, b in zip(domain, fit.bias, strict=True)}
     if fitted is not None:
-        found["folds"] = len(set(fitted.folds.values()))
-    return found
+        parameters["folds"] = len(set(fitted.folds.values()))
+    return parameters

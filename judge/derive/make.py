@@ -1,4 +1,4 @@
-"""A derived run written: labels over the parents' units, the task's derived fields, and what it is made of."""
+"""Write a derived run: labels over the parents' units, the task's derived fields, and its origin."""
 
 import hashlib
 import json
@@ -18,13 +18,16 @@ from judge.store.inputs import gold_value
 from judge.types import Json, Status
 
 SHARED = ("context", "system", "relevant", "examples", "shown", "rationale")
-"""Options of its parents that a derived run has too, where all have the same: they say what it was made for."""
+"""Options that a derived run inherits if all parents have them with one value: they say what the run is for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """Labels of one field on the units of a table: `codes[u]`, -1 for none, and `probabilities[u, k]`, rows of nan where
-    there are none. `why`: row -> why it has no label, where the parents' own statuses do not say it.
+    """Labels of one field on the units of a table.
+
+    `codes[u]`, -1 for none, and `probabilities[u, k]`, rows of nan for none. `why`: row -> why it has no
+    label, if the
+    statuses of the parents do not say it.
     """
 
     codes: IntArray
@@ -33,7 +36,7 @@ class Made:
 
 
 def name_of(table: RunTable, method: str) -> str:
-    """What a derived judge is called: `method(model, model)`."""
+    """Return the model name of a derived judge: `method(model, model)`."""
     return f"{method}({', '.join(str(run['model']) for run in table.runs)})"
 
 
@@ -49,52 +52,60 @@ def keep(
     only: BoolArray | None = None,
     curve: Sequence[Sequence[Json]] = (),
 ) -> tuple[str, bool]:
-    """Keep labels as a derived run of the table's runs; its id, and whether the study had this very run before.
+    """Store labels as a derived run of the table's runs. Returns its id, and whether the study already had
 
-    `made`: asked field -> labels; fields that the task derives from them follow. `kind` is calibrated, pooled or routed,
-    `method` how; `name_of` is what stands for the model. `only`: units that it speaks for.
-    `curve` as in `Derivation`.
+    this very run.
+
+    `made`: field -> labels; fields that the task derives from it are added. `kind` is calibrated, pooled or
+    routed, `method`
+    names the algorithm. `only`: the units that the run covers. `curve` as in `Derivation`.
     """
     rows = np.arange(len(table.units)) if only is None else np.flatnonzero(only)
     units = [table.units[at] for at in rows.tolist()]
     columns, digest = [], hashlib.sha256("\n".join(units).encode())
     unlabelled = np.ones(len(rows), dtype=np.bool_)
-    for asked, own in made.items():
-        domain = table.task.domain(asked)
-        codes = own.codes[rows]
-        digest.update(asked.encode() + codes.astype("<i8").tobytes())
+    for label_field, field_labels in made.items():
+        domain = table.task.domain(label_field)
+        codes = field_labels.codes[rows]
+        digest.update(label_field.encode() + codes.astype("<i8").tobytes())
         texts = None
-        if own.probabilities is not None:
-            p = own.probabilities[rows]
+        if field_labels.probabilities is not None:
+            p = field_labels.probabilities[rows]
             digest.update(np.round(p, 6).astype("<f8").tobytes())
             texts = masses.write(p, domain)
-        labels = [*domain, None]  # -1 is the last
-        columns.append(FieldLabels(asked, [labels[code] for code in codes.tolist()], texts))
+        labels = [*domain, None]  # code -1 selects the last entry
+        columns.append(FieldLabels(label_field, [labels[code] for code in codes.tolist()], texts))
         unlabelled &= codes == MISSING
     columns += _derived(store, table, columns, units)
-    why = {at: text for own in reversed(list(made.values())) for at, text in own.why.items()}
+    why = {
+        at: text for field_labels in reversed(list(made.values())) for at, text in field_labels.why.items()
+    }
     missing = {at: _ended(table, int(rows[at]), why) for at in np.flatnonzero(unlabelled).tolist()}
     counts = table.asked.sum(axis=0).tolist()
     parents = tuple(Parent(run, int(n)) for run, n in zip(table.run_ids, counts, strict=True))
-    told = Derivation(kind, method, tuple(made), parents, parameters or {}, fitted, curve)
+    derivation = Derivation(kind, method, tuple(made), parents, parameters or {}, fitted, curve)
     options = _shared(table)
-    what = name_of(table, method)
-    return keep_rows(store, table.task, what, told, digest.hexdigest(), units, columns, missing, options)
+    model_name = name_of(table, method)
+    return keep_rows(
+        store, table.task, model_name, derivation, digest.hexdigest(), units, columns, missing, options
+    )
 
 
 def _ended(table: RunTable, row: int, why: Mapping[int, str]) -> tuple[Status, str]:
     if row in why:
         return Status.UNPARSED, why[row]
-    ended = {own[table.units[row]] for own in table.statuses if table.units[row] in own}
+    ended = {by_unit[table.units[row]] for by_unit in table.statuses if table.units[row] in by_unit}
     if len(ended) == 1 and not ended & {"ok"}:
-        return Status(ended.pop()), "no run that this one is made of has a label"
-    return Status.UNPARSED, "the runs that this one is made of give no label"
+        return Status(ended.pop()), "no parent of this run has a label"
+    return Status.UNPARSED, "the parents of this run give no label"
 
 
-def _derived(store: Store, table: RunTable, asked: list[FieldLabels], units: list[str]) -> list[FieldLabels]:
-    """The columns of the fields that the task's tables derive, over the same units."""
-    values = {column.field: column.values for column in asked}
-    found = []
+def _derived(
+    store: Store, table: RunTable, judged_columns: list[FieldLabels], units: list[str]
+) -> list[FieldLabels]:
+    """Return the columns of the fields that the task's tables derive, over the same units."""
+    values = {column.field: column.values for column in judged_columns}
+    columns = []
     for name, rule in table.task.spec.derive.items():
         if rule.source not in values:
             continue
@@ -105,14 +116,15 @@ def _derived(store: Store, table: RunTable, asked: list[FieldLabels], units: lis
             pairs = zip(keys, units, strict=True)
             keys = [f"{key}|{gold[unit]}" if key and gold.get(unit) else None for key, unit in pairs]
         labels = [None if key is None else rule.table.get(key) for key in keys]
-        found.append(FieldLabels(name, labels, None, rule.source))
-    return found
+        columns.append(FieldLabels(name, labels, None, rule.source))
+    return columns
 
 
 def _shared(table: RunTable) -> dict[str, Json]:
-    each = [json.loads(run["options"]) for run in table.runs]
+    options_of_runs = [json.loads(run["options"]) for run in table.runs]
     return {
-        name: each[0][name]
+        name: options_of_runs[0][name]
         for name in SHARED
-        if name in each[0] and all(o.get(name) == each[0][name] for o in each)
+        if name in options_of_runs[0]
+        and all(o.get(name) == options_of_runs[0][name] for o in options_of_runs)
     }

@@ -23,8 +23,12 @@ from judge.types import GOLD, Json
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Labels of one field: `codes[u, r]` over `domain`, -1 for none; `probabilities[r][u, k]`, or None for a run
-    without any. Probabilities sum to 1 over the domain (what was on no label is left out), rows of nan where none is stored.
+    """Labels of one field: `codes[u, r]` over `domain`, -1 for none, and `probabilities[r][u, k]`, None for a
+
+    run without.
+
+    Probabilities sum to 1 over the domain (mass outside all labels is left out), with rows of nan if none is
+    stored.
     """
 
     domain: tuple[str, ...]
@@ -34,9 +38,9 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class RunTable:
-    """Some runs of one task on the units that any of them was asked about, sorted by id.
+    """Several runs of one task, on all units that any of them has judged, sorted by id.
 
-    `asked[u, r]`: run r was asked about unit u. `runs` are rows of the table `runs`.
+    `asked[u, r]`: run r has judged unit u. `runs` are rows of the table `runs`.
     """
 
     store: Store
@@ -49,7 +53,7 @@ class RunTable:
 
     @property
     def run_ids(self) -> tuple[str, ...]:
-        """The parents."""
+        """The ids of the parents."""
         return tuple(str(run["run_id"]) for run in self.runs)
 
     @cached_property
@@ -60,34 +64,37 @@ class RunTable:
     @cached_property
     def questions(self) -> tuple[IntArray, list[str]]:
         """The number of each unit's question, and the questions by number, sorted."""
-        of = dict(self.store.conn.execute("SELECT unit_id, question_id FROM units").fetchall())
-        own = list(map(of.__getitem__, self.units))
-        names = sorted(set(own))
+        question_of = dict(self.store.conn.execute("SELECT unit_id, question_id FROM units").fetchall())
+        question_ids = list(map(question_of.__getitem__, self.units))
+        names = sorted(set(question_ids))
         number = dict(zip(names, range(len(names)), strict=True))
-        return np.fromiter(map(number.__getitem__, own), np.int64, len(own)), names
+        return np.fromiter(map(number.__getitem__, question_ids), np.int64, len(question_ids)), names
 
     def labels(self, field: str, probabilities: bool = True) -> Found:
-        """The labels of a field, without `probabilities` in half the time. Raises UsageError for a field without labels."""
+        """Return the labels of a field; without `probabilities` in half the time.
+
+        Raises UsageError for a text field.
+        """
         domain = self.task.domain(field)
         if not domain:
             raise UsageError(
-                f"'{field}' of {self.task.name} has no list of labels: nothing can be derived of it"
+                f"'{field}' of {self.task.name} has no list of labels, so nothing can be derived from it"
             )
         code_of = {label: code for code, label in enumerate(domain)}
         codes = np.full(self.asked.shape, MISSING, dtype=np.int64)
-        given: list[FloatArray | None] = []
+        by_run: list[FloatArray | None] = []
         for r, run in enumerate(self.run_ids):
             units, values, texts = self._column(run, field)
             rows = self._rows(units)
             codes[rows, r] = np.fromiter(map(code_of.get, values, repeat(MISSING)), np.int64, len(values))
             if not probabilities or not any(texts):
-                given.append(None)
+                by_run.append(None)
                 continue
-            found = np.full((len(self.units), len(domain)), np.nan)
-            found[rows] = masses.read(texts, domain)
-            total = found.sum(axis=1, keepdims=True)
-            given.append(np.divide(found, total, out=np.full_like(found, np.nan), where=total > 0))
-        return Found(tuple(domain), codes, tuple(given))
+            table = np.full((len(self.units), len(domain)), np.nan)
+            table[rows] = masses.read(texts, domain)
+            total = table.sum(axis=1, keepdims=True)
+            by_run.append(np.divide(table, total, out=np.full_like(table, np.nan), where=total > 0))
+        return Found(tuple(domain), codes, tuple(by_run))
 
     def _column(self, run: str, field: str) -> tuple[list[str], list[str], list[str | None]]:
         return self.columns.get((run, field)) or relation.column(self.store.conn, run, field)
@@ -99,9 +106,12 @@ class RunTable:
 
 
 def read(store: Store, names: Sequence[str], field: str | None = None) -> RunTable:
-    """The runs of these names (ids, ends of ids, or `last`), which must give `field` (default: the first) the same labels.
+    """Return the runs of these names (ids, ends of ids, or `last`), which must have the same labels of
 
-    Raises UsageError for a run that is not there or named twice, and for different labels.
+    `field`.
+
+    Without `field`, the first one. Raises UsageError for a missing run, a run that is named twice, and
+    different labels.
     """
     runs = [named_run(store, name) for name in names]
     if len({run["run_id"] for run in runs}) < len(runs):
@@ -112,21 +122,25 @@ def read(store: Store, names: Sequence[str], field: str | None = None) -> RunTab
     for run, other in zip(runs, tasks, strict=True):
         if field not in other.fields or other.domain(field) != task.domain(field):
             raise UsageError(
-                f"run {run['run_id']} ({other.name}) does not give '{field}' the labels of {task.name}"
+                f"run {run['run_id']} ({other.name}) has other labels of '{field}' than {task.name}"
             )
-    columns, statuses, each = {}, [], []
+    columns, statuses, judged_units = {}, [], []
     for run in runs:
-        own = relation.column(store.conn, run["run_id"], field)
+        stored = relation.column(store.conn, run["run_id"], field)
         missing = relation.unlabelled(store.conn, run["run_id"])
-        columns[run["run_id"], field] = own
+        columns[run["run_id"], field] = stored
         statuses.append(missing)
-        each.append(own[0] if not missing else sorted({*own[0], *missing}))
-    units = each[0] if all(own == each[0] for own in each) else sorted({unit for own in each for unit in own})
+        judged_units.append(stored[0] if not missing else sorted({*stored[0], *missing}))
+    units = (
+        judged_units[0]
+        if all(stored == judged_units[0] for stored in judged_units)
+        else sorted({unit for stored in judged_units for unit in stored})
+    )
     if not units:
         raise UsageError(f"{', '.join(names)}: no unit was judged")
     asked = np.ones((len(units), len(runs)), dtype=np.bool_)
     table = RunTable(store, task, tuple(runs), units, asked, columns, tuple(statuses))
-    for r, judged in enumerate(each):
+    for r, judged in enumerate(judged_units):
         if len(judged) < len(units):
             asked[:, r] = False
             asked[[table.places[unit] for unit in judged], r] = True
@@ -134,9 +148,11 @@ def read(store: Store, names: Sequence[str], field: str | None = None) -> RunTab
 
 
 def newest(store: Store, task: Task, field: str) -> str:
-    """The newest asked or imported run of a task (any version) with probabilities, else the newest at all.
+    """Return the newest judged or imported run of a task (any version) with probabilities, else the newest
 
-    Raises UsageError when there is none.
+    one.
+
+    Raises UsageError if there is none.
     """
     query = (
         "SELECT r.run_id FROM runs AS r JOIN tasks AS t USING (task) WHERE t.task_id = ? "
@@ -151,7 +167,7 @@ def newest(store: Store, task: Task, field: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What judges are held against on the units of a table: `codes[u]` over the domain, -1 for none."""
+    """The reference labels on the units of a table: `codes[u]` over the domain, -1 for none."""
 
     word: str
     table: RunTable
@@ -159,56 +175,64 @@ class Truth:
     codes: IntArray
 
     def fitted(self, folds: Mapping[str, int | None], used: BoolArray | None = None) -> Fitted:
-        """These labels (of the `used` units) as what something was fitted on; see `judge.store.derived.Fitted`."""
-        some = self.codes != MISSING if used is None else used & (self.codes != MISSING)
+        """Return these labels (of the `used` units) as a record of a fit; see `judge.store.derived.Fitted`."""
+        selected = self.codes != MISSING if used is None else used & (self.codes != MISSING)
         ends = [f"\t{label}\n" for label in self.domain]
-        rows = np.flatnonzero(some)
-        given = zip(rows.tolist(), self.codes[rows].tolist(), strict=True)
-        lines = "".join([self.table.units[at] + ends[code] for at, code in given])
-        return Fitted(self.word, int(some.sum()), hashlib.sha256(lines.encode()).hexdigest(), folds)
+        rows = np.flatnonzero(selected)
+        labelled = zip(rows.tolist(), self.codes[rows].tolist(), strict=True)
+        lines = "".join([self.table.units[at] + ends[code] for at, code in labelled])
+        return Fitted(self.word, int(selected.sum()), hashlib.sha256(lines.encode()).hexdigest(), folds)
 
     def by_question(self, folds: int, some: BoolArray | None = None) -> IntArray:
-        """A fold for each unit, 0 to folds - 1, the same for all units of a question, and -1 for questions without a
-        label (among `some` units). By the hashes of the questions' ids, so that folds stay when units come in.
+        """Return a fold for each unit, 0 to folds - 1, and -1 for questions without a label (among `some`
+
+        units).
+
+        All units of a question share a fold. It depends on the hash of the question's id, so that added units
+        change few folds.
         """
         numbers, names = self.table.questions
-        known = self.codes != MISSING if some is None else some & (self.codes != MISSING)
-        labelled = np.unique(numbers[known]).tolist()
+        labelled_units = self.codes != MISSING if some is None else some & (self.codes != MISSING)
+        labelled = np.unique(numbers[labelled_units]).tolist()
         order = sorted(labelled, key=lambda q: hashlib.sha256(names[q].encode()).digest())
         fold = np.full(len(names), -1, dtype=np.int64)
-        # Dealt out like cards: folds are even.
+        # Assigned in turn, so that folds have equal sizes.
         fold[order] = np.arange(len(order)) % min(folds, max(1, len(order)))
         return np.asarray(fold[numbers], dtype=np.int64)
 
     def folds(self, fold: IntArray) -> dict[str, int | None]:
-        """Question -> fold, of `by_question`."""
+        """Return question -> fold, from `by_question`."""
         numbers, names = self.table.questions
-        found, first = np.unique(numbers, return_index=True)
-        return {names[q]: int(fold[at]) for q, at in zip(found, first, strict=True) if fold[at] >= 0}
+        numbers_present, first = np.unique(numbers, return_index=True)
+        return {
+            names[q]: int(fold[at]) for q, at in zip(numbers_present, first, strict=True) if fold[at] >= 0
+        }
 
 
 def reference(store: Store, table: RunTable, field: str, word: str | None = None) -> Truth | None:
-    """The labels of a reference on the table's units; without a word the first of decided, gold, majority that has some.
+    """Return the labels of a reference on the table's units; without a word, the first of decided, gold,
 
-    None when there are none at all. Raises UsageError for a word or name that has none.
+    majority.
+
+    None if there are none at all. Raises UsageError for a word or name without labels.
     """
     domain = tuple(table.task.domain(field))
     for name in [word] if word else (DECIDED, GOLD, MAJORITY):
         try:
-            held = ReferenceLabels(store, name)
+            labels_of_word = ReferenceLabels(store, name)
         except UsageError:
             if word:
                 raise
             continue
-        # Gold needs no table of everybody, which takes seconds where a study has millions of units.
-        if held.word == GOLD:
+        # Gold is read directly: a table of all annotators takes seconds for millions of units.
+        if labels_of_word.word == GOLD:
             units, values, _ = relation.column(store.conn, GOLD, field)
         else:
-            given = held.labels(field, table.task.name)
-            units, values = list(given), list(given.values())
+            by_unit = labels_of_word.labels(field, table.task.name)
+            units, values = list(by_unit), list(by_unit.values())
         codes = _codes(units, values, table, domain)
         if (codes != MISSING).any():
-            return Truth(held.word, table, domain, codes)
+            return Truth(labels_of_word.word, table, domain, codes)
         if word:
             raise UsageError(f"--reference {word}: no label of '{field}' on a unit of these runs")
     return None
@@ -216,11 +240,11 @@ def reference(store: Store, table: RunTable, field: str, word: str | None = None
 
 def _codes(units: list[str], labels: list[str], table: RunTable, domain: Sequence[str]) -> IntArray:
     code_of = {label: code for code, label in enumerate(domain)}
-    given = np.fromiter(map(code_of.get, labels, repeat(MISSING)), np.int64, len(labels))
+    label_codes = np.fromiter(map(code_of.get, labels, repeat(MISSING)), np.int64, len(labels))
     if units == table.units:
-        return given
+        return label_codes
     place = table.places.get
     rows = np.fromiter(map(place, units, repeat(MISSING)), np.int64, len(units))
     codes = np.full(len(table.units), MISSING, dtype=np.int64)
-    codes[rows[rows >= 0]] = given[rows >= 0]
+    codes[rows[rows >= 0]] = label_codes[rows >= 0]
     return codes

@@ -1,7 +1,10 @@
-"""Where the calls of a run are made: an engine gives the runner its provider, and the runner keeps all else.
+"""Engines: where a run's calls are made. An engine supplies the provider, and the runner does everything
 
-`local` asks from this process; `ray` from workers on a Ray cluster. Requests, retries, budgets, commits and the run's
-identity are the runner's in either case, so a run that one engine began another goes on with.
+else.
+
+`local` calls from this process; `ray` from workers on a Ray cluster. Requests, retries, budgets, commits and
+the run's
+identity belong to the runner, so that one engine can resume a run that another one began.
 """
 
 from judge.engines import ray
@@ -14,7 +17,7 @@ NAMES = ("local", "ray")
 
 
 def provider(name: str, model: str, settings: Settings, workers: Workers) -> Provider:
-    """The provider of `vendor/model` behind an engine, not opened yet. Raises UsageError."""
+    """Return the provider of `vendor/model` behind an engine, not opened yet. Raises UsageError."""
     if name == "local":
         if workers != Workers():
             raise UsageError(

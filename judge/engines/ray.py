@@ -1,12 +1,16 @@
-"""Ray: workers on one machine or many ask, each with a provider (or a server) of its own.
+"""Ray: workers on one or several machines make the calls, each with its own provider or server.
 
-To the runner a worker is one of several servers (`judge.providers.replicas`): it has its own limit of calls, its block
-comes back as its replies do, and one that dies is a server that is gone: what it had in flight is asked again of the
-others, and it is taken back when Ray has started it anew. Requests go out in blocks of at most 64. Nothing but requests
-and replies passes between the processes; the study is written here, by the one writer.
+To the runner, a worker is one of several servers (`judge.providers.replicas`): it has its own concurrency
+limit, and its
+replies arrive one by one. A worker that dies is an unreachable server: its calls in flight are retried on the
+others, and
+it is used again after Ray has restarted it. Requests are sent in blocks of at most 64. Only requests and
+replies pass
+between the processes; the study is written here, by its single writer.
 
-RAY_ADDRESS names the cluster; without it one is started on this machine and ends with the run. Workers take the keys
-from their own environment, none is sent. Usage statistics are off.
+RAY_ADDRESS names the cluster; without it, one is started on this machine and ends with the run. Workers read
+keys from
+their own environment; none is sent. Usage statistics are off.
 """
 
 import asyncio
@@ -35,28 +39,32 @@ from judge.providers.replicas import Replicas
 from judge.types import Json, Reply, Request, Usage
 
 BLOCK = 64
-"""Requests that go to a worker at once, at most: what its death costs."""
+"""Maximum of requests sent to a worker at once, which is what its death costs."""
 OPENING_TOKENS = 6_000
-"""More than the questions with which a worker finds out about its server can take."""
+"""An upper bound on the tokens of a worker's start-up probes."""
 AS_WE_ARE = {"worker_niceness": 0}
-"""Workers of a cluster that is started here get as much of the machine as this process: Ray's own 15 is hardly any on a
-busy one, and they do its work."""
+"""Workers of a cluster that we start get the same priority as this process. Ray's default niceness of 15 leaves them almost
+no time on a busy machine, although they do its work."""
 CONNECT_SECONDS = 10.0
 OBJECT_STORE = 80 * 2**20
-"""Bytes for objects in a cluster that is started here; requests and replies are small and hardly use it."""
+"""Bytes for objects in a cluster that we start. Requests and replies are small and hardly use the object store."""
 
 
 def provider(model: str, settings: Settings, workers: Workers) -> Provider:
-    """The provider whose calls are made by workers, not opened yet. Raises UsageError or MissingExtra."""
+    """Return the provider whose calls are made by workers, not opened yet.
+
+    Raises UsageError or MissingExtra.
+    """
     if settings.replicas:
-        raise UsageError("--replicas goes with --engine local: with ray every worker is a server of its own")
+        raise UsageError("--replicas needs --engine local; with ray, every worker is a server by itself")
     if workers.command is not None and "{port}" not in workers.command:
-        raise UsageError("--worker-command starts a server: write {port} where its port goes")
-    # What a model can do is asked of one that is not opened; it finds unknown models and options here, too.
+        raise UsageError("--worker-command must contain {port}, which is replaced by the server's port")
+    # The capabilities of the model are read from a provider that is never opened. Unknown models and options
+    # are refused here, too.
     alike = base.get(model, settings)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Under `uv run` Ray would pack the current folder for its workers: it would read the study behind SQLite's back,
-    # which ends the locks that this process has on it, and send it to the cluster.
+    # Under `uv run`, Ray would pack the current folder for its workers. It would read the study behind
+    # SQLite's back, which releases the locks of this process on it, and send it to the cluster.
     os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
     try:
         import ray  # noqa: F401
@@ -77,29 +85,32 @@ class Ray(Replicas):
         self._cluster = Cluster()
 
     async def open(self) -> None:
-        """Connect to the cluster or start one, and open every worker's provider. Raises as `Replicas.open`."""
+        """Connect to the cluster or start one, and open every worker's provider.
+
+        Raises as `Replicas.open`.
+        """
         await asyncio.to_thread(self._cluster.start)
         await super().open()
         first = self._open_ones()[0]
         self.max_concurrency = first.max_concurrency
 
     async def close(self) -> None:
-        """End the workers, and the cluster where it was started here."""
+        """End the workers, and the cluster if it was started here."""
         await super().close()
         await asyncio.to_thread(self._cluster.stop)
 
     def describe(self) -> Mapping[str, Json]:
-        """What the first worker's provider says, and that Ray asked it."""
+        """Return the facts of the first worker's provider, and that Ray was used."""
         facts = dict(self._open_ones()[0].describe())
         return {**facts, "engine": "ray", "workers": len(self.members)}
 
     def remarks(self) -> tuple[str, ...]:
-        """What the workers' providers have to say, by worker, and how many died."""
-        said = [f"worker {w.number}: {text}" for w in self._workers for text in w.remarks]
+        """Return the remarks of the workers' providers, by worker, and how many workers died."""
+        by_worker = [f"worker {w.number}: {text}" for w in self._workers for text in w.remarks]
         died = sum(worker.deaths for worker in self._workers)
         lost = sum(worker.lost for worker in self._workers)
         return (
-            *said,
+            *by_worker,
             *(
                 [f"workers died {died} {'time' if died == 1 else 'times'}, with {lost} calls in flight"]
                 if died
@@ -114,13 +125,13 @@ class RemotePairs(Ray):
     reads_pairs = True
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Get every worker ready for these labels. Raises UsageError where the model has nothing to say of them."""
+        """Prepare every worker for these labels. Raises UsageError if the model cannot express them."""
         for worker in self._workers:
             worker.suit(task, labels)
 
 
 class Remote:
-    """One worker as the runner sees it: a provider whose calls go out in blocks."""
+    """One worker, as a provider that sends its calls in blocks."""
 
     label_codes = False
     max_concurrency: int | None = None
@@ -129,7 +140,7 @@ class Remote:
         self.number, self.timeout = number, served.settings.timeout
         self.deaths = self.lost = 0
         self._is_alive = False
-        """Whether it has answered since it last died: several blocks learn of one death."""
+        """Whether the worker has answered since it last died: several blocks report the same death."""
         self.purse: Purse = NoLimits()
         self.remarks: tuple[str, ...] = ()
         self._served, self._takes = served, workers
@@ -143,11 +154,12 @@ class Remote:
         self._company = Company()
 
     async def open(self) -> None:
-        """Start the worker and open its provider. Raises what that raises; Unreachable when the worker dies."""
+        """Start the worker and open its provider. Raises what that raises; Unreachable if the worker dies."""
         import ray
 
         if self._actor is None:
-            # Two actors that take a whole core each would wait for ever on a machine with two: they mostly wait.
+            # Fractions of a core: two actors with a core each would wait for ever on a machine with two
+            # cores. They mostly wait for replies.
             start = ray.remote(
                 num_cpus=self._takes.cpus,
                 num_gpus=self._takes.gpus,
@@ -162,12 +174,15 @@ class Remote:
 
     async def _opened(self) -> Reply:
         took: Sequence[Usage] = self._keep(await self._call(self._actor.open))
-        # What one of them does not count makes the whole unknown.
+        # If one probe has no count, the total is unknown.
         into, out = [u.input_tokens for u in took], [u.output_tokens for u in took]
         return Reply("", usage=Usage(_sum(into), _sum(out), cost=sum(u.cost or 0.0 for u in took) or None))
 
     async def complete(self, request: Request) -> Reply:
-        """One call, sent with the others of its block. Raises as the provider does, and Unreachable when the worker died."""
+        """Make one call, sent with the others of its block.
+
+        Raises as the provider does; Unreachable if the worker died.
+        """
         if self._actor is None:
             raise Unreachable(f"worker {self.number} was never started", sent=False)
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -183,8 +198,8 @@ class Remote:
     async def _gather(self) -> None:
         await asyncio.sleep(self._company.seconds)
         self._gathering = None
-        # Who has been cancelled meanwhile is not sent.
-        waiting, self._waiting = [one for one in self._waiting if not one[1].done()], []
+        # Calls that have been cancelled meanwhile are not sent.
+        waiting, self._waiting = [call for call in self._waiting if not call[1].done()], []
         for at in range(0, len(waiting), BLOCK):
             task = asyncio.create_task(self._ask(waiting[at : at + BLOCK]))
             self._blocks.add(task)
@@ -193,7 +208,7 @@ class Remote:
     async def _ask(self, block: Sequence[tuple[Request, asyncio.Future[Reply]]]) -> None:
         from ray.exceptions import RayActorError, RayError
 
-        left, deaths = dict(enumerate(future for _, future in block)), self.deaths
+        unanswered, deaths = dict(enumerate(future for _, future in block)), self.deaths
         error: ProviderError = ServerFault(f"worker {self.number} gave no reply")
         try:
             async for ref in self._actor.answer.remote([request for request, _ in block], self._suited):
@@ -201,28 +216,28 @@ class Remote:
                 self._is_alive = self._is_alive or deaths == self.deaths
                 if facts is not None:
                     self._facts = facts
-                for number, found in done:
-                    _settle(left.pop(number), found)
+                for number, result in done:
+                    _settle(unanswered.pop(number), result)
         except RayActorError:
             self.deaths += self._is_alive
             self._is_alive = False
-            self.lost += len(left)
-            error = Unreachable(f"worker {self.number} has died, or its machine has gone")
+            self.lost += len(unanswered)
+            error = Unreachable(f"worker {self.number} has died, or its machine is unreachable")
         except RayError as e:
             error = ServerFault(f"worker {self.number}: {type(e).__name__}")
         finally:
-            for future in left.values():
+            for future in unanswered.values():
                 _settle(future, error)
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Let the worker get ready for these labels; it does so again should it be started anew."""
+        """Prepare the worker for these labels. A restarted worker prepares itself again."""
         import ray
 
-        wanted = task, tuple(labels)
-        if self._actor is None or wanted == self._suited:
+        labels_of_task = task, tuple(labels)
+        if self._actor is None or labels_of_task == self._suited:
             return
-        self._suited = wanted
-        self._keep(ray.get(self._actor.open.remote(wanted)))
+        self._suited = labels_of_task
+        self._keep(ray.get(self._actor.open.remote(labels_of_task)))
 
     async def _call(self, method: Any, *values: Any) -> Any:
         from ray.exceptions import RayActorError, RayError
@@ -236,7 +251,7 @@ class Remote:
 
     def _keep(self, opened: Any) -> Sequence[Usage]:
         if isinstance(opened, KeyProblem):
-            # Whoever exported it here would be told to export it.
+            # Without this addition, a user who has exported the key here would only be told to export it.
             raise KeyProblem(
                 f"worker {self.number}: {opened}; keys are not sent: the environment that the cluster's workers are "
                 "started in must have it"
@@ -259,17 +274,17 @@ class Remote:
         try:
             self.remarks = tuple(await asyncio.wait_for(_plain(actor.close.remote()), 10))
         except Exception:
-            self.remarks = ()  # dead already: there is nothing left to end
+            self.remarks = ()  # the worker is dead already
         ray.kill(actor)
 
     def describe(self) -> Mapping[str, Json]:
-        """What the worker's provider said last."""
+        """Return the last facts of the worker's provider."""
         return self._facts
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [n for n in counts if n is not None]
-    return sum(known) if len(known) == len(counts) else None
+    counted = [n for n in counts if n is not None]
+    return sum(counted) if len(counted) == len(counts) else None
 
 
 async def _plain(ref: Any) -> Any:
@@ -278,7 +293,7 @@ async def _plain(ref: Any) -> Any:
 
 def _settle(future: asyncio.Future[Reply], found: Reply | BaseException) -> None:
     if future.done():
-        return  # cancelled while its block was on its way
+        return  # cancelled while its block was in flight
     if isinstance(found, BaseException):
         future.set_exception(found)
     else:
@@ -286,7 +301,10 @@ def _settle(future: asyncio.Future[Reply], found: Reply | BaseException) -> None
 
 
 def _silence() -> None:
-    """Ray prints what happened to a worker to stdout, which is data here; the run says it itself, and to stderr."""
+    """Stop Ray from printing worker events to stdout, which carries data here.
+
+    The run reports them on stderr.
+    """
     from ray._private import worker
 
     if hasattr(worker, "print_to_stdstream"):
@@ -294,21 +312,21 @@ def _silence() -> None:
 
 
 def _look(address: str) -> None:
-    """Raises OSError when nothing listens at host:port: Ray itself would try for minutes."""
+    """Raise OSError if nothing listens at host:port: Ray itself would retry for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
 
 
 class Cluster:
-    """The connection to Ray: to the cluster of RAY_ADDRESS, to one that this process has already, or to a new one."""
+    """The connection to Ray: the cluster of RAY_ADDRESS, one that this process already has, or a new one."""
 
     def __init__(self) -> None:
         self._folder: str | None = None
         self._is_ours = False
 
     def start(self) -> None:
-        """Connect. Raises Unreachable when there is no cluster at the address."""
+        """Connect. Raises Unreachable if there is no cluster at the address."""
         import ray
 
         if ray.is_initialized():
@@ -321,9 +339,10 @@ class Cluster:
                 _look(address)
                 ray.init(address=address, **quiet)
             else:
-                # Short: the paths of its sockets may have no more than 107 bytes.
+                # A short path, because paths of Unix sockets are limited to 107 bytes.
                 self._folder = tempfile.mkdtemp(prefix="adjudge-")
-                # Of this cluster alone: Ray would keep one in the home folder for all.
+                # A token for this cluster alone: Ray would otherwise store one in the home folder for all
+                # clusters.
                 os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
                 ray.init(
                     address="local", num_cpus=max(2, os.cpu_count() or 1), include_dashboard=False,
@@ -335,7 +354,7 @@ class Cluster:
         self._is_ours = True
 
     def stop(self) -> None:
-        """Leave the cluster; one that was started here ends."""
+        """Disconnect. A cluster that was started here ends."""
         if not self._is_ours:
             return
         import ray

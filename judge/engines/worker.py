@@ -1,4 +1,4 @@
-"""Workers: what an engine starts, and what runs in one, a provider of its own or a server that it starts and asks.
+"""Workers: what an engine starts, and what runs in it, a provider or a server that it starts and calls.
 
 Nothing here depends on Ray or the study.
 """
@@ -20,23 +20,27 @@ from judge.providers.base import NoLimits, PairReader, Probing, Provider, Settin
 from judge.types import Json, Reply, Request, Usage
 
 COMPANY = 1 / 25
-"""Of the time that a call takes, how long the first of several waits for the others to be sent together: each message
-costs both sides about half a millisecond of the processor, and each wait is a part of a slot's time."""
+"""How long the first of several messages waits for others, as a share of a call's time. Each message costs both sides about
+0.5 ms of processor time, and each wait occupies a slot."""
 SHORTEST_WAIT, LONGEST_WAIT = 0.001, 0.015
 START_SECONDS = 900.0
-"""How long a worker's server may take until it answers: weights are read, graphs compiled."""
+"""How long a worker's server may take to start: it loads weights and compiles graphs."""
 AGAIN_SECONDS = 0.25
 
 Opened = tuple[bool, int | None, Mapping[str, Json], Sequence[Usage]]
-"""What is known of an open provider: label_codes, max_concurrency, describe(); tokens of the questions in opening it."""
+"""The state of an open provider: label_codes, max_concurrency, describe(), and the usage of its start-up probes."""
 Done = tuple[list[tuple[int, Reply | ProviderError]], Mapping[str, Json] | None]
-"""Replies by their number in the block, and the provider's facts where they have changed."""
+"""Replies by their number in the block, and the provider's facts if they have changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What an engine starts. `cpus` and `gpus` are what each worker takes of the cluster; `command` starts a server
-    beside each worker, with `{port}` for the port that it listens at."""
+    """What an engine starts.
+
+    `cpus` and `gpus` are the resources of each worker; `command` starts a server beside each worker, with
+    `{port}` for its
+    port.
+    """
 
     n: int = 2
     cpus: float = 0.1
@@ -45,24 +49,24 @@ class Workers:
 
 
 class Company:
-    """How many seconds a message waits for others, by what calls have taken lately."""
+    """Computes how many seconds a message waits for others, from the duration of recent calls."""
 
     def __init__(self) -> None:
         self._usual = 0.0
 
     def took(self, seconds: float) -> None:
-        """A call has taken so long."""
+        """Record the duration of a call."""
         self._usual += (seconds - self._usual) / 8
 
     @property
     def seconds(self) -> float:
-        """For the next message."""
+        """The waiting time of the next message."""
         return min(LONGEST_WAIT, max(SHORTEST_WAIT, COMPANY * self._usual))
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a worker asks: a model, and the command of a server of its own, if it has one."""
+    """What a worker calls: a model, and optionally the command of its own server."""
 
     model: str
     settings: Settings
@@ -70,7 +74,7 @@ class Served:
 
 
 class Worker:
-    """Opens its provider when it is first needed, also after it was started anew; gives errors back as values."""
+    """Opens its provider on first use, also after a restart; returns errors as values."""
 
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -82,7 +86,7 @@ class Worker:
         self._company = Company()
 
     async def open(self, suited: tuple[str, tuple[str, ...]] | None = None) -> Opened | AdjudgeError:
-        """Open the provider, and get it ready for labels (task, labels) where it wants that."""
+        """Open the provider, and prepare it for labels (task, labels) if it needs that."""
         try:
             provider = await self._ready(suited)
         except AdjudgeError as e:
@@ -94,7 +98,7 @@ class Worker:
     async def answer(
         self, block: Sequence[Request], suited: tuple[str, tuple[str, ...]] | None = None
     ) -> AsyncIterator[Done]:
-        """Ask all of a block at once; replies come as they are there, with the errors of those that have none."""
+        """Send all requests of a block at once; yield replies and errors as they arrive."""
         try:
             provider = await self._ready(suited)
         except ProviderError as e:
@@ -105,20 +109,20 @@ class Worker:
             asyncio.create_task(_one(provider, n, request, ended, self._company))
             for n, request in enumerate(block)
         ]
-        left = len(tasks)
-        while left:
+        n_open = len(tasks)
+        while n_open:
             done = [await ended.get()]
             await asyncio.sleep(self._company.seconds)
             while not ended.empty():
                 done.append(ended.get_nowait())
-            left -= len(done)
+            n_open -= len(done)
             facts = dict(provider.describe())
             changed = facts != self._facts
             self._facts = facts
             yield done, facts if changed else None
 
     async def close(self) -> list[str]:
-        """Close the provider and end the server; what the provider has to say of its calls."""
+        """Close the provider and end the server. Returns the provider's remarks on its calls."""
         remarks: list[str] = []
         if self._provider is not None:
             remarks = list(getattr(self._provider, "remarks", tuple)())
@@ -182,22 +186,22 @@ async def _one(
     ended: asyncio.Queue[tuple[int, Reply | ProviderError]],
     company: Company,
 ) -> None:
-    found: Reply | ProviderError
+    result: Reply | ProviderError
     begun = time.monotonic()
     try:
-        found = await provider.complete(request)
+        result = await provider.complete(request)
     except ProviderError as e:
-        found = e
+        result = e
     except Exception as e:
-        found = ServerFault(f"unexpected {type(e).__name__} in a worker: {e}")
+        result = ServerFault(f"unexpected {type(e).__name__} in a worker: {e}")
     company.took(time.monotonic() - begun)
-    ended.put_nowait((number, found))
+    ended.put_nowait((number, result))
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
     return port
 
 
@@ -209,11 +213,12 @@ def _started(command: Sequence[str]) -> subprocess.Popen[bytes]:
         )  # fmt: skip
     except OSError as e:
         raise Unreachable(
-            f"the worker's server cannot be started: {command[0]}: {e.strerror}", sent=False
+            f"the worker's server cannot be started: {command[0]}: {e.strerror}; check --worker-command",
+            sent=False,
         ) from e
 
 
 def _end_with_parent() -> None:
-    """A worker that is killed leaves no server behind (Linux)."""
+    """Make the kernel end the server when a killed worker disappears (Linux only)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

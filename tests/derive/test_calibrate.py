@@ -243,9 +243,9 @@ def test_a_run_without_probabilities_says_so(tmp_path: Path) -> None:
     store = worlds.study(tmp_path / "w.db", truth)
     worlds.judged(store, "j/plain", np.eye(3)[truth], plain=True)
     done = judge("calibrate", "stance", "-d", store.path, code=2)
-    assert "stored no label probabilities" in done.stderr
+    assert "has no label probabilities" in done.stderr
     table = derive.read(store, ["last"])
-    with pytest.raises(UsageError, match="stored no label probabilities"):
+    with pytest.raises(UsageError, match="has no label probabilities"):
         calibrate(table, None, "stance", "batch")
 
 

@@ -40,7 +40,7 @@ def test_a_panel_of_calibrated_judges_is_not_calibrated_again_and_says_what_they
     panel = done.stdout.split("kept as run ")[1].split(";")[0]
     # A question's labels are in the parents' probabilities of the other folds, so they would come back to it.
     refused = judge("calibrate", "stance", "--run", panel, "-d", store.path, code=2)
-    assert f"run {panel} is fitted on labels already, itself or through what it is made of" in refused.stderr
+    assert f"run {panel} is fitted on labels already, directly or through its parents" in refused.stderr
     with pytest.raises(UsageError, match="fitted on labels already"):
         table = derive.read(store, [panel])
         calibrate(table, derive.reference(store, table, "stance"), "stance", "bias", interval=None)

@@ -75,7 +75,7 @@ def test_a_mean_by_hand_and_who_has_no_say(tmp_path: Path) -> None:
     assert pooled.made.codes.tolist() == [R, S]
     assert f"not calibrated: {a}, {b}" in pooled.notes[0]
     c = plain(store, "c", [S, R])
-    with pytest.raises(UsageError, match="stored no label probabilities"):
+    with pytest.raises(UsageError, match="has no label probabilities"):
         pool(derive.read(store, [a, c]), "stance", "mean")
 
 
@@ -85,7 +85,7 @@ def test_units_that_a_member_was_not_asked_about_are_left_out(tmp_path: Path) ->
     b = plain(store, "b", [S] * 5)
     done = judge("panel", "stance", "--run", a, "--run", b, "-d", store.path)
     assert "on 5 units of stance.v1" in done.stdout
-    assert "5 units that not every member was asked about are left out" in done.stderr
+    assert "5 units that not every member has judged are left out" in done.stderr
 
 
 @pytest.mark.parametrize("method", ["majority", "mean", "dawid-skene"])
@@ -141,7 +141,7 @@ def test_the_sealed_test_is_not_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(("--run", "last"), "two judges or more"), (("--run", "last", "--run", "last"), "named twice")],
+    [(("--run", "last"), "at least two judges"), (("--run", "last", "--run", "last"), "named twice")],
 )
 def test_what_is_no_panel_is_refused(
     words: tuple[str, ...], told: str, three: tuple[Store, list[str]]

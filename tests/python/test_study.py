@@ -421,7 +421,7 @@ def test_compare_calibrate_and_route_are_those_of_the_commands(study: Study, tmp
     shown = json.loads(_judge(tmp_path, *words))
     assert found.document == {k: v for k, v in shown.items() if k != "schema"}
     assert found.save(tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
-    with pytest.raises(UsageError, match="stored no label probabilities"):
+    with pytest.raises(UsageError, match="has no label probabilities"):
         study.calibrate("stance", one.run_id)
     routed = study.route("stance", one.run_id, keep=False)
     words = ("route", "stance", "--run", one.run_id, "--dry-run", "-d", "x.db", "--json")
