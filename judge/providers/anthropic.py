@@ -40,7 +40,7 @@ class Provider(Vendor):
     library, own_client, key = "anthropic", "AsyncAnthropic", KEY
     key_headers = ("authorization", "x-api-key")
     known: Collection[str] = ("effort", "thinking")
-    # The API's own temperature is not sent by the runner, so that a field of the body is the way to set it.
+    # The runner never sends `temperature` to this API, so a body field is the only way to set it.
     taken = ("model", "max_tokens")
 
     def __init__(self, name: str, settings: Settings) -> None:
@@ -49,26 +49,29 @@ class Provider(Vendor):
         self._output = "json_schema"
 
     def _address(self, settings: Settings) -> str:
-        """The base URL, without `/v1`."""
+        """Return the base URL, without `/v1`."""
         base_url = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_URL
         return base_url.strip().rstrip("/").removesuffix("/v1")
 
     async def open(self) -> None:
-        """Connect, and ask for the model by name, which costs no tokens.
+        """Connect, and look up the model by name, which costs no tokens.
 
-        Raises KeyProblem when the key is missing or refused, Rejected when Anthropic does not know the
-        model, and the errors of `complete`.
+        Raises KeyProblem if the key is missing or refused, Rejected if Anthropic does not know the model, and
+        the errors of
+        `complete`.
         """
         wire = self._connect()
         answer = await wire.get(f"/v1/models/{quote(self._name, safe='')}")
-        # Other servers often have no list of models; whether they know this one shows in the first call.
+        # Other servers often have no list of models. Whether they have this one shows in the first call.
         if answer.status in (401, 403) or (self._own and answer.status != 200):
             raise self._error(answer, wire.complaint(answer))
         body = http.decoded(answer.body) if answer.status == 200 else None
         self._reports = http.text_of(body.get("id")) or None if isinstance(body, dict) else None
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. A refused output format is left out from then on and the call sent again.
+        """Send one request. If the server refuses the output format, it is left out from then on and the call
+
+        is sent again.
 
         Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
         """
@@ -78,30 +81,30 @@ class Provider(Vendor):
             answer = await wire.post(PATH, self._writer.body(request, output))
             if answer.status == 200:
                 return self._read(wire, answer)
-            said = wire.complaint(answer)
+            complaint = wire.complaint(answer)
             formatted = request.schema is not None and output != "plain"
-            if not (formatted and answer.status in (400, 422) and _FORMAT_WORDS.search(said.message)):
-                raise self._error(answer, said)
+            if not (formatted and answer.status in (400, 422) and _FORMAT_WORDS.search(complaint.message)):
+                raise self._error(answer, complaint)
             self._output = "plain"
 
     def body(self, request: Request) -> bytes:
-        """The request's body in the format found so far, as `complete` sends it; needs no connection."""
+        """Return the request's body, with the output format found so far; needs no connection."""
         return self._writer.body(request, self._output)
 
     def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """The reply in the JSON of a good answer that came another way. Raises ValueError as `reply`."""
+        """Parse the JSON of a successful answer that came another way. Raises ValueError as `reply`."""
         return reply(body, headers or {})
 
-    def refusal(self, said: http.Complaint) -> Reply | None:
-        """The reply that an error stands for: none does here."""
+    def refusal(self, complaint: http.Complaint) -> Reply | None:
+        """Return None: this API has no error that is a refusal of the model."""
         return None
 
     async def models(self) -> list[str]:
-        """The model names that the server lists. Raises as `complete`."""
+        """Return the model names that the server lists. Raises as `complete`."""
         return http.model_names(await self._asked_of("/v1/models?limit=1000"), self._who)
 
     async def count_tokens(self, request: Request) -> int:
-        """Input tokens of a request by Anthropic's own count, which costs nothing. Raises as `complete`.
+        """Return the input tokens of a request, counted by Anthropic free of charge. Raises as `complete`.
 
         https://docs.anthropic.com/en/api/messages-count-tokens
         """
@@ -111,7 +114,7 @@ class Provider(Vendor):
         return http.token_count(answer, self._who)
 
     def describe(self) -> Mapping[str, Json]:
-        """Base URL without credentials, and the output format in use."""
+        """Return the base URL without credentials, and the output format in use."""
         return {
             "vendor": self.vendor,
             "model": self._name,
@@ -135,14 +138,18 @@ class Provider(Vendor):
             detail = "" if body is None else f": {wire.complaint(answer).message}"
             raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
-    def _error(self, answer: http.HttpAnswer, said: http.Complaint) -> ProviderError:
-        broke = answer.status == 402 or (answer.status == 400 and "credit balance" in said.message.lower())
+    def _error(self, answer: http.HttpAnswer, complaint: http.Complaint) -> ProviderError:
+        broke = answer.status == 402 or (
+            answer.status == 400 and "credit balance" in complaint.message.lower()
+        )
         if broke:
-            return KeyProblem(f"{self._who}: the account of {self._key} has no credit left: {said.message}")
-        return super()._error(answer, said)
+            return KeyProblem(
+                f"{self._who}: the account of {self._key} has no credit left: {complaint.message}"
+            )
+        return super()._error(answer, complaint)
 
 
-# Messages as bytes and back, without a connection: the body of a request, and what a reply says.
+# Messages as bytes and back, without a connection: a request's body, and the reply in an answer.
 
 
 PATH = "/v1/messages"
@@ -154,10 +161,11 @@ _RATE = [
 
 
 class MessagesWriter:
-    """Makes the bodies of a model's requests.
+    """Writes the bodies of a model's requests.
 
-    `options` are Anthropic's own (`thinking`, `effort`), `fields` what the user wants in every body as it is. Raises
-    UsageError for an option that cannot be read.
+    `options` are Anthropic's (`thinking`, `effort`); `fields` are added to every body unchanged. Raises
+    UsageError for an
+    option that cannot be parsed.
     """
 
     def __init__(
@@ -167,9 +175,11 @@ class MessagesWriter:
         self._head = f'{{"model": {json.dumps(name)}, '
 
     def body(self, request: Request, output: str = "json_schema") -> bytes:
-        """The request as JSON bytes: model, system and messages first, so that the prefix leads.
+        """Return the request as JSON bytes: model, system and messages first, so that the constant prefix
 
-        `output` is json_schema, or plain where the server takes no schema.
+        leads.
+
+        `output` is json_schema, or plain if the server accepts no schema.
         """
         rest: dict[str, Any] = {"max_tokens": request.max_tokens}
         if request.schema is not None and output != "plain":
@@ -180,16 +190,19 @@ class MessagesWriter:
             lead = request.prefix
             constant = _constant(messages[:lead])
         else:
-            # A system message of the unit's own: nothing to cache, but it still goes first.
+            # A system message that depends on the unit: it cannot be cached, but it still goes first.
             lead = system
             constant = _leading(messages[:lead], cached=False)
-        own = ", ".join(json.dumps(_turn(m)) for m in messages[lead:])
-        comma = ", " if own and not constant.endswith("[") else ""
-        return f"{self._head}{constant}{comma}{own}], {json.dumps(merged(rest, self._fields))[1:]}".encode()
+        unit_text = ", ".join(json.dumps(_turn(m)) for m in messages[lead:])
+        comma = ", " if unit_text and not constant.endswith("[") else ""
+        return f"{self._head}{constant}{comma}{unit_text}], {json.dumps(merged(rest, self._fields))[1:]}".encode()
 
 
 def thinking_tokens(options: Mapping[str, str]) -> int:
-    """The tokens that `thinking=N` gives the reasoning; they are part of a reply's longest. Raises UsageError."""
+    """Return the tokens that `thinking=N` allows for reasoning; a reply's limit includes them.
+
+    Raises UsageError.
+    """
     text = options.get("thinking", "off")
     if text in ("off", "adaptive"):
         return 0
@@ -201,7 +214,7 @@ def thinking_tokens(options: Mapping[str, str]) -> int:
 
 
 def _thinking(options: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of the body for how hard to think.
+    """Return the body's fields for the amount of thinking.
 
     https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
     """
@@ -216,9 +229,9 @@ def _thinking(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def reply(body: Json, headers: Mapping[str, str]) -> Reply:
-    """The reply in the JSON of a good answer (None: it is no JSON), of which these are the HTTP headers.
+    """Parse the JSON of a successful answer (None: not JSON) with its HTTP headers.
 
-    Raises ValueError, which says what the answer has not.
+    Raises ValueError with what is missing in the answer.
     """
     if body is None:
         raise ValueError("is not JSON")
@@ -227,7 +240,7 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
         used = body.get("usage")
         used = used if isinstance(used, dict) else {}
         read, written = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
-        # `input_tokens` counts only what neither came from the cache nor went into it.
+        # Anthropic's `input_tokens` excludes tokens that were read from the cache or written to it.
         parts = [bill.counted(n) for n in (used.get("input_tokens"), read or 0, written or 0)]
         total = None if None in parts else sum(n or 0 for n in parts)
         usage = bill.usage(total, used.get("output_tokens"), read, written)
@@ -245,7 +258,9 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
 
 
 def _leading(messages: tuple[Message, ...], cached: bool = True) -> str:
-    """`"system": [...], "messages": [...` for the leading messages; the last block is marked for caching."""
+    """Return `"system": [...], "messages": [...` for the leading messages; the last block is marked for
+    caching.
+    """
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for i, message in enumerate(messages, 1):
@@ -264,13 +279,13 @@ _constant = lru_cache(maxsize=8)(_leading)
 
 
 def _turn(message: Message) -> dict[str, str]:
-    """One turn; the API knows only user and assistant, and has system text in front of all turns."""
+    """Return one turn. The API has only user and assistant turns; system text goes before all of them."""
     role = "assistant" if message.role == "assistant" else "user"
     return {"role": role, "content": message.content}
 
 
 def _until(text: str | None) -> float | None:
-    """Seconds from now to an RFC 3339 time, 0 when it is past; None when it is none."""
+    """Return the seconds until an RFC 3339 time, 0 if it is past; None if it is invalid."""
     try:
         at = datetime.fromisoformat(text or "").timestamp()
     except ValueError:
@@ -279,5 +294,5 @@ def _until(text: str | None) -> float | None:
 
 
 def rate(headers: Mapping[str, str]) -> RateState | None:
-    """What Anthropic's rate-limit headers say."""
+    """Parse Anthropic's rate-limit headers."""
     return waits.rate_state(headers, _RATE, _until)

@@ -1,7 +1,8 @@
-"""`azure/DEPLOYMENT`: OpenAI's models at Azure, through OpenAI's own Azure client.
+"""`azure/DEPLOYMENT`: OpenAI's models at Azure, through OpenAI's Azure client.
 
-The endpoint is `--base-url` or AZURE_OPENAI_ENDPOINT (https://NAME.openai.azure.com), the version of its API
-`--option api_version=` or OPENAI_API_VERSION, the key AZURE_OPENAI_API_KEY or, for Entra ID, AZURE_OPENAI_AD_TOKEN.
+The endpoint is `--base-url` or AZURE_OPENAI_ENDPOINT (https://NAME.openai.azure.com), the API version
+`--option api_version=` or OPENAI_API_VERSION, the key AZURE_OPENAI_API_KEY or, for Entra ID,
+AZURE_OPENAI_AD_TOKEN.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NEEDS = Needs(examples="azure/my-deployment", key="AZURE_OPENAI_API_KEY")
 
 
 class Provider(openai.Provider):
-    """One deployment. Raises UsageError without an endpoint or a version of the API."""
+    """One deployment. Raises UsageError without an endpoint or an API version."""
 
     vendor = "azure"
     known: Collection[str] = ("api_version", *openai.Provider.known)

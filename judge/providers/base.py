@@ -1,7 +1,8 @@
-"""What a provider is, and how `vendor/model` finds one.
+"""The provider interface, and the look-up of a provider by `vendor/model`.
 
-A provider sends one request and returns one reply, or raises a ProviderError. It never retries,
-waits or counts: the runner owns retries, rate limits and budgets. Keys come from the environment.
+A provider sends one request and returns one reply, or raises a ProviderError. It never retries, waits or
+counts: the
+runner is responsible for retries, rate limits and budgets. Keys come from the environment.
 """
 
 import importlib
@@ -22,24 +23,27 @@ from judge.types import Json, Reply, Request, Usage
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the command line passes to a provider. `timeout` is in seconds, for one call."""
+    """The settings from the command line for a provider. `timeout` is in seconds, for one call."""
 
     base_url: str | None = None
     timeout: float = 120.0
     options: Mapping[str, str] | None = None
-    """Provider options given as `--option key=value` (llamacpp: n_ctx, threads; scripted: script)."""
+    """Provider options from `--option key=value` (llamacpp: n_ctx, threads; scripted: script)."""
     replicas: Sequence[str] = ()
-    """Base URLs of more servers with the same model."""
+    """Base URLs of further servers with the same model."""
 
     def own(self, vendor: str, *known: str) -> dict[str, str]:
-        """The options of a provider that knows only these, in the order of their names. Raises UsageError for another."""
-        given = dict(self.options or {})
-        if unknown := sorted(set(given) - set(known)):
+        """Return the options if all of them are among the known names.
+
+        Raises UsageError for an unknown one.
+        """
+        options = dict(self.options or {})
+        if unknown := sorted(set(options) - set(known)):
             raise UsageError(f"{vendor} has no option '{unknown[0]}' (known: {', '.join(known) or 'none'})")
-        return given
+        return options
 
     def whole(self, name: str, default: int) -> int:
-        """An option that is a number from 1. Raises UsageError for what is none."""
+        """Return an option that is a whole number from 1. Raises UsageError for anything else."""
         text = (self.options or {}).get(name, str(default))
         if not (text.isdecimal() and int(text)):
             raise UsageError(f"--option {name}={text}: not a positive whole number")
@@ -48,10 +52,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a provider needs, as `judge models list` shows it: stated in the provider's own file as `NEEDS`.
+    """The requirements of a provider for `judge models list`; each provider's file states them as `NEEDS`.
 
-    `key` is an environment variable, `packages` are names to import and `install` says how they come; `examples` are models.
-    `there` tells of anything else that must be there (weights), and `needs` says it in words.
+    `key` is an environment variable, `packages` are names to import and `install` the command that installs
+    them; `examples`
+    are models. `there` checks any other requirement (weights), and `needs` describes it.
     """
 
     examples: str = ""
@@ -63,19 +68,19 @@ class Needs:
 
     @property
     def words(self) -> str:
-        """What is needed, for people."""
+        """The requirements in words."""
         told = [f"{self.key} in the environment"] if self.key else []
         told += [self.install] if self.packages else []
         return "; ".join([*told, *([self.needs] if self.needs else [])]) or "nothing"
 
     def are_met(self) -> bool:
-        """Whether all of it is there; packages are looked for and not imported."""
+        """Whether all requirements are met. Packages are searched for without importing them."""
         found = not self.key or bool(os.environ.get(self.key))
         return found and all(map(_is_there, self.packages)) and (self.there is None or self.there())
 
 
 def _is_there(package: str) -> bool:
-    """Whether a package can be imported; the one above it is, where there is one."""
+    """Return whether a package can be imported, without importing it; only its parent package is imported."""
     try:
         return find_spec(package) is not None
     except ModuleNotFoundError:
@@ -83,14 +88,14 @@ def _is_there(package: str) -> bool:
 
 
 def packaged(package: str, pattern: str) -> Path | None:
-    """A file of an installed package, which is looked up and not imported; None where it is not there."""
+    """Return a file of an installed package, without importing it; None if it is missing."""
     spec = find_spec(package)
     folders = (spec.submodule_search_locations or []) if spec else []
     return next((path for folder in folders for path in sorted(Path(folder).glob(pattern))), None)
 
 
 def cores() -> int:
-    """The cores that this process may use, where the system says so (not on macOS)."""
+    """Return the number of cores that this process may use (macOS does not report it)."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -102,27 +107,27 @@ class Provider(Protocol):
     """
 
     label_codes: bool
-    """Token log-probabilities come back for a one-character or one-word answer (known after `open`)."""
+    """Whether token log-probabilities are returned for a one-character or one-word answer (known after `open`)."""
     max_concurrency: int | None
-    """Calls that make sense at once; None = no limit of its own."""
+    """Useful number of concurrent calls; None = no limit."""
 
     async def open(self) -> None:
-        """Connect or load, and find out what the model supports. Raises ProviderError."""
+        """Connect or load, and probe what the model supports. Raises ProviderError."""
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. Raises ProviderError, and nothing else, when there is no reply."""
+        """Send one request. Raises ProviderError, and nothing else, if there is no reply."""
 
     async def close(self) -> None:
-        """Free what `open` took; safe to call twice."""
+        """Release the resources of `open`; safe to call twice."""
 
     def describe(self) -> Mapping[str, Json]:
-        """Facts worth storing with a run (base URL without credentials, output format); no secrets."""
+        """Return facts to store with a run (base URL without credentials, output format); no secrets."""
 
 
 class BaseProvider:
-    """The base class of a provider of one's own: what it inherits needs no connection and has nothing to tell.
+    """The base class for a plugin's provider: everything except `complete` has a default.
 
-    `name` is what follows the vendor's slash in `-m`, `settings` what the command line says of servers and options.
+    `name` follows the vendor's slash in `-m`; `settings` are the servers and options from the command line.
     """
 
     label_codes: bool = False
@@ -132,14 +137,14 @@ class BaseProvider:
         self.name, self.settings = name, settings
 
     async def open(self) -> None:
-        """Nothing to connect to."""
+        """Do nothing: there is no connection."""
 
     async def complete(self, request: Request) -> Reply:
-        """Every provider has its own."""
+        """Raise NotImplementedError: every provider implements this."""
         raise NotImplementedError
 
     async def close(self) -> None:
-        """Nothing to free."""
+        """Do nothing: there is nothing to release."""
 
     def describe(self) -> Mapping[str, Json]:
         """Return no facts."""
@@ -147,9 +152,9 @@ class BaseProvider:
 
 
 def lack(provider: Any) -> str | None:
-    """What keeps an object from being a provider that the runner can use; None when nothing does.
+    """Return why an object cannot be used as a provider; None if it can.
 
-    What is called without a model is called; what `complete` returns is checked when a run has its first reply.
+    Methods that need no model are called; the result of `complete` is checked at a run's first reply.
     """
     if getattr(type(provider), "complete", BaseProvider.complete) is BaseProvider.complete:
         return "it has no 'complete'"
@@ -160,9 +165,9 @@ def lack(provider: Any) -> str | None:
     returned = inspect.signature(provider.complete).return_annotation
     if returned is not inspect.Signature.empty and returned not in (Reply, "Reply", "types.Reply"):
         return f"its 'complete' returns {getattr(returned, '__name__', returned)}, not judge.types.Reply"
-    for name, wanted in (("label_codes", "True or False"), ("max_concurrency", "None or a number from 1")):
+    for name, required in (("label_codes", "True or False"), ("max_concurrency", "None or a number from 1")):
         if not hasattr(provider, name):
-            return f"it has no '{name}' ({wanted}); judge.providers.base.BaseProvider gives one"
+            return f"it has no '{name}' ({required}); judge.providers.base.BaseProvider gives one"
     if not isinstance(provider.label_codes, bool):
         return f"its 'label_codes' is {provider.label_codes!r}, not True or False"
     most = provider.max_concurrency
@@ -181,10 +186,10 @@ def lack(provider: Any) -> str | None:
 
 
 def check_reply(provider: Provider, reply: object) -> None:
-    """Raises PluginFailed for what is no reply, naming the provider's module and the package that brought it."""
+    """Raise PluginFailed for anything but a Reply, with the names of the provider's module and its package."""
     if isinstance(reply, Reply) and isinstance(reply.text, str):
         return
-    found = (
+    module = (
         f"a Reply whose text is {type(reply.text).__name__}"
         if isinstance(reply, Reply)
         else type(reply).__name__
@@ -192,25 +197,28 @@ def check_reply(provider: Provider, reply: object) -> None:
     package = plugins.package_of(provider)
     raise plugins.PluginFailed(
         f"{type(provider).__module__}.{type(provider).__name__}{f' of {package}' if package else ''}: 'complete' returned "
-        f"{found}, not judge.types.Reply with a text (docs/plugins.md)"
+        f"{module}, not judge.types.Reply with a text (docs/plugins.md)"
     )
 
 
 class Purse(Protocol):
-    """Pays for the questions with which a provider finds out what its server can do."""
+    """Pays for the start-up probes with which a provider finds out what its server supports."""
 
     async def pay(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
-        """What `send` returns, counted as a call of the request. Raises LimitReached for one that could cross a limit."""
+        """Call `send` and count it as a call of the request.
+
+        Raises LimitReached if it could exceed a limit.
+        """
 
 
 class NoLimits:
-    """A purse that pays for everything; `took` has the tokens of each reply."""
+    """A purse without limits; `took` has the usage of each reply."""
 
     def __init__(self) -> None:
         self.took: list[Usage] = []
 
     async def pay(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
-        """What `send` returns."""
+        """Call `send` and return its reply."""
         reply = await send()
         if reply is not None:
             self.took.append(reply.usage)
@@ -219,87 +227,93 @@ class NoLimits:
 
 @runtime_checkable
 class Probing(Protocol):
-    """A provider whose `open` asks its server questions that cost: each through its purse."""
+    """A provider whose `open` makes paid start-up probes, each through its purse."""
 
     purse: Purse
 
 
 @runtime_checkable
 class Learning(Protocol):
-    """A provider that asks its server what it can do, and can be told by a study that knows the answers.
+    """A provider that probes its server, and can reuse the results that a study has stored.
 
-    `learnt_at` is the time of the questions (ISO 8601), empty before them.
+    `learnt_at` is the time of the probes (ISO 8601), empty before them.
     """
 
     learnt_at: str
 
     def learnt(self) -> Json:
-        """Return what is known of the server by now, for `recall` in a later process."""
+        """Return the results of the probes so far, for `recall` in a later process."""
 
     def recall(self, learnt: Json, at: str) -> None:
-        """Take up what was known at that time, before `open`, which then asks no questions. What does not fit is ignored."""
+        """Reuse the results of an earlier probe; `open` then makes none. Invalid results are ignored."""
 
 
 @runtime_checkable
 class PairReader(Protocol):
-    """A provider that reads a statement and its evidence and no prompt: a classifier (known before `open`)."""
+    """A classifier: a provider that compares a statement with its evidence, without a prompt."""
 
     reads_pairs: bool
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Get ready for these labels. Raises UsageError where the model has nothing to say of them."""
+        """Prepare for these labels. Raises UsageError if the model cannot express them."""
 
 
 @runtime_checkable
 class Masks(Protocol):
-    """A provider whose server may hold the answer to the choices (known after `open`)."""
+    """A provider whose server may restrict answers to the choices (known after `open`)."""
 
     mask: str | None
-    """The mask that was found, None = there is none."""
+    """The mask in use, None = none."""
     chosen_mask: str
-    """What the user says of it: auto, none, or a mask by its name."""
+    """The user's choice: auto, none, or a mask by name."""
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Ask for this mask from now on, or for none; under it, for so many alternatives of a token."""
+        """Use this mask from now on, or none; `alternatives` of a token are requested under it."""
 
 
 def vendors() -> list[str]:
-    """Every vendor, by looking at the files of this package."""
+    """Return all vendors, which are the files of this package."""
     package = importlib.import_module("judge.providers")
     shared = {
             "base", "bill", "chat", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
         }  # fmt: skip
-    found = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
-    return sorted(n.replace("_", "-") for n in found)
+    names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
+    return sorted(n.replace("_", "-") for n in names)
 
 
 def is_model(name: str) -> bool:
-    """Whether a name is `vendor/model` with a vendor that there is, built in or a plugin's."""
+    """Return whether a name is `vendor/model` with an existing vendor, built in or from a plugin."""
     vendor, _, model = name.partition("/")
     return bool(model) and (vendor in vendors() or vendor in plugins.names("providers"))
 
 
 def needs(vendor: str) -> Needs:
-    """What a vendor's file says that it needs; of a plugin that says nothing, nothing. Raises PluginFailed, UsageError."""
-    found = getattr(_module(vendor), "NEEDS", Needs())
-    return found if isinstance(found, Needs) else Needs()
+    """Return the requirements in a vendor's file; empty for a plugin without any.
+
+    Raises PluginFailed, UsageError.
+    """
+    requirements = getattr(_module(vendor), "NEEDS", Needs())
+    return requirements if isinstance(requirements, Needs) else Needs()
 
 
 def _module(vendor: str) -> Any:
-    """The file of a vendor, a plugin's where none is built in. Raises UsageError, PluginFailed."""
+    """Return a vendor's module, or that of a plugin. Raises UsageError, PluginFailed."""
     if vendor in vendors():
         return importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
-    found = plugins.find("providers", vendor)
-    if found is None:
+    module = plugins.find("providers", vendor)
+    if module is None:
         raise UsageError(f"no vendor '{vendor}'; there are: {', '.join(vendors())}")
-    return found
+    return module
 
 
 def get(model: str, settings: Settings | None = None) -> Provider:
-    """The provider for `vendor/model`, not opened yet; for one address alone, whatever replicas the settings name.
+    """Return the provider for `vendor/model`, not opened yet, for the base URL alone, even if there are
 
-    Raises UsageError when the vendor is unknown or the model is not named, PluginFailed where a plugin's provider lacks
-    something that the runner uses.
+    replicas.
+
+    Raises UsageError if the vendor is unknown or the model is not named, PluginFailed if a plugin's provider
+    lacks something
+    that the runner uses.
     """
     vendor, _, name = model.partition("/")
     if not is_model(model):
@@ -325,7 +339,9 @@ def get(model: str, settings: Settings | None = None) -> Provider:
 
 
 def problem_of(vendor: str) -> str | None:
-    """What is wrong with the provider of a plugin, in words; None when nothing is, or when it refuses to be made without a real name."""
+    """Return what is wrong with a plugin's provider; None if nothing is, or if it cannot be made without a
+    real model name.
+    """
     try:
         get(f"{vendor}/check")
     except plugins.PluginFailed as problem:

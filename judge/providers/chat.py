@@ -1,7 +1,8 @@
-"""OpenAI's chat completions as bytes and back, without a connection: what a request's body is, what a reply's says.
+"""OpenAI's chat completions as bytes and back, without a connection.
 
-Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept: a `Dialect` is
-what one takes of it, and each refusal that names a parameter moves it one step down.
+Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept: a
+`Dialect` is the
+part that one server accepts, and each refusal that names a parameter moves it one step down.
 """
 
 import json
@@ -18,7 +19,7 @@ from judge.providers.tokens import token_choices
 from judge.types import Json, Message, RateState, Reply, Request, TokenChoice
 
 PATH = "/chat/completions"
-# Room for a leading blank or a quote before the one character, and the least some models accept.
+# Room for a leading blank or a quote before the one character; also the minimum that some models accept.
 CODE_TOKENS = 16
 FORMATS = {"json_schema": "json_object", "json_object": "plain"}
 LIMITS = ("max_completion_tokens", "max_tokens")
@@ -35,10 +36,11 @@ _FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a model on a server accepts; it only ever steps down. `limit` is the token limit's name there.
+    """What a model on a server accepts; it only steps down. `limit` is the name of the token limit there.
 
-    `masks` is how the answer is held to the choices (`judge.providers.masks`): one of them, or several to find out
-    whether there is one. Log-probabilities may be from before the mask, so that more alternatives are asked for.
+    `masks` restrict the answer to the choices (`judge.providers.masks`): one of them, or several while
+    probing. Log-
+    probabilities may be from before the mask, so more alternatives are requested.
     """
 
     limit: str = "max_completion_tokens"
@@ -51,36 +53,38 @@ class Dialect:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Json]) -> "Dialect":
-        """Return the dialect that a study has stored. Raises ValueError, TypeError or KeyError where that is none.
+        """Return the dialect that a study has stored. Raises ValueError, TypeError or KeyError if it is
 
-        The study may be somebody else's, so that no value may name a field of the request that is not one of these.
+        invalid.
+
+        The study may come from somebody else, so a value can only select among the known fields of a request.
         """
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in stored.items()}
-        found = cls(**fields)
-        counts = (found.top_logprobs, found.masked_logprobs)
+        parsed = cls(**fields)
+        counts = (parsed.top_logprobs, parsed.masked_logprobs)
         is_one = (
-            found.limit in LIMITS
-            and found.output in (*FORMATS, "plain")
-            and isinstance(found.swapped, bool)
+            parsed.limit in LIMITS
+            and parsed.output in (*FORMATS, "plain")
+            and isinstance(parsed.swapped, bool)
             and all(type(count) is int and count >= 0 for count in counts)
-            and all(isinstance(name, str) for name in found.dropped)
-            and all(mask in masks.MASKS for mask in found.masks)
+            and all(isinstance(name, str) for name in parsed.dropped)
+            and all(mask in masks.MASKS for mask in parsed.masks)
         )
         if not is_one:
             raise ValueError("no dialect")
-        return found
+        return parsed
 
     @property
     def alternatives(self) -> int:
-        """How many alternatives of a token are asked for."""
+        """The number of alternatives of a token to request."""
         return self.masked_logprobs if self.masks else self.top_logprobs
 
 
 class ChatWriter:
-    """Makes the bodies of a model's requests.
+    """Writes the bodies of a model's requests.
 
-    `options` are fields that a server may refuse, and which are then left out; `fields` what the user wants in every
-    body as it is.
+    `options` are fields that are left out after a server has refused them; `fields` are added to every body
+    unchanged.
     """
 
     def __init__(
@@ -88,16 +92,16 @@ class ChatWriter:
     ) -> None:
         self._options, self._fields = dict(options or {}), dict(fields or {})
         self.ids: dict[str, int] = {}
-        """The tokens of choices, for a server that is asked with a bias."""
+        """Choice -> token id, for a server that is called with a bias."""
         self._head = f'{{"model": {json.dumps(name)}, "messages": ['
         self._rest: tuple[Any, str] = (None, "")
 
     def body(self, request: Request, dialect: Dialect) -> bytes:
-        """The request as JSON bytes: model and messages first, so that the constant prefix leads."""
+        """Return the request as JSON bytes: model and messages first, so that the constant prefix leads."""
         constant = _constant(request.messages[: request.prefix])
         own = _turns(request.messages[request.prefix :])
         comma = ", " if constant and own else ""
-        # Written once too: a run asks every unit in the same way.
+        # Encoded once: the parameters of all requests of a run are equal.
         asked = (
             dialect,
             request.schema,
@@ -111,15 +115,16 @@ class ChatWriter:
             self._rest = (asked, json.dumps(rest)[1:])
         return f"{self._head}{constant}{comma}{own}], {self._rest[1]}".encode()
 
-    def step_down(self, dialect: Dialect, request: Request, said: http.Complaint) -> Dialect | None:
-        """The dialect without what the server complains of; None when nothing optional is named."""
-        return _step_down(dialect, request, self._options, said)
+    def step_down(self, dialect: Dialect, request: Request, complaint: http.Complaint) -> Dialect | None:
+        """Return the dialect without the refused parameter; None if the complaint names no optional one."""
+        return _step_down(dialect, request, self._options, complaint)
 
 
 def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | None = None) -> Reply:
-    """The reply in the JSON of a good answer (None: it is no JSON), of which these are the HTTP headers.
+    """Parse the JSON of a successful answer (None: not JSON) with its HTTP headers.
 
-    `mask` is the one that the request asked for; `held` says whether it shows in the answer. Raises ValueError, which says what the answer has not.
+    `mask` is the requested one; the reply's `held` says whether the answer shows it. Raises ValueError with
+    what is missing.
     """
     if body is None:
         raise ValueError("is not JSON")
@@ -130,7 +135,7 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         finish = choice.get("finish_reason")
         if finish == "error" or (choice.get("error") and not content):
             raise KeyError("an error in the place of an answer")
-        # Where reasoning comes first, the first tokens are the reasoning's.
+        # If reasoning comes first, the first tokens belong to it and not to the answer.
         reasons = message.get("reasoning_content") or message.get("reasoning") or _THINKS.match(str(content))
         tokens = _tokens(choice.get("logprobs")) if request.choices and not reasons else None
         used = body.get("usage")
@@ -157,9 +162,10 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
 
 
 def from_events(body: bytes) -> Json:
-    """The answer in a stream of events, as one that was not streamed; None where the body is none.
+    """Return a streamed answer in the shape of an unstreamed one; None if the body is not a stream.
 
-    Some gateways stream whatever they are asked for. The usage is in the last event then, which has no choices.
+    Some gateways stream even if that is not requested. The usage is then in the last event, which has no
+    choices.
     """
     lines = body.decode("utf-8", "replace").splitlines()
     events = [http.decoded(line.removeprefix("data:")) for line in lines if line.startswith("data:")]
@@ -186,18 +192,18 @@ def from_events(body: bytes) -> Json:
     return {**events[0], "choices": [last] if choices else [], "usage": usage}
 
 
-def ended(said: http.Complaint, headers: Mapping[str, str]) -> Reply | None:
-    """The reply that an error stands for: a filter's refusal, or an answer cut at its limit; None for real errors."""
-    if said.status == 400 and said.code in _FILTERED:
-        return Reply(said.message, "refusal", rate=rate(headers))
-    if said.status == 400 and "output limit was reached" in said.message:
+def ended(complaint: http.Complaint, headers: Mapping[str, str]) -> Reply | None:
+    """Return the reply that an error means: a filter's refusal, or a truncated answer; None for real errors."""
+    if complaint.status == 400 and complaint.code in _FILTERED:
+        return Reply(complaint.message, "refusal", rate=rate(headers))
+    if complaint.status == 400 and "output limit was reached" in complaint.message:
         return Reply("", "length", rate=rate(headers))
     return None
 
 
 def _turns(messages: tuple[Message, ...]) -> str:
-    """The messages as JSON, without the brackets."""
-    # Strings alone: json.dumps sets up an encoder for every object.
+    """Return the messages as JSON, without the brackets."""
+    # Only strings are encoded, because json.dumps sets up an encoder for every object.
     return ", ".join(
         f'{{"role": {json_string(m.role)}, "content": {json_string(m.content)}}}' for m in messages
     )
@@ -207,7 +213,7 @@ _constant = lru_cache(maxsize=8)(_turns)
 
 
 def _tokens(logprobs: Json) -> list[TokenChoice] | None:
-    """Token positions; None for what is none: the text is an answer without them, and paid for."""
+    """Return token positions; None if malformed: the text is still a paid answer."""
     try:
         return token_choices(logprobs)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
@@ -217,7 +223,7 @@ def _tokens(logprobs: Json) -> list[TokenChoice] | None:
 def _parameters(
     request: Request, dialect: Dialect, options: Mapping[str, Json], ids: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Everything in a request's body but the model and the messages."""
+    """Return everything in a request's body except the model and the messages."""
     optional: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed, **options}
     out = {k: v for k, v in optional.items() if v is not None and k not in dialect.dropped}
     out[dialect.limit] = request.max_tokens
@@ -236,14 +242,14 @@ def _parameters(
 
 
 def _step_down(
-    dialect: Dialect, request: Request, options: Mapping[str, Json], said: http.Complaint
+    dialect: Dialect, request: Request, options: Mapping[str, Json], complaint: http.Complaint
 ) -> Dialect | None:
-    """The dialect without what the server complains of; None when nothing optional is named."""
-    text = f"{said.param} {said.message}".lower()
-    if said.status not in (400, 403, 422):
+    """Return the dialect without the refused parameter; None if the complaint names no optional one."""
+    text = f"{complaint.param} {complaint.message}".lower()
+    if complaint.status not in (400, 403, 422):
         return None
     logprobs = request.choices and dialect.top_logprobs and "logprob" in text
-    if said.code == "context_length_exceeded" or "context length" in text:
+    if complaint.code == "context_length_exceeded" or "context length" in text:
         return None
     if "too large" in text and not logprobs:
         return None
@@ -252,11 +258,11 @@ def _step_down(
     if logprobs:
         fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0
         return replace(dialect, top_logprobs=fewer, masked_logprobs=fewer)
-    if said.status == 403:
+    if complaint.status == 403:
         return None
     if request.schema is not None and dialect.output in FORMATS and _FORMAT_WORDS.search(text):
         return replace(dialect, output=FORMATS[dialect.output])
-    if not _UNSUPPORTED.search(f"{said.code} {text}".lower()):
+    if not _UNSUPPORTED.search(f"{complaint.code} {text}".lower()):
         return None
     if dialect.limit in text and not dialect.swapped:
         other = "max_tokens" if dialect.limit == "max_completion_tokens" else "max_completion_tokens"
@@ -269,5 +275,5 @@ def _step_down(
 
 
 def rate(headers: Mapping[str, str]) -> RateState | None:
-    """What OpenAI's rate-limit headers say."""
+    """Parse OpenAI's rate-limit headers."""
     return waits.rate_state(headers, _RATE, waits.duration)

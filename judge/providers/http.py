@@ -1,7 +1,8 @@
-"""What the HTTP providers share: one aiohttp session, retry times, and errors without secrets.
+"""Shared by the HTTP providers: one aiohttp session, retry times, and errors without secrets.
 
-The vendors' clients give keys, headers and base URLs; calls are posted here as bytes, because the
-clients' response models cost several times the CPU of the call itself.
+The vendors' clients supply keys, headers and base URLs. Calls are posted here as bytes, because the clients'
+response
+models cost several times the CPU time of the call itself.
 """
 
 from __future__ import annotations
@@ -38,23 +39,23 @@ from judge.types import Json
 LONGEST_MESSAGE = 300
 CONNECT_SECONDS = 15.0
 STOPPED_SECONDS, AWAKE_SECONDS = 1.0, 5.0
-"""A timer that is so late was held up by a process that stood still; so long it may then read what came."""
+"""A timer that fires this late was delayed by a stopped process; the call then gets this many more seconds to finish."""
 MOST_BYTES = 8 * 2**20
-"""A longer answer is no reply of a model: the longest ones, probabilities included, have some 100 kB."""
-# The vendors' clients insist on a key, or look for one in places of their own.
+"""A longer answer is not a model's reply: the longest ones, with probabilities, have about 100 kB."""
+# The vendors' clients refuse to start without a key, or search for one in other places.
 NO_KEY = "no-key-was-given"
 WITHOUT_CREDENTIALS = frozenset(
     ("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "transfer-encoding",
      "user-agent", "anthropic-version", "anthropic-beta")
 )  # fmt: skip
-"""The headers of a request that carries no credentials."""
-# What a key looks like, masked ones (`sk-pr****abcd`) too: vendors repeat a refused key in their message.
+"""The headers that remain in a request without credentials."""
+# The shape of a key, also of a masked one (`sk-pr****abcd`): vendors repeat a refused key in their message.
 _KEY_LIKE = re.compile(r"\b(?:sk|rk|pk)-[\w\-*.]{6,}|\bBearer\s+\S+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """One HTTP answer, body read. `headers` are case-insensitive."""
+    """One HTTP response with its body. `headers` are case-insensitive."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,7 +64,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """An error body, whatever its shape: the message, fit to be shown, and the vendor's words for it."""
+    """The content of an error body of any shape: a printable message, and the vendor's code and parameter."""
 
     status: int
     message: str
@@ -72,10 +73,11 @@ class Complaint:
 
 
 class TimeLimit:
-    """`asyncio.timeout` for one call that gives a process which was stopped (SIGSTOP, a machine that slept) time to read.
+    """`asyncio.timeout` for one call that tolerates a stopped process (SIGSTOP, a suspended machine).
 
-    A timer that goes off late says that nobody was there: the answer may have come meanwhile, and is paid for. Raises
-    TimeoutError.
+    A timer that fires late shows that the process was stopped: the answer may have arrived meanwhile, and it
+    is paid for.
+    Raises TimeoutError.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -107,38 +109,38 @@ class TimeLimit:
 
 
 class Door(ABC):
-    """A way to a server that can say what went wrong without its secrets."""
+    """A connection to a server that reports errors without its secrets."""
 
     def __init__(self, secrets: Sequence[str | None]) -> None:
         self._secrets = tuple(s for s in secrets if s)
 
     async def post(self, path: str, body: bytes) -> HttpAnswer:
-        """POST JSON bytes. Raises Unreachable when no complete answer came, or a web page."""
+        """POST JSON bytes. Raises Unreachable if no complete answer arrived, or a web page."""
         return await self._send("POST", path, body)
 
     async def get(self, path: str) -> HttpAnswer:
-        """GET. Raises Unreachable when no complete answer came, or a web page."""
+        """GET. Raises Unreachable if no complete answer arrived, or a web page."""
         return await self._send("GET", path, None)
 
     @abstractmethod
     async def _send(self, method: str, path: str, body: bytes | None) -> HttpAnswer:
-        """One call."""
+        """Make one call."""
 
     @abstractmethod
     async def close(self) -> None:
         """Close every connection; safe to call twice."""
 
     def complaint(self, answer: HttpAnswer) -> Complaint:
-        """What an error body says, without this connection's secrets."""
+        """Parse an error body, without this connection's secrets."""
         return complaint(answer, self._secrets)
 
     def clean(self, text: str) -> str:
-        """`clean` without this connection's secrets."""
+        """Clean a text of this connection's secrets."""
         return clean(text, self._secrets)
 
 
 def complaint(answer: HttpAnswer, secrets: Sequence[str] = ()) -> Complaint:
-    """What an error body says: `{"error": {message, code, param}}`, its relatives, or plain text."""
+    """Parse an error body: `{"error": {message, code, param}}`, its variants, or plain text."""
     body = decoded(answer.body)
     if isinstance(body, list) and len(body) == 1:
         body = body[0]  # as Google writes them
@@ -153,7 +155,7 @@ def complaint(answer: HttpAnswer, secrets: Sequence[str] = ()) -> Complaint:
 
 
 def clean(text: str, secrets: Sequence[str] = ()) -> str:
-    """The text of a foreign message as one short line without keys or control characters."""
+    """Return a foreign message as one short line without keys or control characters."""
     for secret in secrets:
         text = text.replace(secret, "[key]")
     text = _KEY_LIKE.sub("[key]", text)
@@ -164,7 +166,7 @@ def clean(text: str, secrets: Sequence[str] = ()) -> str:
 class Wire(Door):
     """A connection pool to one server, with fixed headers.
 
-    The pool has no limit of its own: how many calls run at once is the runner's decision alone.
+    The pool has no limit: the runner alone decides how many calls run at once.
     """
 
     def __init__(
@@ -180,18 +182,18 @@ class Wire(Door):
         super().__init__((*secrets, at.password, *asked.secrets))
         self._urls: dict[str, URL] = {}
         if at.login is not None:
-            # Credentials in the URL are meant for this very server, so they win over the key.
+            # Credentials in the URL are meant for this very server, so they override the key.
             headers = {k: v for k, v in headers.items() if k.lower() not in ("authorization", "x-api-key")}
             login = base64.b64encode(f"{at.login}:{at.password or ''}".encode()).decode()
             headers["Authorization"] = f"Basic {login}"
-        # What the user asks for by name stands above both.
+        # Headers that the user names explicitly override both.
         headers = {**{k: v for k, v in headers.items() if k.lower() not in asked.headers}, **asked.headers}
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, timeout)),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Looked up once: aiohttp's own trust_env asks the environment again for every call.
+            # Looked up once: aiohttp's own trust_env would read the environment for every call.
             proxy=_proxy(at),
         )
 
@@ -214,7 +216,7 @@ class Wire(Door):
             raise Unreachable(f"{self._at.url}: cannot connect: {self.clean(_reason(e))}", sent=False) from e
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as e:
             raise Unreachable(f"{self._at.url}: connection lost: {self.clean(_reason(e))}") from e
-        # Servers with a screen for people show it at every address that is none of their API's: nobody is there.
+        # Servers with a web interface return it for every unknown address, with status 200.
         if answer.status == 200 and answer.headers.get("Content-Type", "").startswith("text/html"):
             raise Unreachable(
                 f"{self._at.url}: the answer is a web page: check the address, which ends with /v1 for most servers",
@@ -223,7 +225,10 @@ class Wire(Door):
         return answer
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        """The body. Raises ServerFault when it is longer than any reply can be; no more than that is read."""
+        """Return the body.
+
+        Raises ServerFault if it is longer than any reply can be; no more than that is read.
+        """
         size = response.content_length
         if size is not None and size <= MOST_BYTES and "content-encoding" not in response.headers:
             return await response.read()
@@ -244,7 +249,10 @@ class Wire(Door):
 
 
 def key_from(variable: str) -> str:
-    """The key in an environment variable, empty when unset. Raises KeyProblem for one no header can hold."""
+    """Return the key in an environment variable, empty if unset.
+
+    Raises KeyProblem if no header can contain it.
+    """
     key = os.environ.get(variable, "").strip()
     if not key.isascii() or not key.isprintable():
         raise KeyProblem(f"{variable} holds characters that a key cannot have")
@@ -252,9 +260,9 @@ def key_from(variable: str) -> str:
 
 
 def sent_headers(*parts: Mapping[str, object]) -> dict[str, str]:
-    """A client's headers without those it leaves open, the stand-in for a missing key, and its telemetry.
+    """Return a client's headers without open ones, the placeholder for a missing key, and telemetry.
 
-    The calls are not the client's own, and seven headers more cost each of them some CPU on both sides.
+    The calls are not made by the client, and seven more headers would cost CPU time on both sides.
     """
     return {
         k: v
@@ -267,27 +275,27 @@ def sent_headers(*parts: Mapping[str, object]) -> dict[str, str]:
 def failure(
     answer: HttpAnswer, complaint: Complaint, who: str, model: str, key_variable: str
 ) -> ProviderError:
-    """The error for an HTTP status that is not 200."""
+    """Return the error for an HTTP status other than 200."""
     status = answer.status
-    said = f": {complaint.message}" if complaint.message else ""
+    problem = f": {complaint.message}" if complaint.message else ""
     if status in (401, 403):
-        return KeyProblem(f"{who} refused the key (HTTP {status}){said}; check {key_variable}")
+        return KeyProblem(f"{who} refused the key (HTTP {status}){problem}; check {key_variable}")
     if status in (429, 529):
         word = "overloaded" if status == 529 else "rate limit"
-        return RateLimited(f"{who}: {word} (HTTP {status}){said}", waits.retry_after(answer.headers))
+        return RateLimited(f"{who}: {word} (HTTP {status}){problem}", waits.retry_after(answer.headers))
     if status in (408, 409) or status >= 500:
         return ServerFault(
-            f"{who}: HTTP {status}{said}", waits.retry_after(answer.headers), overloaded=status == 503
+            f"{who}: HTTP {status}{problem}", waits.retry_after(answer.headers), overloaded=status == 503
         )
     if status == 404:
-        return Rejected(f"{who} does not know model '{model}' or this address (HTTP 404){said}", status)
+        return Rejected(f"{who} does not know model '{model}' or this address (HTTP 404){problem}", status)
     if 300 <= status < 400:
         return Rejected(f"{who} answered with a redirect (HTTP {status}); give its final address", status)
-    return Rejected(f"{who} refused the request (HTTP {status}){said}", status)
+    return Rejected(f"{who} refused the request (HTTP {status}){problem}", status)
 
 
 def model_names(answer: HttpAnswer, who: str) -> list[str]:
-    """The ids of a model list. Raises ServerFault when it is not one."""
+    """Return the ids of a model list. Raises ServerFault if the answer is not a list."""
     try:
         return sorted(str(model["id"]) for model in decoded(answer.body)["data"])
     except (KeyError, TypeError) as e:
@@ -295,26 +303,26 @@ def model_names(answer: HttpAnswer, who: str) -> list[str]:
 
 
 def token_count(answer: HttpAnswer, who: str) -> int:
-    """`input_tokens` of a counting endpoint. Raises ServerFault when it is not there."""
+    """Return `input_tokens` of a counting endpoint. Raises ServerFault if it is missing."""
     body = decoded(answer.body)
-    found = body.get("input_tokens") if isinstance(body, dict) else None
-    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+    answered = body.get("input_tokens") if isinstance(body, dict) else None
+    if not isinstance(answered, int) or isinstance(answered, bool) or answered < 0:
         raise ServerFault(f"{who}: the count of tokens is not in the expected format")
-    return found
+    return answered
 
 
 def text_of(content: Json) -> str:
-    """A message's content, a string or a list of `{text}` parts, as text that can be stored."""
+    """Return a message's content, a string or a list of `{text}` parts, as text that can be stored."""
     if isinstance(content, list):
         content = "".join(str(p.get("text") or "") for p in content if isinstance(p, dict))
     if not isinstance(content, str):
         return ""
-    # JSON can hold half a surrogate pair, which no database and no file takes.
+    # JSON can contain a lone surrogate, which neither a database nor a file accepts.
     return content if content.isascii() else content.encode("utf-8", "replace").decode()
 
 
 def decoded(body: bytes | str) -> Json:
-    """The JSON of a body, None when it is none."""
+    """Return the JSON of a body, None if it is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -322,7 +330,7 @@ def decoded(body: bytes | str) -> Json:
 
 
 def _reason(error: BaseException) -> str:
-    """What a connection error says; some say nothing and only have a name."""
+    """Return the text of a connection error; some have only a name."""
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -335,7 +343,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _proxy(at: ServerAddress) -> str | None:
-    """The proxy that the environment names for this server; none for loopback addresses."""
+    """Return the proxy that the environment names for this server; none for loopback addresses."""
     if at.is_loopback or proxy_bypass(at.host):
         return None
     proxies = getproxies()

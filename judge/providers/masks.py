@@ -1,12 +1,15 @@
-"""Servers that hold an answer to the codes: how each is asked for it, and how what comes back is read.
+"""Servers that restrict an answer to the codes: how to request it, and how to read the answer.
 
-A mask lets a model answer with nothing but one of the choices. Which field does that differs: llama.cpp takes a
-`grammar`, vLLM `structured_outputs` (before 0.12 `guided_choice`), many a JSON schema with an enum, some only a bias on
-single tokens, whose ids their `/tokenize` gives. Servers ignore fields that they do not know and answer 200, so that
-only an answer which the model would not have given by itself shows that a mask holds.
+A mask lets a model answer with one of the choices only. The field differs: llama.cpp takes a `grammar`, vLLM
+`structured_outputs` (before 0.12 `guided_choice`), many a JSON schema with an enum, some only a bias on
+single tokens,
+whose ids their `/tokenize` returns. Servers ignore unknown fields and answer 200, so only an answer that the
+model would
+not have given by itself proves that a mask works.
 
-The log-probabilities are from before the mask on some servers and from after it on others. Their ratios between the
-codes are the model's own on both, so that they are shared out over the codes; what was outside is kept beside.
+The log-probabilities are from before the mask on some servers and from after it on others. Their ratios
+between the codes
+are the model's on both, so they are normalised over the codes; the outside mass is stored beside them.
 """
 
 import json
@@ -17,18 +20,18 @@ from judge.types import Json, TokenChoice
 
 MASKS = ("grammar", "structured_outputs", "guided_choice", "json_schema", "logit_bias")
 TOGETHER = ("grammar", "structured_outputs", "guided_choice")
-"""Those that a server which knows none of them ignores, and that can be asked for in one call."""
+"""Masks that can be requested in one call: a server without any of them ignores all."""
 QUESTION = "Say hello to me in one short sentence."
 CHOICES = ("Q", "Z")
-"""A greeting begins with neither."""
+"""Letters with which no greeting begins."""
 BIAS = 100
-"""What OpenAI's API allows at most; more than any model's logits differ by."""
+"""The maximum of OpenAI's API, and more than any model's logits differ by."""
 MOST_TOKENS = 32
 _ANSWER = re.compile(r'\{\s*"answer"\s*:\s*"')
 
 
 def fields(mask: str, choices: Sequence[str], ids: Mapping[str, int]) -> dict[str, Json]:
-    """The fields of a request's body that ask for the mask; `ids` are the choices' tokens, for a bias."""
+    """Return the body's fields that request the mask; `ids` are the choices' tokens, for a bias."""
     listed = list(choices)
     if mask == "grammar":
         return {"grammar": "root ::= " + " | ".join(json.dumps(c, ensure_ascii=False) for c in listed)}
@@ -53,16 +56,16 @@ def fields(mask: str, choices: Sequence[str], ids: Mapping[str, int]) -> dict[st
 
 
 def longest(mask: str) -> int:
-    """The most tokens of a masked answer: a bias does not end it."""
+    """Return the maximum of tokens of a masked answer: a bias does not end it."""
     return 1 if mask == "logit_bias" else MOST_TOKENS
 
 
 def held(
     mask: str, text: str, tokens: Sequence[TokenChoice] | None, choices: Sequence[str]
 ) -> tuple[str, TokenChoice] | None:
-    """The choice that was answered and its position, alternatives cut to what they would have said there.
+    """Return the choice that was answered and its position, with alternatives cut to the choice.
 
-    None when the answer is none of the choices, or no position is known: then nothing held it.
+    None if the answer is not a choice, or without a position: then the mask did not work.
     """
     if not tokens:
         return None
@@ -89,7 +92,9 @@ def held(
 
 
 def _cut(token: TokenChoice, lead: str) -> TokenChoice:
-    """The position without what stands before the choice in its token, and what ends it; the others keep their mass."""
+    """Return the position without the text before and after the choice in its token; the others keep their
+    mass.
+    """
 
     def inner(text: str) -> str:
         rest = text[len(lead) :] if text.startswith(lead) else ""

@@ -1,8 +1,10 @@
-"""`openai/MODEL`: OpenAI's chat completions, and any server that speaks them (`--base-url`).
+"""`openai/MODEL`: OpenAI's chat completions, and any compatible server (`--base-url`).
 
-Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept,
-so the provider keeps one dialect per model: it starts from the most exact form, and each refusal that
-names a parameter moves it one step down, for good.
+Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept, so the
+provider has
+one dialect per model: it starts from the most exact form, and each refusal that names a parameter moves it
+one step
+down, for good.
 """
 
 from __future__ import annotations
@@ -49,9 +51,9 @@ class Provider(Vendor):
         self.mask: str | None = None
         self._is_held = False
         own = {k: v for k, v in self._options.own.items() if k == "reasoning_effort"}
-        # Its models' own words are known, and not probed for.
+        # The capabilities of OpenAI's models are documented, so they are not probed.
         self._is_openai = self._own
-        # OpenAI's own models all take the newer name; most other servers know only the older one.
+        # All models of OpenAI take the newer name; most other servers know only the older one.
         self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
         self._writer = chat.ChatWriter(name, own, self._options.body)
         self.purse: Purse = NoLimits()
@@ -61,14 +63,14 @@ class Provider(Vendor):
         self.learnt_at = ""
 
     def _address(self, settings: Settings) -> str:
-        """The base URL."""
+        """Return the base URL."""
         return settings.base_url or os.environ.get("OPENAI_BASE_URL") or OWN_URL
 
     def _wired(self) -> http.Door:
-        """A connection; to another server than OpenAI's own without the vendor's package.
+        """Return a connection; for any server but OpenAI's, without the vendor's package.
 
-        Such a server is sent the key and nothing else that the package knows, and importing it takes longer than a
-        small run.
+        Such a server gets the key and nothing else of the package, and importing it takes longer than a small
+        run.
         """
         if self._own:
             return super()._wired()
@@ -78,16 +80,18 @@ class Provider(Vendor):
         return http.Wire(self._at, headers, self.timeout, [key], asked)
 
     async def open(self) -> None:
-        """Connect and probe: one short call for label codes; on other servers up to two for JSON, and some for a mask.
+        """Connect and probe: one short call for label codes; on other servers up to two for JSON, and some
 
-        Raises KeyProblem when the key is missing or refused, Rejected for an unknown model, and the
-        errors of `complete`.
+        for a mask.
+
+        Raises KeyProblem if the key is missing or refused, Rejected for an unknown model, and the errors of
+        `complete`.
         """
         wire = self._connect()
         if self.learnt_at:
             return
-        # Asked together: each takes a round trip. Opened again after an error, only what is not answered is asked again,
-        # because a server that takes one call at a time refuses the second however often both are sent.
+        # Probed concurrently, because each probe is a round trip. After an error, only unanswered probes are
+        # repeated: a server with one call at a time would refuse the second again and again.
         asked = {"codes": self._probe_codes} | ({} if self._is_openai else {"json": self._probe_json})
         left = [name for name in asked if name not in self._probed]
         ended = await asyncio.gather(*(asked[name](wire) for name in left), return_exceptions=True)
@@ -102,7 +106,7 @@ class Provider(Vendor):
         self.learnt_at = datetime.now(UTC).isoformat()
 
     def learnt(self) -> Json:
-        """What the questions of `open` and later refusals have shown, and with which options they were asked."""
+        """Return the results of probes and refusals, and the options with which they were made."""
         return {
             "asked": self._asked_with(),
             "dialect": asdict(self._dialect),
@@ -112,14 +116,14 @@ class Provider(Vendor):
         }
 
     def recall(self, learnt: Json, at: str) -> None:
-        """Take up what another process has learnt, if it asked with the same options."""
+        """Reuse the results of another process, if its options were the same."""
         if not isinstance(learnt, dict) or learnt.get("asked") != self._asked_with():
             return
         try:
             dialect = chat.Dialect.from_json(learnt["dialect"])
             label_codes, mask, reports = learnt["label_codes"], learnt["mask"], learnt["reports"]
         except (KeyError, TypeError, ValueError, AttributeError):
-            return  # Another version or somebody's program has written it.
+            return  # written by another version or another program
         is_reply = isinstance(label_codes, bool) and (reports is None or isinstance(reports, str))
         if not is_reply or mask not in (None, *masks.MASKS):
             return
@@ -127,22 +131,22 @@ class Provider(Vendor):
         self.learnt_at = at
 
     def _asked_with(self) -> dict[str, Json]:
-        """The options that decide what the server is asked."""
+        """Return the options on which the results of probes depend."""
         return {"mask": self.chosen_mask, **self._options.identity()}
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Ask for this mask from now on, or for none: that with which the run began."""
+        """Use this mask from now on, or none: the mask with which the run began."""
         most = alternatives or self._dialect.masked_logprobs
         self._dialect = replace(self._dialect, masks=(mask,) if mask else (), masked_logprobs=most)
         self._is_held = True
 
     async def learn(self, choices: Sequence[str]) -> None:
-        """What a mask must know to write bodies without a connection: the choices' tokens, for a bias."""
+        """Look up what a mask needs to write bodies without a connection: the choices' tokens, for a bias."""
         if "logit_bias" in self._dialect.masks:
             await self._learn_tokens(self._connect(), choices)
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request; a refused parameter is left out from then on and the call sent again.
+        """Send one request; a refused parameter is left out from then on and the call is sent again.
 
         Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
         """
@@ -155,28 +159,28 @@ class Provider(Vendor):
         reply = await self._exchange(wire, request)
         assert reply is not None
         if reply.resolved_model and self._reports and reply.resolved_model != self._reports:
-            # Another model answers than the one that was asked what it can do: the next run asks again.
+            # Another model answers than the one that was probed, so the next run must probe again.
             self.learnt_at = ""
         return reply
 
     def body(self, request: Request) -> bytes:
-        """The request's body in the dialect found so far, as `complete` sends it; needs no connection."""
+        """Return the request's body in the dialect found so far; needs no connection."""
         return self._writer.body(request, self._dialect)
 
     def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """The reply in the JSON of a good answer that came another way. Raises ValueError as `chat.reply`."""
+        """Parse the JSON of a successful answer that came another way. Raises ValueError as `chat.reply`."""
         return chat.reply(body, request, headers or {}, next(iter(self._dialect.masks), None))
 
-    def refusal(self, said: http.Complaint) -> Reply | None:
-        """The reply that an error stands for, as `chat.ended`."""
-        return chat.ended(said, {})
+    def refusal(self, complaint: http.Complaint) -> Reply | None:
+        """Return the reply that an error means, as `chat.ended`."""
+        return chat.ended(complaint, {})
 
     async def models(self) -> list[str]:
-        """The model names that the server lists. Raises as `complete`."""
+        """Return the model names that the server lists. Raises as `complete`."""
         return http.model_names(await self._asked_of("/models"), self._who)
 
     async def count_tokens(self, request: Request) -> int:
-        """Input tokens of a request by OpenAI's own count, which costs nothing. Raises as `complete`.
+        """Return the input tokens of a request, counted by OpenAI free of charge. Raises as `complete`.
 
         https://platform.openai.com/docs/api-reference/responses/input-tokens
         """
@@ -191,7 +195,7 @@ class Provider(Vendor):
         return http.token_count(answer, self._who)
 
     def describe(self) -> Mapping[str, Json]:
-        """Base URL without credentials, and the dialect found so far."""
+        """Return the base URL without credentials, and the dialect found so far."""
         return {
             "vendor": self.vendor,
             "model": self._name,
@@ -211,7 +215,9 @@ class Provider(Vendor):
     async def _exchange(
         self, wire: http.Door, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
     ) -> Reply | None:
-        """The reply; None when a probe for label codes or masks (`tried`) finds that there are no probabilities."""
+        """Return the reply; None if a probe for label codes or masks (`tried`) shows that there are no
+        probabilities.
+        """
         while True:
             known = self._dialect
             sent = replace(known, masks=tried) if tried else known
@@ -226,7 +232,7 @@ class Provider(Vendor):
                 raise self._error(answer, said)
             if tried and not step.top_logprobs:
                 return None
-            # Calls in flight together meet the same refusal; the first one to return decides.
+            # Concurrent calls meet the same refusal; only the first one to return steps down.
             if self._dialect is known:
                 self._dialect = replace(step, masks=known.masks)
                 self.label_codes = self.label_codes and step.top_logprobs > 0
@@ -244,22 +250,28 @@ class Provider(Vendor):
         except ValueError as e:
             said = wire.complaint(answer)
             if said.code.isdigit() and 400 <= int(said.code) < 600:
-                # An error under status 200, as those who pass calls on write it.
+                # Some gateways pass an error on with status 200.
                 told = int(said.code)
                 raise self._error(replace(answer, status=told), replace(said, status=told)) from e
             detail = "" if body is None else f": {said.message}"
             raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
-    def _error(self, answer: http.HttpAnswer, said: http.Complaint) -> ProviderError:
-        if answer.status == 429 and said.code in _NO_MONEY:
-            return KeyProblem(f"{self._who}: the account of {self._key} has no quota left: {said.message}")
+    def _error(self, answer: http.HttpAnswer, complaint: http.Complaint) -> ProviderError:
+        if answer.status == 429 and complaint.code in _NO_MONEY:
+            return KeyProblem(
+                f"{self._who}: the account of {self._key} has no quota left: {complaint.message}"
+            )
         if answer.status == 402:
-            return KeyProblem(f"{self._who}: the account of {self._key} has no credit left: {said.message}")
-        if answer.status == 400 and "api key" in said.message.lower():
-            return KeyProblem(f"{self._who} refused the key (HTTP 400): {said.message}; check {self._key}")
-        error = super()._error(answer, said)
+            return KeyProblem(
+                f"{self._who}: the account of {self._key} has no credit left: {complaint.message}"
+            )
+        if answer.status == 400 and "api key" in complaint.message.lower():
+            return KeyProblem(
+                f"{self._who} refused the key (HTTP 400): {complaint.message}; check {self._key}"
+            )
+        error = super()._error(answer, complaint)
         if isinstance(error, RateLimited | ServerFault) and error.retry_after is None:
-            # A refusal may carry the rate headers alone: requests are there again at their reset.
+            # A refusal may have rate headers without Retry-After: calls are possible again at their reset.
             state = chat.rate(answer.headers)
             if state is not None and state.remaining_requests == 0:
                 error.retry_after = state.reset_requests
@@ -268,7 +280,7 @@ class Provider(Vendor):
     async def _asked(
         self, wire: http.Door, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
     ) -> Reply | None:
-        """`_exchange` of a question about the server."""
+        """Make an `_exchange` for a probe."""
         return await self.purse.pay(request, lambda: self._exchange(wire, request, probe, tried))
 
     async def _probe_codes(self, wire: http.Door) -> None:
@@ -279,16 +291,16 @@ class Provider(Vendor):
         except Rejected as e:
             if e.status not in (400, 422):
                 raise
-            # Refused without a word about why: if it passes without them, it was the probabilities.
+            # Refused without a reason: if the call succeeds without probabilities, they were the reason.
             self._dialect = replace(self._dialect, top_logprobs=0)
             reply = await self._asked(wire, request)
         self._reports = reply.resolved_model if reply else None
         self._has_tokens = bool(reply and reply.tokens)
-        # A model that thinks aloud or chats first has no answer within the few tokens of a code.
+        # A model that reasons or chats first does not answer within the few tokens of a code.
         self.label_codes = bool(reply and reply.tokens and reply.text.strip()[:1] in ("A", "B"))
 
     async def _probe_masks(self, wire: http.Door) -> None:
-        """Find what holds the answer to the codes: for OpenAI itself only where it was asked for by name."""
+        """Find a mask that restricts the answer to the codes; for OpenAI itself only if the user named one."""
         if self.chosen_mask == "none" or (
             self.chosen_mask == "auto" and (self._is_openai or not self._has_tokens)
         ):
@@ -302,7 +314,7 @@ class Provider(Vendor):
                     "probabilities; leave it out, or mask=none"
                 )
         else:
-            # A server that knows none of them ignores them all: one call for three.
+            # A server that knows none of them ignores them all, so one call tests three.
             together = await self._holds(wire, masks.TOGETHER) is not False
             for mask in masks.MASKS:
                 if (together or mask not in masks.TOGETHER) and await self._holds(wire, (mask,)):
@@ -313,7 +325,9 @@ class Provider(Vendor):
         self.label_codes = self.label_codes or found is not None
 
     async def _holds(self, wire: http.Door, tried: tuple[str, ...]) -> bool | None:
-        """Whether a greeting comes back as a code, with probabilities; None when the server refuses to be asked so."""
+        """Return whether the model answers a greeting with a code and probabilities; None if the server
+        refuses the field.
+        """
         if tried not in self._tried:
             asked, codes = (Message("user", masks.QUESTION),), "".join(masks.CHOICES)
             request = Request(self._name, asked, 0, codes=codes, max_tokens=masks.MOST_TOKENS)
@@ -326,12 +340,14 @@ class Provider(Vendor):
         return self._tried[tried]
 
     async def _learn_tokens(self, wire: http.Door, choices: Sequence[str]) -> bool:
-        """Ask `/tokenize` of llama.cpp or vLLM for the choices' ids; False unless each is one token."""
+        """Request the choices' ids from `/tokenize` of llama.cpp or vLLM; False unless each is a single
+        token.
+        """
         path = "/../tokenize" if self._at.url.endswith("/v1") else "/tokenize"
         for choice in choices:
             if choice in self._writer.ids:
                 continue
-            # The one calls the text content, the other prompt.
+            # llama.cpp calls the text content, vLLM prompt.
             asked = {"model": self._name, "content": choice, "prompt": choice, "add_special_tokens": False}
             answer = await wire.post(path, json.dumps(asked).encode())
             body = http.decoded(answer.body) if answer.status == 200 else None
@@ -353,7 +369,7 @@ class Provider(Vendor):
                     raise
                 reply = None
             self._reports = (reply.resolved_model if reply else None) or self._reports
-            # An answer that was cut says nothing against the format.
+            # A truncated answer does not disprove the format.
             if reply and (reply.stop == "length" or isinstance(http.decoded(reply.text), dict)):
                 return
             if self._dialect.output == before.output:
@@ -361,7 +377,7 @@ class Provider(Vendor):
 
 
 def _chosen(mask: str) -> str:
-    """What `--option mask=` says. Raises UsageError."""
+    """Return the mask in `--option mask=`. Raises UsageError."""
     if mask not in ("auto", "none", *masks.MASKS):
         raise UsageError(f"--option mask={mask}: auto, none, {', '.join(masks.MASKS)}")
     return mask

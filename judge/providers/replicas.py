@@ -1,4 +1,4 @@
-"""One model on several servers: they take the calls between them, and each may go and come back."""
+"""One model on several servers, which share the calls. A server may become unreachable and come back."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from judge.types import Json, Reply, Request
 
 
 def replicated(model: str, settings: Settings) -> Provider:
-    """The provider for `vendor/model` at `settings.base_url` and at every replica, if there are any; not opened yet.
+    """Return the provider for `vendor/model` at `settings.base_url` and all replicas, not opened yet.
 
-    Raises UsageError as `base.get`, and for an address that is there twice.
+    Raises UsageError as `base.get`, and for an address that is named twice.
     """
     if not settings.replicas:
         return base.get(model, settings)
@@ -24,12 +24,12 @@ def replicated(model: str, settings: Settings) -> Provider:
 
 
 def replicas(provider: Provider) -> Sequence[Provider]:
-    """The servers behind a provider: itself, or its replicas."""
+    """Return the servers behind a provider: the provider itself, or its replicas."""
     return provider.members if isinstance(provider, Replicas) else [provider]
 
 
 class Replicas:
-    """The same model on several servers. What the first one that opens can do is asked of all."""
+    """The same model on several servers. The run uses what the first opened server supports."""
 
     def __init__(self, members: Sequence[Provider]) -> None:
         self.members = list(members)
@@ -54,21 +54,24 @@ class Replicas:
                 member.purse = purse
 
     async def open(self) -> None:
-        """Open them all. Raises the first one's error when none is there, and any that waiting cannot mend."""
-        found = await asyncio.gather(*(m.open() for m in self.members), return_exceptions=True)
-        errors = [e for e in found if isinstance(e, BaseException)]
+        """Open all of them.
+
+        Raises the first error if none can be reached, and any error that waiting cannot resolve.
+        """
+        outcomes = await asyncio.gather(*(m.open() for m in self.members), return_exceptions=True)
+        errors = [e for e in outcomes if isinstance(e, BaseException)]
         lasting = [e for e in errors if not (isinstance(e, ProviderError) and e.retryable)]
-        if lasting or len(errors) == len(found):
+        if lasting or len(errors) == len(outcomes):
             raise (lasting or errors)[0]
-        self._failed = [m for m, e in zip(self.members, found, strict=True) if e is not None]
-        # A mode that one of them cannot serve is no mode of the run.
+        self._failed = [m for m, e in zip(self.members, outcomes, strict=True) if e is not None]
+        # A mode that one of the servers lacks cannot be the run's mode.
         self.label_codes = all(member.label_codes for member in self._open_ones())
         masks = {member.mask if isinstance(member, Masks) else None for member in self._open_ones()}
         self.hold(next(iter(masks)) if len(masks) == 1 else None)
         self.mask = self._asks
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Ask them all for this mask, those too that are not there yet, or for none."""
+        """Use this mask on all servers, also on those that are not reachable yet, or none."""
         self._asks = mask
         for member in self.members:
             if isinstance(member, Masks):
@@ -78,15 +81,15 @@ class Replicas:
         return [m for m in self.members if m not in self._failed]
 
     async def complete(self, request: Request) -> Reply:
-        """Ask the first that was opened: the runner asks the members themselves."""
+        """Call the first opened server: the runner calls the members directly."""
         return await self._open_ones()[0].complete(request)
 
     async def close(self) -> None:
-        """Close them all."""
+        """Close all of them."""
         await asyncio.gather(*(member.close() for member in self.members))
 
     def describe(self) -> Mapping[str, Json]:
-        """What the first that was opened says, at the first one's address; `replicas`: address -> its model's name."""
+        """Return the facts of the first opened server; `replicas`: address -> its model's name."""
         all_of_them = [(m, m.describe()) for m in self.members]
         names = {
             str(d.get("base_url")): None if m in self._failed else d.get("reports") for m, d in all_of_them

@@ -47,19 +47,19 @@ class Provider:
         self.label_codes = options.get("logprobs", "0") == "1"
 
     async def open(self) -> None:
-        """Nothing to do."""
+        """Do nothing: there is no connection."""
 
     async def complete(self, request: Request) -> Reply:
-        """The scripted reply, after the delay."""
+        """Return the scripted reply, after the delay."""
         if self._delay:
             await asyncio.sleep(self._delay)
         return self._script(request)
 
     async def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing: there is nothing to release."""
 
     def describe(self) -> Mapping[str, Json]:
-        """The script's name, and the hash of its file: other lines are another judge."""
+        """Return the script's name and the hash of its file: other lines make another judge."""
         return {"script": self.name, **self._content}
 
     def _pick(self, request: Request, number: int) -> Reply:
@@ -97,7 +97,7 @@ def _value(spec: Mapping[str, Json], number: int) -> Json:
 
 
 def _tokens(codes: Sequence[str], chosen: str) -> Sequence[TokenChoice]:
-    """Half of the mass on the chosen code or word, 1 % on none, the rest spread evenly."""
+    """Put half of the mass on the chosen code or word, 1 % on none, and spread the rest evenly."""
     others = [c for c in codes if c != chosen]
     masses = [(chosen, 0.5), *((c, 0.49 / len(others)) for c in others), ("?", 0.01)]
     return [TokenChoice(chosen, [(c, math.log(p)) for c, p in masses])]

@@ -1,6 +1,8 @@
-"""ONNX models in this process: the one door to `onnxruntime` and `tokenizers` (pip install 'adjudge[onnx]').
+"""ONNX models in this process: the only module that imports `onnxruntime` and `tokenizers` (pip install
 
-Calls that wait together are run together, those of alike lengths in one batch, so that little is padding.
+'adjudge[onnx]').
+
+Calls that wait together run together; those of similar length form a batch, so that there is little padding.
 """
 
 import asyncio
@@ -18,7 +20,7 @@ R = TypeVar("R")
 Floats = NDArray[np.float32]
 BATCH = 16
 AT_ONCE = 64
-"""Calls that may wait at once: enough to find batches of alike lengths."""
+"""Calls that may wait at once: enough to form batches of similar lengths."""
 
 
 class Session:
@@ -38,11 +40,11 @@ class Session:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
-        # Threads that wait would turn on a core that others want; the numbers are the same.
+        # Waiting threads would spin on a core that others need. The numbers are the same.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
-        except Exception as e:  # the library raises nothing more exact
+        except Exception as e:  # the library raises only plain Exception
             raise Rejected(f"{tokenizer}: not a tokenizer file: {e}") from e
         try:
             self._session = onnxruntime.InferenceSession(
@@ -62,9 +64,10 @@ class Session:
         self._output = "logits" if "logits" in outputs else outputs[0]
 
     def encode(self, first: str, second: str | None = None, keep: int = 0) -> tuple[Any, bool]:
-        """The tokens of a text or pair, and whether it was cut to the longest input.
+        """Return the tokens of a text or pair, and whether it was truncated to the longest input.
 
-        Of a pair text number `keep` (0 or 1) is kept whole, and the other cut; both where one alone is too long.
+        Of a pair, text number `keep` (0 or 1) stays complete and the other is truncated; both are if `keep`
+        alone is too long.
         """
         tokens = self._tokenizer.encode(first, second)
         if len(tokens.ids) <= self.most:
@@ -73,7 +76,7 @@ class Session:
             return self._cut(first, None, "longest_first"), True
         try:
             return self._cut(first, second, "only_second" if keep == 0 else "only_first"), True
-        except Exception:  # the text that is to be kept is longer than the input by itself
+        except Exception:  # the text to keep is longer than the input by itself
             return self._cut(first, second, "longest_first"), True
 
     def _cut(self, first: str, second: str | None, strategy: str) -> Any:
@@ -84,19 +87,19 @@ class Session:
             self._tokenizer.no_truncation()
 
     def run(self, texts: Sequence[Any]) -> tuple[Floats, NDArray[np.int64]]:
-        """The model's output for tokens of several texts, and their mask `[texts, longest]`."""
+        """Return the model's output for several tokenised texts, and their mask `[texts, longest]`."""
         mask = np.zeros((len(texts), max(len(t.ids) for t in texts)), dtype=np.int64)
         for row, t in enumerate(texts):
             mask[row, : len(t.ids)] = 1
         try:
             output = self._session.run([self._output], self.feed(texts))[0]
         except Exception as e:
-            # It would be the same the next time: nothing here is a server's mood.
+            # A retry would fail in the same way: nothing here depends on a server's load.
             raise Rejected(f"onnxruntime: {type(e).__name__}: {e}", 400) from e
         return np.asarray(output, dtype=np.float32), mask
 
     def feed(self, texts: Sequence[Any]) -> dict[str, NDArray[Any]]:
-        """The arrays that the model is given, padded to the longest of the texts."""
+        """Return the model's input arrays, padded to the longest of the texts."""
         size = (len(texts), max(len(t.ids) for t in texts))
         arrays = {
             name: np.zeros(size, dtype=np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")
@@ -111,7 +114,9 @@ class Session:
 
 
 class SessionBatches(Generic[T, R]):
-    """Single calls in, batches out: `work` takes several things of alike `size` and returns what comes of each."""
+    """Turns single calls into batches: `work` takes several inputs of similar `size` and returns their
+    results.
+    """
 
     def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], size: Callable[[T], int]) -> None:
         self._work, self._size = work, size
@@ -119,7 +124,7 @@ class SessionBatches(Generic[T, R]):
         self._task: asyncio.Task[None] | None = None
 
     async def of(self, thing: T) -> R:
-        """What `work` makes of this thing, together with others that wait now. Raises what it raises of this one."""
+        """Return the result of this input, computed together with others that wait now. Raises its error."""
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._waiting.append((thing, future))
         if self._task is None or self._task.done():
@@ -128,7 +133,7 @@ class SessionBatches(Generic[T, R]):
 
     async def _go(self) -> None:
         while True:
-            await asyncio.sleep(0)  # others may be about to ask
+            await asyncio.sleep(0)  # other calls may be about to join
             taken = [one for one in self._waiting[:AT_ONCE] if not one[1].done()]
             self._waiting = self._waiting[AT_ONCE:]
             if not taken and not self._waiting:
@@ -142,7 +147,7 @@ class SessionBatches(Generic[T, R]):
             found = await asyncio.to_thread(self._work, [thing for thing, _ in batch])
         except Exception as error:
             if len(batch) > 1:
-                # One of them is to blame, and the others have done nothing.
+                # One of the inputs causes the error, so each runs alone to find it.
                 for alone in batch:
                     await self._one([alone])
             elif not batch[0][1].done():
