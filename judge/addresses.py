@@ -1,7 +1,8 @@
-"""A server's address: taken apart and normalised in one place.
+"""Parse and normalise server addresses, in one place.
 
-Every address that may receive a key or a prompt goes through `server`, so that a host has one spelling: lower case, in
-ASCII, and without a dot at its end. What is compared (`judge.permissions`) is then what is connected to.
+Every address that may receive a key or a prompt goes through `server`, so that a host has one spelling: lower
+case, ASCII,
+no trailing dot. The address that `judge.permissions` checks is then the address of the connection.
 """
 
 import ipaddress
@@ -17,7 +18,7 @@ _NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?")
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A base URL taken apart: `url` has no credentials and may be shown; `login` and `password` may not."""
+    """A parsed base URL: `url` has no credentials and may be shown; `login` and `password` may not."""
 
     url: str
     host: str
@@ -27,18 +28,20 @@ class ServerAddress:
 
     @property
     def place(self) -> str:
-        """Host and port as they are typed and shown: `gpu.lab:8000`, without the port where it is that of https."""
+        """Host and port as shown to users: `gpu.lab:8000`, without the default port of https."""
         return self.name if self.port == _PORTS["https"] else f"{self.name}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what a key is given to. Another port may be another person's server, and http is read
-        by everybody on the way."""
+        """Scheme, host and port: the recipient of a key.
+
+        Another port may belong to another person's server, and http can be read by everybody on the way.
+        """
         return f"{self.url.partition(':')[0]}://{self.name}:{self.port}"
 
     @property
     def name(self) -> str:
-        """The host as it stands in a URL."""
+        """The host as it is written in a URL."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
@@ -50,19 +53,19 @@ class ServerAddress:
             return self.host == "localhost"
 
     def is_within(self, domain: str) -> bool:
-        """Whether the host is the domain or below it."""
+        """Return whether the host is the domain or a subdomain of it."""
         return self.host == domain or self.host.endswith(f".{domain}")
 
 
 def server(base_url: str) -> ServerAddress:
-    """Take a base URL apart. Raises UsageError unless it is http(s)://host[:port][/path]."""
+    """Parse a base URL. Raises UsageError unless it is http(s)://host[:port][/path]."""
     try:
         parts = urlsplit(base_url.strip())
         host, port = _normalised(parts.hostname or ""), parts.port
-    except ValueError:  # UnicodeError, of a host that no name server knows, is one too
+    except ValueError:  # includes UnicodeError, for a host that cannot be encoded
         host, port, parts = "", None, urlsplit("")
     if parts.scheme not in _PORTS or not host or parts.query or parts.fragment:
-        # The address is not repeated: it may hold a password.
+        # The address is not repeated, because it may contain a password.
         raise UsageError("the base URL must look like http://host:port/v1 (no query, no fragment)")
     netloc = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
     return ServerAddress(
@@ -75,13 +78,17 @@ def server(base_url: str) -> ServerAddress:
 
 
 def no_proxy(at: ServerAddress) -> dict[str, None] | None:
-    """The `mounts` of an httpx client for this server: no proxy of the environment for this machine, where keys would pass
-    another server on the way."""
+    """Return the `mounts` of an httpx client that bypass the environment's proxy for a server on this
+
+    machine.
+
+    Through a proxy, keys would pass another server.
+    """
     return dict.fromkeys(("http://", "https://", "all://")) if at.is_loopback else None
 
 
 def _normalised(host: str) -> str:
-    """The one spelling of a host. Raises ValueError for what is none."""
+    """Return the normalised spelling of a host. Raises ValueError for an invalid one."""
     try:
         return ipaddress.ip_address(host).compressed
     except ValueError:

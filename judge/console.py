@@ -1,6 +1,6 @@
-"""What both command lines share: errors and exit codes, output as table, JSON or CSV, common options.
+"""Shared by both command lines: errors and exit codes, output as table, JSON or CSV, common options.
 
-stdout is data; everything for people's eyes only goes to stderr.
+stdout carries data; everything that only a person reads goes to stderr.
 """
 
 import csv
@@ -27,10 +27,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 TO_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
 TO_WRITE = click.Path(path_type=Path, dir_okay=False)
 INSIDE = click.FloatRange(0, 1, min_open=True, max_open=True)
-"""A share that is neither 0 nor 1, as a level of confidence."""
+"""A share strictly between 0 and 1, such as a confidence level."""
 _TIME_PARTS = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s?)?")
-# What a terminal obeys, hides or cannot encode: C0 (but tab and line feed), DEL and C1; direction,
-# joining and invisible characters; line separators; half surrogate pairs; tags.
+# Characters that a terminal executes, hides or cannot encode: C0 (except tab and line feed), DEL and C1;
+# direction, joining and invisible characters; line separators; lone surrogates; tags.
 _CONTROL = [
     *(c for c in range(0x20) if c not in (0x09, 0x0A)),
     *range(0x7F, 0xA0),
@@ -50,21 +50,21 @@ def _escape(c: int) -> str:
 
 
 _VISIBLE = {c: _escape(c) for c in _CONTROL}
-# The same characters as JSON writes them (C0 is escaped by json.dumps; tags are surrogate pairs).
+# The same characters as JSON escapes (json.dumps escapes C0; tags are surrogate pairs).
 _IN_JSON = {c: json.dumps(chr(c))[1:-1] if c != 0x7F else "\\u007f" for c in _CONTROL if c >= 0x20}
 
 
 class _ReaderGone(Exception):
-    """The program that read our output (head, less) has closed it."""
+    """Raised when the program that reads our output (head, less) has closed the pipe."""
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A length of time as people type it (2h, 30m, 90s, 1h30m), in seconds, over 0."""
+    """A duration as typed (2h, 30m, 90s, 1h30m), in seconds, above 0."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The seconds of a text; numbers pass."""
+        """Return the seconds of a text; numbers are returned unchanged."""
         if isinstance(value, int | float):
             return float(value)
         found = _TIME_PARTS.fullmatch(value.strip())
@@ -76,17 +76,17 @@ class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 
 class Command(click.Group):
-    """A group that ends with our exit codes and prints an expected error as one line."""
+    """A command group that ends with our exit codes and prints an expected error as one line."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """As click does, but a closed pipe is ours to handle."""
+        """Call click, and handle a closed pipe ourselves."""
         try:
             return super().make_context(*args, **kwargs)
         except BrokenPipeError as e:
             raise _ReaderGone from e
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As click does, but a closed pipe is ours to handle."""
+        """Call click, and handle a closed pipe ourselves."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as e:
@@ -116,7 +116,7 @@ class Command(click.Group):
         sys.exit(int(code) if isinstance(code, int) else Exit.DONE)
 
     def _report(self, error: Exception) -> Exit:
-        """One line about an error, after its traceback when that is asked for."""
+        """Print an error as one line, after its traceback if that is requested."""
         if os.environ.get("JUDGE_DEBUG") == "1":
             traceback.print_exc()
         code, told = Exit.ERROR, unexpected(error)
@@ -132,15 +132,15 @@ class Command(click.Group):
 
 
 def _drop_stdout() -> None:
-    """Let Python's own flush at exit go nowhere: a second error about the same output is noise."""
+    """Discard Python's flush at exit: a second error about the same closed pipe is noise."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
-        return  # stdout is no file, so nothing of it can fail later
+        return  # stdout is not a file, so its flush cannot fail
 
 
 def visible(text: str) -> str:
-    """Text that a terminal shows and does not obey: control and direction characters as escapes."""
+    """Return text that a terminal shows and does not execute: control and direction characters are escaped."""
     return text.translate(_VISIBLE)
 
 
@@ -149,8 +149,10 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def csv_cell(value: Any) -> Any:
-    """A cell that no spreadsheet runs and no terminal obeys: an apostrophe before = + - @ (not before a number),
-    control characters as escapes."""
+    """Return a cell that neither a spreadsheet nor a terminal executes.
+
+    It has an apostrophe before = + - @ (but not before a number), and control characters are escaped.
+    """
     if not isinstance(value, str):
         return value
     shown = visible(value)
@@ -158,20 +160,22 @@ def csv_cell(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """JSON in readable Unicode, its control and direction characters as JSON escapes (nothing is lost).
+    """Return JSON in readable Unicode, with control and direction characters as JSON escapes (nothing is
 
-    NaN is a bug and raises.
+    lost).
+
+    Raises ValueError for NaN, which would be a bug.
     """
     return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False).translate(_IN_JSON)
 
 
 def say(text: str) -> None:
-    """Some lines on stdout, safe to show."""
+    """Print lines on stdout, made safe for a terminal."""
     print(visible(text))
 
 
 def note(text: str) -> None:
-    """One line for people."""
+    """Print one line for people, on stderr."""
     print(visible(text), file=sys.stderr)
 
 
@@ -194,13 +198,13 @@ def suggests_next() -> bool:
 
 
 def notes(texts: Iterable[Any], head: str = "note") -> None:
-    """Several lines for people, each behind the same word."""
+    """Print several lines for people, each with the same prefix."""
     for text in texts:
         note(f"{head}: {text}")
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Several options as one decorator; the help shows them in this order."""
+    """Combine several options into one decorator; the help shows them in this order."""
 
     def give(function: F) -> F:
         for option in reversed(options):
@@ -227,12 +231,12 @@ output_options = together(
 
 
 def emit_json(schema: str, document: Mapping[str, Any]) -> None:
-    """One document."""
+    """Print one JSON document."""
     print(json_text({"schema": f"adjudge/{schema}/1", **document}, indent=2))
 
 
 def tell(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
-    """What a command found: the document, or what it says in words."""
+    """Print the result of a command: the JSON document, or its text."""
     if as_json:
         emit_json(schema, document)
     else:
@@ -240,7 +244,7 @@ def tell(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> 
 
 
 def write_page(path: Path | None, html: Callable[[], str]) -> None:
-    """The page that -o names, where it names one."""
+    """Write the page to the path of -o, if there is one."""
     if path is not None:
         path.write_text(html(), encoding="utf-8")
         note(f"wrote {path}")
@@ -258,7 +262,7 @@ def emit_rows(
     as_json: bool = False,
     as_csv: bool = False,
 ) -> None:
-    """A listing: the columns as a table or CSV, or every key of the rows as JSON."""
+    """Print a listing: the columns as a table or CSV, or all keys of the rows as JSON."""
     if as_json:
         emit_json(schema, {"rows": [dict(r) for r in rows]})
     elif as_csv:
@@ -272,7 +276,7 @@ def emit_rows(
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A plain table, numbers to the right; text is made safe to print."""
+    """Return a plain table with numbers right-aligned; text is made safe for a terminal."""
     from tabulate import tabulate
 
     body = [[visible(_listed(v)).replace("\n", " ") for v in row] for row in rows]
@@ -293,22 +297,22 @@ def _cell(value: Any) -> str:
 
 
 def _listed(value: Any) -> str:
-    """For the eye: words after each other, where a file gets JSON."""
+    """Return a value for a table: lists as words, which are JSON in a file."""
     if isinstance(value, list) and all(isinstance(v, str) for v in value):
         return ", ".join(value)
     return _cell(value)
 
 
 def short(text: str | None, width: int) -> str:
-    """One line of at most `width` characters."""
+    """Return one line of at most `width` characters."""
     flat = " ".join((text or "").split())
     return flat if len(flat) <= width else flat[: width - 1] + "…"
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:
-    """`key=value` options as a dictionary. Raises UsageError naming every one that is none."""
+    """Return `key=value` options as a dictionary. Raises UsageError that names every malformed one."""
     if wrong := [value for value in values if value.find("=") < 1]:
-        # The name only: what follows it may be a secret.
+        # Only the name is repeated, because the value may be a secret.
         secret = ("header.", "query.", "key")
         shown = [re.split(r"[\s:]", value)[0] if value.startswith(secret) else value for value in wrong]
         told = ", ".join(f"{option} {value}" for value in shown)

@@ -1,7 +1,8 @@
-"""The first thing a newcomer runs: real passages, real models, real human labels, no key, no network.
+"""The demo: real passages, real models, real human labels, without a key or network.
 
-First relevance, by a small embedding model that has a signal, and the same judge calibrated; then three tasks by a
-language model, which is asked as any other is.
+First relevance by a small embedding model, whose probabilities carry a signal, and the same judge after
+calibration; then
+three tasks by a language model, which is run like any other.
 """
 
 from collections.abc import Awaitable, Callable
@@ -26,16 +27,16 @@ RELEVANT = "relevant"
 MODEL = "llamacpp/smollm2"
 SMALL = "embedded/minilm"
 LONGEST = 800
-"""Characters of a passage for the language model: what it reads is most of the time that the demo takes."""
+"""Characters of a passage for the language model: reading them is most of the demo's running time."""
 EACH = 10
-"""Units of each of the language model's tasks; relevance takes every passage of its sample."""
+"""Units of each of the language model's tasks; relevance judges every passage of its sample."""
 
 Run = Callable[[Store, Plan, Provider], Awaitable[RunReport]]
 
 
 @dataclass(slots=True)
 class TaskResult:
-    """One task of the demo: how the run went, and its fields against gold."""
+    """One task of the demo: the run's report, and the agreement of its fields with gold."""
 
     task: str
     plan: Plan
@@ -45,7 +46,7 @@ class TaskResult:
 
 @dataclass(slots=True)
 class Beside:
-    """The calibrated judge of a run: before and after, the run that was kept, or why there is none."""
+    """The calibrated judge of a run: before and after, the stored run, or why there is none."""
 
     calibrated: Calibrated | None
     run_id: str | None
@@ -53,7 +54,7 @@ class Beside:
 
 
 def samples() -> dict[str, list[Path]]:
-    """The shipped files by their import format."""
+    """Return the shipped files by import format."""
     scifact = resource_dir("data") / "scifact"
     return {
         "jsonl": [resource_dir("data") / "noveleval" / "questions.jsonl"],
@@ -62,7 +63,7 @@ def samples() -> dict[str, list[Path]]:
 
 
 def import_samples(db: Path) -> None:
-    """Import the shipped NovelEval and SciFact samples; a second time changes nothing."""
+    """Import the shipped NovelEval and SciFact samples; a second call changes nothing."""
     for name, paths in samples().items():
         import_files(db, name, base.get(name), paths, base.Options(), skip_bad=False)
 
@@ -70,7 +71,7 @@ def import_samples(db: Path) -> None:
 async def label(
     store: Store, model: str, provider: Provider, run: Run, name: str, limit: int | None
 ) -> TaskResult:
-    """Run one task on everything that has gold for it, the first `limit` units of it."""
+    """Run one task on the units with gold for it, up to `limit` of them."""
     task = load_task(name)
     field = task.spec.questions[0].field
     wanted = f"unit_id IN ({label_rows.units_of_gold(field)})"
@@ -82,7 +83,7 @@ async def label(
 
 
 def put_right(store: Store, result: TaskResult) -> Beside:
-    """The run calibrated on gold, cross-fitted by question, and kept where its probabilities have a signal."""
+    """Calibrate the run on gold, cross-fitted by question, and store it if its probabilities have a signal."""
     field = result.plan.task.spec.questions[0].field
     found = derive.read(store, [result.report.run_id], field)
     try:

@@ -1,21 +1,21 @@
-"""What can go wrong, as one tree. The library raises these; only the command line prints.
+"""The expected errors, as one tree. The library raises them; only the command line prints them.
 
 AdjudgeError                    exit 1
 ├── BadInput                    exit 1   a row, file or field that cannot be used
 ├── StudyError                  exit 1   the study file is missing, foreign, newer, busy or full
 │   └── WriteFailed             exit 1   a commit did not reach the disk
-├── UsageError                  exit 2   the command asks for something that does not exist
-│   ├── NothingToScore          exit 2   the study holds nothing of the kind that a score speaks of
-│   └── TaskError               exit 2   a task file that does not load
+├── UsageError                  exit 2   the command names something that does not exist
+│   ├── NothingToScore          exit 2   the study has no data for this score
+│   └── TaskError               exit 2   a task file that cannot be loaded
 ├── MissingExtra                exit 1   an optional package is not installed
-├── LimitReached                exit 4   a limit leaves no room for what must be asked before any unit
-├── ProviderError               exit 3   the model could not be asked
+├── LimitReached                exit 4   a limit is too low for the start-up probes
+├── ProviderError               exit 3   the model could not be called
 │   ├── KeyProblem              exit 3   the key is missing or refused
 │   ├── Unreachable             exit 3   no connection, reset, time-out          (retried)
 │   ├── RateLimited             exit 3   429, or overloaded                      (retried, slows down)
-│   ├── ServerFault             exit 3   5xx, or a reply that is not the format  (retried)
-│   └── Rejected                exit 3   4xx: this request will never pass
-└── BelowThreshold              exit 5   a measure is under the limit asked for
+│   ├── ServerFault             exit 3   5xx, or a malformed reply               (retried)
+│   └── Rejected                exit 3   4xx: this request can never succeed
+└── BelowThreshold              exit 5   a measure is below the requested threshold
 """
 
 from enum import IntEnum
@@ -42,7 +42,7 @@ class AdjudgeError(Exception):
 class BadInput(AdjudgeError):
     """Data that cannot be used.
 
-    `path`, `line` and `field` say where (line counts from 1, 0 = the whole file).
+    `path`, `line` and `field` name the place (lines count from 1; 0 = the whole file).
     """
 
     def __init__(self, reason: str, *, path: str = "", line: int = 0, field: str = "") -> None:
@@ -61,17 +61,17 @@ class StudyError(AdjudgeError):
 
 
 class WriteFailed(StudyError):
-    """A commit failed (disk full, file gone); nothing of that batch is counted as done."""
+    """A commit failed (disk full, file gone); nothing of that batch counts as done."""
 
 
 class UsageError(AdjudgeError):
-    """The command asks for something that does not exist or does not fit together."""
+    """The command names something that does not exist, or options that do not fit together."""
 
     exit_code = Exit.USAGE
 
 
 class NothingToScore(UsageError):
-    """The study holds nothing of the kind that a score speaks of: no pairs, no answers."""
+    """The study has no data for this score: no pairs, no answers."""
 
 
 class TaskError(UsageError):
@@ -83,27 +83,28 @@ class MissingExtra(AdjudgeError):
 
 
 class LimitReached(AdjudgeError):
-    """A limit of tokens, money or time leaves no room for what must be asked before any unit."""
+    """A limit of tokens, money or time is too low for the start-up probes, which come before any unit."""
 
     exit_code = Exit.INCOMPLETE
 
 
 class ProviderError(AdjudgeError):
-    """The model could not be asked. `retryable` says whether the same request may pass later."""
+    """The model could not be called. `retryable`: the same request may succeed later."""
 
     exit_code = Exit.PROVIDER
     retryable = False
 
 
 class KeyProblem(ProviderError):
-    """The key is missing or was refused; the message never holds the key."""
+    """The key is missing or was refused; the message never contains the key."""
 
 
 class Unreachable(ProviderError):
     """No connection, a reset, or a time-out.
 
-    `sent`: the server may have the request; False when nothing took the connection. `timed_out`: it had no
-    answer in time.
+    `sent`: the server may have the request; False if no connection was made. `timed_out`: the connection was
+    made, but no
+    answer came in time.
     """
 
     retryable = True
@@ -114,7 +115,7 @@ class Unreachable(ProviderError):
 
 
 class RateLimited(ProviderError):
-    """The server asks to slow down. `retry_after` is in seconds, None when it did not say."""
+    """The server refuses calls for now. `retry_after` is in seconds, None if it gave none."""
 
     retryable = True
 
@@ -124,7 +125,10 @@ class RateLimited(ProviderError):
 
 
 class ServerFault(ProviderError):
-    """5xx, or an answer that is not in the vendor's format. `retry_after` as in RateLimited; `overloaded`: status 503."""
+    """5xx, or an answer without the vendor's format.
+
+    `retry_after` as in RateLimited; `overloaded`: status 503.
+    """
 
     retryable = True
 
@@ -134,9 +138,9 @@ class ServerFault(ProviderError):
 
 
 class Rejected(ProviderError):
-    """The server refused this very request (4xx); sending it again cannot help.
+    """The server refused this very request (4xx); a retry cannot help.
 
-    `status` is the HTTP status, 0 when there was none.
+    `status` is the HTTP status, 0 if there was none.
     """
 
     def __init__(self, message: str, status: int = 0) -> None:
@@ -145,6 +149,6 @@ class Rejected(ProviderError):
 
 
 class BelowThreshold(AdjudgeError):
-    """A measure is below the limit that the command was given."""
+    """A measure is below the requested threshold."""
 
     exit_code = Exit.BELOW

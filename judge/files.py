@@ -1,9 +1,12 @@
-"""Users' files, record by record, each with the line it begins on: the one reader under importers, tables of labels and
-the exchange with other programs.
+"""Read users' files record by record, with line numbers: for importers, tables of labels and exchange
 
-Delimited tables (any of DELIMITERS), JSON Lines, one JSON list, Parquet; each may be packed with gzip and begin with a byte
-order mark. What cannot be read on (broken gzip, a list that does not end) raises BadInput, because what follows is unknown;
-a bad record goes to `bad` and reading goes on when `bad` returns.
+formats.
+
+Delimited tables (any of DELIMITERS), JSON Lines, one JSON list, Parquet; each may be compressed with gzip and
+may begin
+with a byte order mark. A file that cannot be read further (broken gzip, an unfinished list) raises BadInput,
+because the
+rest is unknown. A bad record is passed to `bad`, and reading continues if `bad` returns.
 """
 
 import codecs
@@ -26,28 +29,28 @@ from judge.strict import BadObject, whole_object
 Bad = Callable[[BadInput], None]
 
 LONGEST = 64 * 2**20
-"""Bytes of the longest line (and characters of the longest cell of a table) that is read."""
+"""Maximum length of a line in bytes, and of a cell in characters."""
 DELIMITERS = ",;\t|"
 TABS = (".tsv", ".tab")
 MOST_DIGITS = 300  # the largest float has 309
-# A number that may be beyond any float: only such a text is read with hooks for numbers, which are slow.
+# A number that may exceed any float. Only such a text is parsed with hooks for numbers, which are slow.
 _HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 
 
 def stop(error: BadInput) -> NoReturn:
-    """The `bad` of who reads all or nothing."""
+    """Raise the error: the `bad` of a reader that accepts no bad record."""
     raise error
 
 
 def file_sha(path: Path) -> str:
-    """The sha256 of a file."""
+    """Return the sha256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of `path`, unpacked when it is gzip, after the byte order mark if there is one. Raises BadInput."""
+    """Open the bytes of `path`, decompressed and without a byte order mark. Raises BadInput."""
     try:
         with path.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
@@ -62,7 +65,10 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def whole_file(path: Path, of: str = "") -> Iterator[Path]:
-    """Where to write a file that gets its name when it is whole; `of` tells writers apart that may meet at one name."""
+    """Yield a temporary path; the file gets its name when it is complete.
+
+    `of` distinguishes writers that may write to the same name at once.
+    """
     partial = path.with_name(f"{path.name}{of}.part")
     try:
         yield partial
@@ -73,17 +79,18 @@ def whole_file(path: Path, of: str = "") -> Iterator[Path]:
 
 
 PAGE = {".html": "html", ".htm": "html"}
-"""The endings of a file that holds a page."""
+"""File endings of an HTML page."""
 CSV = {".csv": "csv"}
 RECIPE = {".yaml": "yaml", ".yml": "yaml"}
-"""The endings of a recipe that a command writes."""
+"""File endings of a recipe."""
 
 
 def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, option: str = "") -> str:
-    """Return the format of a file to write: the one that the ending of its name stands for, or `given` by `option`.
+    """Return the format of a file to write, from its ending, or `given` by `option`.
 
-    `endings` maps endings, with their dot, to formats. Raises UsageError, which lists the endings, when neither the
-    name nor the option says a format, or when they say different ones.
+    `endings` maps endings, with their dot, to formats. Raises UsageError, which lists the endings, if neither
+    the name nor
+    the option names a format, or if they name different ones.
     """
     ending = path.suffix.lower()
     named = endings.get(ending)
@@ -99,14 +106,17 @@ def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, 
 
 
 def unmarked(handle: IO[bytes]) -> None:
-    """Put the handle behind the byte order mark, if there is one."""
+    """Move the handle behind the byte order mark, if there is one."""
     if handle.read(3) != codecs.BOM_UTF8:
         handle.seek(0)
 
 
 def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
-    """What the header of a table is split at: tabs by the file's name, else the one that finds more columns of `hint`, then
-    more columns. The handle is put back."""
+    """Return the delimiter of a table; the handle is reset.
+
+    It is the tab if the file's name says so, else the delimiter that yields more columns of `hint`, then more
+    columns.
+    """
     if Path(path.name.removesuffix(".gz")).suffix.lower() in TABS:
         return "\t"
     start = handle.tell()
@@ -124,9 +134,9 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
 
 
 def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
-    """(line, cells) of a delimited table; None for a record that is no CSV and has been reported.
+    """Yield (line, cells) of a delimited table; None for a malformed record, which has been reported.
 
-    Bytes that are no UTF-8 pass as lone surrogates (`is_text`), so that they can be reported with their cell.
+    Bytes that are not UTF-8 become lone surrogates (`is_text`), so that the error can name the cell.
     """
     csv.field_size_limit(LONGEST)
     text = io.TextIOWrapper(handle, encoding="utf-8", errors="surrogateescape", newline="")
@@ -144,12 +154,12 @@ def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[i
                 cells = None
             yield start, cells
     finally:
-        # The handle is its opener's to close.
+        # The caller opened the handle and closes it.
         text.detach()
 
 
 def is_text(cell: str) -> bool:
-    """Whether a cell was UTF-8."""
+    """Return whether a cell was UTF-8."""
     if cell.isascii():
         return True
     try:
@@ -160,7 +170,7 @@ def is_text(cell: str) -> bool:
 
 
 def is_list(handle: IO[bytes]) -> bool:
-    """Whether the JSON is one list rather than lines of objects. The handle is put back."""
+    """Return whether the JSON is one list rather than lines of objects. The handle is reset."""
     at = handle.tell()
     start = handle.read(4096).lstrip()[:1]
     handle.seek(at)
@@ -168,7 +178,7 @@ def is_list(handle: IO[bytes]) -> bool:
 
 
 def not_a_list(handle: IO[bytes], path: Path, wanted: str) -> None:
-    """Raises BadInput for a JSON list of objects where its name says `wanted`. The handle is put back."""
+    """Raise BadInput for a JSON list of objects in a file whose name says `wanted`. The handle is reset."""
     at = handle.tell()
     start = b"".join(handle.read(4096).split())[:2]
     handle.seek(at)
@@ -177,7 +187,7 @@ def not_a_list(handle: IO[bytes], path: Path, wanted: str) -> None:
 
 
 def is_json(handle: IO[bytes]) -> bool:
-    """Whether it begins as a list or an object does. The handle is put back."""
+    """Return whether the file begins like a list or an object. The handle is reset."""
     at = handle.tell()
     start = handle.read(4096).lstrip()[:1]
     handle.seek(at)
@@ -185,14 +195,14 @@ def is_json(handle: IO[bytes]) -> bool:
 
 
 def is_parquet(handle: IO[bytes]) -> bool:
-    """Whether it is Parquet. The handle is put back."""
+    """Return whether the file is Parquet. The handle is reset."""
     start = handle.read(4)
     handle.seek(0)
     return start == b"PAR1"
 
 
 def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """(line, value) of JSON Lines; blank lines are passed over."""
+    """Yield (line, value) of JSON Lines; blank lines are skipped."""
     number = 0
     while line := handle.readline(LONGEST):
         number += 1
@@ -214,7 +224,10 @@ def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, A
 
 
 def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
-    """(line it begins on, value) of the elements of one JSON list, which is read whole. Raises BadInput."""
+    """Yield (first line, value) of the elements of one JSON list, which is read completely.
+
+    Raises BadInput.
+    """
     data = handle.read()
     try:
         text = data.decode("utf-8")
@@ -248,7 +261,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, Any]]]]:
-    """The columns of a Parquet file, and (number, row) of each row. Raises BadInput, MissingExtra."""
+    """Return the columns of a Parquet file, and (number, row) of each row. Raises BadInput, MissingExtra."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -277,9 +290,9 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
 
 
 def loads(text: str) -> Any:
-    """One JSON text: no key twice, no nameless field, no number beyond any float, no half a surrogate pair.
+    """Parse one JSON text: no duplicate or empty key, no number beyond a float, no lone surrogate.
 
-    Raises ValueError, or RecursionError for what is nested too deeply.
+    Raises ValueError, or RecursionError for a text that is nested too deeply.
     """
     value = (_CAREFUL if _HUGE.search(text) else _PLAIN).decode(text)
     if "\\u" in text:
@@ -288,7 +301,7 @@ def loads(text: str) -> Any:
 
 
 def _refuse_halves(value: Any) -> None:
-    # Half a surrogate pair is legal JSON but no text: SQLite and every provider refuse it.
+    # A lone surrogate is legal JSON, but SQLite and every provider refuse it.
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as e:
@@ -297,7 +310,7 @@ def _refuse_halves(value: Any) -> None:
 
 
 def not_json(error: Exception) -> str:
-    """What is wrong with a text that `loads` refused."""
+    """Return what is wrong with a text that `loads` refused."""
     if isinstance(error, BadObject):
         return str(error)
     return f"not JSON: {'nested too deeply' if isinstance(error, RecursionError) else error}"

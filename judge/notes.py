@@ -1,7 +1,8 @@
-"""What must be said beside a number: a code with parameters, put into words here and nowhere else.
+"""Notes that must accompany a number: a code with parameters, turned into words here and nowhere else.
 
-Whoever makes a number says `Note("few_units", n=12, least=50)`; whoever shows it prints the note, asks for its `code`,
-or for its `general` words where the counts stand beside it anyway.
+Code that computes a number makes `Note("few_units", n=12, least=50)`. Code that shows it prints the note,
+reads its `code`,
+or uses its `general` words if the counts are shown beside it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ HUMAN_ONLY = {
     "wider": "with the judge the interval would be wider",
     "unrelated": "the judge's values do not rise with the human ones",
 }
-"""Why a corrected number is that of people alone."""
+"""Why a corrected number is based on human labels alone."""
 
 
 def _signed_rank(n: int, of: int, fewest: int, least: int, noun: str) -> str:
@@ -55,7 +56,7 @@ def _signed_rank(n: int, of: int, fewest: int, least: int, noun: str) -> str:
 
 
 def few(names: Sequence[str]) -> str:
-    """The names, or three of them and how many more there are."""
+    """Return the names, or three of them and the number of the others."""
     first = [*names[:3], *([f"{len(names) - 3} more"] if len(names) > 3 else [])]
     return " and ".join([*([", ".join(first[:-1])] if len(first) > 1 else []), first[-1]])
 
@@ -157,7 +158,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"more annotators ({annotators}) than units ({units}): are the two swapped?"
     ),
 }
-"""Code -> the words, given the parameters."""
+"""Code -> the words, from the parameters."""
 
 GENERAL: Mapping[str, Callable[..., str]] = {
     "few_questions": lambda n, least: f"fewer than {least} questions: the interval is too narrow",
@@ -166,14 +167,14 @@ GENERAL: Mapping[str, Callable[..., str]] = {
     "rare_labels": lambda least, labels: f"rare labels, on fewer than {least} units",
     "undefined_left_out": lambda share: "some of the resamples are undefined and left out",
 }
-"""Code -> the words without the counts, for a table whose rows have different ones."""
+"""Code -> the words without counts, for a table whose rows have different counts."""
 
 SMALL = ("few_questions", "few_units", "few_labelled")
-"""Codes that say that an interval rests on little."""
+"""Codes that warn of an interval with little data."""
 
 
 class Note(str):
-    """The words of a code; a string like any other to whoever only prints it."""
+    """The words of a code; an ordinary string for code that only prints it."""
 
     code: str
     parameters: Mapping[str, Any]
@@ -188,7 +189,7 @@ class Note(str):
 
     @property
     def general(self) -> str:
-        """The words without the counts."""
+        """The words without counts."""
         return GENERAL[self.code](**self.parameters) if self.code in GENERAL else str(self)
 
 
@@ -197,10 +198,10 @@ def _made(code: str, parameters: Mapping[str, Any]) -> Note:
 
 
 def code_of(note: str) -> str | None:
-    """The code of a note; None for words that somebody else wrote."""
+    """Return the code of a note; None for other text."""
     return note.code if isinstance(note, Note) else None
 
 
 def general(note: str) -> str:
-    """A note without its counts, where it has a code."""
+    """Return a note without its counts, if it has a code."""
     return note.general if isinstance(note, Note) else note

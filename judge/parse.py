@@ -1,7 +1,8 @@
-"""A model's reply in, labels out; whatever is not one clear verdict stays unscored.
+"""Parse a model's reply to labels; anything but one clear verdict stays unscored.
 
-Nothing is guessed: a label outside the set, two different verdicts, text around a missing JSON
-object, a cut-off reply: each has a status and a reason, and never a default label.
+Nothing is guessed: a label outside the set, two different verdicts, text around a missing JSON object, a
+truncated reply
+each have a status and a reason, and never a default label.
 """
 
 import json
@@ -14,7 +15,7 @@ from judge.prompts.spec import Question
 from judge.types import Answered, Json, LabelDistribution, Reply, Status
 
 _AROUND = " \t\r\n\"'`*_()[]{}<>"
-_AFTER = _AROUND + ".:;,!"  # a mark before the label may turn it round: !support
+_AFTER = _AROUND + ".:;,!"  # only after the label: a mark before it may negate it, as in !support
 
 _THINK = re.compile(r"\s*<think>")
 _CUT_REASONING = "cut off inside the reasoning, before an answer began: --retry truncated with a larger --max-output-tokens"
@@ -22,9 +23,9 @@ _CUT_REASONING = "cut off inside the reasoning, before an answer began: --retry 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """How a reply read: labels only when `status` is ok.
+    """A parsed reply: labels only if `status` is ok.
 
-    `reason` says why not, or, beside a label, why it has no distribution.
+    `reason` says why there is none, or, beside a label, why it has no distribution.
     """
 
     status: Status
@@ -33,28 +34,31 @@ class Parsed:
 
 
 def after_reasoning(text: str) -> str | None:
-    """The reply without the reasoning that some servers leave in it as `<think>...</think>`; None when the reply ends
-    inside it."""
+    """Return the reply without reasoning that some servers leave in it as `<think>...</think>`.
+
+    None if the reply ends within the reasoning.
+    """
     opened = _THINK.match(text)
     _, end, answer = text.rpartition("</think>")
-    # Some templates put the opening tag into the prompt. In a JSON answer the tag is a quotation.
+    # Some templates put the opening tag into the prompt, so only the closing one is in the reply. In a JSON
+    # answer, the tag is a quotation.
     if end and (opened or not text.lstrip().startswith("{")):
         return answer
     return None if opened else text
 
 
 def parse_json(task: Task, reply: Reply) -> Parsed:
-    """Read a JSON reply (alone, in a code block, or after some prose)."""
+    """Parse a JSON reply (alone, in a code block, or after some prose)."""
     if reply.stop == "refusal":
         return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
     text = after_reasoning(reply.text)
     if text is None or (reply.stop == "length" and not text.strip()):
         return Parsed(Status.TRUNCATED, reason=_CUT_REASONING)
-    asked = {q.field for q in task.spec.questions}
-    found = [o for o in _objects(text) if asked & o.keys()]
+    questions = {q.field for q in task.spec.questions}
+    objects = [o for o in _objects(text) if questions & o.keys()]
     verdicts: list[dict[str, str]] = []
     problems: list[str] = []
-    for candidate in found:
+    for candidate in objects:
         values, problem = _values(task, candidate)
         if problem:
             problems.append(problem)
@@ -74,13 +78,13 @@ def parse_json(task: Task, reply: Reply) -> Parsed:
         if bare is None:
             return Parsed(Status.UNPARSED, reason="no JSON object with the fields asked for")
         verdicts = [bare]
-    rationale = next((o["rationale"] for o in found if isinstance(o.get("rationale"), str)), None)
+    rationale = next((o["rationale"] for o in objects if isinstance(o.get("rationale"), str)), None)
     labels = tuple(Answered(f, v, rationale=rationale) for f, v in verdicts[0].items())
     return Parsed(Status.OK, labels)
 
 
 class _Object(dict[str, Json]):
-    """A JSON object that knows which of its keys were given several different values."""
+    """A JSON object that records which of its keys had several different values."""
 
     torn: frozenset[str] = frozenset()
 
@@ -95,32 +99,32 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _objects(text: str) -> list[_Object]:
-    """Every outermost JSON object in the text."""
-    found, at = [], 0
+    """Return every outermost JSON object in the text."""
+    objects, at = [], 0
     while (at := text.find("{", at)) >= 0:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except RecursionError:
-            break  # nested beyond any answer, and so is what it holds
+            break  # nested deeper than any answer, so its inner objects are ignored too
         except ValueError:
             at += 1
             continue
-        found.append(value)
+        objects.append(value)
         at = end
-    return found
+    return objects
 
 
 def the_object(text: str) -> Mapping[str, Json]:
-    """The one JSON object of a reply. Raises ValueError where there is none, or several."""
+    """Return the only JSON object of a reply. Raises ValueError if there is none, or several."""
     answer = after_reasoning(text)
-    found = _objects(answer) if answer is not None else []
-    if len(found) != 1:
-        raise ValueError(f"{len(found) or 'no'} JSON object{'s' if len(found) > 1 else ''} in the reply")
-    return found[0]
+    objects = _objects(answer) if answer is not None else []
+    if len(objects) != 1:
+        raise ValueError(f"{len(objects) or 'no'} JSON object{'s' if len(objects) > 1 else ''} in the reply")
+    return objects[0]
 
 
 def _inside(value: Json) -> Iterator[_Object]:
-    """Every object within an object or a list, however deep."""
+    """Yield every object within an object or a list, at any depth."""
     left = [value]
     while left:
         outer = left.pop()
@@ -144,11 +148,11 @@ def _values(task: Task, candidate: _Object) -> tuple[dict[str, str], str | None]
 
 
 def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
-    """The label that a raw value stands for, or what is wrong with it."""
+    """Return the label of a raw value, or what is wrong with it."""
     if question.level == "interval":
         if isinstance(raw, bool) or not isinstance(raw, int | float) or not abs(raw) < 1e300:
             return "", f"'{question.field}' is not a number: {raw!r:.80}"
-        # One spelling for a number: 4 and 4.0 are the same answer.
+        # One spelling for each number: 4 and 4.0 are the same answer.
         return repr(int(raw)) if raw == int(raw) else repr(raw), None
     if isinstance(raw, bool):
         raw = "true" if raw else "false"
@@ -168,7 +172,7 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
 
 
 def _bare(task: Task, text: str) -> dict[str, str] | None:
-    """A reply that is nothing but one label, for models that do not do JSON."""
+    """Parse a reply that is only a label, for models that cannot write JSON."""
     if len(task.spec.questions) != 1 or task.spec.questions[0].level not in ("nominal", "ordinal"):
         return None
     question = task.spec.questions[0]
@@ -185,10 +189,11 @@ def parse_choice(
     distribution: LabelDistribution | None = None,
     no_distribution: str | None = None,
 ) -> Parsed:
-    """Read a one-character answer, or one that is the label itself where there are no codes.
+    """Parse a one-character answer, or the label itself if there are no codes.
 
-    With a distribution the verdict is its argmax, whatever was sampled; without one, the reason
-    `no_distribution` is kept beside the label.
+    With a distribution the verdict is its argmax, whatever token was sampled: the argmax does not depend on
+    the seed. Without
+    one, the reason `no_distribution` is stored beside the label.
     """
     field = task.spec.questions[0].field
     if reply.stop == "refusal":
@@ -209,7 +214,7 @@ def parse_choice(
 
 
 def derive(task: Task, labels: Sequence[Answered], gold: Mapping[str, str]) -> tuple[Answered, ...]:
-    """The derived labels that the task's tables give for these answers and this unit's gold."""
+    """Return the labels that the task's tables derive from these answers and the unit's gold."""
     values = {a.field: a.value for a in labels}
     out = []
     for name, rule in task.spec.derive.items():

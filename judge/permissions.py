@@ -32,25 +32,25 @@ from judge.errors import UsageError
 
 FILE = "allowed.jsonl"
 NO_KEY = "none"
-"""The value of the option `key` with which no key is sent."""
+"""The value of the option `key` that sends no key."""
 _VARIABLE = re.compile(r"\s*env:\s*(\w+)\s*")
 _URL = re.compile(r"(\w*)://([^/\s\"'\\?#]+)")
 _PLACE = re.compile(
     r"((?:\S*@)?(?:(?:[\w-]+\.)+[^\W\d][\w-]*\.?(?::\d+)?|\d+(?:\.\d+){3}(?::\d+)?|\[[\da-f:.]+\](?::\d+)?|[\w.-]+:\d+))(?:[/?#]\S*)?",
     re.IGNORECASE,
 )
-"""An address without a scheme: a name with dots, an IP address, or a host with a port."""
+"""A server address without a scheme: a name with dots, an IP address, or a host with a port."""
 _BETWEEN = re.compile(r"(?:[\s,;|=\"'<>(){}]|//)+")
-"""What stands between addresses without a scheme: spaces, and the marks of lists, pairs and JSON. `//` begins one."""
+"""Separators of addresses without a scheme: spaces, and the marks of lists, pairs and JSON. `//` begins an address."""
 BUILT_IN = frozenset(
     ("anthropic", "azure", "bedrock", "embedded", "llamacpp", "onnx", "openai", "openai-decisions", "scripted", "vertex")
 )  # fmt: skip
-"""The vendors of `judge.providers`. No option of theirs chooses a server."""
+"""The vendors of `judge.providers`. None of their options chooses a server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """A vendor's own domain, the variables with its keys, and the variable that names another server."""
+    """A vendor's domain, the variables with its keys, and the variable that names another server."""
 
     domain: str
     keys: tuple[str, ...]
@@ -69,7 +69,7 @@ user asked it as another vendor. What they find is remembered as `azure/`, which
 
 _named: set[tuple[str, str | None]] = set()
 _named_folders: set[Path] = set()
-# What was named in this process holds for it even where the configuration folder cannot be written.
+# Also in memory: what the user names holds for this process even if the configuration folder is read-only.
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Allowed:
     folders: Sequence[Path] = ()
 
     def has(self, at: ServerAddress) -> bool:
-        """Whether --allow-host names the server: its host, or its host and port."""
+        """Return whether --allow-host names the server, by its host, or by host and port."""
         return any(name == at.name and port in (None, at.port) for name, port in map(_named_host, self.hosts))
 
 
@@ -89,10 +89,10 @@ NOTHING_ALLOWED = Allowed()
 
 
 def configuration_folder() -> Path:
-    """The user's own folder for what adjudge remembers."""
+    """Return the user's folder for what adjudge remembers."""
     folder = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    # A relative folder is to be ignored, as the XDG specification says: it would be one of the working directory's,
-    # which may be somebody else's.
+    # The XDG specification says that a relative folder is ignored. It would be relative to the working
+    # directory, which may belong to somebody else.
     return (folder if folder.is_absolute() else Path.home() / ".config") / "adjudge"
 
 
@@ -103,11 +103,13 @@ def check_server(
     options: Mapping[str, str],
     allowed: Allowed = NOTHING_ALLOWED,
 ) -> dict[str, str]:
-    """Return the provider options with which a server may be asked, and remember it.
+    """Return the provider options with which a server may be called, and remember the server.
 
-    `source` is the file that names the server and the options, None when the user does. A server that may not receive
-    the vendor's usual key gets the option `key=none`. Raises UsageError, which names host, variable and the options to
-    type, for what the file may not choose.
+    `source` is the file that names the server and the options, None if the user does. A server that may not
+    receive the
+    vendor's usual key gets the option `key=none`. Raises UsageError, which names host, variable and the
+    options to type, for
+    anything that the file may not choose.
     """
     at = None if base_url is None else server(base_url)
     variables = [found[1] for value in options.values() if (found := _VARIABLE.fullmatch(value))]
@@ -132,7 +134,9 @@ def check_server(
 
 
 def is_permitted(vendor: str, base_url: str) -> bool:
-    """Whether a server that a file names may be asked without an option: commands that are printed name no other one."""
+    """Return whether a server that a file names may be called without an option: printed commands name no
+    other.
+    """
     try:
         return _is_permitted(server(base_url), vendor, NOTHING_ALLOWED)
     except UsageError:
@@ -140,7 +144,7 @@ def is_permitted(vendor: str, base_url: str) -> bool:
 
 
 def without_servers(vendor: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The provider options but those that name a server which a file may not: a command that is printed has none of them."""
+    """Return the provider options without those that name a forbidden server, for a printed command."""
     searched = _of_plugins(vendor, options)
     return {
         name: value
@@ -150,9 +154,11 @@ def without_servers(vendor: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOTHING_ALLOWED) -> None:
-    """Check the folder of a job that the study `source` names. Raises UsageError unless the user has named it.
+    """Check the folder of a job that the study `source` names. Raises UsageError unless the user has named
 
-    The folder that `judge jobs write` makes by itself, beside the study, needs no permission.
+    it.
+
+    The default folder of `judge jobs write`, beside the study, needs no permission.
     """
     real = folder.resolve()
     beside = source.resolve().parent
@@ -169,7 +175,7 @@ def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOT
 
 
 def file_in(folder: Path, name: str) -> Path:
-    """The path of a file that a study names within a job's folder. Raises UsageError for one that lies elsewhere."""
+    """Return the path of a file within a job's folder. Raises UsageError for a path outside it."""
     path = folder / name
     if not name.isprintable() or Path(name).name != name or name in ("", "..") or path.is_symlink():
         raise UsageError(
@@ -187,7 +193,7 @@ def remember_folder(folder: Path) -> None:
 
 
 def _is_permitted(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
-    """Whether a server that a file names may be asked at all."""
+    """Return whether a server that a file names may be called at all."""
     if _with_usual_key(at, vendor, allowed):
         return True
     if vendor not in _USUAL:
@@ -196,7 +202,7 @@ def _is_permitted(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
 
 
 def _may_receive(at: ServerAddress | None, vendor: str, variable: str, allowed: Allowed) -> bool:
-    """Whether a permitted server may receive a variable; `at` is None where the vendor's usual server is asked."""
+    """Return whether a permitted server may receive a variable; `at` None is the vendor's usual server."""
     usual = _USUAL.get(vendor)
     is_usual = usual is not None and variable in usual.keys
     return (
@@ -207,7 +213,9 @@ def _may_receive(at: ServerAddress | None, vendor: str, variable: str, allowed: 
 
 
 def _with_usual_key(at: ServerAddress, vendor: str, allowed: Allowed) -> bool:
-    """Whether a server may have the vendor's usual key: the vendor's own, the environment's, or one that the user allows."""
+    """Return whether a server may have the vendor's usual key: the vendor's, the environment's, or an allowed
+    one.
+    """
     usual = _USUAL.get(vendor)
     is_vendors = usual is not None and at.origin.startswith("https:") and at.is_within(usual.domain)
     if is_vendors or allowed.has(at):
@@ -228,22 +236,24 @@ def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequ
 
 
 def _of_plugins(vendor: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """The options in which a server may be named: those of a plugin. No option of our own providers chooses one."""
+    """Return the options that may name a server: a plugin's. No option of our providers chooses one."""
     return {} if vendor in BUILT_IN else options
 
 
 def _addresses(value: str) -> list[ServerAddress]:
-    """The addresses in an option of a plugin, with a scheme or without."""
-    found = [f"{'http' if scheme == 'http' else 'https'}://{place}" for scheme, place in _URL.findall(value)]
-    if not found:
-        # A word in brackets is an IPv6 address, or the element of a list.
+    """Return the addresses in a plugin's option, with or without a scheme."""
+    addresses = [
+        f"{'http' if scheme == 'http' else 'https'}://{place}" for scheme, place in _URL.findall(value)
+    ]
+    if not addresses:
+        # A word in brackets is an IPv6 address, or the element of a list, so both readings are tried.
         words = [word for part in _BETWEEN.split(value) for word in (part, part.strip("[]"))]
-        found = [f"https://{match[1]}" for word in words if (match := _PLACE.fullmatch(word))]
-    return list(dict.fromkeys(server(url) for url in found))
+        addresses = [f"https://{match[1]}" for word in words if (match := _PLACE.fullmatch(word))]
+    return list(dict.fromkeys(server(url) for url in addresses))
 
 
 def _named_host(given: str) -> tuple[str, int | None]:
-    """A value of --allow-host: the host, and its port (None: any port). Raises UsageError for anything else."""
+    """Parse a value of --allow-host: the host, and its port (None: any port). Raises UsageError."""
     with suppress(UsageError):
         at = server(given if "://" in given else f"https://{given}")
         has_port = "://" in given or re.search(r":\d+\s*$", given) is not None
@@ -254,19 +264,16 @@ def _named_host(given: str) -> tuple[str, int | None]:
 
 
 def _remembered_as(at: ServerAddress | None, vendor: str) -> str:
-    """What is remembered of a server. Where nobody named one it is the environment's, else the vendor's, by its name."""
+    """Return how a server is remembered: its address, else the environment's server, else the vendor by name."""
     home = _home(vendor) if at is None else at
     return vendor if home is None else home.origin
 
 
 def _home(vendor: str) -> ServerAddress | None:
-    """The server that the environment names for a vendor."""
+    """Return the server that the environment names for a vendor."""
     usual = _USUAL.get(vendor)
     named = os.environ.get(usual.base_url, "").strip() if usual else ""
     return server(named) if named else None
-
-
-# What is remembered
 
 
 def _remember_server(at: ServerAddress | None, vendor: str, variable: str | None) -> None:
@@ -277,6 +284,7 @@ def _remember_server(at: ServerAddress | None, vendor: str, variable: str | None
     usual = _USUAL.get(vendor)
     is_usual = usual is not None and variable in usual.keys and (at is None or at.is_within(usual.domain))
     # What a cloud's client finds goes with a server that somebody named.
+    # The credentials that a cloud's client finds by itself may only go to a server that the user has named.
     is_clouds = at is None and variable == f"{vendor}/"
     if not (needs_no_permission or is_usual or is_clouds or pair in _servers()):
         _named.add(pair)
@@ -284,13 +292,13 @@ def _remember_server(at: ServerAddress | None, vendor: str, variable: str | None
 
 
 def _servers() -> set[tuple[str, str | None]]:
-    """The pairs of a server and a variable (None: no variable) that the user has named."""
+    """Return the pairs of a server and a variable (None: no variable) that the user has named."""
     pairs = {(row[1], row[2]) for row in _remembered() if row[0] == "server" and len(row) == 3}
     return _named | {(origin, name) for origin, name in pairs if origin is not None}
 
 
 def _remembered() -> list[list[str | None]]:
-    """The lines of the file; one that is none of ours says nothing, and the others still do."""
+    """Return the lines of the file; malformed lines are skipped."""
     try:
         lines = (configuration_folder() / FILE).read_text("utf-8").splitlines()
     except (OSError, ValueError):
@@ -305,11 +313,12 @@ def _remembered() -> list[list[str | None]]:
 
 
 def _append(row: Sequence[str | None]) -> None:
-    """Add a line. Where nothing can be written, what was named holds for this process."""
+    """Add a line. If the file cannot be written, the permission holds for this process."""
     with suppress(OSError):
         configuration_folder().mkdir(parents=True, exist_ok=True)
         path = configuration_folder() / FILE
-        # Whoever could write into it would choose who receives keys, whatever the umask is.
+        # Private to the user, whatever the umask: whoever could write this file would choose who receives
+        # keys.
         with open(
             path, "a", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)
         ) as file:

@@ -1,18 +1,21 @@
-"""Plugins: what other packages bring, by entry points. They are looked for only when a name is not built in.
+"""Plugins: parts from other packages, by entry points. They are searched for only if a name is not built in.
 
     [project.entry-points."adjudge.providers"]
     echo = "my_package.echo"              # judge run TASK -m echo/NAME
 
 | group | an entry point is | found by |
 |---|---|---|
-| adjudge.providers | a module with `Provider` (and `NEEDS`), as those of `judge.providers` | `-m NAME/model` |
+| adjudge.providers | a module with `Provider` (and `NEEDS`), as those of `judge.providers` | `-m NAME/model`
+|
 | adjudge.importers | a module as those of `judge.importers` | `judge items import NAME` |
-| adjudge.exchange | a module as those of `annotate.exchange.formats` | `annotate export --to NAME`, `import --from NAME` |
+| adjudge.exchange | a module as those of `annotate.exchange.formats` | `annotate export --to NAME`, `import
+--from NAME` |
 | adjudge.measures | an object as those of `judge.stats.coefficients` | `annotate agreement --measure NAME` |
 | adjudge.papers | a `judge.suites.paper.Paper` | `judge score NAME`, `judge suite NAME` |
 
-What is built in stands above a plugin of the same name. A plugin that cannot be loaded stops the command that names it,
-with its package and reason, and no other; `judge plugins` lists them all.
+A built-in part has priority over a plugin of the same name. A plugin that cannot be loaded stops only the
+command that
+names it, with its package and the reason; `judge plugins` lists all.
 """
 
 from __future__ import annotations
@@ -36,16 +39,18 @@ GROUPS = {
     "measures": ("measure", "level", "weights", "pair", "least", "used", "features", "value", "chance"),
     "papers": ("name", "title", "read", "parts", "options", "strata", "better", "abbreviations"),
 }
-"""Kind of plugin -> what each of them has, whatever else."""
+"""Kind of plugin -> the attributes that each of them needs."""
 
 
 class PluginFailed(AdjudgeError):
-    """A plugin that is asked for cannot be loaded, or is not what its group holds."""
+    """A requested plugin cannot be loaded, or lacks what its group requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """One entry point: its kind and name, where it comes from, and (after `judge plugins` has tried it) what is wrong with it."""
+    """One entry point: its kind, name and package, and (after `judge plugins` has loaded it) what is wrong
+    with it.
+    """
 
     kind: str
     name: str
@@ -55,7 +60,10 @@ class Plugin:
 
 
 def find(kind: str, name: str) -> Any | None:
-    """What the plugin of this name is, loaded; None when there is none. Raises PluginFailed for a broken one."""
+    """Load and return the plugin of this name; None if there is none.
+
+    Raises PluginFailed for a broken one.
+    """
     for point in _points(kind):
         if point.name == name:
             return _load(kind, point)
@@ -63,12 +71,12 @@ def find(kind: str, name: str) -> Any | None:
 
 
 def names(kind: str) -> list[str]:
-    """The names of the plugins of a kind, none of them loaded."""
+    """Return the names of the plugins of a kind, without loading any."""
     return sorted({point.name for point in _points(kind)})
 
 
 def working(kind: str) -> Iterator[tuple[str, Any]]:
-    """Name and object of each plugin of a kind that loads."""
+    """Yield name and object of each plugin of a kind that can be loaded."""
     for name in names(kind):
         try:
             yield name, find(kind, name)
@@ -77,8 +85,8 @@ def working(kind: str) -> Iterator[tuple[str, Any]]:
 
 
 def every(built_in: dict[str, list[str]]) -> list[Plugin]:
-    """All plugins, each tried; `built_in` are the names of each kind that a plugin cannot take."""
-    found = []
+    """Load and return all plugins; `built_in` are the names of each kind that a plugin cannot take."""
+    plugins = []
     for kind in GROUPS:
         seen: set[str] = set()
         for point in _points(kind):
@@ -92,18 +100,20 @@ def every(built_in: dict[str, list[str]]) -> list[Plugin]:
                 _load(kind, point)
             except PluginFailed as error:
                 problem = str(error)
-            found.append(Plugin(kind, point.name, point.value, _package(point), problem))
-    return found
+            plugins.append(Plugin(kind, point.name, point.value, _package(point), problem))
+    return plugins
 
 
 def _points(kind: str) -> list[EntryPoint]:
-    """The entry points of a group, by package and name, so that who comes first does not hang on the machine."""
+    """Return the entry points of a group by package and name, so that the order is the same on every machine."""
     return _points_on(kind, tuple(sys.path))
 
 
 @cache
 def _points_on(kind: str, path: tuple[str, ...]) -> list[EntryPoint]:
-    """Looked for once: reading what all packages say of themselves takes longer than a paper's report."""
+    """Return the entry points, cached: reading the metadata of all packages takes longer than a paper's
+    report.
+    """
     from importlib.metadata import entry_points
 
     return sorted(entry_points(group=f"adjudge.{kind}"), key=lambda point: (point.name, _package(point)))
@@ -116,7 +126,7 @@ def _package(point: EntryPoint) -> str:
 
 def _load(kind: str, point: EntryPoint) -> Any:
     try:
-        # What a plugin prints while it is imported is no part of a command's answer.
+        # Output of a plugin's import must not end up in the data on stdout.
         with redirect_stdout(sys.stderr):
             found = point.load()
     except (Exception, SystemExit) as error:
@@ -129,47 +139,47 @@ def _load(kind: str, point: EntryPoint) -> Any:
 
 
 def failed(kind: str, name: str, lack: str) -> PluginFailed:
-    """The error of a plugin that is not what its group holds: which one, of which package, and what it lacks."""
+    """Return the error for an invalid plugin, with its package and what it lacks."""
     return _failed(kind, next(point for point in _points(kind) if point.name == name), lack)
 
 
 def _failed(kind: str, point: EntryPoint, lack: str) -> PluginFailed:
-    wanted = "exchange format" if kind == "exchange" else kind.removesuffix("s")
-    return PluginFailed(f"{_who(kind, point)} is no {wanted}: {lack} (docs/plugins.md)")
+    group = "exchange format" if kind == "exchange" else kind.removesuffix("s")
+    return PluginFailed(f"{_who(kind, point)} is no {group}: {lack} (docs/plugins.md)")
 
 
 def _who(kind: str, point: EntryPoint) -> str:
     return f"plugin '{point.name}' (adjudge.{kind}, {point.value}) of {_package(point)}"
 
 
-def package_of(found: object) -> str | None:
-    """The package of the plugin that an object's class is from; None for what is built in."""
-    return _loaded.get(type(found).__module__.partition(".")[0])
+def package_of(instance: object) -> str | None:
+    """Return the package of the plugin that an object's class is from; None for a built-in class."""
+    return _loaded.get(type(instance).__module__.partition(".")[0])
 
 
 _loaded: dict[str, str] = {}
-"""First name of a loaded plugin's modules -> its package."""
+"""First part of a loaded plugin's module name -> its package."""
 OURS = frozenset({"judge", "annotate", "adjudge"})
 
 
 def unexpected(error: BaseException) -> str:
-    """An error that nobody foresaw, in words, with the package of plugins that it came from."""
+    """Describe an unexpected error, with the packages of plugins in its traceback."""
     whose = f" in a plugin of {by}" if (by := _to_blame(error)) else ""
     return f"unexpected {type(error).__name__}{whose}: {error} (JUDGE_DEBUG=1 shows where)"
 
 
 def _to_blame(error: BaseException) -> str | None:
-    """The package of plugins in whose code an error was raised, or that was on the way to it; None where none was."""
-    step, found = error.__traceback__, None
+    """Return the plugin package that raised an error or called the code that did; None without one."""
+    step, blamed = error.__traceback__, None
     while step is not None:
         first = str(step.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
-        found = found if first in OURS else _loaded.get(first, found)
+        blamed = blamed if first in OURS else _loaded.get(first, blamed)
         step = step.tb_next
-    return found
+    return blamed
 
 
 def _lack(kind: str, name: str, found: Any) -> str | None:
-    """What keeps an object from being of a kind; None when nothing does."""
+    """Return why an object cannot be used as this kind of plugin; None if it can."""
     if isinstance(found, type):
         return "it is a class, where an object or a module is wanted"
     if missing := [part for part in GROUPS[kind] if not hasattr(found, part)]:
@@ -188,6 +198,6 @@ def _lack(kind: str, name: str, found: Any) -> str | None:
 
 
 def _are_signs(signs: Any) -> bool:
-    """Whether these are lists of keys, none of them empty: that one would take every file."""
+    """Return whether these are lists of keys, none empty: an empty list would match every file."""
     listed = (list, tuple, set, frozenset)
     return isinstance(signs, listed) and all(isinstance(sign, listed) and sign for sign in signs)

@@ -1,4 +1,4 @@
-"""Stored replies of models read again: whether the labels of a run are those that its replies give."""
+"""Parse stored replies again, to check that the labels of a run match its replies."""
 
 import json
 import sqlite3
@@ -17,7 +17,7 @@ from judge.types import Json, LabelDistribution, Reply, Status
 
 
 class Unlike(NamedTuple):
-    """A label that the reply does not give, or one that is missing; `expected` None: there should be none."""
+    """A label that differs from the reply, or a missing one; `expected` None: there should be none."""
 
     unit: str
     field: str
@@ -26,26 +26,28 @@ class Unlike(NamedTuple):
 
 
 def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
-    """Every label of a run that differs from its reply.
+    """Yield every label of a run that differs from its reply.
 
-    A label with probabilities is the most probable one; any other is read from the text of the reply. A label without an
-    answered judgement has no reply at all. What was derived with gold is left out, because gold may come later.
+    A label with probabilities must be the most probable one; any other is parsed from the text of the reply.
+    A label without
+    a successful judgement has no reply. Fields derived with gold are left out, because gold may have been
+    added later.
     """
     query = "SELECT task, options, derived_from IS NULL FROM runs WHERE run_id = ?"
-    task_name, options, asked = store.conn.execute(query, [run]).fetchone()
-    if not asked:
+    task_name, options, judged_fields = store.conn.execute(query, [run]).fetchone()
+    if not judged_fields:
         return
     task, mode = stored_task(store, task_name), json.loads(options)
     if "mode" not in mode:
-        return  # imported answers: there was no request, and the labels are all that came
+        return  # imported answers have no replies, only labels
     for (unit, _), rows in groupby(with_replies(store.conn, run), key=lambda row: row[:2]):
         labels = list(rows)
         stored = {row[3]: row for row in labels if row[3] is not None}
         expected = _expected(task, mode, str(labels[0][2]), stored)
         for name, value in expected.items():
-            there = stored[name][4] if name in stored else None
-            if there != value:
-                yield Unlike(unit, name, value, there)
+            stored_labels = stored[name][4] if name in stored else None
+            if stored_labels != value:
+                yield Unlike(unit, name, value, stored_labels)
     for unit, name, value in without_judgement(store.conn, run):
         yield Unlike(unit, name, None, value)
 
@@ -53,18 +55,20 @@ def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
 def _expected(
     task: Task, options: Mapping[str, Json], reply: str, stored: Mapping[str, sqlite3.Row]
 ) -> dict[str, str]:
-    """Field -> label that the reply gives, asked and derived; empty for a reply that cannot be read without its request."""
+    """Return field -> label in the reply, derived fields included; empty if it cannot be parsed without its
+    request.
+    """
     parsed = _answers(task, options, reply)
-    found = dict(parsed)
+    labels = dict(parsed)
     for name, row in stored.items():
         if row[5] is not None:
             masses = json.loads(row[5])
-            found[name] = LabelDistribution(masses, masses.pop("unassigned")).argmax()
+            labels[name] = LabelDistribution(masses, masses.pop("unassigned")).argmax()
     for name, rule in task.spec.derive.items():
-        value = rule.table.get(found.get(rule.source, "")) if rule.gold is None else None
+        value = rule.table.get(labels.get(rule.source, "")) if rule.gold is None else None
         if value is not None:
-            found[name] = value
-    return found
+            labels[name] = value
+    return labels
 
 
 def _answers(task: Task, options: Mapping[str, Json], text: str) -> dict[str, str]:
@@ -79,5 +83,5 @@ def _answers(task: Task, options: Mapping[str, Json], text: str) -> dict[str, st
         parsed = parse_choice(task, reply, labels, CODES[: len(labels)] if mode is Mode.CODES else "")
     if parsed.status is not Status.OK:
         return {}
-    # As it is stored: SQLite refuses half of a surrogate pair.
+    # As stored: SQLite refuses lone surrogates.
     return {a.field: a.value.encode("utf-8", "replace").decode() for a in parsed.labels}

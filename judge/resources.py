@@ -1,4 +1,4 @@
-"""Where the shipped prompts and data are: in the installed package, else in the source tree."""
+"""Locate the shipped prompts and data: in the installed package, else in the source tree."""
 
 from functools import cache
 from importlib.resources import files
@@ -10,7 +10,7 @@ from judge.errors import AdjudgeError
 
 @cache
 def resource_dir(name: str) -> Path:
-    """The folder `prompts` or `data`. Raises AdjudgeError when the installation lacks it."""
+    """Return the folder `prompts` or `data`. Raises AdjudgeError if the installation lacks it."""
     here = Path(__file__).resolve().parent
     for folder in (here / f"_{name}", here.parent / name):
         if folder.is_dir():

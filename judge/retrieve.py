@@ -1,6 +1,6 @@
-"""Rank the study's passages for each item by BM25: the baseline where nobody brings a system's own ranking.
+"""Rank the study's passages for each item by BM25: a baseline if there is no ranking of a system.
 
-BM25 after Robertson and Zaragoza (2009) in the variant that Lucene uses, by bm25s (MIT), an optional package:
+BM25 after Robertson and Zaragoza (2009) in Lucene's variant, by bm25s (MIT), an optional package:
 pip install 'adjudge[retrieve]'.
 """
 
@@ -14,16 +14,16 @@ from judge.store.study import Store
 from judge.types import Json, Where
 
 NAME, STAGE, LONGEST = "bm25", "retrieve", 100
-# The usual parameters, which are also the library's: nobody who needs a baseline tunes them.
+# The usual parameters, which are also the library's defaults, so that the baseline is comparable with others.
 K1, B, STOPWORDS = 1.5, 0.75, "en"
 
 _BATCH = 1000
-"""Queries in a call of the library."""
+"""Queries per call of the library."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """A stored ranking: its counts, how many items share no word with any passage, and how it was made."""
+    """A stored ranking: its counts, the number of items without a common word, and its parameters."""
 
     report: ImportReport
     empty: int
@@ -33,13 +33,19 @@ class Retrieved:
 def rank_by_bm25(
     store: Store, name: str = NAME, *, k: int = LONGEST, dataset: str | None = None
 ) -> Retrieved:
-    """Store the ranking `name`: for each item the k best passages of the data set (None: of the whole study).
+    """Store the ranking `name`: for each item, the k best passages of the data set (None: of the whole
 
-    What is searched for is an item's claim, else its question. Passages are searched with their titles, those of all
-    items: a text that several items have is one document, and an item gets its own copy of it. Passages that share no
-    word with the query are not listed, and an item without any has no list. Equal scores are in the order of import.
-    Raises MissingExtra without the library, UsageError for a name that is none or an unknown data set, BadInput when
-    there is nothing to search or to search for, or when a ranking of this name is there and differs.
+    study).
+
+    The query is an item's claim, or else its question. Passages of all items are searched, with their titles.
+    A text that
+    several items have is one document, and an item gets its own copy of it. Passages without a common word
+    are not listed;
+    an item without any listed passage has no list. Equal scores keep the order of import. Raises MissingExtra
+    without the
+    library, UsageError for an invalid name or an unknown data set, BadInput if there is no passage or no
+    query, or if a
+    different ranking of this name is stored.
     """
     try:
         import bm25s
@@ -83,7 +89,7 @@ def rank_by_bm25(
 
 
 def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], list[str]]:
-    """Of each distinct passage: its copies (item -> passage id) and the text that is searched."""
+    """Return, for each distinct passage, its copies (item -> passage id) and its text."""
     there = [str(r[0]) for r in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
     if dataset is not None and dataset not in there:
         raise UsageError(f"no data set '{dataset}'; there are: {', '.join(there) or 'none'}")
@@ -106,12 +112,12 @@ def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], 
 
 
 def _queries(store: Store, dataset: str | None) -> list[tuple[str, str]]:
-    """Item and what is searched for, in the order of import."""
+    """Return item and query, in the order of import."""
     query = (
         "SELECT item_id, coalesce(claim, question) FROM items WHERE (?1 IS NULL OR dataset = ?1) "
         "AND coalesce(claim, question) IS NOT NULL ORDER BY rowid"
     )
-    found = [(str(item), str(text)) for item, text in store.conn.execute(query, [dataset])]
-    if not found:
+    queries = [(str(item), str(text)) for item, text in store.conn.execute(query, [dataset])]
+    if not queries:
         raise BadInput(f"{store.path}: no item has a claim or question to search for")
-    return found
+    return queries

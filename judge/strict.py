@@ -1,4 +1,4 @@
-"""JSON objects as they come from people's files: no key twice, no field without a name, no number beyond any float."""
+"""Strict parsing of users' JSON objects: no duplicate key, no empty key, no number beyond a float."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,20 +7,23 @@ NAMELESS = "a field without a name"
 
 
 class BadObject(ValueError):
-    """JSON by its syntax, but not what one object can mean."""
+    """Valid JSON syntax that cannot be the meaning of one object."""
 
 
 def twice(name: str) -> str:
-    """What is wrong with an object that has this key twice: readers differ in which of the values they take."""
+    """Return the message for a duplicate key: JSON readers differ in which of the values they use."""
     return f"the key '{name}' stands twice in one object"
 
 
 def whole_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The `object_pairs_hook` of a strict reader. Raises BadObject for a key that stands twice or is blank."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    """Build an object for a strict reader (`object_pairs_hook`).
+
+    Raises BadObject for a duplicate or blank key.
+    """
+    result = dict(pairs)
+    if len(result) != len(pairs):
         names = [name for name, _ in pairs]
         raise BadObject(twice(next(n for n in names if names.count(n) > 1)))
-    if not all(map(str.strip, found)):
+    if not all(map(str.strip, result)):
         raise BadObject(NAMELESS)
-    return found
+    return result

@@ -1,7 +1,8 @@
-"""Answers taken apart: sentences as spans of code points, and the citation markers in them.
+"""Split answers into sentences, as spans of code points, and find citation markers in them.
 
-Markers are `[cite_3]`, `[cite_3][cite_5]`, `[cite_3, cite_5]`, `[3]`, `[1, 2]`, `[1-3]`, and any
-`[id]` whose id the caller knows. A marker after the full stop belongs to the sentence before it.
+Markers are `[cite_3]`, `[cite_3][cite_5]`, `[cite_3, cite_5]`, `[3]`, `[1, 2]`, `[1-3]`, and any `[id]` whose
+id is known
+to the caller. A marker after the full stop belongs to the sentence before it.
 """
 
 import re
@@ -24,16 +25,16 @@ _SHORT = (
     "sep sept oct nov dec u.s u.k u.n a.m p.m ph.d m.d b.c a.d"
 )
 _ALWAYS = frozenset(_TITLES.split())
-"""Words whose full stop never ends a sentence."""
+"""Abbreviations that never end a sentence."""
 _ABBREVIATIONS = frozenset(_SHORT.split())
-"""Words whose full stop ends one only before a capital."""
+"""Abbreviations that end a sentence only before a capital."""
 _VISIBLE = re.compile(r"\S")
 _BEFORE_NUMBERS = ("no", "nos", "st", "p")
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """One bracket with citations: where it stands and the ids it names, ranges written out."""
+    """One bracket with citations: its position and its ids, with ranges expanded."""
 
     start: int
     end: int
@@ -41,7 +42,7 @@ class Marker:
 
 
 def markers(text: str, known: Collection[str] = ()) -> list[Marker]:
-    """The citation markers of a text, in order; brackets with anything else in them are no markers."""
+    """Return the citation markers of a text, in order; a bracket with any other content is not a marker."""
     found = []
     for match in _BRACKETS.finditer(text):
         ids: list[str] = []
@@ -70,10 +71,11 @@ def _ids(part: str, known: Collection[str]) -> list[str]:
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """(start, end) of each sentence, in code points; together they hold every visible character.
+    """Return (start, end) of each sentence, in code points; together they cover every visible character.
 
-    Paragraphs, list entries and headings end a sentence; abbreviations, initials, decimals and list
-    numbers do not. A rule of thumb for edited English and similar scripts, always the same.
+    Paragraphs, list entries and headings end a sentence; abbreviations, initials, decimals and list numbers
+    do not. This is a
+    heuristic for edited English and similar scripts, and deterministic.
     """
     spans: list[tuple[int, int]] = []
     for start, end in _blocks(text):
@@ -86,7 +88,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    """Keep a span without the white space around it; one of markers alone joins the sentence before."""
+    """Add a span without surrounding white space; a span of markers alone is joined to the sentence before."""
     piece = text[start:end]
     start, end = start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
     if start >= end:
@@ -98,7 +100,7 @@ def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
 
 
 def _blocks(text: str) -> list[tuple[int, int]]:
-    """Paragraphs, list entries and lines that stand for themselves."""
+    """Return paragraphs, list entries and lines that form blocks by themselves."""
     blocks, at = [], 0
     for gap in _BLOCK.finditer(text):
         if gap[0].count("\n") == 1 and _goes_on(text, at, gap):
@@ -109,7 +111,7 @@ def _blocks(text: str) -> list[tuple[int, int]]:
 
 
 def _goes_on(text: str, at: int, gap: re.Match[str]) -> bool:
-    """Whether a line break is only a wrapped line: neither side looks like an end or a beginning."""
+    """Return whether a line break only wraps a line: neither side looks like an end or a beginning."""
     after = text[gap.end() : gap.end() + 8]
     if gap.start() <= at or not after or _BULLET.match(after) or text[at] == "#":
         return False

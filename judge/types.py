@@ -1,4 +1,4 @@
-"""The nouns that every layer shares: items, requests, replies, judgements, labels, measures.
+"""Types shared by every layer: items, requests, replies, judgements, labels, measures.
 
 Plain data only; nothing here opens a file, a socket or a database.
 """
@@ -11,11 +11,11 @@ from typing import Any
 Json = Any
 GOLD = "gold"
 DEFAULT_CONDITION = "default"
-"""The condition of an answer that names none."""
+"""The condition of an answer without one."""
 
 
 class Status(StrEnum):
-    """How one attempt on one unit ended; only `ok` has labels."""
+    """The outcome of one attempt on one unit; only `ok` has labels."""
 
     OK = "ok"
     UNPARSED = "unparsed"
@@ -25,7 +25,7 @@ class Status(StrEnum):
 
 
 class AnnotatorKind(StrEnum):
-    """Who a label comes from."""
+    """The kind of annotator that a label comes from."""
 
     HUMAN = "human"
     JUDGE = "judge"
@@ -46,7 +46,9 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class ToolScore:
-    """What another tool said of a unit before the import: `tool` becomes the model of a run, `value` a label of `field`."""
+    """A score that another tool gave before the import: `tool` becomes the model of a run, `value` a label of
+    `field`.
+    """
 
     tool: str
     field: str
@@ -56,7 +58,7 @@ class ToolScore:
 
 @dataclass(slots=True)
 class Passage:
-    """One passage of an item. `source_id` may be empty: the id then comes from the text's hash."""
+    """One passage of an item. If `source_id` is empty, the id is derived from the text's hash."""
 
     text: str
     source_id: str = ""
@@ -70,7 +72,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim that an answer makes."""
+    """One claim in an answer."""
 
     text: str
     votes: tuple[Vote, ...] = ()
@@ -78,11 +80,13 @@ class Claim:
 
 @dataclass(slots=True)
 class Answer:
-    """What one system answered under one condition; `item`, `cited` and `context` are ids.
+    """The answer of one system under one condition; `item`, `cited` and `context` are ids.
 
-    Without `cited` the markers in the text say what is cited; `context` is what the system was given
-    (None: not known). A mere label (a letter, true or false) is no `prose`: it has no sentences. `document`: the one
-    passage that the output is about (RAGuard's oracle).
+    Without `cited`, the markers in the text are the citations; `context` lists the passages that the system
+    was given (None:
+    unknown). A bare label (a letter, true or false) is not `prose` and has no sentences. `document`: the only
+    passage that
+    the output is about (RAGuard's oracle).
     """
 
     item: str
@@ -101,7 +105,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Item:
-    """One question or claim with its passages, as an importer hands it to the store; answers that came with them too."""
+    """One question or claim with its passages and answers, as an importer passes it to the store."""
 
     source_id: str
     dataset: str
@@ -127,7 +131,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where in a user's file a row stands; line counts from 1."""
+    """A row's place in a user's file; lines count from 1."""
 
     path: str
     line: int
@@ -135,7 +139,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One item and where it was read."""
+    """One item and its place in the file."""
 
     item: Item
     where: Where
@@ -143,7 +147,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """One answer and where it was read."""
+    """One answer and its place in the file."""
 
     answer: Answer
     where: Where
@@ -151,9 +155,10 @@ class AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing to label: an item, a passage of it, an answer to it, or a part of that.
+    """One thing to label: an item, one of its passages or answers, or a part of an answer.
 
-    `inputs` is all a prompt can show. `gold` serves the task's derive tables and is never rendered.
+    `inputs` is everything that a prompt can show. `gold` is for the task's derive tables and is never
+    rendered.
     """
 
     unit_id: str
@@ -172,10 +177,11 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call, complete: nothing outside it changes what is asked.
+    """One complete call: nothing outside it changes its meaning.
 
-    `prefix` counts the leading messages that are the same for every unit of the run (providers
-    cache them). `schema` asks for JSON, `codes` for one character out of the string, `words` for one of them.
+    `prefix` is the number of leading messages that are equal for all units of the run (providers cache them).
+    `schema`
+    requests JSON, `codes` one character of the string, `words` one of the words.
     """
 
     model: str
@@ -191,16 +197,16 @@ class Request:
 
     @property
     def choices(self) -> Sequence[str]:
-        """The codes or words of which one is the answer, with probabilities; empty where the answer is free."""
+        """The codes or words among which the answer is one, with probabilities; empty for a free answer."""
         return self.codes or self.words or ()
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call; None where the provider does not say. Input holds those of the cache and into it.
+    """Tokens of one call; None if the provider does not report them. Input includes cached tokens.
 
-    Output tokens are those that are billed, reasoning included. `cost` is what the server itself says that the call
-    cost, in US dollars.
+    Output tokens are the billed ones, reasoning included. `cost` is the server's own report of the cost, in
+    US dollars.
     """
 
     input_tokens: int | None = None
@@ -214,11 +220,13 @@ class Usage:
 class LabelDistribution:
     """Probabilities over a task's labels.
 
-    `probabilities` holds every label of the domain and sums to 1 together with `unassigned`, the
-    mass of tokens that stand for no label.
+    `probabilities` has every label of the domain and sums to 1 together with `unassigned`, the mass of tokens
+    that are no
+    label.
 
-    Where the server held the answer to the labels (a mask), they share the whole mass, `unassigned` is 0, and `outside`
-    is what the model would have put on tokens of no label; None = nothing was shared out.
+    If the server restricted the answer to the labels (a mask), they share the whole mass, `unassigned` is 0,
+    and `outside` is
+    the model's mass on tokens of no label before that; None = no mask.
     """
 
     probabilities: Mapping[str, float]
@@ -226,7 +234,7 @@ class LabelDistribution:
     outside: float | None = None
 
     def argmax(self) -> str:
-        """The most probable label; ties go to the first in the task's order."""
+        """Return the most probable label; ties go to the first in the task's order."""
         return max(self.probabilities, key=lambda k: self.probabilities[k])
 
 
@@ -240,7 +248,7 @@ class TokenChoice:
 
 @dataclass(frozen=True, slots=True)
 class RateState:
-    """What rate-limit headers said: how much is left and in how many seconds it is full again."""
+    """The content of rate-limit headers: the remaining quota, and the seconds until it is full again."""
 
     remaining_requests: int | None = None
     reset_requests: float | None = None
@@ -250,9 +258,10 @@ class RateState:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. `stop` is one of stop, length, refusal; `held`: the server let only the choices be answered.
+    """The response to a call.
 
-    `system_fingerprint` is what the server says of its configuration; it can change while the model's name stays.
+    `stop` is stop, length or refusal; `held`: the server allowed only the choices as answers. `system_fingerprint` is
+    the server's identifier of its configuration; it can change while the model's name stays.
     """
 
     text: str
@@ -268,7 +277,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One value for one field of one unit, as parsed from a reply or derived from another field."""
+    """One value of one field of one unit, parsed from a reply or derived from another field."""
 
     field: str
     value: str
@@ -279,10 +288,11 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One attempt on one unit, with everything the study keeps of it.
+    """One attempt on one unit, with everything that the study stores about it.
 
-    `latency` and `timeout` are in seconds, `cost` in US dollars; None = not asked, or not known. `cost` is the larger of
-    what the prices and what the server say (`usage.cost`).
+    `latency` and `timeout` are in seconds, `cost` in US dollars; None = no call, or unknown. `cost` is the
+    larger of the
+    price list's and the server's amount (`usage.cost`).
     """
 
     run_id: str
@@ -305,16 +315,17 @@ class Judgement:
 
 
 def attributes(thing: Any, *names: str) -> dict[str, Any]:
-    """Return attributes by name, for a JSON document: these, or without names every one of a dataclass with slots."""
+    """Return the named attributes for a JSON document; without names, all fields of a dataclass with slots."""
     return {name: getattr(thing, name) for name in names or thing.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number with what it rests on.
+    """One number with its interval and basis.
 
-    `value` is None exactly when `reason` is set; `low` and `high` bound the interval at
-    `confidence`. `coverage` is the share of the units asked about that the value rests on.
+    `value` is None exactly when `reason` is set; `low` and `high` bound the interval at `confidence`.
+    `coverage` is the share
+    of judged units on which the value is based.
     """
 
     measure: str
@@ -334,26 +345,26 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """The measure with its weights, as tables name it."""
+        """The measure with its weights, as in tables."""
         return self.measure + (f" ({self.weights})" if self.weights else "")
 
     @property
     def shown(self) -> str:
-        """The value as tables show it."""
+        """The value as in tables."""
         return "undefined" if self.value is None else f"{self.value:.3f}"
 
     @property
     def interval(self) -> str:
-        """The interval as tables show it, empty where there is none."""
+        """The interval as in tables, empty if there is none."""
         return "" if self.low is None or self.high is None else f"{self.low:.3f} … {self.high:.3f}"
 
     @property
     def with_interval(self) -> str:
-        """Both: `0.812 (0.790 … 0.833)`."""
+        """Value and interval: `0.812 (0.790 … 0.833)`."""
         return self.shown + (f" ({self.interval})" if self.interval and self.value is not None else "")
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape: every key present, None where it does not apply."""
+        """Return the documented shape: every key present, None if it does not apply."""
         return {
             "measure": self.measure,
             "annotators": list(self.annotators) if self.annotators else None,
