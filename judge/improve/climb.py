@@ -37,7 +37,7 @@ def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
     """Return the steps, cheapest first."""
     if isinstance(bench.flow.provider, PairReader):
         bench.found.notes.append(
-            "this judge compares two texts without a prompt, so only its calibration can be improved"
+            "this judge reads two texts and no prompt, so only its calibration can be improved"
         )
         return [Calibrating()]
     return [Calibrating(), AskingOtherwise(), *([] if rewriter is None else [Rewriting(rewriter)])]

@@ -84,7 +84,7 @@ class Recipe:
         task = plan.task
         if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(
-                f"the recipe was made for another text of {self.task} than {task.name} has here; use that version of the task"
+                f"the recipe is for {self.task} with another text than {task.name} has here; use the task file that it was made for"
             )
         self._check(task)
         extra = dict(plan.extra)

@@ -183,7 +183,7 @@ def test_a_lost_call_of_the_rewriter_counts_at_its_most(tmp_path: Path) -> None:
     model, writer = Planted(truth, skill), Writer("lost")
     prices = {"planted/model": {"input": 1.0, "output": 1.0}}
     found = improve(store, model, writer, Price(1.0, 1.0, 1.0, 1.0, "planted"), max_cost=100.0, prices=prices)
-    assert any("gave no answer" in note for note in found.notes)
+    assert any("did not answer" in note for note in found.notes)
     [request] = writer.seen
     # One token a byte and 16 around each of two messages, 64 around the call, the schema, and the longest reply.
     texts = sum(len(m.content.encode()) + 16 for m in request.messages)
