@@ -1,4 +1,6 @@
-"""What a batch was asked for: checked before it is drawn, kept in its row, and read from there ever after."""
+"""The plan of an annotation batch: checked before the draw, stored in the batch's row, and read from there
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ from judge.store.study import dumps
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is decided without a lead; nothing is, where it is empty."""
+    """Which units are decided without a lead; empty: none."""
 
     majority: bool = False
     tolerance: Mapping[str, float] = field(default_factory=dict)
-    """Field with numbers -> how far they may lie apart."""
+    """Numeric field -> the largest accepted difference."""
 
     def __bool__(self) -> bool:
         return self.majority or bool(self.tolerance)
@@ -31,20 +33,22 @@ class Policy:
         return "; ".join(parts)
 
     def stored(self) -> dict[str, Any]:
-        """As it is kept: what is not there is left out."""
+        """Return the policy as stored; empty parts are left out."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What `annotate batches new` is asked for, and what is known of a batch since. The pack of a batch knows
-    its pass mark only."""
+    """The options of `annotate batches new`, and facts about the batch recorded since.
+
+    A packed batch has only its pass mark.
+    """
 
     name: str = ""
     annotators: Sequence[str] = ()
     n: int | None = None
     by: str | None = None
-    """label, dataset or confidence: what the strata are."""
+    """The strata: label, dataset or confidence."""
     seed: int = 0
     overlap: int | None = None
     repeats: float = 0.0
@@ -52,38 +56,38 @@ class BatchPlan:
     attention: float = 0.0
     by_question: int | None = None
     equal_parts: bool = False
-    """Equally many units of each stratum, not in proportion to its size: examples of a rare label, and no verdict."""
+    """The same number of units from each stratum, whatever its size: for examples of a rare label, without a verdict."""
     strata: Mapping[str, int] = field(default_factory=dict)
-    """What was drawn from: stratum -> its units, or its questions where these are drawn whole."""
+    """The sampling frame: stratum -> its units, or its questions if whole questions are drawn."""
     looks: int | None = None
-    """1: the verdict is computed once, at the end of this batch, and not at the fixed places."""
+    """1: the verdict is computed once, at the end of this batch, and not at the scheduled looks."""
     until: int | None = None
-    """Drawn in blocks until the verdict is decided, with so many units at most."""
+    """Drawn in blocks until the verdict is decided, with at most this many units."""
     judges: Sequence[str] = ()
-    """Runs whose verdicts on this frame share one level: declared at the draw, or fixed by the first verdict."""
+    """Runs whose verdicts on this frame share one significance level: declared at the draw, or fixed by the first verdict."""
     queue: bool = False
     reveal: bool = False
     run: str | None = None
     where: str | None = None
     pass_mark: float = 0.8
     from_route: str | None = None
-    """A routed run: only the units that it left to people, all of them without `n`."""
+    """A routed run: only units that it leaves to people; without `n`, all of them."""
     purpose: str | None = None
-    """`ppi`: draw by the judge's uncertainty, with known probabilities, for corrected numbers."""
+    """`ppi`: sample by the judge's uncertainty, with known probabilities, for corrected numbers."""
     allow_exposed: bool = False
-    """Also people who were shown the known answer, or the judge, of these units."""
+    """Also assign units to people who were shown the gold label, or the judge's label, of these units."""
     fresh: bool = False
-    """Only units of which none of the annotators answered a question of the task before."""
+    """Only units of which none of the annotators has answered a question of the task."""
     left_out: Sequence[str] | None = None
-    """The units that `fresh` left out. None: drawn by 0.2.0, whose frames had no unit of any earlier batch."""
+    """The units that `fresh` left out. None: drawn by 0.2.0, whose frames exclude units of earlier batches."""
     frame: int = 0
-    """How many units it was drawn from."""
+    """The number of units in the sampling frame."""
     frame_id: str | None = None
-    """A hash of the units that it was drawn from, with those that earlier batches took of them. None: drawn by 0.2.0."""
+    """A hash of the frame's units and of those that earlier batches took. None: drawn by 0.2.0."""
     shares: Sequence[str] = ()
-    """Earlier batches of other frames that had drawn some of these units: their verdicts and this one's share one level."""
+    """Earlier batches of other frames that share units with this one: their verdicts share one significance level."""
     level: float = 1.0
-    """The share of that level that was left for this frame when its first batch was drawn."""
+    """The share of that level that remained for this frame when its first batch was drawn."""
     adjudication: Policy = Policy()
     assisted: str | None = None
     """The Label Studio project in which people saw predictions."""
@@ -95,22 +99,25 @@ class BatchPlan:
 
     @property
     def each(self) -> int:
-        """How many people label a unit."""
+        """The number of people for each unit."""
         return self.overlap or len(self.people)
 
     @property
     def is_even(self) -> bool:
-        """Whether it was drawn so that all units may have the same probability."""
+        """Whether the draw could give all units the same probability."""
         return not (self.equal_parts or self.queue or self.from_route or self.purpose)
 
     def in_blocks(self) -> BatchPlan:
-        """The same drawn in blocks until the verdict is decided: `n` is the most, the first look's units come first."""
+        """Return the plan of a draw in blocks until the verdict is decided: `n` is the maximum.
+
+        The units of the first look come first.
+        """
         from judge.stats.looks import PLACES
 
         return replace(self, until=self.n, n=self.n and min(self.n, PLACES[0]))
 
     def check(self) -> None:
-        """Raises UsageError for what cannot be drawn."""
+        """Raise UsageError for a plan that cannot be drawn."""
         if not self.people:
             raise UsageError("--annotators: name at least one, as in --annotators alice,bob")
         if not 1 <= self.each <= len(self.people):
@@ -155,18 +162,18 @@ class BatchPlan:
             raise UsageError(f"'{self.name}' cannot be the name of a batch")
 
     def stored(self) -> str:
-        """The JSON of the batch's row."""
+        """Return the JSON of the batch's row."""
         later = {"adjudication": self.adjudication.stored(), "assisted": self.assisted}
         kept = {name: value for name, value in asdict(self).items() if name not in later}
         return dumps(kept | {name: value for name, value in later.items() if value})
 
     @classmethod
     def read(cls, text: str) -> BatchPlan:
-        """The other way. What a study from before does not say is as if it had not been asked for."""
+        """Parse the JSON of a batch's row. Options that an older study lacks get their defaults."""
         known = {f.name for f in fields(cls)}
         stored = json.loads(text)
         if "equal_parts" not in stored:
-            # Version 0.2.0 drew equal parts unless it was asked for proportions.
+            # Version 0.2.0 drew equal parts unless proportions were requested.
             stored["equal_parts"] = bool(stored.get("by")) and not stored.get("proportional", False)
         found = {name: value for name, value in stored.items() if name in known}
         return cls(**found | {"adjudication": Policy(**(found.get("adjudication") or {}))})

@@ -1,4 +1,4 @@
-"""A task in words for people: its questions, labels with their keys, and its guidelines."""
+"""A task in words for annotators: its questions, labels with their keys, and its guidelines."""
 
 from string import ascii_lowercase, ascii_uppercase
 
@@ -7,14 +7,15 @@ from judge.prompts.load import Task
 from judge.prompts.spec import Question
 
 SPARE = "123456789" + ascii_lowercase + ascii_uppercase
-"""Keys for labels without one of their own."""
+"""Keys for labels without a key in the task."""
 
 
 def label_keys(task: Task) -> dict[str, dict[str, str]]:
-    """field -> {key: label}: the task's own keys; digits for labels that have none.
+    """Return field -> {key: label}: the task's keys, and digits for labels without one.
 
-    Each question has its own digits; a key of the task is never given away. Raises UsageError when there are
-    more labels than keys.
+    Each question has its own digits; a key of the task is never reassigned. Raises UsageError if there are
+    more labels than
+    keys.
     """
     taken = {label.key for q in task.spec.questions for label in q.labels if label.key}
     spare = [c for c in SPARE if c not in taken]
@@ -31,7 +32,7 @@ def _keys(question: Question, spare: list[str]) -> dict[str, str]:
 
 
 def markdown(task: Task) -> str:
-    """Title, questions with keys and meanings, guidelines and citation."""
+    """Return title, questions with keys and meanings, guidelines and citation."""
     parts = [f"# {task.spec.title}"]
     keys = label_keys(task)
     for question in task.spec.questions:

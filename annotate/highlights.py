@@ -15,13 +15,13 @@ _STOP = frozenset(_COMMON.split())
 
 
 def query_terms(texts: Iterable[str]) -> list[str]:
-    """Words of the question or claim that are worth finding again."""
+    """Return the words of the question or claim that are worth highlighting."""
     words = {w.casefold() for text in texts for w in _WORD.findall(text)}
     return sorted(w for w in words if len(w) > 2 and w not in _STOP)
 
 
 def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where whole words of `terms` stand, whatever their case."""
+    """Yield the spans of whole words of `terms`, ignoring case."""
     wanted = set(terms)
     for match in _WORD.finditer(text):
         if match[0].casefold() in wanted:
@@ -29,7 +29,7 @@ def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def find_answers(text: str, answers: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where an answer stands, whatever its case; a short one only as whole words."""
+    """Yield the spans of an answer, ignoring case; a short answer only as whole words."""
     for answer in answers:
         if answer.strip():
             edge = r"\b" if len(answer) < 5 and answer.isalnum() else ""

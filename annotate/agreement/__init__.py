@@ -1,1 +1,1 @@
-"""How far people and judges agree on a field, as data."""
+"""Agreement of people and judges on a field, as data."""

@@ -1,4 +1,4 @@
-"""Agreement of every two of many annotators at once: 164 workers make 13,366 pairs."""
+"""Agreement of all pairs of many annotators at once: 164 workers make 13,366 pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,11 @@ from judge.types import Json
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Row i speaks of annotators `first[i]` and `second[i]`, who share `n_units[i]` units (at least one).
+    """Row i is about annotators `first[i]` and `second[i]`, who share `n_units[i]` units (at least one).
 
-    `values` has a coefficient's values by its key of METRICS, nan where it is undefined. `n_pairs` counts
-    all pairs, also those without a shared unit.
+    `values`: key of METRICS -> a coefficient's values, nan if undefined. `n_pairs` counts all pairs, also
+    those without a
+    shared unit.
     """
 
     annotators: tuple[str, ...]
@@ -27,7 +28,7 @@ class Pairs:
     n_pairs: int
 
     def summary(self, key: str) -> dict[str, Json]:
-        """How the values lie: quartiles over pairs, mean over pairs, and mean weighted by shared units."""
+        """Return quartiles over pairs, the mean over pairs, and the mean weighted by shared units."""
         values = self.values[key]
         known = np.isfinite(values)
         found = values[known]
@@ -49,10 +50,11 @@ class Pairs:
 def all_pairs(
     ratings: Ratings, keys: Sequence[str], *, level: str, first: Sequence[str], second: Sequence[str]
 ) -> Pairs:
-    """Every annotator of `first` with every one of `second`, each pair once and nobody with himself.
+    """Return the agreement of every annotator of `first` with every one of `second`, each pair once.
 
-    Point values on the units that both labelled, without intervals: one sparse product gives all
-    confusion matrices, and the coefficients of judge.stats read their values off those.
+    Point values on the units that both labelled, without intervals: a single sparse product yields all
+    confusion matrices,
+    and the coefficients of judge.stats are computed from them.
     """
     from scipy import sparse  # the import takes a while
 
@@ -74,7 +76,7 @@ def all_pairs(
     matrices = sparse.csr_array((cells.data[keep], where), shape=shape, dtype=np.float64)
     n_units = np.asarray(matrices.sum(axis=1)).astype(np.int64)
     if ratings.weights is not None:
-        # Units count in the values by how many they stand for, and as one each in the numbers of units.
+        # Design weights count in the values, while each unit counts once in the numbers of units.
         heavy = sparse.csr_array((ratings.weights[unit], (unit, column)), shape=given.shape)
         stands = sparse.csr_array(given.T @ heavy)
         stands.sort_indices()
@@ -98,5 +100,5 @@ def _wanted(names: Sequence[str], first: Sequence[str], second: Sequence[str]) -
     rows, columns = [place[n] for n in first], [place[n] for n in second]
     wanted[np.ix_(rows, columns)] = True
     np.fill_diagonal(wanted, False)
-    # Where both lists hold both annotators the pair is there twice: keep the one in table order.
+    # If both lists contain both annotators, the pair occurs twice; the one in table order is kept.
     return wanted & ~np.tril(wanted & wanted.T)

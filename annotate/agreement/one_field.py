@@ -1,4 +1,4 @@
-"""Everything `annotate agreement` says about one field, as data: groups, pairs, judges, classes."""
+"""The agreement on one field, as data for `annotate agreement`: groups, pairs, judges, classes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from judge.store import Store
 from judge.store.export import known_task
 from judge.types import Measure
 
-# Past this many pairs in one list they are summarised: nobody reads more rows, and intervals take time.
+# Longer lists of pairs are summarised: nobody reads more rows, and intervals take time.
 MOST_PAIRS = 28
 GROUP = {
     "nominal": ("percent", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pabak"),
@@ -37,7 +37,7 @@ PAIR = {
 
 @dataclass(frozen=True)
 class Block:
-    """Measures under a heading. In a list of pairs all measures of a pair follow each other."""
+    """Measures under a heading. In a list of pairs, all measures of a pair are adjacent."""
 
     title: str
     annotators: Sequence[str]
@@ -46,14 +46,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Many:
-    """Pairs under a heading that are too many to list."""
+    """A heading with too many pairs to list."""
 
     title: str
     pairs: Pairs
 
 
 def check(panel: Panel) -> None:
-    """Raises BadInput for a panel that nothing can be compared on: one annotator, or what is no set of labels."""
+    """Raise BadInput if nothing can be compared on the panel: a single annotator, or numbers that are no
+    labels.
+    """
     if len(panel.domain) > MOST_LABELS and not panel.are_scores:
         raise BadInput(
             f"'{panel.field}' has {len(panel.domain):,} different labels: is it the right column? "
@@ -68,7 +70,7 @@ def check(panel: Panel) -> None:
 
 
 def check_measures(wanted: Iterable[str]) -> None:
-    """Raises UsageError for a name that is no coefficient of judge.stats."""
+    """Raise UsageError for a name that is not a coefficient of judge.stats."""
     general = ("krippendorff_alpha", "gwet_ac2")
     for name in wanted:
         if name not in general and name not in METRICS:
@@ -87,10 +89,12 @@ def panels_of(
     level: str | None = None,
     order: Sequence[str] | None = None,
 ) -> tuple[list[Panel], list[str]]:
-    """The labels of a study, one Panel a field that two annotators have, and why fields are left out.
+    """Return the labels of a study, one Panel a field with at least two annotators, and why fields are left
 
-    Without `field` and `task` all fields. Raises UsageError for names that are not in the study, BadInput where there
-    is nothing to compare.
+    out.
+
+    Without `field` and `task`, all fields. Raises UsageError for unknown names, BadInput if there is nothing
+    to compare.
     """
     if batch:
         members(store, batch)
@@ -125,7 +129,7 @@ def panels_of(
 
 
 def _without_a_label(store: Store, wanted: set[str], named: str | None) -> list[str]:
-    """The fields that would be missing without a word, because all of their labels are in conflict."""
+    """Return the fields that would be missing silently, because all of their labels are in conflict."""
     if named:
         return []
     fields = sorted(relation.conflict_counts(store.conn).keys() - wanted)
@@ -133,7 +137,7 @@ def _without_a_label(store: Store, wanted: set[str], named: str | None) -> list[
 
 
 def usual(panel: Panel, pair: bool) -> list[str]:
-    """The coefficients of a pair or a group that the level asks for."""
+    """Return the default coefficients of a pair or a group for the level of measurement."""
     if panel.are_scores:
         return panel.keys(["krippendorff_alpha"])
     return panel.keys((PAIR if pair else GROUP)[panel.level])
@@ -141,7 +145,7 @@ def usual(panel: Panel, pair: bool) -> list[str]:
 
 @dataclass(eq=False)
 class Agreement:
-    """What was computed on one field."""
+    """The results on one field."""
 
     panel: Panel
     reference: Reference | None
@@ -174,11 +178,15 @@ def analyse(
     per_class: bool = False,
     **how: Unpack[How],
 ) -> Agreement:
-    """Agreement of everybody with everybody: groups, pairs, judges with references and compared by them, labels.
+    """Compute the agreement of all annotators: groups, pairs, judges with references, judges compared,
 
-    `names` are the coefficients (default: the usual ones of the level). `pairwise=False` leaves out the
-    pairs of single annotators; `per_class` adds precision, recall and F1 of each judge against the
-    reference. `how` as in judge.stats.measures. Raises BadInput as `check` does, UsageError as `Panel.keys` does.
+    labels.
+
+    `names` are the coefficients (default: those of the level). `pairwise=False` leaves out pairs of single
+    annotators;
+    `per_class` adds precision, recall and F1 of each judge against the reference. `how` as in
+    judge.stats.measures. Raises
+    BadInput as `check` does, UsageError as `Panel.keys` does.
     """
     check(panel)
     result = Agreement(panel, reference, notes=[*panel.notes, *panel.remarks])
@@ -213,7 +221,7 @@ def analyse(
         if per_class:
             scores = class_scores(panel.together(*pair), one, other, field=panel.field, **how)
             result.classes.append(Block(f"{one} against {other}", pair, scores))
-    # Judges label all units there are; people label the drawn ones, which are weighted.
+    # Judges label all units; people label the sampled ones, which are weighted.
     whole, drawn = label_shares(panel.table), label_shares(panel.of_draw)
     result.shares = {
         name: (whole if name in panel.judges else drawn)[name] for name in panel.table.annotators
@@ -230,7 +238,7 @@ def _groups(panel: Panel) -> list[tuple[str, list[str]]]:
 
 
 def _lists(panel: Panel, pairwise: bool) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Every pair worth telling, under headings: people first, since they are the judge's ceiling."""
+    """Return the pairs to report, under headings: people first, because they are the ceiling for the judge."""
     vote = [panel.majority.name] if panel.majority is not None else []
     fixed = vote + panel.known
     lists: list[tuple[str, list[tuple[str, str]]]] = []

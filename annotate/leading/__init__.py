@@ -1,1 +1,1 @@
-"""What a lead does and sees: people, progress, pace, and the units on which people disagree."""
+"""The lead's work: people, progress, pace, and the units on which people disagree."""

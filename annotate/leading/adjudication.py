@@ -1,7 +1,8 @@
-"""The queue of a lead: units of a batch on which people disagree or that nobody could label, in a seeded order.
+"""The lead's queue: units of a batch on which people disagree or that nobody could label, in a seeded order.
 
-A policy of the batch decides some of them without the lead: what more than half of the people say, or, for numbers,
-the median of answers that lie within a tolerance. What it decided is in the log under the session of `policy`.
+A policy of the batch decides some of them without the lead: by the majority of the people or, for numbers, by
+the median
+of answers within a tolerance. Its decisions are logged in a session of `policy`.
 """
 
 import json
@@ -26,16 +27,16 @@ from judge.store import Store
 from judge.store.study import dumps
 
 POLICY = "policy"
-"""The person of sessions in which a policy decided."""
+"""The annotator of sessions in which a policy decided."""
 
 
 @dataclass(slots=True)
 class _Unit:
-    """What people said of one unit, those left out whom a lead has stopped."""
+    """The answers of people to one unit, without those of stopped people."""
 
     open: int = 0
     given_up: int = 0
-    """People who skipped it, or flagged it without an answer."""
+    """The number of people who skipped the unit, or flagged it without an answer."""
     answers: list[dict[str, str]] = field(default_factory=list)
     flagged: int = 0
 
@@ -45,7 +46,7 @@ class _Unit:
 
     @property
     def stuck(self) -> bool:
-        """Whether everybody skipped or flagged it, so that only a lead can say what becomes of it."""
+        """Whether everybody skipped or flagged the unit, so that only a lead can decide it."""
         people = self.open + self.given_up + len(self.answers)
         return people > 0 and (self.given_up == people or self.flagged == people)
 
@@ -69,7 +70,9 @@ def _units(store: Store, batch: str) -> dict[str, _Unit]:
 
 
 def for_the_lead(store: Store, batch: str) -> dict[str, int]:
-    """How many units wait for a lead: `differ` (people disagree), `stuck` (all skipped or flagged them)."""
+    """Count the units that wait for a lead: `differ` (people disagree), `stuck` (all skipped or flagged
+    them).
+    """
     ruled = "SELECT unit_id FROM assignments WHERE batch = ? AND role = 'adjudication' AND status <> 'open'"
     done = {u for (u,) in store.conn.execute(ruled, [batch])}
     waiting = [one for unit, one in _units(store, batch).items() if unit not in done]
@@ -77,21 +80,24 @@ def for_the_lead(store: Store, batch: str) -> dict[str, int]:
 
 
 def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) -> int:
-    """Queue what is newly disagreed on or stuck; returns how many units of the queue `lead` may decide.
+    """Queue new disagreements and stuck units. Returns how many queued units `lead` may decide.
 
-    A unit is disagreed on when two people who finished it differ in any answer, stuck when everybody skipped or
-    flagged it. What the batch's policy decides is decided first. Units that the lead has labelled are counted only
-    with `allow_own`; the session hides them otherwise.
+    A unit is a disagreement if two people who finished it differ in any answer, and stuck if everybody
+    skipped or flagged it.
+    The batch's policy decides first. Units that the lead has labelled count only with `allow_own`; the
+    session hides them
+    otherwise, because nobody may adjudicate their own label.
     """
     info = batch_info(store, batch)
     if info.closed:
-        return 1  # the desk says that it is closed
+        return 1  # the session reports that the batch is closed
     predecide(store, batch)
     units = _units(store, batch)
     wanted = {unit for unit, one in units.items() if one.differs or one.stuck}
     if policy := info.plan.adjudication:
         ruled = {unit for unit, one in units.items() if _outcome(info, policy, one)}
-        # Under a policy a unit is the lead's only when nobody is left who could make a majority.
+        # Under a policy, a unit waits for the lead only after all its people are done: until then, a majority
+        # is possible.
         wanted = {u for u in wanted if u not in ruled and not units[u].open}
     with store.transaction() as conn:
         ensure_human(conn, [lead])
@@ -102,7 +108,7 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
 
 
 def _queue(conn: sqlite3.Connection, info: BatchInfo, wanted: set[str]) -> set[str]:
-    """Seat units for adjudication that are not yet; returns those that were."""
+    """Assign units for adjudication that are not assigned yet. Returns those that were."""
     conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', ?)", [ADJUDICATED, "{}"])
     query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
     queued = {u for (u,) in conn.execute(query, [info.batch, ADJUDICATED])}
@@ -112,7 +118,7 @@ def _queue(conn: sqlite3.Connection, info: BatchInfo, wanted: set[str]) -> set[s
 
 
 def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = None) -> None:
-    """Keep the policy of a batch; an empty one takes it away. Raises UsageError for a field without numbers."""
+    """Store the policy of a batch; an empty one removes it. Raises UsageError for a field without numbers."""
     info = batch_info(store, name)
     if info.closed:
         raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}: annotate batches reopen {name}")
@@ -136,7 +142,9 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
 
 
 def _outcome(info: BatchInfo, policy: Policy, unit: _Unit) -> dict[str, str] | None:
-    """What the policy decides on a unit, None when that is the lead's: every question must have an outcome."""
+    """Return the policy's decision on a unit; None if the lead must decide, that is if any question has no
+    outcome.
+    """
     if unit.open or not unit.differs:
         return None
     found = {}
@@ -159,16 +167,17 @@ def _one(said: Sequence[str], tolerance: float | None, majority: bool) -> str | 
         from judge.labels.values import number  # numpy comes with it, which few tasks need
 
         numbers = [float(s) for s in said]
-        # A step of 0.1 is no sum of bits: what a person would call equal to the tolerance is within it.
+        # The tolerance covers rounding: a difference of 0.1 is not exact in binary, but a person would call
+        # it equal.
         if max(numbers) - min(numbers) <= tolerance + 1e-9:
             return number(repr(median(numbers)))
     return None
 
 
 def predecide(store: Store, batch: str) -> int:
-    """Decide what the policy decides, and take back what it decided and no longer does; returns how many stand.
+    """Apply the policy, and withdraw its decisions that no longer hold. Returns the number of decided units.
 
-    A unit on which a lead has said anything is left as it is.
+    Units that a lead has touched are not changed.
     """
     info = batch_info(store, batch)
     policy = info.plan.adjudication
@@ -193,7 +202,7 @@ def predecide(store: Store, batch: str) -> int:
 
 
 def _decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
-    """Units of which the policy, or a lead, has said anything."""
+    """Return the units on which the policy, or a lead, has any event."""
     query = (
         "SELECT DISTINCT a.unit_id FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position "
@@ -205,7 +214,7 @@ def _decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[st
 def _say(
     conn: sqlite3.Connection, info: BatchInfo, session: str, seat: tuple[str, int], outcome: Mapping[str, str]
 ) -> None:
-    """Append what the policy decides now, with what it decided before undone, and write what follows."""
+    """Log the policy's current decisions, undo its earlier ones, and update what depends on them."""
     unit, position = seat
     events = events_at(conn, info.batch, ADJUDICATED, position)
     undone = {e.undoes for e in events}
@@ -222,7 +231,7 @@ def _say(
 
 
 def _in_order(conn: sqlite3.Connection, units: set[str], seed: int) -> list[str]:
-    """A seeded order in which the parts of an answer follow each other as they stand in it."""
+    """Return a seeded order in which the parts of an answer keep their order."""
     query = "SELECT unit_id, coalesce(answer_id, unit_id) FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     groups: dict[str, list[str]] = {}
     for unit, answer in conn.execute(query, [dumps(sorted(units))]):

@@ -1,10 +1,12 @@
-"""Who labels faster than anybody could read, from the time each unit was on the screen before its label.
+"""Detect people who label faster than they can read, from the time that a unit was shown before its label.
 
 Adults read 238 words of non-fiction a minute (Brysbaert 2019, Journal of Memory and Language 109, table 2);
-three times that is out of reach with understanding (Rayner et al. 2016, Psychological Science in the Public
-Interest 17(1)). A label is fast when its unit had been there for less than `MS_A_WORD` for each of its first
-`MOST_WORDS` words, in the screen's own time and in the whole time spent on the unit. Words are counted as
-`CHARACTERS` each, spaces included.
+reading three
+times as fast with understanding is impossible (Rayner et al. 2016, Psychological Science in the Public
+Interest 17(1)). A
+label is fast if its unit was shown for less than `MS_A_WORD` for each of its first `MOST_WORDS` words, both
+by the screen's
+clock and by the total time on the unit. A word counts as `CHARACTERS` characters, spaces included.
 """
 
 from typing import NamedTuple
@@ -15,7 +17,7 @@ MS_A_WORD = 80
 MOST_WORDS = 50
 CHARACTERS = 6
 LEAST, SHARE = 5, 0.1
-"""A person is named from this many fast labels on, when they are more than this share of all."""
+"""A person is named if at least this many labels, and more than this share of all, are fast."""
 
 _FIRST = """
     SELECT e.annotator_id, e.shown_ms, a.active_ms, min(e.seq),
@@ -34,24 +36,26 @@ _FIRST = """
 
 
 class ReadingPace(NamedTuple):
-    """Of the units whose time on the screen is known (`timed`), those labelled faster than read."""
+    """Among the units with a known time (`timed`), those that were labelled faster than they can be read."""
 
     fast: int
     timed: int
 
     @property
     def too_fast(self) -> bool:
-        """Whether the person is to be named."""
+        """Whether the person must be named."""
         return self.fast >= LEAST and self.fast > SHARE * self.timed
 
 
 def reading_ms(characters: int) -> float:
-    """The milliseconds below which a text of that length cannot have been read."""
+    """Return the minimum time in milliseconds to read a text of that length."""
     return min(characters / CHARACTERS, MOST_WORDS) * MS_A_WORD
 
 
 def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
-    """By annotator; who has no timed label is not there. Labels made elsewhere have no time."""
+    """Return the pace by annotator, without those who have no timed label: labels made elsewhere have no
+    time.
+    """
     found: dict[str, ReadingPace] = {}
     if not any(column[1] == "shown_ms" for column in store.conn.execute("PRAGMA table_info(events)")):
         return found  # nobody has labelled with this program yet
@@ -62,7 +66,7 @@ def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
 
 
 def in_words(who: str, pace: ReadingPace) -> str:
-    """What is said of a person who is named."""
+    """Return the sentence about a person who must be named."""
     return (
         f"{who} labelled {pace.fast:,} of {pace.timed:,} units faster than they could be read "
         f"(under {MS_A_WORD} ms a word, of at most {MOST_WORDS} words)"

@@ -1,6 +1,6 @@
-"""A batch in flight: people join, leave and are stopped; what a lead does is kept in `batch_changes`.
+"""A running batch: people join, leave and are stopped. Every change is recorded in `batch_changes`.
 
-Nothing here changes a label that somebody gave. Units are handed over when nothing was done on them.
+Nothing here changes an existing label. Only untouched units are handed over.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from judge.store.study import now
 
 
 def close_batch(store: Store, name: str) -> BatchInfo:
-    """Close a batch: no event is taken any more. Raises UsageError when it is closed already."""
+    """Close a batch: it accepts no more events. Raises UsageError if it is closed already."""
     info = batch_info(store, name)
     if info.closed:
         raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}")
@@ -31,7 +31,7 @@ def close_batch(store: Store, name: str) -> BatchInfo:
 
 
 def reopen_batch(store: Store, name: str, note: str | None = None) -> None:
-    """Open a closed batch again. Raises UsageError when it is open."""
+    """Reopen a closed batch. Raises UsageError if it is open."""
     info = batch_info(store, name)
     if not info.closed:
         raise UsageError(f"batch '{name}' is open")
@@ -43,10 +43,11 @@ def reopen_batch(store: Store, name: str, note: str | None = None) -> None:
 def add_people(
     store: Store, name: str, people: Sequence[str], *, n: int | None = None, allow_exposed: bool = False
 ) -> Changed:
-    """Give new people units of the sample: those with the fewest people first, all of them without `n`.
+    """Assign units of the sample to new people: units with the fewest people first; without `n`, all of them.
 
-    They begin with the batch's training units and get its attention units. Raises UsageError for somebody who is
-    in the batch already, was stopped in it, or knows the answers from elsewhere.
+    They begin with the batch's training units and get its attention units. Raises UsageError for a person who
+    is in the batch
+    already, was stopped in it, or knows the answers from elsewhere.
     """
     info = seats.open_batch(store, name)
     people = list(dict.fromkeys(people))
@@ -85,11 +86,13 @@ def hand_over(
     note: str | None = None,
     allow_exposed: bool = False,
 ) -> Changed:
-    """Give the units on which `person` has done nothing yet to others, who may be new to the batch.
+    """Assign the untouched units of `person` to other people, who may be new to the batch.
 
-    Units stay together as they were drawn; each goes to whom has the least to do among those who do not have it.
-    What nobody of them can take stays. Hidden repeats and checks of the person fall away. Raises StudyError while
-    the person is at work, UsageError as `add_people`.
+    Units that were drawn together stay together. Each goes to the person with the least work who does not
+    have it; a unit that
+    nobody else can take stays. The person's hidden repeats and checks are removed. Raises StudyError while
+    the person is
+    working, UsageError as `add_people`.
     """
     info = seats.open_batch(store, name)
     to = list(dict.fromkeys(to))
@@ -140,7 +143,7 @@ def _move(
     all_gone = len(moved) == len(units)
     stamp = now()
     for position, unit, role, repeat in rows:
-        # Checks and repeats go with the rest: they mean nothing to somebody who does not go on.
+        # Checks and repeats are removed, too: they only make sense for somebody who continues.
         if unit in moved or (role != "sample" and all_gone):
             place = [name, person, position]
             whose = moved.get(unit) if role == "sample" else None
@@ -169,9 +172,9 @@ _UNTOUCHED = """
 
 
 def stop_person(store: Store, name: str, person: str, why: str) -> int:
-    """Stop somebody in a batch: no event of theirs is taken any more, and their labels are of the layer `stopped`.
+    """Stop a person in a batch: no more events are accepted, and their labels move to the layer `stopped`.
 
-    The log keeps everything, and `resume_person` brings the labels back. Returns how many units this concerns.
+    The log keeps everything, and `resume_person` restores the labels. Returns the number of units.
     """
     info = seats.open_batch(store, name)
     if person not in (known := people_of(store.conn, name)):
@@ -187,7 +190,7 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
 
 
 def resume_person(store: Store, name: str, person: str, note: str | None = None) -> int:
-    """Take a stop back: the labels are again what they were. Returns how many units this concerns."""
+    """Withdraw a stop and restore the labels. Returns the number of units."""
     info = seats.open_batch(store, name)
     with store.transaction() as conn:
         if not is_stopped(conn, name, person):
@@ -216,7 +219,7 @@ def _open_count(conn: sqlite3.Connection, name: str, person: str) -> int:
 
 
 def _load(conn: sqlite3.Connection, name: str) -> dict[str, int]:
-    """Unit -> how many people have it who were not stopped."""
+    """Return unit -> number of its people who were not stopped."""
     query = """
         SELECT a.unit_id, count(*) FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample' AND NOT EXISTS
         (SELECT 1 FROM stopped AS s WHERE s.batch = a.batch AND s.annotator_id = a.annotator_id) GROUP BY a.unit_id

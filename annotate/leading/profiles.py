@@ -1,4 +1,4 @@
-"""Who annotated: what a report says about each person, kept in the study."""
+"""Profiles of annotators: what a report says about each person, stored in the study."""
 
 import json
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ from judge.store.study import dumps
 from judge.types import AnnotatorKind, Json
 
 KEYS = ("qualification", "training", "paid", "consent", "note")
-"""What can be said about a person, each in words."""
+"""The parts of a profile, each free text."""
 PEOPLE = (AnnotatorKind.HUMAN, AnnotatorKind.ADJUDICATED)
 
 
 def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str, Json]:
-    """Change these keys of a person's profile, and return all of it; an empty value removes a key.
+    """Change these keys of a person's profile, and return the profile; an empty value removes a key.
 
-    A new name becomes a person of the study. Raises UsageError for a judge, for gold, and for a name that
-    would be read as something else.
+    A new name becomes a person of the study. Raises UsageError for a judge, for gold, and for a reserved
+    name.
     """
     with store.transaction() as conn:
         query = "SELECT kind, profile FROM annotators WHERE annotator_id = ?"
@@ -37,7 +37,7 @@ def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str,
 
 
 def list_annotators(store: Store) -> list[dict[str, Json]]:
-    """Everybody in the study: kind, number of labels, their fields, profile. People first.
+    """Return everybody in the study: kind, number of labels, their fields, profile. People first.
 
     `shown` is the readable name of a judge run, and the name itself for everybody else.
     """

@@ -1,4 +1,4 @@
-"""What a lead sees of a batch: progress, pace, checks, and agreement so far without anybody's labels."""
+"""The lead's view of a batch: progress, pace, checks, and agreement so far, without any label."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.types import Json, Measure
 
 
 def list_batches(store: Store) -> list[dict[str, Json]]:
-    """One row a batch, oldest first."""
+    """Return one row a batch, oldest first."""
     query = """
         SELECT b.batch, b.task, b.purpose, b.created, b.closed, b.packed_for,
                (SELECT count(*) FROM batch_units AS u WHERE u.batch = b.batch AND u.role = 'sample') AS units,
@@ -36,7 +36,7 @@ def list_batches(store: Store) -> list[dict[str, Json]]:
 
 
 def show_batch(store: Store, name: str) -> dict[str, Json]:
-    """A batch in numbers: annotators with progress, pace and checks; strata; agreement so far."""
+    """Return a batch in numbers: annotators with progress, pace and checks; strata; agreement so far."""
     info = batch_info(store, name)
     speeds = paces(store, name)
     (options,) = store.conn.execute("SELECT options FROM batches WHERE batch = ?", [name]).fetchone()
@@ -70,13 +70,13 @@ _FLAGS = """
 
 
 def changes(store: Store, name: str) -> list[dict[str, Json]]:
-    """What leads did to the batch since it was drawn, oldest first."""
+    """Return what leads changed in the batch since it was drawn, oldest first."""
     query = "SELECT what, annotator_id AS annotator, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
     return [{**row, "detail": json.loads(row["detail"])} for row in dicts(store.conn, query, [name])]
 
 
 def _wordless(measure: Measure) -> dict[str, Json]:
-    """A measure without its words, which name labels: whoever watches a batch may label in it."""
+    """Return a measure without its texts, which name labels: whoever watches a batch may also label in it."""
     reason = "not defined on the labels so far" if measure.reason else None
     return {**measure.as_json(), "reason": reason, "notes": []}
 
@@ -98,7 +98,7 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
     (counts,) = dicts(store.conn, _COUNTS, key)
     (updated,) = store.conn.execute(_UPDATED, key).fetchone()
     times = [ms for (ms,) in store.conn.execute(_TIMES, key)]
-    # Labels made elsewhere may come without a time; they say nothing about the pace.
+    # Labels made elsewhere may have no time, and do not count for the pace.
     pace = len(times) / (sum(times) / 3_600_000) if times else None
     right, answered = _known(store, info, who, "training")
     caught, checked = _known(store, info, who, "attention")
@@ -126,7 +126,7 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
 
 
 def _known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int]:
-    """(right, answered) of the units of a role with a known answer: a unit is right when every field is."""
+    """Return (correct, answered) for the units with a known answer: a unit is correct if every field is."""
     gold: dict[str, dict[str, str]] = {}
     fields = [q.field for q in info.task.spec.questions]
     rows = store.conn.execute(
@@ -148,7 +148,7 @@ def _known(store: Store, info: BatchInfo, who: str, role: str) -> tuple[int, int
 
 
 def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
-    """Units whose judge is still to be kept or revised; None in a batch that reveals none."""
+    """Return how many units still wait for keep or revise; None in a batch that reveals no judge."""
     if not info.reveal:
         return None
     fields = [q.field for q in info.task.spec.questions]
@@ -163,7 +163,7 @@ def _second_open(store: Store, info: BatchInfo, who: str) -> int | None:
 
 
 def _repeats(store: Store, info: BatchInfo, who: str) -> tuple[int, int]:
-    """(answered alike, answered twice) of the hidden repeats."""
+    """Return (equal answers, answered twice) of the hidden repeats."""
     rows = store.conn.execute(
         """
         SELECT a.answers, r.answers FROM assignments AS r JOIN assignments AS a
@@ -184,7 +184,7 @@ def _adjudication(store: Store, name: str) -> dict[str, Json]:
 
 
 def agreement(store: Store, info: BatchInfo) -> list[Measure]:
-    """Percent agreement and alpha over the units that two or more people of the batch have labelled."""
+    """Compute percent agreement and alpha over the units that at least two people of the batch have labelled."""
     out: list[Measure] = []
     for question in info.task.spec.questions:
         if question.level in ("interval", "text"):
@@ -204,10 +204,10 @@ def agreement(store: Store, info: BatchInfo) -> list[Measure]:
 
 
 def label_table(store: Store, name: str) -> Iterator[dict[str, Json]]:
-    """Every label of a batch, as `annotate batches labels` prints it.
+    """Yield every label of a batch for `annotate batches labels`.
 
-    `blind` is true for labels given before anything was shown, that is for the layer `first` of tasks
-    that show no gold.
+    `blind` is true for labels that were given before anything was shown: the layer `first` of tasks that show
+    no gold.
     """
     info = batch_info(store, name)
     query = """

@@ -1,4 +1,4 @@
-"""Whether a study says what was done: every log is folded again, and what follows is compared with what is stored."""
+"""Verify a study: fold every log again, and compare the result with the stored rows."""
 
 import json
 import math
@@ -20,11 +20,11 @@ from judge.store.label_sources import PEOPLE
 from judge.types import Json
 
 NEAR = 1e-6
-"""How far a stored weight may be from what its probability says, relative to it."""
+"""The accepted relative difference between a stored weight and its probability's inverse."""
 
 
 class Finding(NamedTuple):
-    """A row that is not as it should be. `what` names the check, `where` the row."""
+    """A row with a difference. `what` names the check, `where` the row."""
 
     what: str
     where: str
@@ -33,7 +33,9 @@ class Finding(NamedTuple):
 
 
 def verify(store: Store) -> list[Finding]:
-    """Every difference between what is stored and what follows from the logs and the sources; nothing is changed."""
+    """Return every difference between the stored rows and what follows from logs and sources; changes
+    nothing.
+    """
     conn = store.conn
     with store.reading_once():
         return [
@@ -49,7 +51,7 @@ def verify(store: Store) -> list[Finding]:
 
 
 def _logs(store: Store) -> Iterator[Finding]:
-    """How units stand, and the labels of each batch, folded again from its log."""
+    """Check the states of units and the labels of each batch, folded again from its log."""
     conn = store.conn
     for (batch,) in conn.execute("SELECT batch FROM batches ORDER BY rowid").fetchall():
         task = batch_info(store, batch).task
@@ -90,7 +92,7 @@ def _sources(
 
 
 def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """What imports and votes of items said against the log of it."""
+    """Check the labels of imports and of items' votes against their log."""
     columns = "source, annotator_id, unit_id, field, repeat, layer, value, given"
     of_imports = "source NOT GLOB 'batch:*' AND source NOT GLOB 'adjudication:*'"
     logged: dict[tuple[Json, ...], dict[str, str]] = defaultdict(dict)
@@ -105,7 +107,7 @@ def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
         told = f"{value} ({layer}, given {given})"
         if logged.get(key, {}).get(layer) != told:
             yield Finding("import", _place(key), " or ".join(logged[key].values()) or "nothing", told)
-    # A label that was declared later is in the log with both layers, and so it is after a merge of two studies.
+    # A label that was declared later is logged with both layers; the same holds after a merge of two studies.
     for key in sorted(logged.keys() - there, key=str):
         if logged[key]:
             yield Finding("import", _place(key), " or ".join(logged[key].values()), "nothing")
@@ -117,7 +119,7 @@ def _place(key: tuple[Json, ...]) -> str:
 
 
 def _judges(store: Store) -> Iterator[Finding]:
-    """The labels of each judge against its stored replies."""
+    """Check the labels of each judge against its stored replies."""
     for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY run_id").fetchall():
         for one in unlike_replies(store, run):
             where = f"run {run}, unit '{one.unit}', field '{one.field}'"
@@ -125,7 +127,7 @@ def _judges(store: Store) -> Iterator[Finding]:
 
 
 def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Labels whose source is not in the study."""
+    """Check for labels whose source is not in the study."""
     query = """
         SELECT s.annotator_id, s.unit_id, s.field, s.source, s.value FROM label_sources AS s WHERE NOT CASE
             WHEN s.source GLOB 'batch:*' OR s.source GLOB 'adjudication:*' THEN EXISTS (SELECT 1 FROM assignments AS a
@@ -143,12 +145,12 @@ def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _labels(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """The labels of people against what follows from their sources."""
+    """Check the labels of people against their sources."""
     columns = "annotator_id, unit_id, field, repeat, layer, value, sources, rationale, derived_from"
     sides = []
     for table in ("resolved_labels", "labels"):
         rows = conn.execute(f"SELECT {columns} FROM {table} WHERE annotator_id IN ({PEOPLE})")
-        # In which order sources are listed says nothing.
+        # The order in which sources are listed has no meaning.
         sides.append({row[:5]: (row[5], tuple(sorted(json.loads(row[6]))), *row[7:]) for row in rows})
     expected, stored = sides
     for key in sorted(expected.keys() | stored.keys(), key=str):
@@ -163,7 +165,9 @@ def _labels(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _weights(store: Store) -> Iterator[Finding]:
-    """A drawn unit stands for as many as its probability says, and all of them for those that they were drawn from."""
+    """Check that each drawn unit's weight is the inverse of its probability, and that weights sum to the
+    frame.
+    """
     conn = store.conn
     batches = "SELECT batch FROM batches WHERE packed_for IS NULL ORDER BY rowid"
     for (batch,) in conn.execute(batches).fetchall():
@@ -185,16 +189,17 @@ def _weights(store: Store) -> Iterator[Finding]:
 
 
 Design = tuple[float | None, float | None]
-"""Probability and weight of a drawn unit."""
+"""Inclusion probability and weight of a drawn unit."""
 
 
 def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[str, Design]:
-    """Unit -> what it should have: what the same draw gives again, else what follows from the stored plan."""
+    """Return the design that each unit should have: from repeating the draw, else from the stored plan."""
     plan = info.plan
     again = _drawn_again(store, info, set(stored))
     if again is not None:
         return {d.unit_id: (d.probability, d.weight) for d in again}
-    # What was drawn from has changed since (an import, more labels of the judge): the plan still says how many it were.
+    # The frame has changed since the draw (an import, more labels of the judge), but the plan still has its
+    # size.
     if plan.is_even and plan.frame and not plan.by_question and plan.left_out is not None:
         share = len(stored) / plan.frame
         return dict.fromkeys(stored, (share, 1 / share))
@@ -209,7 +214,9 @@ def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[
 
 
 def _drawn_again(store: Store, info: BatchInfo, units: set[str]) -> list[DrawnUnit] | None:
-    """The draw of a batch done again; None where it is another one by now, or the batch does not say how it was drawn."""
+    """Repeat the draw of a batch; None if its result has changed, or if the batch does not record how it was
+    drawn.
+    """
     plan, conn = info.plan, store.conn
     if not (plan.annotators and plan.frame):
         return None
@@ -241,7 +248,7 @@ def _weight(design: Design) -> str:
 
 
 def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Questions of a split are questions of the study, and the looks at its test are counted without a gap."""
+    """Check that questions of a split exist, and that the looks at its test are numbered without a gap."""
     query = "SELECT task_id, question_id FROM split_questions WHERE question_id NOT IN (SELECT question_id FROM units)"
     for task, question in conn.execute(query):
         yield Finding("split", f"split of {task}", f"question '{question}' in the study", "it is not there")
@@ -253,7 +260,10 @@ def _splits(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _exposures(conn: sqlite3.Connection) -> Iterator[Finding]:
-    """Who labelled a unit was shown it, and the ledger says so; what is adopted came with items or by an import."""
+    """Check that everybody who labelled a unit was shown it, by the ledger of exposures.
+
+    Adopted labels came with items or an import, and have no exposure.
+    """
     query = """
         SELECT DISTINCT 'batch ''' || e.batch || '''', s.person, a.unit_id FROM events AS e JOIN sessions AS s USING (session_id)
         JOIN assignments AS a ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position

@@ -1,6 +1,6 @@
-"""A batch as somebody who leads it watches it: progress, pace, checks, agreement so far and flags, in words.
+"""A batch as its lead watches it, in words: progress, pace, checks, agreement so far and flags.
 
-Nothing here tells a label: whoever watches a batch may label in it.
+Nothing here reveals a label, because whoever watches a batch may also label in it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ from judge.store import Store
 BAR = 10
 NAME = 14
 RECENT = 300
-"""Seconds since the last event within which somebody is at work."""
+"""Somebody counts as working if their last event is at most this many seconds old."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchSection:
-    """A heading and its lines; a warning is drawn so that it is seen."""
+    """A heading and its lines; a warning is highlighted."""
 
     title: str
     lines: Sequence[str]
@@ -27,7 +27,7 @@ class WatchSection:
 
 
 def look(store: Store, name: str) -> dict[str, Any]:
-    """The batch's numbers, read in one snapshot of the file."""
+    """Read the batch's numbers in one snapshot of the file."""
     store.conn.execute("BEGIN")
     try:
         return show_batch(store, name)
@@ -36,7 +36,7 @@ def look(store: Store, name: str) -> dict[str, Any]:
 
 
 def title(document: dict[str, Any], at: datetime) -> str:
-    """The batch in one line: how far it is, who is at work, how long it still takes."""
+    """Return the batch in one line: progress, who is working, remaining time."""
     people = document["annotators"]
     done, units = (sum(p[key] for p in people) for key in ("done", "units"))
     busy = sum((ago := _ago(p, at)) is not None and ago < RECENT for p in people)
@@ -50,7 +50,7 @@ def title(document: dict[str, Any], at: datetime) -> str:
 
 
 def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
-    """What there is to see, the most urgent first. `at` is now; the texts of flags are the people's own words."""
+    """Return the sections, the most urgent first. `at` is now; the texts of flags are the people's words."""
     people = document["annotators"]
     found = [WatchSection("To look at", list(_urgent(document)), warns=True)]
     progress = [["", "", "done", "per hour", "left", "last", "skip", "flag"]]
@@ -87,7 +87,7 @@ def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in its largest unit: 40 s, 12 min, 3.5 h, 2 d."""
+    """Format a duration in its largest unit: 40 s, 12 min, 3.5 h, 2 d."""
     if seconds < 60:
         return f"{max(seconds, 0):.0f} s"
     if seconds < 5400:
@@ -126,7 +126,7 @@ def _agreement(measures: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _hours(person: dict[str, Any]) -> float | None:
-    """Hours of work that a person's open units still take, at the pace so far."""
+    """Return the hours that a person's open units will take at the pace so far."""
     if not person["open"] or person["stopped"] or not person["units_per_hour"]:
         return None
     return float(person["open"] / person["units_per_hour"])
@@ -147,7 +147,7 @@ def _bar(done: int, units: int) -> str:
 
 
 def part(person: dict[str, Any], right: str, of: str) -> str:
-    """How many of how many, as 3/4; nothing where there are none."""
+    """Format a part of a whole as 3/4; empty if there is none."""
     return f"{person[right]}/{person[of]}" if person[of] else ""
 
 
@@ -160,9 +160,9 @@ def _cut(text: str, width: int) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns side by side: the first to the left, the others to the right."""
+    """Return rows with aligned columns: the first to the left, the others to the right."""
     from tabulate import tabulate
 
     sides = ["left", *["right"] * (len(rows[0]) - 1)]
-    told = tabulate(rows, tablefmt="plain", disable_numparse=True, colalign=sides)
-    return [line.rstrip() for line in told.split("\n")]
+    lines = tabulate(rows, tablefmt="plain", disable_numparse=True, colalign=sides)
+    return [line.rstrip() for line in lines.split("\n")]
