@@ -1,11 +1,12 @@
-"""The report on one field of a study: how far can a judge be trusted, and what are the corrected numbers.
+"""The report on one field of a study: how far a judge can be trusted, and the corrected numbers.
 
     with Store.open("study.db", create=False) as store:
         document = build(store, ReportOptions(task="stance"))   # everything is computed here, once
     Path("report.html").write_text(FORMATS["html"](document), encoding="utf-8")
 
 `subject` loads the labels, `rulings` and the section modules (people, judges, confusions, shares, cases,
-changes, corrected, alternative, origin) make a `model.Document`, and `render` writes it.
+changes,
+corrected, alternative, origin) make a `model.Document`, and `render` writes it.
 """
 
 from annotate.report.build import build, build_table

@@ -14,7 +14,7 @@ SHOWN = 12
 
 
 def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
-    """The table behind the verdict, where three people or more decide it."""
+    """Return the table behind the verdict if at least three people decide it."""
     title = "Alternative annotator test"
     if not tests:
         there = _there(subject) if subject.panel.judges else "there is no judge"
@@ -74,14 +74,14 @@ def _table(judge: str, test: AltTest, i: int, closeness: str) -> Table:
 
 
 def latent(subject: Subject) -> Section:
-    """Prevalences, everybody's estimated accuracy, and the judge against the estimated classes."""
+    """Return prevalences, everybody's estimated accuracy, and the judge against the estimated classes."""
     title = "Dawid and Skene: estimated classes"
     if len(subject.panel.people) < 3 or subject.panel.numeric:
         why = f"it takes three people or more; {_there(subject)}"
         if subject.panel.numeric:
             why = "it takes labels, and these are numbers"
         return Section("latent", title, absent=why)
-    # Where units were drawn with unequal probabilities, what no draw brought is in none of the report's numbers.
+    # If units were drawn with unequal probabilities, unsampled units are in none of the report's numbers.
     table = subject.panel.weighted(subject.panel.among_people)
     found = dawid_skene(table)
     domain = subject.panel.domain
@@ -105,14 +105,14 @@ def latent(subject: Subject) -> Section:
     rows: list[list[Cell]] = []
     name = "estimated class"
     codes = np.full(subject.panel.table.n_units, MISSING, dtype=np.int64)
-    # Where units are weighted, those that no draw brought are not in the table.
+    # If units are weighted, unsampled units are not in the table.
     classified = np.isin(subject.panel.table.units, table.units)
     codes[classified] = found.codes
     while name in subject.panel.table.annotators:
         name += "es"
     wider = subject.panel.table.with_annotator(name, codes)
     for other in others:
-        # The estimated classes are nobody's labels: they are in no panel.
+        # The estimated classes belong to no annotator, so they are not in the panel.
         pair = subject.panel.weighted(
             wider.subset(classified & subject.panel.asked_units[other]).select([other, name]), other
         )
@@ -130,7 +130,7 @@ def latent(subject: Subject) -> Section:
 
 
 def _accuracies(subject: Subject, found: DawidSkene) -> Table:
-    """Each person's chance of the true label, over classes weighted by their prevalence."""
+    """Return each person's probability of the true label, averaged over classes by their prevalence."""
     labelled = (subject.panel.among_people.codes != MISSING).sum(axis=0)
     order = sorted(range(len(subject.panel.people)), key=lambda a: (-labelled[a], subject.panel.people[a]))
     rows: list[list[Cell]] = [

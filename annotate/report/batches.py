@@ -1,4 +1,4 @@
-"""What a study's annotation batches say of how its people's labels came about. The one place where they enter."""
+"""The origin of human labels, from a study's annotation batches. No other module of the report reads them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPTIONS = {
 
 
 def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
-    """Sampling, blindness, overlap and checks of one batch, or of all that ask for the field."""
+    """Return sampling, blindness, overlap and checks of one batch, or of all batches with the field."""
     blocks: list[Block] = []
     drawn: list[tuple[str, str, str]] = []
     query = "SELECT batch, task, purpose, seed, options, reveal_run, created, closed FROM batches ORDER BY created"
@@ -58,7 +58,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
 
 
 def revealed(store: Store, name: str | None, field: str) -> set[str]:
-    """The runs whose labels people of these batches were shown after their own."""
+    """Return the runs whose labels people of these batches were shown after their own."""
     rows = store.conn.execute(
         "SELECT batch, task, reveal_run FROM batches WHERE reveal_run IS NOT NULL"
     ).fetchall()
@@ -70,7 +70,9 @@ def revealed(store: Store, name: str | None, field: str) -> set[str]:
 
 
 def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str, str]]) -> str:
-    """How the units were drawn, and of which; `earlier` are the batches of the field before, whose units are in no other."""
+    """Describe how the units were drawn, and from which; `earlier` are the batches before, whose units are
+    excluded.
+    """
     if plan.from_route:
         return f"units that the route {plan.from_route} left to people: no random sample"
     if purpose == "queue":
@@ -105,7 +107,7 @@ def _counts(store: Store, batch: str) -> list[tuple[str, str]]:
 
 
 def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: Json) -> str:
-    """What is known of labels made here; of those made elsewhere it is what was declared."""
+    """Describe what is known about the blindness of labels made here; for others, only a declaration exists."""
     if task.people_only:
         return f"no: people are shown gold ({', '.join(task.spec.shows_gold)}) while they label"
     if assisted:
@@ -129,7 +131,7 @@ def _blind(store: Store, batch: str, task: Task, reveal: str | None, assisted: J
 
 
 def _elsewhere(store: Store, batch: str) -> str:
-    """What the ledger of exposures says of the labels made here, as the end of a sentence."""
+    """Describe what the ledger of exposures says about the labels made here, as the end of a sentence."""
     query = "SELECT exposure FROM batches WHERE batch = ?"
     if store.conn.execute(query, [batch]).fetchone()[0] == "unknown":
         return "; what they had seen of these units elsewhere is not known: drawn before exposures were kept"
@@ -150,7 +152,7 @@ def _elsewhere(store: Store, batch: str) -> str:
 
 
 def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
-    """What leads did to the batch while it ran, and whom they stopped."""
+    """Return what leads changed in the batch while it ran, and whom they stopped."""
     rows = []
     query = "SELECT annotator_id, why, at FROM stopped WHERE batch = ? ORDER BY at"
     for who, why, at in store.conn.execute(query, [batch]):
@@ -167,7 +169,7 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
 
 
 def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]]:
-    """The rule of adjudication, and how far it got."""
+    """Return the rule of adjudication, and its progress."""
     n, done = store.conn.execute(
         "SELECT count(*), coalesce(sum(status = 'done'), 0) FROM assignments WHERE batch = ? AND role = 'adjudication'",
         [batch],
@@ -190,7 +192,7 @@ def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]
 
 
 def _by_policy(store: Store, batch: str, policy: Policy) -> str:
-    """What was decided without a lead, as the end of a sentence."""
+    """Describe the decisions without a lead, as the end of a sentence."""
     n = store.conn.execute(
         "SELECT count(*) FROM (SELECT e.position FROM events AS e JOIN sessions AS s USING (session_id) JOIN assignments AS a "
         "ON a.batch = e.batch AND a.annotator_id = e.annotator_id AND a.position = e.position WHERE e.batch = ? "
@@ -205,7 +207,7 @@ def _by_policy(store: Store, batch: str, policy: Policy) -> str:
 
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
-    """Labels of the batch that were made elsewhere, by format: for them blindness is what was declared."""
+    """Return the labels of the batch that were made elsewhere, by format: their blindness is a declaration."""
     found: dict[str, Counter[str]] = {}
     query = "SELECT format, counts FROM label_imports WHERE batch = ? ORDER BY imported_at"
     for form, text in store.conn.execute(query, [batch]):
@@ -228,7 +230,7 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
 def _cautions(
     store: Store, batch: str, purpose: str, task: Task, earlier: list[tuple[str, str]]
 ) -> list[str]:
-    """What the corrected numbers must not be taken for."""
+    """Return what the corrected numbers must not be interpreted as."""
     if purpose == "queue":
         return [
             f"Batch {batch} is no random sample of the units judged: corrected numbers do not hold for them."

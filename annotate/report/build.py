@@ -1,4 +1,4 @@
-"""From a study to the document: everything is computed here, once. Also what its numbers depend on, and how to read them."""
+"""Build the document of a report: everything is computed here, once. Also its settings and reading notes."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from judge.store.study import now
 from judge.types import Json, attributes
 
 
-def build(store: Store, asked: ReportOptions) -> Document:
-    """The report of one field. Raises UsageError for names that are not in the study."""
-    return _document(store, load(store, asked))
+def build(store: Store, options: ReportOptions) -> Document:
+    """Return the report of one field. Raises UsageError for unknown names."""
+    return _document(store, load(store, options))
 
 
-def build_table(panel: Panel, asked: ReportOptions) -> Document:
-    """The same of a table of labels that is no study's (`panel.source` names its file).
+def build_table(panel: Panel, options: ReportOptions) -> Document:
+    """Return the report of a table of labels without a study (`panel.source` names its file).
 
-    Raises UsageError for a reference that it has not, BadInput where there is nothing to compare.
+    Raises UsageError for a missing reference, BadInput if there is nothing to compare.
     """
     check(panel)
     if panel.are_scores:
@@ -47,10 +47,11 @@ def build_table(panel: Panel, asked: ReportOptions) -> Document:
             "annotate agreement takes them as they are",
             path=panel.source,
         )
-    # What a study would say beside the labels (texts, profiles, batches, runs) is not there: an empty one, in memory.
+    # A table has only labels. The sections that read a study's texts, profiles, batches and runs get an empty
+    # one in memory.
     with Store.open(":memory:") as store:
         return _document(
-            store, Subject(asked, panel, resolve(panel, asked.reference), (), Path(panel.source))
+            store, Subject(options, panel, resolve(panel, options.reference), (), Path(panel.source))
         )
 
 
@@ -135,7 +136,7 @@ def _beside(subject: Subject) -> str:
 
 
 def _in_order(sections: list[Section]) -> list[Section]:
-    """What can be said first, in order; what cannot comes together at the end, before the citations."""
+    """Return sections with content in order; those without come together at the end, before the citations."""
     said = [s for s in sections if s.blocks and s.key != "citations"]
     silent = [s for s in sections if not s.blocks]
     return [*said, *silent, *(s for s in sections if s.key == "citations" and s.blocks)]
@@ -150,12 +151,12 @@ COVERAGE = (
 
 
 def made_by() -> str:
-    """The program with its version."""
+    """Return the program with its version."""
     return f"adjudge {version('adjudge')}"
 
 
 def settings(subject: Subject) -> dict[str, Json]:
-    """What the numbers depend on beside the labels."""
+    """Return the settings on which the numbers depend."""
     asked, interval = subject.asked, IntervalSettings()
     return {
         "epsilon": asked.epsilon,
@@ -171,7 +172,7 @@ def settings(subject: Subject) -> dict[str, Json]:
 
 
 def in_words(subject: Subject) -> list[tuple[str, str]]:
-    """The same as pairs, for the head of the report."""
+    """Return the settings as pairs, for the head of the report."""
     asked, interval, what = subject.asked, IntervalSettings(), _resampled(subject)
     epsilon = f"{asked.epsilon:g}" + (f" ({asked.epsilon_name})" if asked.epsilon_name else "")
     sure = "".join(f", {100 * at:.6g} % of {judge}" for judge, at in _looked_at(subject).items())
@@ -186,7 +187,7 @@ def in_words(subject: Subject) -> list[tuple[str, str]]:
 
 
 def reading(subject: Subject) -> list[str]:
-    """How to read values, intervals and coverage."""
+    """Return sentences on how to read values, intervals and coverage."""
     interval, what = IntervalSettings(), _resampled(subject)
     intervals = (
         f"Intervals are {interval.confidence * 100:g} % intervals. Those of the verdict and of differences between judges are "
@@ -202,7 +203,7 @@ def reading(subject: Subject) -> list[str]:
 
 
 def _looked_at(subject: Subject) -> dict[str, float]:
-    """Judges whose sealed test was opened, and the confidence of their intervals."""
+    """Return the judges whose sealed test was opened, with the confidence of their intervals."""
     return {
         judge: subject.panel.confidence(judge)
         for judge in subject.panel.judges

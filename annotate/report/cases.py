@@ -1,4 +1,4 @@
-"""Single units on which judge and reference differ, with their text and what everybody said."""
+"""Single units on which judge and reference differ, with their text and everybody's labels."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ DEFAULT_INPUTS = ("question", "claim", "passage_title", "passage")
 
 
 def disagreements(store: Store, subject: Subject) -> Section:
-    """The units on which each judge differs from the reference, the most informative first."""
+    """Return the units on which each judge differs from the reference, the most informative first."""
     title = "Where judge and reference differ"
     reference = subject.reference
     if reference is None or not subject.panel.judges:
@@ -67,7 +67,7 @@ class _Order:
 
 
 def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
-    """Units that differ: distance (numbers), then the judge's probability, then how far people agree."""
+    """Rank differing units by distance (numbers), then the judge's probability, then the agreement of people."""
     mine, theirs = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     differ = np.flatnonzero((mine != MISSING) & (theirs != MISSING) & (mine != theirs))
     keys: list[FloatArray] = []
@@ -81,7 +81,8 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
         told.append("by how many steps apart they are")
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
-        # In steps of 0.05: a difference in the third digit must not outweigh what people say.
+        # Rounded to steps of 0.05, so that a difference in the third digit does not outweigh the labels of
+        # people.
         keys.append(np.round(np.nan_to_num(sure[differ, mine[differ]], nan=-1.0) * 20))
         told.append("by the judge's probability for its label (in steps of 0.05)")
     if len(subject.panel.people) > 1 and not subject.panel.numeric:
@@ -90,7 +91,7 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
         share = counts[np.arange(len(differ)), theirs[differ]] / np.maximum(votes, 1)
         keys.append(share)
         told.append("by the share of people who gave the reference label")
-    # The last key of lexsort is the first to count; equal units stay in the order of the study.
+    # lexsort sorts by its last key first; equal units keep the order of the study.
     order = np.lexsort([np.arange(len(differ)), *(-k for k in reversed(keys))])
     how = ", then ".join(told) + ", largest first" if told else "in the order of the study"
     return _Order(differ[order][: subject.asked.limit], len(differ), how)
@@ -129,8 +130,8 @@ def _said(store: Store, subject: Subject, name: str, u: int) -> Said:
 
 
 def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]]:
-    """The inputs of the task, as the judge saw them (shortened)."""
-    # A prompt may show more than the view has, such as all passages of an item.
+    """Return the inputs of the task as the judge saw them (shortened)."""
+    # A prompt may show more than the view's columns, such as all passages of an item.
     columns = {row[1] for row in store.conn.execute("PRAGMA table_info(unit_texts)")}
     inputs = subject.panel.task.input_names if subject.panel.task else DEFAULT_INPUTS
     names = [name for name in inputs if name in columns]

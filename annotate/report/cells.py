@@ -1,4 +1,4 @@
-"""A table spelled out in text: values with their intervals, counts in columns of their own, remarks as marks."""
+"""Tables as text: values with their intervals, counts in separate columns, and marks for remarks."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ UNDEFINED = "undefined"
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell as text: a value, its interval where it has one, and the marks of its remarks."""
+    """A cell as text: a value, its interval if any, and the marks of its remarks."""
 
     text: str
     interval: str = ""
@@ -21,13 +21,13 @@ class Shown:
 
     @property
     def flat(self) -> str:
-        """Value and interval in one."""
+        """Value and interval as one text."""
         return f"{self.text} ({self.interval})" if self.interval else self.text
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table spelled out: heads, rows of Shown, and what the marks stand for."""
+    """A table as text: heads, rows of Shown, and the legend of the marks."""
 
     heads: tuple[str, ...]
     numbers: tuple[bool, ...]
@@ -36,12 +36,12 @@ class Grid:
 
     @property
     def dense(self) -> bool:
-        """Whether rows hold so many intervals that they go below the values."""
+        """Whether rows have so many intervals that these go below the values."""
         return any(sum(bool(cell.interval) for cell in row) > 2 for row in self.rows)
 
 
 def grid(table: Table) -> Grid:
-    """The table as every renderer shows it: Measures become text, counts columns of their own."""
+    """Return the table as every renderer shows it: Measures become text, counts become separate columns."""
     remarks = {
         text: _mark(i)
         for i, text in enumerate(dict.fromkeys(t for m in table.measures() for t in _remarks(m)))
@@ -90,13 +90,13 @@ def _remarks(measure: Measure) -> tuple[str, ...]:
 
 
 def _mark(i: int) -> str:
-    """a ... z, then aa, ab ..."""
+    """Return a ... z, then aa, ab ..."""
     letter = chr(ord("a") + i % 26)
     return letter if i < 26 else _mark(i // 26 - 1) + letter
 
 
 def brief(measure: Measure) -> tuple[str, str]:
-    """The value, or the word undefined, and the interval, or nothing."""
+    """Return the value, or the word undefined, and the interval, or an empty text."""
     if measure.value is None:
         return UNDEFINED, ""
     if measure.low is None or measure.high is None:
@@ -105,7 +105,7 @@ def brief(measure: Measure) -> tuple[str, str]:
 
 
 def number(value: float | None) -> str:
-    """A count with thousands separators, a fraction with three digits, nothing for None."""
+    """Format a count with thousands separators, a fraction with three digits, None as an empty text."""
     if value is None:
         return ""
     if isinstance(value, int):
@@ -115,19 +115,19 @@ def number(value: float | None) -> str:
 
 
 def counted(n: int, one: str, many: str = "") -> str:
-    """A count with its noun: 1 unit, 1,234 units."""
+    """Format a count with its noun: 1 unit, 1,234 units."""
     return f"{n:,} {one if n == 1 else many or f'{one}s'}"
 
 
 def in_a_cell(value: Json, none: str = "") -> str:
-    """A stored value as text: text as it is, anything else as JSON."""
+    """Format a stored value: text unchanged, anything else as JSON."""
     if value is None:
         return none
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def share(value: float | None) -> str:
-    """A share of one in per cent; only all of them are 100 %, and only none are 0 %."""
+    """Format a share in per cent; 100 % means all and 0 % means none, whatever rounding says."""
     if value is None:
         return ""
     if 0 < value < 1:
@@ -136,5 +136,5 @@ def share(value: float | None) -> str:
 
 
 def p_value(value: float) -> str:
-    """Three digits, or that it is smaller than they can show."""
+    """Format with three digits, or as smaller than three digits can show."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

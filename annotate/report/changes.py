@@ -1,4 +1,4 @@
-"""The same annotator on the same unit: repeats, and labels revised after the judge's was shown."""
+"""Repeated labels of one annotator on one unit: hidden repeats, and labels revised after seeing the judge's."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from judge.types import AnnotatorKind
 
 
 def consistency(store: Store, subject: Subject) -> Section:
-    """Everybody who labelled units more than once: agreement with their own labels."""
+    """Return the agreement with themselves of everybody who labelled units more than once."""
     title = "Self-consistency: the same unit twice"
     names = [n for n in (*subject.panel.judges, *subject.panel.people) if n in subject.panel.kinds]
     rows: list[list[Cell]] = []
@@ -37,7 +37,7 @@ def consistency(store: Store, subject: Subject) -> Section:
 
 
 def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None, int]:
-    """The labels of one annotator with one column a repeat, and how many repeats there are."""
+    """Return the labels of one annotator with one column a repeat, and the number of repeats."""
     annotator = subject.run_ids.get(name, name)
     most, found = relation.repeats(
         store.conn, annotator, subject.panel.field, subject.panel.kinds[name] is AnnotatorKind.JUDGE
@@ -53,12 +53,12 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
 
 
 def revisions(store: Store, subject: Subject) -> Section:
-    """Who changed labels after seeing the judge's: towards it, or away from it."""
+    """Return who changed labels after seeing the judge's: towards it, or away from it."""
     title = "Labels revised after the judge was shown"
     revised = relation.revised(store.conn, subject.panel.field)
     revised = {person: own for person, own in revised.items() if person in subject.panel.people}
     shown = revealed(store, subject.asked.batch, subject.panel.field)
-    # Of imported revisions it is not known which judge was seen.
+    # Imported revisions do not record which judge was seen.
     judges = [j for j in subject.panel.judges if not shown or subject.run_ids[j] in shown]
     rows: list[list[Cell]] = [
         _revised(subject, person, judge, later) for person, later in revised.items() for judge in judges

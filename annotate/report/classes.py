@@ -1,5 +1,5 @@
-"""Label by label: which are confused with which (heat maps, scores), how often each is given, and whether a judge's
-probabilities mean what they say.
+"""Results by label: confusions (heat maps, scores), label shares, and the calibration of a judge's
+probabilities.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from judge.types import Json
 
 
 def confusions(subject: Subject) -> Section:
-    """Heat maps and scores per label, of each judge against the reference."""
+    """Return heat maps and scores per label, of each judge against the reference."""
     title = "Which labels are confused"
     reference = subject.reference
     if subject.panel.numeric:
@@ -130,7 +130,7 @@ SHOWN = 12
 
 
 def class_shares(subject: Subject) -> Section:
-    """The share of each label by who gave it."""
+    """Return the share of each label by annotator."""
     title = "How often each label is given"
     if subject.panel.numeric:
         return _means(subject, title)
@@ -193,7 +193,7 @@ def class_shares(subject: Subject) -> Section:
 
 
 def _means(subject: Subject, title: str) -> Section:
-    """Numbers have no shares: the mean of each source."""
+    """Return the mean of each annotator, because numbers have no shares."""
     rows: list[list[Cell]] = []
     for name in (*subject.panel.judges, *subject.panel.known, *subject.panel.people):
         values = subject.panel.numbers(name)[:, 0]
@@ -218,7 +218,7 @@ def _means(subject: Subject, title: str) -> Section:
 
 
 def reliability(subject: Subject) -> Section:
-    """ECE, Brier score, log loss and the diagram, of each judge with stored probabilities."""
+    """Return ECE, Brier score, log loss and the diagram of each judge with stored probabilities."""
     title = "Do the judge's probabilities mean what they say?"
     stored = [j for j in subject.panel.judges if j in subject.panel.distributions]
     if not stored:

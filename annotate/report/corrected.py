@@ -1,8 +1,9 @@
-"""What the judge's numbers are after correction by the people's labels: PPI++ and Rogan-Gladen.
+"""The judge's numbers corrected by human labels: PPI++ and Rogan-Gladen.
 
-An estimand is a mean of one value per unit. Those of the labels themselves are made here (add another to
-`ESTIMANDS`); those of the papers, which put several labels together (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...), come from `judge.suites`,
-which reads them once with the judge's labels and once with the reference's.
+An estimand is a mean of one value per unit. Those of single labels are made here (add another to
+`ESTIMANDS`). Those of the
+papers, which combine several labels (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...), come from
+`judge.suites`, which computes them once with the judge's labels and once with the reference's.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from judge.suites.paper import Asked, Paper, Part
 from judge.suites.papers import every
 from judge.types import GOLD
 
-# Rates resample every question that was judged, not only those with labels: fewer resamples are enough there.
+# Rates resample every judged question, not only labelled ones, so fewer resamples are precise enough.
 REPLICATES = 1000
 
 
 def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
-    """The share of each label."""
+    """Yield the share of each label."""
     if subject.panel.numeric:
         return
     for code, label in enumerate(subject.panel.domain):
@@ -45,7 +46,7 @@ def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Estim
 
 
 def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
-    """The mean of a field whose labels are numbers."""
+    """Yield the mean of a numeric field."""
     if not subject.panel.numeric:
         return
     values = np.array([float(v) for v in subject.panel.domain])
@@ -59,7 +60,7 @@ def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estima
 
 
 def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
-    """How often the judge is right: by its own probability on every unit, by the reference where there is one."""
+    """Yield the judge's accuracy: by its own probability on every unit, by the reference on labelled units."""
     if subject.panel.numeric:
         return
     mine, theirs = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
@@ -81,7 +82,7 @@ ESTIMANDS: tuple[Callable[[Subject, str, str], Iterator[Estimand]], ...] = (
 
 
 def corrected(store: Store, subject: Subject) -> Section:
-    """Judge only, human only, PPI++ and Rogan-Gladen side by side, for every estimand."""
+    """Return judge only, human only, PPI++ and Rogan-Gladen side by side, for every estimand."""
     title = "Corrected numbers"
     reference = subject.reference
     if reference is None or not subject.panel.judges:
@@ -175,7 +176,7 @@ def _beside(
 
 
 def _asked(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
-    """Of the units that the judge was asked about: those it never saw belong to another population."""
+    """Restrict an estimand to the units that the judge has judged: the others belong to another population."""
     mask = subject.panel.asked_units[judge]
     own = None
     if weights:
@@ -198,14 +199,16 @@ def _is(codes: IntArray, code: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class PaperMeasures:
-    """Measures of one judge beside the reference, under names that tell data set and system where there are several."""
+    """Measures of one judge beside the reference; if there are several, their names include data set and
+    system.
+    """
 
     measures: list[Estimand]
     notes: list[str]
 
 
 def paper_measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
-    """Every mean over units of every paper that rests on this judge's run; none for tasks that no paper asks for."""
+    """Compute every mean over units of every paper that uses this judge's run; none if no paper has the task."""
     if judge not in subject.run_ids:
         return PaperMeasures([], [])
     run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
@@ -239,15 +242,15 @@ def paper_measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
 
 
 def _readable(measure: str, abbreviations: Collection[str]) -> str:
-    """A measure as a paper writes it: `unadjusted_raf` is unadjusted RAF, `cr[rerank]` CR [rerank]."""
+    """Return a measure as a paper writes it: `unadjusted_raf` is unadjusted RAF, `cr[rerank]` CR [rerank]."""
     words = measure.replace("_", " ").replace("[", " [").split(" ")
     return " ".join(word.upper() if word in abbreviations else word for word in words)
 
 
 def _together(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
-    """The parts that rest on a run; those of one task apart from others where they are weighted."""
+    """Return the parts that use a run; weighted parts of several tasks are kept separate."""
     mine = [part for part in paper.parts if _rests(part, run)]
-    # The probability of a unit to be labelled for two tasks is not that of either.
+    # A unit that is drawn for two tasks has the inclusion probability of neither.
     apart = (
         [[p for p in mine if len(p.tasks) == 1], [p for p in mine if len(p.tasks) > 1]]
         if weighted
@@ -262,7 +265,9 @@ def _rests(part: Part, run: Run) -> bool:
 
 @dataclass(frozen=True)
 class _Place:
-    """What a run judged: a data set, and whose answers where the units are answers or parts of them."""
+    """The scope of a run: a data set, and the system of the answers if the units are answers or parts of
+    them.
+    """
 
     dataset: str
     system: str | None
@@ -277,7 +282,7 @@ class _Place:
 
 
 def _places(store: Store, run: Run) -> list[_Place]:
-    """What a run judged, but for the answers of people, which papers hold systems against, and distractors."""
+    """Return the scopes of a run, without people's answers (a reference of papers) and distractors."""
     from judge.suites.queries import HUMAN
 
     query = (

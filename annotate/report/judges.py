@@ -1,6 +1,7 @@
 """Each judge against each person, their majority and the reference; judges against each other.
 
-Of a routed judge also coverage against agreement: what each step of its route would have accepted, and which was taken.
+For a routed judge also coverage against agreement: what each step of its route would accept, and which step
+was taken.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ SHOWN = 10
 
 
 def against(subject: Subject) -> Section:
-    """One table a judge, the picture over all of them, and the judges compared."""
+    """Return one table a judge, the figure over all of them, and the judges compared."""
     title = "Judges against people and gold"
     others = _others(subject)
     if not subject.panel.judges or not others:
@@ -51,7 +52,7 @@ def against(subject: Subject) -> Section:
 
 
 def _others(subject: Subject) -> list[str]:
-    """Whom to compare with: the majority and the data's own labels first, then people."""
+    """Return the columns to compare with: the majority and the data's own labels first, then people."""
     people = list(subject.panel.people)
     first = [*([subject.majority] if subject.majority else []), *subject.panel.known]
     return [*first, *people]
@@ -121,14 +122,14 @@ def _bar(label: str, m: Measure, group: str) -> dict[str, Json]:
 
 
 def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
-    """People with each other, for comparison in the figure."""
+    """Return people with each other, for comparison in the figure."""
     rows = []
     if 2 <= len(subject.panel.people) <= 4:
         rows += [_bar(f"{first} and {second}", kappa, "people") for first, second, _, kappa in subject.pairs]
     elif len(subject.panel.people) > 4 and subject.majority:
-        # More pairs than a drawing shows: one line a person, beside the same majority that the judge is set beside.
+        # A figure cannot show that many pairs: one line a person, beside the same majority as the judge's.
         for person in most_labelled(subject):
-            # Not on the judge's units alone: what people agree on does not wait for a judge.
+            # On all units, not only the judge's: the agreement of people does not depend on a judge.
             mine = with_the_others(subject, person, person)
             if mine.n_units:
                 rows.append(_bar(f"{person} and {OTHERS}", mine, "people"))
@@ -186,7 +187,7 @@ def _spread(subject: Subject, judge: str) -> Table:
 
 
 def _compared(subject: Subject, reference: str) -> Table:
-    """Paired differences between judges, on the units that all of them and the reference labelled."""
+    """Return paired differences between judges, on the units that all of them and the reference labelled."""
     names = subject.panel.with_labels(subject.panel.judges, reference)
     alone = [name for name in subject.panel.judges if name not in names]
     notes = [f"No unit of the reference is labelled by: {', '.join(alone)}."] if alone else []
@@ -201,11 +202,11 @@ def _compared(subject: Subject, reference: str) -> Table:
 
 
 MOST_ROWS = 20
-"""Of the table beside the drawing, which has every step."""
+"""Maximum of rows in the table beside the figure, which has every step."""
 
 
 def routed(store: Store, subject: Subject) -> list[Section]:
-    """A drawing for each judge that is a route's; nothing where there is none."""
+    """Return a figure for each routed judge."""
     blocks: list[Block] = []
     for judge in subject.panel.judges:
         made = stored(store.conn, subject.run_ids[judge]) if judge in subject.run_ids else None
@@ -217,10 +218,12 @@ def routed(store: Store, subject: Subject) -> list[Section]:
 def _figure(
     judge: str, curve: list[list[float | None]], parameters: dict[str, float | str], i: int
 ) -> Figure:
-    """`curve`: [coverage, units that tested it, wrong ones, agreement, whether it holds] of each step."""
+    """Return the figure of `curve`: [coverage, units that tested it, errors, agreement, passed] for each
+    step.
+    """
     agree, chosen = float(parameters["agree"]), float(parameters["coverage"])
     known = [step for step in curve if step[1]]
-    # Evenly along the path, and always the step that was taken.
+    # Steps at equal distances along the path, and always the one that was taken.
     every = max(1, -(-len(known) // MOST_ROWS))
     taken = min(known, key=lambda step: abs((step[0] or 0.0) - chosen))
     rows: list[list[Cell]] = [

@@ -1,6 +1,6 @@
 """The report as data: sections of paragraphs, tables, figures and cases. Computed once, rendered many times.
 
-Everything here is plain text as it came; each renderer escapes it for its own format.
+Everything here is plain text; each renderer escapes it for its format.
 """
 
 from __future__ import annotations
@@ -18,36 +18,39 @@ from judge.types import Json, Measure
 Kind = Literal["text", "number", "share", "p", "brief", "n"]
 Cell = str | int | float | Measure | None
 NUMBERS = "key_numbers"
-"""The table of `summary` whose rows stand in the boxes of the verdicts, too."""
+"""The table of `summary`, whose rows also appear in the boxes of the verdicts."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """`brief` shows a Measure as value and interval, `n` as its units, questions and coverage.
+    """A column: `brief` shows a Measure as value and interval, `n` its units, questions and coverage.
 
-    `share` shows a number as per cent, `p` a p-value."""
+    `share` shows a number in per cent, `p` a p-value.
+    """
 
     title: str
     kind: Kind = "text"
 
 
 def interval_head(name: str, confidences: Iterable[float]) -> str:
-    """The head of a column of values with intervals: the level in force, both where a judge's sealed test was opened."""
+    """Return the head of a column with intervals: their confidence, or both levels if a sealed test was
+    opened.
+    """
     levels = sorted(set(confidences)) or [IntervalSettings().confidence]
     return f"{name} ({' or '.join(f'{100 * level:.4g}' for level in levels)} % interval)"
 
 
 def heads(kind: Kind, *titles: str) -> list[Column]:
-    """Columns of one kind."""
+    """Return columns of one kind."""
     return [Column(title, kind) for title in titles]
 
 
 COUNTS = heads("n", "")
-"""Units, questions and coverage of the Measure beside."""
+"""Units, questions and coverage of the Measure beside them."""
 
 
 def valued(confidences: Iterable[float]) -> list[Column]:
-    """Of Measures that have a row each: which one it is, its value, and its counts."""
+    """Return the columns for Measures with a row each: name, value, and counts."""
     return heads("text", "measure") + heads("brief", interval_head("value", confidences)) + COUNTS
 
 
@@ -55,8 +58,8 @@ def valued(confidences: Iterable[float]) -> list[Column]:
 class Table:
     """Rows of cells. The first column names the row.
 
-    `fold` rows are shown at once; renderers that cannot fold leave the others out and say so (JSON
-    and CSV have them all).
+    `fold` rows are shown at once; renderers that cannot fold leave the others out and say so (JSON and CSV
+    have all).
     """
 
     key: str
@@ -67,8 +70,7 @@ class Table:
     fold: int | None = None
 
     def telling(self) -> Table:
-        """The same without the rows that have nothing to say, which a note names with the reason: rows of Measures on no
-        unit at all, and nothing else beside them."""
+        """Return the table without rows of Measures on no unit; a note names them with the reason."""
         silent = [row for row in self.rows if _is_silent(row)]
         if not silent:
             return self
@@ -81,7 +83,7 @@ class Table:
         return replace(self, rows=rows, notes=(*self.notes, *notes))
 
     def measures(self) -> Iterator[Measure]:
-        """The Measures of the cells, row by row, each once."""
+        """Yield the Measures of the cells, row by row, each once."""
         seen: set[int] = set()
         for row in self.rows:
             for cell in row:
@@ -90,11 +92,11 @@ class Table:
                     yield cell
 
     def shown(self) -> int:
-        """How many rows a renderer that cannot fold shows."""
+        """The number of rows that a renderer without folding shows."""
         return len(self.rows) if self.fold is None or len(self.rows) <= self.fold + 2 else self.fold
 
     def left_out(self) -> list[str]:
-        """What such a renderer says of the others."""
+        """Return the note on the other rows for such a renderer."""
         rest = len(self.rows) - self.shown()
         return (
             [f"{rest:,} more row{' is' if rest == 1 else 's are'} in the HTML, JSON and CSV report."]
@@ -111,7 +113,7 @@ def _is_silent(row: Sequence[Cell]) -> bool:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text. `quote` is text of somebody else's (guidelines), shown line by line."""
+    """Running text. `quote` marks somebody else's text (guidelines), which is shown line by line."""
 
     text: str
     style: Literal["plain", "note", "quote"] = "plain"
@@ -130,7 +132,7 @@ class Facts:
 class Figure:
     """A drawing of `table`, which renderers without drawings show instead.
 
-    `draw` names a function of `plots`, `data` holds its arguments. `text` says in words what is to be seen.
+    `draw` names a function of `plots`, `data` has its arguments. `text` describes the figure in words.
     """
 
     key: str
@@ -143,7 +145,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Said:
-    """One label that somebody gave: `who`, the label, `how_sure` in words, and why."""
+    """One label: `who` gave it, the label, `how_sure` in words, and why."""
 
     who: str
     label: str
@@ -153,8 +155,11 @@ class Said:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """One unit on which judge and reference differ. `shown` is what the judge saw, input by input; `link` leads to the
-    unit on a page of `annotate view`, where there is one."""
+    """One unit on which judge and reference differ.
+
+    `shown` has the inputs that the judge saw; `link` leads to the unit on a page of `annotate view`, if there
+    is one.
+    """
 
     unit_id: str
     shown: Sequence[tuple[str, str]]
@@ -178,7 +183,7 @@ Block = Paragraph | Facts | Table | Figure | Cases
 class Section:
     """One heading with its blocks. `cites` are keys of `methods.WORKS`.
 
-    A section that cannot say anything has no blocks, but `absent`, the reason in words.
+    A section without content has no blocks but `absent`, the reason in words.
     """
 
     key: str
@@ -188,7 +193,7 @@ class Section:
     absent: str = ""
 
     def telling(self) -> Section:
-        """The same with tables of rows that say something; a table without any is a note that says why."""
+        """Return the section with tables of defined rows; a table without any becomes a note with the reason."""
         blocks: list[Block] = []
         for block in self.blocks:
             if not isinstance(block, Table):
@@ -202,7 +207,7 @@ class Section:
         return replace(self, blocks=blocks)
 
     def tables(self) -> Iterator[Table]:
-        """Its tables, those behind figures included."""
+        """Yield its tables, those behind figures included."""
         for block in self.blocks:
             if isinstance(block, Table):
                 yield block
@@ -212,10 +217,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Ruling:
-    """The verdict on one judge: the sentence, the rule that made it and the numbers it rests on.
+    """The verdict on one judge: the sentence, the rule behind it and its numbers.
 
-    `draw` says on how many units it rests and how they were drawn, `next_place` at how many it is computed next.
-    `numbers`: the agreements that it is read from, which stand in its box; the section `summary` has them for all judges.
+    `draw` is the number of units and how they were drawn, `next_place` the number of units at the next look.
+    `numbers`: the
+    agreements behind the verdict, shown in its box; the section `summary` has them for all judges.
     """
 
     judge: str
@@ -237,14 +243,15 @@ class Ruling:
     curve: Sequence[Point] = ()
     numbers: Table | None = None
     conflicts: int = 0
-    """Labels in conflict, with any of which the verdict stays undecided."""
+    """Labels in conflict: with any of them, the verdict stays undecided."""
 
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """The whole report. `about` holds what it is about, in pairs; `rulings` has one entry a judge.
+    """The whole report. `about` describes it in pairs; `rulings` has one entry a judge.
 
-    `reading` are sentences on how the numbers are to be read."""
+    `reading` are sentences on how to read the numbers.
+    """
 
     title: str
     about: Sequence[tuple[str, str]]
@@ -255,7 +262,7 @@ class Document:
     reading: Sequence[str] = ()
 
     def measures(self) -> list[tuple[str, Measure]]:
-        """Every Measure of the report with the key of its section, each once."""
+        """Return every Measure of the report with the key of its section, each once."""
         found: dict[int, tuple[str, Measure]] = {}
         for ruling in self.rulings:
             for m in ruling.measures:

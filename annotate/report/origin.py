@@ -1,6 +1,6 @@
-"""Where the labels come from: judge runs, imports, the task's paper, and the methods to cite.
+"""The origin of labels: judge runs, imports, the task's paper, and the methods to cite.
 
-`WORKS` is the one table from which each report prints the works it rests on.
+`WORKS` is the only table of cited works.
 """
 
 import json
@@ -24,7 +24,7 @@ from judge.types import Json, Status
 
 @dataclass(frozen=True)
 class Work:
-    """One publication and what it stands for in a report."""
+    """One publication, and what it is cited for."""
 
     use: str
     reference: str
@@ -127,17 +127,17 @@ WORKS = {
         "https://arxiv.org/abs/1706.04599",
     ),
 }
-"""Key -> work; sections name the keys they use."""
+"""Key -> work; sections name the keys that they use."""
 
 
 def cited(keys: Iterable[str]) -> Sequence[Work]:
-    """The works of these keys, each once, in the order of the table."""
+    """Return the works of these keys, each once, in the order of the table."""
     wanted = set(keys)
     return [work for key, work in WORKS.items() if key in wanted]
 
 
 def runs(store: Store, subject: Subject) -> Section:
-    """Each judge: model, resolved version, prompt, options, and how its replies ended."""
+    """Return each judge: model, resolved version, prompt, options, and the statuses of its replies."""
     title = "The judges"
     if not subject.panel.judges:
         return Section("runs", title, absent="there is no judge run of this field")
@@ -171,9 +171,9 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
             [run["run_id"]],
         )
     ]
-    # What was learnt of a server for the next run says nothing about these labels.
+    # What was learnt about a server for the next run says nothing about these labels.
     provider = {k: v for k, v in json.loads(run["provider"]).items() if k != SERVERS}
-    # With what its parents did since.
+    # With a remark if its parents have changed since.
     told = origin_told(store, run["run_id"])
     return [
         ("run", run["run_id"]),
@@ -193,7 +193,7 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 
 def _examples(task: Task, options: Mapping[str, Json]) -> str:
-    """How many a run was shown: those of its own, or the task's."""
+    """Return the number of examples that a run was shown: its own, or the task's."""
     own = options.get("examples")
     n = len(task.spec.examples) if own is None else len([one for one in own.split(",") if one])
     nearest = options.get("nearest_examples")
@@ -205,7 +205,7 @@ def _pairs(values: Mapping[str, Json]) -> str:
 
 
 def imports(store: Store, subject: Subject) -> Section:
-    """The files that were read, with the maps that renamed fields and labels."""
+    """Return the files that were read, with the maps that renamed fields and labels."""
     title = "The data, as imported"
     blocks: list[Block] = [_table(subject, subject.table)] if subject.table else []
     for i, one in enumerate(list_imports(store), 1):
@@ -228,14 +228,14 @@ def _table(subject: Subject, path: Path) -> Facts:
     panel = subject.panel
     given = int((panel.ratings.codes != MISSING).sum())
     rows = [("labels", f"{given:,} of {counted(panel.ratings.n_units, 'unit')}")]
-    # A pipe is read once.
+    # A pipe can be read only once, so it has no hash.
     if path.is_file():
         rows.insert(0, ("file", f"{path} (sha256 {file_sha(path)})"))
     return Facts("table", f"Table {path.name}", rows)
 
 
 def citations(subject: Subject, sections: Iterable[Section]) -> Section:
-    """The works that the sections rest on, and the paper that defines the labels."""
+    """Return the works that the sections cite, and the paper that defines the labels."""
     blocks: list[Block] = []
     task = subject.panel.task
     if task is not None and task.spec.citation is not None:

@@ -37,7 +37,7 @@ OF_A_TABLE = (
 
 
 def who(store: Store, subject: Subject) -> Section:
-    """The annotators with what the study knows of them."""
+    """Return the annotators with their profiles."""
     names = [*subject.panel.people, *subject.panel.others]
     waiting = _waiting(subject)
     if not names:
@@ -74,7 +74,7 @@ def who(store: Store, subject: Subject) -> Section:
 
 
 def _waiting(subject: Subject) -> list[str]:
-    """Labels that are used nowhere, because they are not known to be blind."""
+    """Return the labels that are not used, because they are not known to be blind."""
     texts = []
     for person, layers in subject.waiting.items():
         if n := layers.get("undeclared", 0):
@@ -112,7 +112,7 @@ def _span(low: int, high: int) -> str:
 
 
 def sampling(store: Store, subject: Subject) -> Section:
-    """Which units were labelled by whom, what is known of the batch, and the guidelines."""
+    """Return which units were labelled by whom, the facts about the batch, and the guidelines."""
     blocks: list[Block] = [_units(subject)]
     blocks += (
         [Paragraph(OF_A_TABLE, "note")]
@@ -163,7 +163,7 @@ def _units(subject: Subject) -> Table:
 
 
 def ceiling(subject: Subject) -> Section:
-    """How well people agree with each other, and their majority with gold."""
+    """Return how well people agree with each other, and their majority with gold."""
     title = "How well people agree: the human ceiling"
     blocks: list[Block] = []
     cites = ["alpha", "gwet", "bootstrap"]
@@ -181,7 +181,7 @@ def ceiling(subject: Subject) -> Section:
     sources = [subject.majority] if subject.majority else list(subject.panel.people)[:MANY]
     ruled = subject.panel.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
     for other in subject.panel.others:
-        if other not in ruled:  # decided where people differ: a majority has no say there
+        if other not in ruled:  # decisions exist only where people differ, so the majority says nothing there
             blocks += [_against(subject, source, other) for source in sources]
     if len(subject.panel.people) < 2:
         why = (
@@ -237,7 +237,7 @@ def _pairs(subject: Subject) -> Table:
 
 
 def _summary(subject: Subject) -> list[Block]:
-    """Quartiles over all pairs that share units, and the distribution as a drawing."""
+    """Return quartiles over all pairs that share units, and the distribution as a figure."""
     table = subject.panel.among_people
     found = all_pairs(
         table,
@@ -261,7 +261,7 @@ def _summary(subject: Subject) -> list[Block]:
 
 
 def spread_table(key: str, caption: str, found: Pairs) -> Table:
-    """How one coefficient lies over many pairs: counts, quartiles, mean, mean weighted by shared units."""
+    """Return the distribution of one coefficient over many pairs: counts, quartiles, mean, weighted mean."""
     lie = found.summary(next(iter(found.values)))
     quartiles = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
     columns = heads("text", "pairs") + heads(
@@ -296,7 +296,7 @@ def _against(subject: Subject, source: str, other: str) -> Table:
 
 
 def tie_note(subject: Subject) -> str:
-    """How ties of the majority were settled."""
+    """Return the sentence on ties of the majority."""
     if subject.majority is None:
         return ""
     text = f"The majority leaves ties open: {counted(subject.n_tied, 'unit has', 'units have')} no majority label."

@@ -1,7 +1,8 @@
-"""Drawings as inline SVG: text stays text, colours are classes of the page's style sheet.
+"""Figures as inline SVG: text stays text, and colours are classes of the page's style sheet.
 
-The one door to matplotlib. It draws in marker colours, which `svg` turns into classes, so that one drawing reads
-in light, in dark and on paper. The same document gives the same bytes.
+The only module that imports matplotlib. It draws in marker colours, which `svg` replaces by classes, so that
+one figure
+works in light and dark mode and on paper. The same document gives the same bytes.
 """
 
 import io
@@ -35,26 +36,29 @@ _SETTINGS: Any = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
 }
-# Narrow enough to be read on a telephone, where the page scales a drawing down to its width.
+# Narrow enough for a telephone, where the page scales a figure down to its width.
 WIDTH = 4.8
 _lock = threading.Lock()
 
 
 def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -> str:
-    """The figure `name` as an <svg> element with title and description; `key` makes its ids unique."""
+    """Return the figure `name` as an <svg> element with title and description; `key` makes its ids unique."""
     return inline(_drawn(name, json.dumps(data)), key, title, text)
 
 
 @lru_cache(maxsize=32)
 def _drawn(name: str, data: str) -> str:
-    """matplotlib's file of a figure. It takes most of a report's time; a page and a notebook show the same ones."""
+    """Return matplotlib's file of a figure, cached: drawing takes most of a report's time, and a notebook
+    repeats it.
+    """
     import warnings
 
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    # rc_context and warnings are process-wide; a font without a glyph is no matter, the text stays text.
+    # rc_context and warnings are process-wide, hence the lock. A glyph that the font lacks is harmless,
+    # because the text stays text.
     with _lock, matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         figure = Figure(layout="constrained")
@@ -99,7 +103,7 @@ def _heat_map(figure: Any, data: Mapping[str, Json]) -> None:
         total = sum(row)
         for j, n in enumerate(row):
             share = n / total if total else 0.0
-            # At most 65 % opaque: ink stays readable on it, in light and in dark.
+            # At most 65 % opaque, so that ink stays readable on it in light and dark mode.
             alpha = round(0.05 + 0.6 * share, 3)
             _box(axes, j, i, 0.94, 0.92, linewidth=0, facecolor=COLOUR["heat"], alpha=alpha)
             _centred(axes, j, i, f"{n:,}\n{share:.0%}" if total else "0", 9, linespacing=1.3)
@@ -172,7 +176,7 @@ def _histogram(figure: Any, data: Mapping[str, Json]) -> None:
 def _bars(figure: Any, data: Mapping[str, Json]) -> None:
     rows = list(reversed(data["rows"]))
     labels = [_short(x) for x in data["labels"][:LABELS]]
-    # A letter of the legend is about 0.08 inches wide, its colour patch and the gap half an inch.
+    # A letter of the legend is about 0.08 inches wide; its colour patch and the gap take half an inch.
     beside = max(1, min(4, len(labels), int(WIDTH / (0.5 + 0.08 * max(map(len, labels))))))
     lines = -(-len(labels) // beside)
     axes = _axes(figure, WIDTH, 0.8 + 0.2 * lines + 0.46 * len(rows))
@@ -265,7 +269,7 @@ def _power(figure: Any, data: Mapping[str, Json]) -> None:
     figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=9)
 
 
-# The mark of a decision stands in its cell, so that its colour is not all that tells.
+# The mark of a decision is drawn in its cell, so that colour is not the only difference.
 DECIDED = {
     "trust": ("✓ trust", "judge", 0.55),
     "trust in part": ("◐ in part", "judge", 0.3),
@@ -311,7 +315,7 @@ def _two(value: float) -> str:
 
 
 def _short(text: str, width: int = 24) -> str:
-    """As much of it as takes the room of `width` small letters."""
+    """Return as much of the text as fits into the width of `width` small letters."""
     flat = visible(" ".join(str(text).split()))
     ends = list(accumulate(map(_room, flat)))
     if not ends or ends[-1] <= width:

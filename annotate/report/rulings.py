@@ -1,6 +1,7 @@
-"""The verdict on each judge: one sentence, with the rule that made it and the numbers it rests on.
+"""The verdict on each judge: one sentence, with the rule behind it and its numbers.
 
-Beside it what it hangs on: how many labels more would decide, and what it would be with other limits; drawn and as tables.
+Also what it depends on: how many more labels would decide it, and the verdict at other limits; as figures and
+tables.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ from judge.store import Store
 from judge.store.splits import Look
 from judge.types import attributes
 
-# Above this share of one label a judge can agree with people without telling units apart.
+# With a larger share of one label, a judge can agree with people without distinguishing units.
 ONE_SIDED = 0.95
-# Above this share of units without a label of the judge a reader must know.
+# With a larger share of units without a label of the judge, the reader must be warned.
 SILENT = 0.05
-# A label with fewer units says nothing of how often the judge is silent on it; a smaller gap is no pattern.
+# With fewer units of a label, the judge's missing labels on it are no evidence; a smaller gap is no pattern.
 FEW, UNEVEN = 10, 0.1
 
 
 def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
-    """A ruling for each judge, the alt-tests that decided, and why there is no ruling, if there is none."""
+    """Return a ruling for each judge, the alt-tests behind them, and why there is no ruling, if there is
+    none.
+    """
     if not subject.panel.judges:
         return [], {}, "No judge labelled this field, so there is nothing to trust or distrust yet."
     if not subject.panel.people and subject.reference is None:
@@ -44,7 +47,8 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
     for judge, found in _verdicts(store, subject).items():
         look = subject.panel.looks.get(judge)
         if conflicts := sum(subject.panel.conflicts.values()):
-            # Leaving hard units in conflict must gain nothing: with them unlabelled the rest could look better than it is.
+            # Leaving hard units in conflict must gain nothing: without them, the other units could look
+            # better than the sample is.
             told = f"{counted(conflicts, 'label is', 'labels are')} in conflict (annotate conflicts list)"
             found = replace(found, decision="undecided", because=told, held_up=told)
         if found.alt_test:
@@ -99,12 +103,12 @@ def _because(found: Verdict) -> str:
 
 
 def _like(subject: Subject, found: Verdict) -> str:
-    """The error rates of the rule in simulated studies like this one."""
+    """Return the error rates of the rule in simulated studies like this one."""
     return "" if subject.panel.numeric else like_this(found)
 
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
-    """What the rule does not look at, and a reader must know."""
+    """Return warnings about what the rule does not test."""
     codes = subject.panel.labels_of(judge)
     counts = np.bincount(codes[codes != MISSING], minlength=len(subject.panel.domain))
     warnings = []
@@ -121,7 +125,7 @@ def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
 
 
 def _not_at_random(subject: Subject, judge: str) -> list[str]:
-    """Whether the judge falls silent on some labels more than on others."""
+    """Return a warning if the judge's labels are missing more often on some labels than on others."""
     if subject.reference is None or subject.panel.numeric:
         return []
     mine, truth = subject.panel.labels_of(judge), subject.panel.labels_of(subject.reference)
@@ -140,7 +144,7 @@ def _not_at_random(subject: Subject, judge: str) -> list[str]:
 
 
 def _at_chance(subject: Subject) -> list[str]:
-    """People who do not agree with each other can be stood in for by anything."""
+    """Return a warning if people do not agree with each other: then any judge is non-inferior to them."""
     if len(subject.panel.people) < 2 or subject.panel.numeric:
         return []
     (alpha,) = subject.panel.measure(subject.panel.people, subject.panel.keys(["krippendorff_alpha"]))
@@ -153,14 +157,14 @@ def _at_chance(subject: Subject) -> list[str]:
 
 
 def drawn_words(found: Verdict) -> str:
-    """On how many units the verdict rests, and how they were drawn."""
+    """Return the number of units behind the verdict, and how they were drawn."""
     looks = found.draw.looks
     n = looks.places[-1] if looks is not None and looks.places else found.of.n_units
     return f"{counted(n, 'unit')} {found.draw.words}"
 
 
 def sentence(subject: Subject, judge: str, found: Verdict) -> str:
-    """The verdict for an engineer, in at most 60 words beside names: what was compared, on which units, the result, what next."""
+    """Return the verdict in at most 60 words beside names: comparison, units, result, and next step."""
     people = len(found.people)
     whom = f"{people} people" if people > 1 else f"'{found.source}'"
     family = len(found.draw.family)
@@ -171,7 +175,8 @@ def sentence(subject: Subject, judge: str, found: Verdict) -> str:
         where = f", where it gives a label ({given:,} of {asked:,})" if asked - given > SILENT * asked else ""
         of = found.of
         if not where and found.draw.looks is not None and of.n_asked - of.n_units > SILENT * of.n_asked:
-            # A judge that was run on chosen units only, or units that people skipped: the rest was not compared.
+            # The judge was run on chosen units only, or people skipped units: the other units were not
+            # compared.
             where = f", where it and people gave labels ({of.n_units:,} of {of.n_asked:,} units)"
         which = f" {labels_text(found.labels)}" if found.decision == "trust in part" else ""
         head = "Trust it" if found.decision == "trust" else "Trust it in part"
@@ -211,15 +216,15 @@ def _open(found: Verdict) -> str:
 
 
 def _ahead(found: Verdict) -> str:
-    """What to do next: how many units more, or that none would do."""
+    """Return the next step: how many more units, or that no number of units would decide."""
     draw = found.draw
     if found.held_up or (found.refused and draw.looks is None and not found.of.sums.weighted):
-        # The sentence says what to do already, and more of the same units would not decide.
+        # The sentence names the next step already, and more such units would not decide.
         return ""
     if draw.looks is not None and not draw.looks.ahead:
         return " No look is left on these units."
     ahead = found.outlook
-    # A sentence without a verdict names the next place already.
+    # A sentence without a verdict names the next look already.
     next_look = draw.next_place is not None and not found.refused
     parts = [f" The next look is at {draw.next_place:,} units."] if next_look else []
     if found.more_units:
@@ -240,7 +245,7 @@ def _ahead(found: Verdict) -> str:
 
 
 def _looked(look: Look | None) -> list[str]:
-    """At which level the verdict is tested on a sealed test that was opened."""
+    """Return the level of the verdict's test if a sealed test was opened."""
     if look is None:
         return []
     return [
@@ -250,12 +255,12 @@ def _looked(look: Look | None) -> list[str]:
 
 
 def _asked_and_given(subject: Subject, judge: str) -> tuple[int, int]:
-    """How many units the judge was asked about, and on how many it has a label."""
+    """Return how many units the judge has judged, and on how many it has a label."""
     return int(subject.panel.asked_units[judge].sum()), int((subject.panel.labels_of(judge) != MISSING).sum())
 
 
 def power(rulings: Sequence[Ruling]) -> list[Section]:
-    """One curve for each judge that is undecided; no section where there is none."""
+    """Return one curve for each undecided judge."""
     blocks: list[Block] = [_curve(i, ruling) for i, ruling in enumerate((r for r in rulings if r.chances), 1)]
     return [Section("power", "How many labels more", blocks)] if blocks else []
 
@@ -285,7 +290,7 @@ def _curve(number: int, ruling: Ruling) -> Figure:
 
 
 def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
-    """The verdict over margin and epsilon, or over the threshold, where it is asked for."""
+    """Return the verdict over margin and epsilon, or over the threshold, if requested."""
     blocks: list[Block] = [_over(subject, i, ruling) for i, ruling in enumerate(rulings, 1) if ruling.curve]
     return [Section("curve", "The verdict with other limits", blocks)] if blocks else []
 

@@ -1,6 +1,6 @@
-"""What a report is about: one field, the people and judges who labelled it, and the reference.
+"""The subject of a report: one field, the people and judges who labelled it, and the reference.
 
-`load` fills in what the command leaves open.
+`load` fills in the defaults of options.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from judge.store import Store
 from judge.store.export import known_task, stored_task
 from judge.types import AnnotatorKind, Measure
 
-# More people than this make more pairs than a table can show: they are summarised.
+# More people make more pairs than a table can show, so the pairs are summarised.
 MANY = 8
 CEILING = ("percent", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1")
 ORDERED_CEILING = ("percent", "krippendorff_alpha", "gwet_ac2")
@@ -30,7 +30,7 @@ ORDERED_CEILING = ("percent", "krippendorff_alpha", "gwet_ac2")
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What the command asks for; None or empty takes the default that the report then names."""
+    """The options of the command; None or empty takes the default, which the report then names."""
 
     task: str | None = None
     field: str | None = None
@@ -54,9 +54,10 @@ class ReportOptions:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The labels of one field, and what judges are held against (None: there is nothing). `table`: they are no study's.
+    """The labels of one field, and their reference (None: there is none). `table`: the labels have no study.
 
-    `kept` and `others_of` are what `summary` has computed already, for the drawing and the table."""
+    `kept` and `others_of` cache what `summary` has computed, for the figure and the table.
+    """
 
     asked: ReportOptions
     panel: Panel
@@ -68,7 +69,7 @@ class Subject:
 
     @property
     def majority(self) -> str | None:
-        """The column of the people's majority, where there are two people or more."""
+        """The column of the human majority, if there are at least two people."""
         return self.panel.majority.name if self.panel.majority else None
 
     @property
@@ -77,17 +78,17 @@ class Subject:
 
     @property
     def decided(self) -> Derived | None:
-        """What a lead decided, with what people agree on elsewhere."""
+        """The lead's decisions, combined with the labels on which people agree."""
         return self.panel.decided if self.panel.of_kind(AnnotatorKind.ADJUDICATED) else None
 
     @property
     def reference(self) -> str | None:
-        """The column that judges are held against."""
+        """The column of the reference."""
         return self.held.name if self.held else None
 
     @property
     def reference_kind(self) -> str | None:
-        """The word for it: gold, decided, majority, or a person's name."""
+        """The word for the reference: gold, decided, majority, or a person's name."""
         return self.held.word if self.held else None
 
     @property
@@ -97,7 +98,7 @@ class Subject:
 
     @property
     def coefficient_name(self) -> str:
-        """The same in words."""
+        """The coefficient's name in words."""
         return shown(self.panel.coefficient)
 
     @cached_property
@@ -107,13 +108,14 @@ class Subject:
 
     @property
     def waiting(self) -> Mapping[str, Mapping[str, int]]:
-        """Person -> layer -> labels that are not known to be blind, and are not used."""
+        """Person -> layer -> labels that are not known to be blind and are not used."""
         return {n: own for n, own in self.panel.layers.items() if n not in self.panel.others}
 
     @cached_property
     def pairs(self) -> list[tuple[str, str, Measure, Measure]]:
         """Percent agreement and the coefficient of every two people, on the units that people labelled."""
-        # Numbers are seldom the same to the last digit: how often they are says nothing.
+        # Percent agreement is left out for numbers: they are seldom equal to the last digit, whatever the
+        # agreement.
         keys = [self.panel.coefficient] if self.panel.numeric else ["percent", self.panel.coefficient]
         found = [
             (*pair, self.panel.measure(pair, self.panel.keys(keys)))
@@ -122,29 +124,31 @@ class Subject:
         return [(first, second, m[0], m[-1]) for first, second, m in found]
 
     def measure(self, first: str, second: str, *names: str) -> list[Measure]:
-        """Coefficients of two annotators, by default the one of the level."""
+        """Return coefficients of two annotators, by default the one of the level."""
         keys = self.panel.keys(names or [self.panel.coefficient])
         return self.panel.measure([first, second], keys, confidence=self.panel.confidence(first, second))
 
 
-def load(store: Store, asked: ReportOptions) -> Subject:
-    """The subject that the command asks for, with defaults filled in.
+def load(store: Store, options: ReportOptions) -> Subject:
+    """Return the subject for these options, with defaults filled in.
 
-    Raises UsageError for names that are not in the study, and where a choice is left open.
+    Raises UsageError for unknown names, and if a choice is ambiguous.
     """
-    task, field, others = _choose(store, asked)
-    people = None if asked.annotators is None else tuple(asked.annotators)
-    order = None if asked.order is None else tuple(asked.order)
-    panel = read(store, Scope(field, task, asked.batch, tuple(asked.runs), people, asked.level, order))
+    task, field, others = _choose(store, options)
+    people = None if options.annotators is None else tuple(options.annotators)
+    order = None if options.order is None else tuple(options.order)
+    panel = read(store, Scope(field, task, options.batch, tuple(options.runs), people, options.level, order))
     short = _shorter(panel)
-    wanted = asked.reference
-    # A run goes by the name that annotate agreement shows, too.
+    wanted = options.reference
+    # A run can be named as in the output of `annotate agreement`, too.
     held = resolve(short, None if wanted is None else dict(_renaming(panel)).get(wanted, wanted))
-    return Subject(asked, short, held, others)
+    return Subject(options, short, held, others)
 
 
 def _shorter(panel: Panel) -> Panel:
-    """The same with judges under the shortest names that tell them apart: the model, or model and end of the run's id."""
+    """Return the panel with judges under their shortest unique names: the model, or model and end of the
+    run's id.
+    """
     return panel.renamed(_renaming(panel))
 
 
@@ -157,19 +161,19 @@ def _renaming(panel: Panel) -> dict[str, str]:
     }
 
 
-def _choose(store: Store, asked: ReportOptions) -> tuple[str | None, str, list[str]]:
-    """The task (None when no task defines the field), the field, and the task's other labelled fields."""
+def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list[str]]:
+    """Return the task (None if no task defines the field), the field, and the task's other labelled fields."""
     labelled = fields_of(store)
     if not labelled:
         conflicts = all_in_conflict(store)
         raise UsageError(
             f"{store.path}: {conflicts or 'there are no labels yet (judge items import, judge run)'}"
         )
-    if asked.field is not None and asked.task is None:
-        return None, asked.field, []
+    if options.field is not None and options.task is None:
+        return None, options.field, []
     task = (
-        known_task(store, asked.task)
-        if asked.task is not None
+        known_task(store, options.task)
+        if options.task is not None
         else _only_task(store, [row.task for row in labelled if row.task])
     )
     if task is None:
@@ -177,16 +181,16 @@ def _choose(store: Store, asked: ReportOptions) -> tuple[str | None, str, list[s
         if len(fields) > 1:
             raise UsageError(f"name one field with --field: {', '.join(fields)}")
         return None, fields[0], []
-    # A task that the study has not used is found again by what the user called it, which may be a path.
-    name = task.name if _is_stored(store, task.name) else asked.task
+    # A task that the study has not used is loaded by the name that the user typed, which may be a path.
+    name = task.name if _is_stored(store, task.name) else options.task
     mine = {row.field: row.annotators for row in labelled if row.field in task.fields}
-    if asked.field is not None:
-        return name, asked.field, [f for f in mine if f != asked.field]
+    if options.field is not None:
+        return name, options.field, [f for f in mine if f != options.field]
     if not mine:
         raise UsageError(f"nobody labelled a field of {task.name} ({', '.join(task.fields)})")
     usable = [f for f in task.fields if f in mine and task.level(f) != "text"] or list(mine)
     kinds = dict(store.conn.execute("SELECT annotator_id, kind FROM annotators").fetchall())
-    # A judge and somebody else labelled them.
+    # A field that a judge and somebody else have labelled.
     compared = [f for f in usable if len(of := {kinds[a] for a in mine[f]}) > 1 and AnnotatorKind.JUDGE in of]
     field = (compared or usable)[0]
     return name, field, [f for f in usable if f != field]
@@ -197,7 +201,7 @@ def _is_stored(store: Store, task: str) -> bool:
 
 
 def _only_task(store: Store, labelled: Sequence[str]) -> Task | None:
-    """The only task whose fields have labels."""
+    """Return the only task whose fields have labels."""
     names = [row[0] for row in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     candidates = list(dict.fromkeys(n for n in names if n in labelled))
     if len(candidates) > 1:

@@ -1,4 +1,4 @@
-"""What leads the report: kappa beside the human ceiling, each person beside the judge, and what the words mean."""
+"""The head of the report: kappa beside the human ceiling, and each person beside the judge."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from judge.types import Measure
 
 KEY = "summary"
 POOLED = "pooled kappa"
-"""How tables call what is made of the kappas of several pairs."""
+"""The name in tables of a kappa that combines those of several pairs."""
 OTHERS = "the majority of the others"
 LISTED = 20
 WORDS = (
@@ -44,7 +44,7 @@ COVERED = (
 
 
 def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
-    """Each ruling with the numbers of its box: the judge's agreement, and people's own, which is its ceiling."""
+    """Return each ruling with the numbers of its box: the judge's agreement, and that of people, its ceiling."""
     ceiling = _ceiling(subject)
     return [
         replace(r, numbers=_numbers(f"key_numbers_{i}", [*_agreements(subject, r), *ceiling]))
@@ -53,7 +53,9 @@ def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
 
 
 def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
-    """The numbers that the verdict rests on in one table, then people and judge against the majority of the others."""
+    """Return the numbers behind the verdict in one table, then people and judge against the majority of the
+    others.
+    """
     title = "The verdict in numbers"
     if not rulings:
         return Section(KEY, title, absent="there is no verdict")
@@ -82,7 +84,8 @@ def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
             rows.append(["people with each other, on the same units", POOLED, among, among])
     source = None
     if pooled is None and ruling.measures:
-        # One source of labels: the verdict's own number, which is not the reference's where a person stands beside gold.
+        # With a single source of labels, this is the verdict's number, which differs from the reference's if
+        # a person is compared beside gold.
         alone = ruling.measures[0]
         source = next(who for who in alone.annotators or () if who != ruling.judge)
         text = subject.reference_text if source == subject.reference else f"the labels of {source}"
@@ -101,7 +104,7 @@ def _ceiling(subject: Subject) -> list[list[Cell]]:
 
 
 def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
-    """Condition (d): for which labels the verdict holds, each with its own n."""
+    """Return condition (d): the labels for which the verdict holds, each with its n."""
     rows: list[list[Cell]] = []
     for row in ruling.labels:
         span = "" if row.low is None or row.high is None else f" ({cell(row.low)} to {cell(row.high)})"
@@ -119,7 +122,7 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
 
 
 def _beside(subject: Subject, judge: str, number: int) -> Table:
-    """Each person, and the judge in the person's place, against the majority of the others."""
+    """Return each person, and the judge in the person's place, against the majority of the others."""
     people = most_labelled(subject)
     left = len(subject.panel.people) - len(people)
     rows: list[list[Cell]] = []
@@ -144,7 +147,7 @@ def _beside(subject: Subject, judge: str, number: int) -> Table:
 
 
 def most_labelled(subject: Subject) -> list[str]:
-    """All people, or past MANY the LISTED who labelled most units."""
+    """Return all people or, with more than MANY, the LISTED people who labelled most units."""
     if len(subject.panel.people) <= MANY:
         return list(subject.panel.people)
     given = {p: int((subject.panel.labels_of(p) != MISSING).sum()) for p in subject.panel.people}
@@ -158,10 +161,13 @@ def with_the_others(
     asked: BoolArray | None = None,
     given: BoolArray | None = None,
 ) -> Measure:
-    """The coefficient of `who` (the person, or a judge in the person's place) with the majority of the other people.
+    """Return the coefficient of `who` (the person, or a judge in the person's place) with the majority of the
 
-    On the units that the person labelled, and a judge (`given` of those it was `asked` about) where they are to be set
-    side by side. Coverage: of the units that the person labelled and the judge was asked about.
+    others.
+
+    It is computed on the units that the person labelled and, for a comparison, that a judge labelled
+    (`given`, among those
+    `asked`). Coverage: of the units that the person labelled and the judge has judged.
     """
     own = subject.panel.labels_of(person) != MISSING
     asked = own if asked is None else own & asked
@@ -192,7 +198,7 @@ def _others(subject: Subject, person: str) -> IntArray:
 
 
 def short(document: Document) -> Document:
-    """A paper's paragraph and one table: each number with its n."""
+    """Return a paper's paragraph and one table: each number with its n."""
     section = next((s for s in document.sections if s.key == KEY and s.blocks), None)
     if section is None:
         return replace(document, sections=[], about=[], reading=[])

@@ -1,8 +1,9 @@
-"""A drawing of matplotlib's as an element of the page.
+"""Turn a figure of matplotlib into an element of the page.
 
-Marker colours become classes (`ink`, `judge`, `people`, `soft` ...), which the style sheet gives their colours in
-light, dark and print. Style attributes become presentation attributes, so that the page's security policy
-can forbid inline styles.
+Marker colours become classes (`ink`, `judge`, `people`, `soft` ...), which the style sheet colours for light
+mode, dark mode
+and print. Style attributes become presentation attributes, so that the page's security policy can forbid
+inline styles.
 """
 
 import re
@@ -26,12 +27,12 @@ MARKERS = {
 }
 SVG = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}href"
-# Pixels from which scaling down leaves nothing to read: such a drawing scrolls there.
+# A drawing of at least this width would be unreadable when scaled down to a telephone, so it scrolls there.
 WIDE = 600
 
 
 def inline(document: str, key: str, title: str, text: str) -> str:
-    """A file of matplotlib's as an <svg> element with title and description; `key` makes its ids unique."""
+    """Return a figure as an <svg> element with title and description; `key` makes its ids unique."""
     ET.register_namespace("", SVG[1:-1])
     root = ET.fromstring(document)
     for parent in list(root.iter()):
@@ -62,7 +63,7 @@ def inline(document: str, key: str, title: str, text: str) -> str:
 
 
 def _restyle(element: ET.Element) -> None:
-    """Style declarations become attributes, marker colours classes."""
+    """Replace style declarations by attributes, and marker colours by classes."""
     declared = dict(part.split(":", 1) for part in element.attrib.pop("style", "").split(";") if ":" in part)
     classes = []
     for name, value in declared.items():

@@ -1,4 +1,4 @@
-"""A batch that is labelled until the verdict is decided: one block after another, and closed when a look decides."""
+"""A batch that is labelled until the verdict is decided: block after block, closed when a look decides."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from judge.stats.looks import places_until
 from judge.store import Store
 
 FINISHED = "this part is finished"
-"""What annotators read after every block, the last one too: that it was the last would tell them of the verdict."""
+"""The message after every block, also after the last one: a different message would reveal the verdict to annotators."""
 
 
 @dataclass(frozen=True)
 class NextBlock:
-    """What came after a block: `opened` new units (0: none), or `closed`. `told` is for the lead alone."""
+    """The result of a block: `opened` new units (0: none), or `closed`. `told` is for the lead alone."""
 
     opened: int
     closed: bool
@@ -31,10 +31,11 @@ class NextBlock:
 
 
 def next_block(store: Store, name: str) -> NextBlock:
-    """Open the next block of a batch whose block is complete, or close the batch where every judge of it is decided.
+    """Open the next block of a batch whose block is complete, or close the batch if every judge is decided.
 
-    Nothing happens before everybody has labelled or skipped what was handed out, so the command can be given at any time.
-    Raises UsageError for a batch that was not drawn with --until-decided.
+    Does nothing before everybody has labelled or skipped all assigned units, so the command is safe at any
+    time. Raises
+    UsageError for a batch that was not drawn with --until-decided.
     """
     info = batch_info(store, name)
     until = info.plan.until
@@ -70,14 +71,14 @@ def next_block(store: Store, name: str) -> NextBlock:
 
 
 def move_on(store: Store, name: str) -> str:
-    """What an annotator reads after the last open unit of a batch, whose next block is opened; empty for other batches.
+    """Open the next block if the last unit is done. Returns the annotator's message; empty for other batches.
 
-    Called by whatever brings labels: a sitting, a file, a pack, Label Studio.
+    Called by everything that adds labels: a session, a file, a pack, Label Studio.
     """
     info = batch_info(store, name)
     if info.plan.until is None:
         return ""
-    # A pack has one person's part: the block goes on where all of them come together.
+    # A pack has one person's part; the next block opens in the study, where all parts meet.
     if not info.packed_for:
         next_block(store, name)
     return FINISHED
