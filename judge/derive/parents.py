@@ -122,7 +122,7 @@ def read(store: Store, names: Sequence[str], field: str | None = None) -> RunTab
     for run, other in zip(runs, tasks, strict=True):
         if field not in other.fields or other.domain(field) != task.domain(field):
             raise UsageError(
-                f"run {run['run_id']} ({other.name}) has other labels of '{field}' than {task.name}"
+                f"run {run['run_id']} ({other.name}) has no '{field}' with the labels of {task.name}"
             )
     columns, statuses, judged_units = {}, [], []
     for run in runs:

@@ -191,7 +191,7 @@ def test_runs_that_do_not_fit_are_refused(store: Store) -> None:
         derive.read(store, [a, a])
     with pytest.raises(UsageError, match="no run is called 'nobody'"):
         derive.read(store, ["nobody"])
-    with pytest.raises(UsageError, match="does not give 'role' the labels"):
+    with pytest.raises(UsageError, match="has no 'role' with the labels"):
         derive.read(store, [a, b], "role")
 
 

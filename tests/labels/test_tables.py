@@ -279,7 +279,7 @@ def test_columns_that_do_not_go_together(layout: dict[str, object], complaint: s
     [
         ({"level": "ordinal"}, "needs --order"),
         ({"order": ["a", "a"]}, "named twice"),
-        ({"order": ["a", ""]}, "not empty"),
+        ({"order": ["a", ""]}, "empty or named twice"),
         ({"level": "interval", "order": ["1", "2"]}, "--order is for labels"),
         ({"judges": ["zoe"]}, "--judge zoe: no such annotator; the annotators are ann, bob"),
     ],
