@@ -1,1 +1,4 @@
-"""Batches out to other tools and their labels back. A new format is one file in `formats`; see `base`."""
+"""Export batches to other tools and import their labels.
+
+A new format is one file in `formats`; see `base`.
+"""

@@ -41,20 +41,20 @@ from judge.types import Where
 __all__ = ["Bad", "ExchangeUnit", "Export", "Format", "Out", "ReadOptions", "Response", "get", "names"]
 
 UNIT_KEY = "adjudge_unit_id"
-"""The key under which a file carries our unit id through another tool."""
+"""The key of our unit id in a file that goes through another tool."""
 PLACE_KEY = "adjudge_place"
-"""In tasks of a project of one person: the position in that person's queue. It tells hidden repeats apart, and nobody which they are."""
+"""In tasks of one person's project: the position in that person's queue. It separates hidden repeats without revealing them."""
 
 R = TypeVar("R")
 Bad = Callable[[BadInput], None]
-"""Called with each unusable row; raises at once, or notes it and returns when rows may be skipped."""
+"""Called with each unusable row; raises at once, or records it and returns if rows may be skipped."""
 
 
 @dataclass(frozen=True)
 class Export:
-    """What is written. `units` and `responses` are read anew each time they are called.
+    """The content of an export. `units` and `responses` are read anew by each call.
 
-    `labels` says which kind of export it is: units to annotate elsewhere, or finished labels.
+    `labels` is the kind of export: units to annotate elsewhere, or finished labels.
     """
 
     batch: str
@@ -82,12 +82,14 @@ class ReadOptions:
     field: str | None = None
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
     remarks: Counter[str] = dataclasses.field(default_factory=Counter)
-    """What was passed over although nothing is wrong with it -> how often; told to the user."""
+    """What was skipped although it is valid -> how often; reported to the user."""
 
     def each(
         self, path: Path, rows: Iterable[tuple[int, R]], read: Callable[[R, Where], Iterable[Response]]
     ) -> Iterator[Response]:
-        """What `read` makes of each (line, row); a row that it cannot use is told with its place and passed over."""
+        """Yield the result of `read` for each (line, row); an unusable row is reported with its line and
+        skipped.
+        """
         for line, row in rows:
             try:
                 found = list(read(row, Where(str(path), line)))
@@ -97,12 +99,12 @@ class ReadOptions:
                 yield from found
 
     def domain(self, name: str) -> list[str]:
-        """The labels of a field of the task; empty where there are none, or no task."""
+        """Return the labels of a field of the task; empty if there are none, or no task."""
         return self.task.domain(name) if self.task and name in self.task.fields else []
 
 
 class Format:
-    """A format's module, with what it leaves out filled in."""
+    """A format's module, with defaults for optional parts."""
 
     def __init__(self, module: Any) -> None:
         self.name: str = module.NAME
@@ -122,7 +124,7 @@ class Format:
         self._module.write(export, out, options)
 
     def read(self, path: Path, reading: ReadOptions) -> Iterator[Response]:
-        """The responses of a file, in its order. Raises as `write`; calls `reading.bad` for bad rows."""
+        """Yield the responses of a file, in order. Raises as `write`; calls `reading.bad` for bad rows."""
         if not self.reads:
             raise UsageError(f"'{self.name}' can only be exported; --from takes: {', '.join(names('read'))}")
         self._check(reading.options)
@@ -137,14 +139,14 @@ class Format:
 
 
 def names(what: Literal["write", "read"] | None = None) -> list[str]:
-    """Every format, or those that can be written or read."""
+    """Return every format, or those that can be written or read."""
     found = {name: get(name) for name in _modules()}
     found |= {name: Format(module) for name, module in plugins.working("exchange") if name not in found}
     return [n for n, f in found.items() if what is None or (f.reads if what == "read" else f.writes)]
 
 
 def get(name: str) -> Format:
-    """The format called `name`. Raises UsageError naming the ones there are."""
+    """Return the format called `name`. Raises UsageError that lists the known ones."""
     if name not in _modules():
         found = plugins.find("exchange", name)
         if found is not None:

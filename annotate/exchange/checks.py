@@ -1,4 +1,4 @@
-"""Whether a response fits the study: its unit, fields, labels and evidence."""
+"""Check that a response fits the study: its unit, fields, labels and evidence."""
 
 import json
 import math
@@ -17,16 +17,16 @@ from judge.store import Store
 
 MOST_SECONDS = 7 * 24 * 3600
 ZONES = timedelta(days=1)
-"""How far a time may lie ahead: programs write local times without their zone."""
+"""How far in the future a time may be: programs write local times without their zone."""
 
 
 _PLAIN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
 
 
 class Checks:
-    """Checks responses against a task (None: any field and label will do) and the units of the study.
+    """Checks responses against a task (None: any field and label is valid) and the units of the study.
 
-    `derived` says whether labels of derived fields may come in; a batch derives them itself.
+    `derived`: whether labels of derived fields are accepted; a batch derives them itself.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Checks:
                         raise UsageError(f"--map-label {name}:...={new}: {e.reason}") from e
 
     def checked(self, response: Response) -> Response:
-        """The response with mapped labels. Raises BadInput naming the field."""
+        """Return the response with mapped labels. Raises BadInput that names the field."""
         query = "SELECT 1 FROM units WHERE unit_id = ?"
         if (
             not response.unit
@@ -121,7 +121,7 @@ def _is_time(text: str) -> bool:
 
 
 def _plain_time(text: str) -> str:
-    """A time written another way (2026-01-31 10:20, 20260131T102030Z) as we write it: times are compared as texts."""
+    """Normalise other notations of a time (2026-01-31 10:20, 20260131T102030Z): times are compared as texts."""
     return text if _PLAIN.fullmatch(text) else stamp(datetime.fromisoformat(text))
 
 

@@ -1,7 +1,8 @@
-"""Imported labels without a batch: rows of `label_sources`, each import a source of its own.
+"""Imported labels without a batch: rows of `label_sources`; each import is a separate source.
 
-What stands in a batch's log is `log`'s. A label that two imports give differently is kept from both, and a
-lead decides (`annotate conflicts`).
+Labels in a batch's log are handled by `log`. If two imports give different labels, both are stored, and a
+lead resolves the
+conflict (`annotate conflicts`).
 """
 
 import sqlite3
@@ -23,7 +24,7 @@ from judge.store.study import now
 
 
 class DirectImport:
-    """Labels that belong to no batch: stored with their source, checked against every batch that has the unit."""
+    """Labels without a batch: stored with their source, and checked against every batch that has the unit."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class DirectImport:
                             ("flags", response.flag)):  # fmt: skip
             if there:
                 done.left_out[what] += 1
-        # Everything that could refuse the response comes before the first row.
+        # Every check that could refuse the response comes before the first row is written.
         fresh = [
             (name, value, known)
             for name, value in response.answers.items()
@@ -80,15 +81,16 @@ class DirectImport:
         kind = kind_of(response, name, self._how)
         earlier = self._in_file.setdefault(key, value)
         if earlier != value and not self._how.latest:
-            # Two imports may differ, and a lead decides. One file that says two things at once is a mistake in the file.
+            # Two imports may differ, and a lead resolves it. One file with two labels at once is a mistake in
+            # the file.
             raise conflict(response, name, earlier, value)
         if kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
             self._declare(key, kind, same)
             return None
         contrary = [s for s in known if _is_import(s) and s.value != value]
         replaces = bool(contrary) and self._how.latest
-        # The same label at the same time is the same word of the person, as when an export comes back. Only where it is to
-        # count from now on does it come in once more.
+        # The same label at the same time is the same answer of the person, as when an export comes back. It
+        # is stored again only if it must count from now on.
         if not replaces and any(
             _is_import(s) or (response.at is not None and s.given == response.at) for s in same
         ):
@@ -102,12 +104,12 @@ class DirectImport:
         return known
 
     def _store_label(self, response: Response, name: str, value: str, known: list[SourceLabel]) -> str:
-        """Store a label beside what is known of it; returns whether it is blind, assisted or undeclared."""
+        """Store a label beside the known ones. Returns whether it is blind, assisted or undeclared."""
         who, unit, conn = response.annotator, response.unit, self._conn
         seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
         kind = ASSISTED if seen else kind_of(response, name, self._how)
         earlier = [s for s in known if _is_import(s) and s.value != value and self._how.latest]
-        # A file may contradict itself: what it said first is kept as a source beside it.
+        # A file may contradict itself: its first label is kept as a source beside the later one.
         number = sum(s.source.partition("/")[0] == self._source for s in known)
         source = f"{self._source}/{number}" if number else self._source
         row = (unit, name, who, _layer(kind), response.repeat, value, None, None, source, response.at, now())
@@ -125,7 +127,9 @@ class DirectImport:
         return kind
 
     def _check_batches(self, response: Response, name: str) -> None:
-        """A batch that this person was stopped in, or that was closed, takes nothing by this way either."""
+        """Raise BadInput for a batch in which this person was stopped, or that was closed: this path must not
+        bypass it.
+        """
         who, unit = response.annotator, response.unit
         if who not in self._shut:
             self._shut[who] = self._shut_for(who)
@@ -138,7 +142,9 @@ class DirectImport:
             raise BadInput(f"{told}; open it again: annotate batches reopen {batch}", field="unit")
 
     def _shut_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
-        """Batches that take nothing of a person: name, fields, why stopped (None: closed), units concerned."""
+        """Return batches that accept nothing of a person: name, fields, why stopped (None: closed), units
+        concerned.
+        """
         shut = []
         batches = "SELECT batch, task, closed FROM batches"
         mine = (
@@ -156,7 +162,7 @@ class DirectImport:
         return shut
 
     def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:
-        """Say of a label that is there whether it was blind; in a batch only its log can."""
+        """Declare whether a stored label was blind; for a batch, only its log can."""
         unit, name, who, repeat = key
         same = [s for s in same if s.layer == UNDECLARED]
         for one in same:
@@ -174,18 +180,18 @@ class DirectImport:
         self._done.blind[kind] += 1
 
     def retract(self, back: Retracted) -> int:
-        """Without a log nothing is known of where a label came from."""
+        """Do nothing: without a log, the record behind a label is unknown."""
         return 0
 
     def finish(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: everything is stored already."""
 
 
 def _is_import(said: SourceLabel) -> bool:
-    """Whether a label came by a direct import; one of 0.2.0 that no batch explains may have."""
+    """Return whether a label came by a direct import; a label of 0.2.0 without a batch may have."""
     return said.source.startswith(("import:", "study:"))
 
 
 def _layer(kind: str) -> str:
-    """The layer of a label by its blindness."""
+    """Return the layer of a label by its blindness."""
     return kind if kind in (ASSISTED, UNDECLARED) else "first"

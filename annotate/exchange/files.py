@@ -1,4 +1,4 @@
-"""Files of other tools: written whole or not at all, read line by line with the line in every complaint."""
+"""Files for other tools: written completely or not at all, and read with the line number in every error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.errors import BadInput, UsageError, WriteFailed
 from judge.types import Json
 
 MARK = ".adjudge-export"
-"""A file in every folder that we write: only such a folder is replaced."""
+"""A marker file in every folder that we write: only such a folder is replaced."""
 
 
 class Out:
@@ -73,7 +73,8 @@ class Out:
         if not self._part.exists():
             raise WriteFailed(f"{self.path}: the format has written nothing")
         if self.kind == "folder" and self.path.is_dir():
-            # A folder cannot be replaced in one step: the old one steps aside, and back if that fails.
+            # A folder cannot be replaced in one step, so the old one is renamed first, and renamed back if
+            # the second step fails.
             aside = self._part.with_suffix(".old")
             self.path.rename(aside)
             try:
@@ -86,7 +87,7 @@ class Out:
             self._part.replace(self.path)
 
     def place(self, name: str = "") -> Path:
-        """Where to write a file of the folder, or the file itself, until all is done."""
+        """Return where to write a file of the folder, or the file itself, until everything is complete."""
         if self.kind == "file":
             return self._part
         target = self._part / name
@@ -95,13 +96,13 @@ class Out:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """For what writes to a `place` by itself: an error of the disk is a WriteFailed."""
+        """Translate disk errors of code that writes to a `place` itself to WriteFailed."""
         with _written(self.path):
             yield
 
     @contextmanager
     def open(self, name: str = "") -> Iterator[IO[str]]:
-        """A text file of the folder, or the file itself; on the disk when the block ends."""
+        """Open a text file of the folder, or the file itself; it is on the disk when the block ends."""
         with _written(self.path), self.place(name).open("w", encoding="utf-8", newline="") as file:
             yield file
             file.flush()
@@ -109,7 +110,7 @@ class Out:
 
     @contextmanager
     def lines(self, name: str = "") -> Iterator[Callable[[Json], None]]:
-        """A JSON Lines file; call what you get with each row."""
+        """Open a JSON Lines file; call the yielded function with each row."""
         key = name or self.path.name
         self.rows[key] = 0
         with self.open(name) as file:
@@ -121,7 +122,7 @@ class Out:
             yield put
 
     def write_json(self, name: str, document: Json) -> None:
-        """A whole JSON document, for people to read as well."""
+        """Write a complete JSON document, indented for people."""
         with self.open(name) as file:
             file.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
 

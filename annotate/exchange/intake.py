@@ -1,7 +1,8 @@
-"""Responses into a study: checked one by one, stored in one transaction, the second time nothing.
+"""Store responses in a study: checked one by one, in one transaction; a second import changes nothing.
 
-With a batch they become events of its log (`log`), as if the person had sat down at the terminal. Without one
-they are labels and nothing else (`direct`): no times, notes, evidence or skips.
+With a batch they become events of its log (`log`), as if the person had labelled at the terminal. Without one
+they are
+labels and nothing else (`direct`): no times, notes, evidence or skips.
 """
 
 import sqlite3
@@ -44,14 +45,15 @@ def take(
     decided: bool = False,
     retracted: Sequence[Retracted] = (),
 ) -> Taken:
-    """Store the responses, all or nothing; `bad` gets what cannot be used and raises, or lets it be left out.
+    """Store the responses, all or nothing; `bad` gets unusable ones, and raises or lets them be left out.
 
-    What is left out, and every record that does not prove itself, goes to the quarantine, and so do the
-    errors in `unread` (read when the responses end): records that no response could be made of. `decided`
-    says that a lead has accepted them from there. What `retracted` names was taken back where it was said: its events are
-    undone before the responses come in.
+    Skipped records, and records without proof, go to the quarantine, as do the errors in `unread` (complete
+    when the responses
+    end): records that could not be parsed. `decided`: a lead has accepted the responses from there.
+    `retracted` records were
+    withdrawn at their source: their events are undone before the responses are stored.
 
-    Raises StudyError for a closed batch or one that somebody has open as one of these annotators.
+    Raises StudyError for a closed batch, or one that is open in a session of one of these annotators.
     """
     done = Taken()
     info = batch_info(store, batch) if batch else None
@@ -111,10 +113,12 @@ def accept(
     note: str | None = None,
     merged: Callable[[Store, dict[str, Any]], None] | None = None,
 ) -> Taken:
-    """Take records in as they are, or as `person`, on `unit`, or with their blindness declared.
+    """Store quarantined records unchanged, or as `person`, on `unit`, or with their blindness declared.
 
-    Each is stored with its decision or not at all. Raises UsageError for a record that is not open or could
-    not be read, BadInput for one that does not fit the study. `merged` stores a record of `annotate batches merge`.
+    Each is stored together with its decision or not at all. Raises UsageError for a record that is not open
+    or could not be
+    parsed, BadInput for one that does not fit the study. `merged` stores a record of `annotate batches
+    merge`.
     """
     done = Taken()
     for number in numbers:
@@ -155,7 +159,7 @@ def _placed(error: BadInput, response: Response) -> BadInput:
 
 
 def _prove(response: Response) -> None:
-    """Raises Unproven for a record that may be about another text, or not what its person meant."""
+    """Raise Unproven for a record that may be about another text, or not what its person meant."""
     if response.doubt is not None:
         raise Unproven(*response.doubt)
     if response.differs:
@@ -163,7 +167,9 @@ def _prove(response: Response) -> None:
 
 
 class Admitted:
-    """Who may come in: the annotators of the batch, else the people of the study; anybody into a study without people."""
+    """The people who are accepted: the batch's annotators, else the study's people; anybody if a study has
+    none.
+    """
 
     def __init__(self, conn: sqlite3.Connection, info: BatchInfo | None, how: Intake) -> None:
         self._conn = conn
@@ -176,7 +182,7 @@ class Admitted:
         self.new: list[str] = []
 
     def check(self, who: str) -> None:
-        """Raises Unproven for somebody unknown, unless new people are welcome, and for somebody who was stopped."""
+        """Raise Unproven for an unknown person, unless new people are accepted, and for a stopped one."""
         if self._batch and (why := is_stopped(self._conn, self._batch, who)):
             raise Unproven("person", f"{who} was stopped in {self._where} ({why})", field="annotator")
         if who in self._known or who in self.new:

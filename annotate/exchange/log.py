@@ -1,4 +1,4 @@
-"""The queues of a batch, and its log of events, as far as responses touch them."""
+"""The queues of a batch and its event log, as far as responses touch them."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ SKIPPED = "(skipped)"
 
 @dataclass(slots=True)
 class _Place:
-    """One unit of one person: where it stands in the queue, its events, and what they add up to."""
+    """One unit of one person: its position in the queue, its events, and their result."""
 
     position: int
     role: str
@@ -60,11 +60,11 @@ class BatchLog:
 
     @property
     def sessions(self) -> list[str]:
-        """The session made for each annotator."""
+        """The sessions made for the annotators."""
         return list(self._sessions.values())
 
     def take(self, response: Response) -> None:
-        """Turn a response into the events that are new. Raises BadInput before any of them is stored."""
+        """Turn a response into its new events. Raises BadInput before any of them is stored."""
         place = self._place(response)
         kinds = {name: kind_of(response, name, self._how) for name in response.answers}
         kinds = self._exposed(response, place, kinds)
@@ -91,7 +91,9 @@ class BatchLog:
             )
 
     def _exposed(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
-        """Blindness by the ledger: what was said after the answer was shown is not blind, whatever was declared."""
+        """Return blindness by the ledger: an answer after its solution was shown is not blind, whatever was
+        declared.
+        """
         fresh = [name for name, value in response.answers.items() if place.state.answers.get(name) != value]
         known = (self._info.task, response.annotator, response.unit, response.at)
         if fresh and exposure.is_exposed(self._conn, *known):
@@ -99,32 +101,38 @@ class BatchLog:
         return kinds
 
     def retract(self, back: Retracted) -> int:
-        """Undo what a record said that was taken back since; the log keeps both. Returns how many labels fell."""
+        """Undo the events of a withdrawn record; the log keeps both. Returns the number of removed labels."""
         said_by = Response(back.unit, back.annotator, repeat=back.repeat)
         place = self._place(said_by)
         return self._undo(said_by, place, self._said_by(place, back.source))
 
     def _withdraw(self, response: Response, place: _Place) -> int:
-        """Undo what the same record said once and says no more: an answer, the note or the skip that was cleared."""
+        """Undo what a record contained earlier and no longer does: an answer, the note or the skip that was
+        cleared.
+        """
         if not response.source:
             return 0
         now_says: set[tuple[str, str | None]] = {(Kind.LABEL, name) for name in response.answers}
         now_says |= {(Kind.NOTE, None)} if response.note else set()
-        # A skipped record says nothing of its answers: they wait below the skip.
+        # A skipped record has no answers in it: those before the skip stay, and apply again if the skip is
+        # removed.
         kinds = (Kind.NOTE,) if response.skipped else (Kind.LABEL, Kind.NOTE, Kind.SKIP)
         said = self._said_by(place, response.source)
         gone = [e for e in said if e.kind in kinds and (e.kind, e.field) not in now_says]
         return self._undo(response, place, gone)
 
     def _said_by(self, place: _Place, source: str) -> list[Event]:
-        """The events of a place that a record made, and that stand."""
+        """Return the valid events of a place that came from a record."""
         query = "SELECT event_id FROM event_sources WHERE source = ?"
         said = {e for (e,) in self._conn.execute(query, [source])}
         undone = {e.undoes for e in place.events}
         return [e for e in place.events if e.event_id in said - undone]
 
     def _undo(self, said_by: Response, place: _Place, events: Sequence[Event]) -> int:
-        """Undo events, first answers of a unit whose answer was shown left out; returns how many labels fell."""
+        """Undo events, except first answers of a unit whose solution was shown.
+
+        Returns the number of removed labels.
+        """
         labels = 0
         back = replace(said_by, source="")
         for event in events:
@@ -138,7 +146,7 @@ class BatchLog:
     def _news(
         self, response: Response, place: _Place, kinds: Mapping[str, str]
     ) -> list[tuple[Kind, str | None, str | None, str]]:
-        """What is not in the log yet, after every comparison that could refuse the response."""
+        """Return what is not in the log yet, after every comparison that could refuse the response."""
         state = place.state
         new: list[tuple[Kind, str | None, str | None, str]] = []
         for kind, name, value, there in _said(response, state):
@@ -218,7 +226,7 @@ class BatchLog:
         return self._places[who]
 
     def _join(self, response: Response) -> tuple[int, str]:
-        """Give a unit of the batch to a person who labelled it without being asked to."""
+        """Assign a unit of the batch to a person who labelled it without an assignment."""
         role = self._roles.get(response.unit)
         if role is None:
             raise BadInput(f"unit '{response.unit}' is not in batch '{self._info.batch}'", field="unit")
@@ -239,7 +247,7 @@ class BatchLog:
         return self._sessions[who]
 
     def finish(self) -> None:
-        """Write what follows from the new events, and count labels that another source contradicts."""
+        """Store what follows from the new events, and count labels that another source contradicts."""
         for who, places in self._places.items():
             for place in places.values():
                 if isinstance(place, _Place) and place.changed:
@@ -252,7 +260,7 @@ class BatchLog:
 
 
 def _said(response: Response, state: State) -> list[tuple[Kind, str | None, str, str | None]]:
-    """(kind, field, what the response says, what stands in the study or None) for all that it says."""
+    """Return (kind, field, the response's value, the study's value or None) for everything in the response."""
     said: list[tuple[Kind, str | None, str, str | None]] = []
     for name, value in response.answers.items():
         said.append((Kind.LABEL, name, value, None if state.skipped else state.answers.get(name)))
@@ -270,7 +278,7 @@ def _said(response: Response, state: State) -> list[tuple[Kind, str | None, str,
 
 
 def _declares(place: _Place, name: str, kind: str) -> bool:
-    """Whether a known label is now said to be blind or assisted, where that was open, or said wrongly before."""
+    """Return whether a known label is now declared blind or assisted, for the first time or differently."""
     layer = place.state.layers.get(name)
     if layer == UNDECLARED:
         return kind != UNDECLARED
@@ -279,10 +287,13 @@ def _declares(place: _Place, name: str, kind: str) -> bool:
 
 
 def _event_id(batch: str, response: Response, what: str, value: str, kind: str) -> str:
-    """The same for the same word of the same person, so that a file imported twice adds nothing.
+    """Return the id of an event; the same answer of the same person has the same id, so a second import adds
 
-    Without a time, or a record that it came from, nobody can tell the same word from one said again: the import tells
-    them apart, and what stands already is not stored again.
+    nothing.
+
+    Without a time or a record id, an answer cannot be distinguished from its repetition: then the import's id
+    does it, and an
+    answer that is already valid is not stored again.
     """
     if not response.at and not response.source:
         return str(ULID())

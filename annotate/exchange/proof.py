@@ -1,6 +1,6 @@
-"""What shows that an incoming label is about the text that the study holds: the text itself, or its hash.
+"""Proof that an incoming label is about the text in the study: the text itself, or its hash.
 
-White space is not compared: spreadsheets and databases trim and join it, and nobody judges by it.
+White space is ignored: spreadsheets and databases trim and join it, and nobody judges by it.
 """
 
 import hashlib
@@ -12,13 +12,14 @@ from annotate.exchange.texts import OneOf, compose, flat
 from judge.errors import BadInput
 
 SHA_KEY = "text_sha256"
-"""The column or key of the hash in our own rows."""
+"""The column or key of the hash in our rows."""
 
 
 class Unproven(BadInput):
-    """A record that may be about something else than it says; it goes to the quarantine.
+    """A record that may be about something else; it goes to the quarantine.
 
-    `code` is text, person, status, unit, time or conflict; `who` says whom the record names, where nobody knows them.
+    `code` is text, person, status, unit, time or conflict; `who` is the person in the record, if unknown to
+    the study.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class Unproven(BadInput):
 
 
 def text_sha(inputs: Mapping[str, Any]) -> str:
-    """The hash of what a unit shows: 32 hex digits of the SHA-256 of its inputs, without white space."""
+    """Return the hash of what a unit shows: 32 hex digits of the SHA-256 of its inputs, without white space."""
     parts = [[name, _bare(flat(name, value))] for name, value in sorted(inputs.items())]
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()[
         :32
@@ -37,7 +38,7 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
 
 
 def differs_by_hash(said: str | None, inputs: Mapping[str, Any] | None) -> str | None:
-    """What is wrong with a record's hash: "" when it fits, None when there is none to compare."""
+    """Return what is wrong with a record's hash: "" if it matches, None if there is none."""
     if not said:
         return None
     told = [
@@ -50,7 +51,7 @@ def differs_by_hash(said: str | None, inputs: Mapping[str, Any] | None) -> str |
 
 
 def differs_by_text(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
-    """The same for a record that holds the text: all inputs as we write them, or one of them as it stands."""
+    """Return the same for a record with the text: all inputs as we write them, or one of them unchanged."""
     if not isinstance(said, str) or not said:
         return None
     bare = _bare(said)
@@ -64,10 +65,10 @@ def differs_by_text(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
 
 
 def differs_by_inputs(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
-    """The same for a record that holds inputs by name; names the first that differs."""
+    """Return the same for a record with inputs by name; the message names the first difference."""
     if not isinstance(said, Mapping) or inputs is None:
         return None
-    # All inputs of all tasks at once: under a task with fewer inputs, less would be compared.
+    # The inputs of all tasks at once: a task with fewer inputs would compare less.
     inputs = dict(inputs)
     there = {name: said[name] for name in inputs if said.get(name) is not None}
     for name, value in there.items():
@@ -79,7 +80,7 @@ def differs_by_inputs(said: Any, inputs: Mapping[str, Any] | None) -> str | None
 def _until(
     inputs: Mapping[str, Any] | None, fits: Callable[[Mapping[str, Any]], bool]
 ) -> Iterator[Mapping[str, Any]]:
-    """What the unit may have shown, up to the first that fits."""
+    """Yield the texts that the unit may have shown, up to the first match."""
     for one in inputs.each() if isinstance(inputs, OneOf) else [] if inputs is None else [inputs]:
         yield one
         if fits(one):

@@ -1,8 +1,9 @@
-"""Incoming labels that did not prove themselves: kept with the reason, read by no number, decided by a lead.
+"""Incoming labels without proof: stored with the reason, used by no number, decided by a lead.
 
-A record is known by its content, so that the same file or the next pull does not list it twice. One that
-was doubted for its text stays in the quarantine until somebody decides, even if the text was put right
-meanwhile: what was in sight when the label was given cannot be seen any more.
+A record is identified by its content, so that a second import does not list it twice. A record with a doubt
+about its text
+stays until a lead decides, even if the text is corrected meanwhile: the text that the annotator saw is
+unknown.
 """
 
 import hashlib
@@ -21,13 +22,13 @@ from judge.store.study import dumps, now
 from judge.types import Json
 
 LASTING = ("text", "conflict")
-"""Doubts that a later look at the same record cannot settle."""
+"""Doubts that a later import of the same record cannot settle."""
 KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "seconds", "at", "blind", "repeat",
         "layers", "source")  # fmt: skip
 
 
 def record_of(batch: str | None, form: str, response: Response) -> str:
-    """What a record is known by: who said what about which unit when, and where it came from."""
+    """Return the id of a record: who labelled which unit with what and when, and its origin."""
     parts = [batch, form, response.source, _payload(response)]
     return hashlib.sha256(dumps(parts).encode()).hexdigest()[:32]
 
@@ -35,7 +36,7 @@ def record_of(batch: str | None, form: str, response: Response) -> str:
 def hold(
     conn: sqlite3.Connection, batch: str | None, form: str, response: Response | None, error: BadInput
 ) -> None:
-    """Put a record into the quarantine, unless it is there. Inside the caller's transaction."""
+    """Add a record to the quarantine unless it is listed, inside the caller's transaction."""
     place = f"{error.path}:{error.line}" if error.line else error.path
     code = error.code if isinstance(error, Unproven) else error.field or "record"
     reason = (
@@ -61,7 +62,7 @@ def keep(
     reason: str,
     payload: str | None,
 ) -> None:
-    """The row of a record, unless it is there; `about` is where it stands, whose it is and on which unit."""
+    """Add the row of a record unless it is listed; `about` is its place, its person and its unit."""
     told = [*map(_clean, about), code, _clean(reason), payload, now()]
     conn.execute(
         "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
@@ -71,7 +72,7 @@ def keep(
 
 
 def stands(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
-    """The status of a record that a lead has decided about, or that only a lead can settle; None for others."""
+    """Return the status of a record that a lead has decided, or that only a lead can; None for others."""
     row = conn.execute(
         "SELECT status, code FROM quarantine WHERE record = ? OR (? <> '' AND json_extract(response, '$.source') = ? "
         "AND json_extract(response, '$.at') = ?) ORDER BY status = 'settled', status = 'open'",
@@ -83,7 +84,7 @@ def stands(conn: sqlite3.Connection, batch: str | None, form: str, response: Res
 
 
 def settle_record(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
-    """A record that was held has proved itself since: it is in the study now."""
+    """Close a quarantined record that has been proved since: it is in the study now."""
     conn.execute(
         "UPDATE quarantine SET status = 'settled', decided_at = ? WHERE status = 'open' AND batch IS ? AND format = ? "
         "AND (record = ? OR (place = ? AND ? <> '') OR (json_extract(response, '$.source') = ? AND ? <> ''))",
@@ -93,7 +94,7 @@ def settle_record(conn: sqlite3.Connection, batch: str | None, form: str, respon
 
 
 def listing(store: Store, batch: str | None = None, status: str | None = "open") -> list[dict[str, Json]]:
-    """One row a record, oldest first; `status` None for all."""
+    """Return one row a record, oldest first; `status` None for all."""
     query = (
         "SELECT quarantine_id AS id, batch, format, place, annotator, unit, code, reason, status, found_at, decided_at, "
         "note, response IS NOT NULL AS readable FROM quarantine WHERE (? IS NULL OR batch = ?) AND (? IS NULL OR status = ?) "
@@ -106,7 +107,7 @@ def listing(store: Store, batch: str | None = None, status: str | None = "open")
 
 
 def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
-    """Leave records out for good; they stay listed with `--all`. Raises UsageError for one that is not open."""
+    """Reject records for good; `--all` still lists them. Raises UsageError for one that is not open."""
     with store.transaction() as conn:
         for number in numbers:
             open_record(conn, number)
@@ -115,7 +116,7 @@ def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
 
 
 def open_record(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
-    """The row of a record that waits for a decision, its `response` read (None: it could not be). Raises UsageError."""
+    """Return the row of an open record with its parsed `response` (None: unreadable). Raises UsageError."""
     held = next(dicts(conn, "SELECT * FROM quarantine WHERE quarantine_id = ?", [number]), None)
     if held is None:
         raise UsageError(f"there is no record {number} in the quarantine: annotate quarantine list")
@@ -125,7 +126,7 @@ def open_record(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
 
 
 def decide(conn: sqlite3.Connection, number: int, status: str, note: str | None) -> None:
-    """Write what a lead decided on a record."""
+    """Store a lead's decision on a record."""
     conn.execute(
         "UPDATE quarantine SET status = ?, decided_at = ?, note = ? WHERE quarantine_id = ?",
         [status, now(), note, number],
@@ -138,7 +139,7 @@ def _payload(response: Response) -> dict[str, Json]:
 
 
 def response_of(payload: dict[str, Any]) -> Response:
-    """The response that a record keeps."""
+    """Return the response in a record."""
     spans = payload["spans"]
     return Response(**{**payload, "spans": None if spans is None else [(n, a, b) for n, a, b in spans]})
 

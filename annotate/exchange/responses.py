@@ -1,4 +1,4 @@
-"""What one person answered about one unit, the way every format says it."""
+"""One person's answers to one unit, in the form that every format uses."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,20 +16,23 @@ NOWHERE = Where("", 0)
 
 
 def stamp(moment: datetime) -> str:
-    """A time as the study has it: UTC, milliseconds; one without a zone is taken for UTC."""
+    """Return a time as the study stores it: UTC, milliseconds; a time without a zone is taken as UTC."""
     known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return known.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One person's answers to one unit, or part of them: a file may say the rest elsewhere.
+    """One person's answers to one unit, or a part of them: a file may have the others elsewhere.
 
-    `spans` are (input, start, end) in code points; None says that the file has no word on evidence, an
-    empty list that nothing was marked. `seconds` is all the time spent on the unit so far, `at` when the
-    answer was given, in UTC as ISO 8601. `blind` is None where the file does not know; `layers` has the fields
-    for which it knows better (`assisted`, `undeclared`). `repeat` is 1 for the second answer to a unit that was
-    shown twice. What stands below `where` is set when a response is read from the study.
+    `spans` are (input, start, end) in code points; None means that the file has no information on evidence,
+    an empty list that
+    nothing was marked. `seconds` is the total time on the unit so far, `at` the time of the answer in UTC as
+    ISO 8601. `blind`
+    is None if unknown; `layers` has fields with better information (`assisted`, `undeclared`). `repeat` is 1
+    for the second
+    answer to a unit that was shown twice. The fields after `where` are set when a response is read from the
+    study.
     """
 
     unit: str
@@ -62,15 +65,15 @@ class Response:
     Nothing where the label does not count: it is in conflict, it was decided against, or the unit is a check."""
 
     def is_blind(self, name: str) -> bool | None:
-        """Whether the answer to one question was given without suggestions in sight; None: not known."""
+        """Return whether a question was answered without visible suggestions; None: unknown."""
         layer = self.layers.get(name)
         return self.blind if layer is None else False if layer == ASSISTED else None
 
 
 def responses(store: Store, batch: str) -> Iterator[Response]:
-    """Everything that people of a batch have answered or skipped, by annotator and position.
+    """Yield everything that people of a batch have answered or skipped, by annotator and position.
 
-    Adjudicated answers come under the annotator `adjudicated`, after the people's.
+    Adjudicated answers come last, under the annotator `adjudicated`.
     """
     info = batch_info(store, batch)
     gold = bool(info.task.spec.shows_gold)

@@ -1,4 +1,4 @@
-"""How responses are to be taken, and what came in."""
+"""Options for importing responses, and the result of an import."""
 
 import sqlite3
 from collections import Counter
@@ -20,11 +20,13 @@ COUNTED = {Kind.SKIP: "skips", Kind.SPAN: "spans", Kind.NOTE: "notes", Kind.FLAG
 
 @dataclass(frozen=True)
 class Intake:
-    """How to take responses.
+    """Options of an import.
 
-    `blind` says what the file cannot: whether annotators saw suggestions, a judge's or anybody's. In a
-    batch only labels known to be blind, by row or by this, count in headline numbers. With `latest` a later
-    answer of the same person replaces the one before (the log keeps both); otherwise they are a conflict.
+    `blind` declares what the file cannot say: whether annotators saw suggestions of a judge or of anybody. In
+    a batch, only
+    labels that are known to be blind count in headline numbers. With `latest`, a later answer of the same
+    person replaces the
+    earlier one (the log keeps both); otherwise they are a conflict.
     """
 
     format: str
@@ -34,11 +36,11 @@ class Intake:
     people: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     new_people: bool = False
-    """Whether people whom the batch, or the study, does not know may come in."""
+    """Whether people who are unknown to the batch, or to the study, are accepted."""
 
 
 class Retracted(NamedTuple):
-    """A record that is not there any more where it came from."""
+    """A record that no longer exists at its source."""
 
     annotator: str
     unit: str
@@ -63,27 +65,27 @@ class Taken:
     replaced: int = 0
     older: int = 0
     conflicts: int = 0
-    """Labels that contradict what the same person said by another way: neither counts until a lead decides."""
+    """Labels that contradict another source of the same person: none counts until a lead resolves it."""
     retracted: int = 0
-    """Labels undone because they were taken back where they came from."""
+    """Labels that were undone because their record was withdrawn."""
     held: int = 0
-    """Records that went to the quarantine, because they did not prove themselves."""
+    """Records in the quarantine, because they lack proof."""
     unproven: int = 0
-    """Records that carry neither their text nor its hash."""
+    """Records with neither their text nor its hash."""
     people: list[str] = field(default_factory=list)
-    """People that the study did not know."""
+    """People who were unknown to the study."""
     units: set[str] = field(default_factory=set)
     skips: int = 0
     spans: int = 0
     notes: int = 0
     flags: int = 0
     joined: Counter[str] = field(default_factory=Counter)
-    """Units given to people who were not asked for them: annotator -> how many."""
+    """Units that were assigned to people who labelled them without an assignment: annotator -> number."""
     left_out: Counter[str] = field(default_factory=Counter)
     blind: Counter[str] = field(default_factory=Counter)
     """New and newly declared labels by blindness: blind, assisted, undeclared."""
     remarks: Counter[str] = field(default_factory=Counter)
-    """What the reader passed over although nothing is wrong with it."""
+    """What the reader skipped although it is valid."""
 
     @property
     def changed(self) -> bool:
@@ -95,14 +97,14 @@ class Taken:
         return [getattr(self, what) for what in COUNTED.values()]
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape, with the units counted."""
+        """Return the documented shape, with the units counted."""
         counts = {name: getattr(self, name) for name in self.__slots__}
         return {k: dict(v) if isinstance(v, Counter) else v for k, v in counts.items()} | {
             "units": len(self.units)
         }
 
     def notes_for_people(self, batch: str | None) -> list[str]:
-        """What else to say about it, a line each."""
+        """Return further notes on the import, one a line."""
         lines = []
         kept = [f"{n} {what}" for what, n in zip(COUNTED.values(), self._kept(), strict=True) if n]
         if kept:
@@ -149,14 +151,14 @@ class Taken:
 
 
 def short_list(counts: Counter[str], most: int = 10) -> str:
-    """Names with their counts, the first of them."""
+    """Return names with their counts, the first `most` of them."""
     told = ", ".join(f"{who} {n}" for who, n in list(counts.items())[:most])
     more = len(counts) - most
     return f"{told} and {more} more people ({counts.total()} in all)" if more > 0 else told or "none"
 
 
 def kind_of(response: Response, name: str, how: Intake) -> str:
-    """blind, assisted or undeclared: what the file knows, else what was declared. Assisted wins."""
+    """Return blind, assisted or undeclared: by the file, else by declaration. Assisted has priority."""
     known = response.is_blind(name)
     if known is False or how.blind == ASSISTED:
         return ASSISTED
@@ -164,7 +166,7 @@ def kind_of(response: Response, name: str, how: Intake) -> str:
 
 
 def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
-    """The error for another answer of the same person by the same way, to be raised."""
+    """Return the error for a different answer of the same person in the same source."""
     told = (
         f"{response.annotator} has labelled '{response.unit}' '{there}' in the study, and '{here}' here; "
         "correct one of the two, or take the later one with --latest"
@@ -173,7 +175,7 @@ def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
 
 
 def check_person(conn: sqlite3.Connection, who: str) -> None:
-    """Raises BadInput for a name that no person can have."""
+    """Raise BadInput for a name that no person can have."""
     try:
         check_human(conn, who)
     except UsageError as e:
@@ -181,7 +183,7 @@ def check_person(conn: sqlite3.Connection, who: str) -> None:
 
 
 def ensure_person(conn: sqlite3.Connection, response: Response) -> None:
-    """Make the annotator. Raises BadInput for a name that cannot be one."""
+    """Create the annotator. Raises BadInput for an invalid name."""
     try:
         ensure_human(conn, [response.annotator])
     except UsageError as e:
