@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,16 +10,23 @@ import click
 from judge.asking import judges
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
 from judge.console import INSIDE, TO_WRITE, db_option, json_option, note, table, tell, write_page
-from judge.errors import Exit
+from judge.errors import Exit, UsageError
+from judge.gates import Gate, GateFiles, decide, gate_options
 from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.suites.route import Route
+    from judge.suites.route import Route, RouteCheck
 
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("--run", "run", required=True, metavar="RUN", help="The judge, A.")
+@click.option("--run", "run", metavar="RUN", help="The judge, A.")
+@click.option(
+    "--check",
+    "check",
+    metavar="ROUTE",
+    help="Test the promise of this kept route on labels that did not test it: exit 5 unless they show it again.",
+)
 @click.option("--then", metavar="RUN", help="A second judge, B, for what A leaves; people get the rest.")
 @click.option(
     "--agree",
@@ -31,6 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run", is_flag=True, help="Keep no derived judge. A look at a sealed test is logged all the same."
 )
+@gate_options
 @field_option
 @reference_option
 @db_option
@@ -43,6 +52,7 @@ def route(task_name: str, **options: Any) -> int:
     judge route stance --run 01K9ZX3M --agree 0.9 --confidence 0.95
     judge route stance --run 01K9ZX3M --then 01K9ZY7Q --reference decided -o route.html
     annotate batches new rest stance --from-route 01KA1B2C --annotators alice,bob
+    judge route stance --check 01KA1B2C --junit route.xml
 
     A threshold of the judge's confidence is lowered step by step along an order fixed on questions that do not test it,
     until a test of "it is wrong too often" no longer rejects. The accepted units become a derived judge. Where the task is
@@ -51,6 +61,17 @@ def route(task_name: str, **options: Any) -> int:
     from judge.suites import route as routing
     from judge.suites.route_page import as_html
 
+    if (options["check"] is None) == (options["run"] is None):
+        raise UsageError("name the judge with --run RUN, or a kept route with --check ROUTE")
+    files = GateFiles(options["junit"], options["summary"])
+    if options["check"] is not None:
+        with Store.open(options["db"], create=False) as store:
+            again = routing.check_again(store, options["check"])
+        gate = _gate(again)
+        tell("route-check", again.as_json(), gate.why, options["as_json"])
+        sys.stdout.flush()
+        decide(f"judge route {task_name} --check {again.run}", [gate], files)
+        return Exit.DONE
     check_files(options["output"])
     with Store.open(options["db"], create=False) as store:
         found, kept = judges.route(
@@ -66,6 +87,11 @@ def route(task_name: str, **options: Any) -> int:
         )
     write_page(options["output"], lambda: as_html(found))
     tell("route", routing.as_json(found, kept), _text(found), options["as_json"])
+    if files.junit or files.summary:
+        why = f"a promise of {found.agree:.0%} at {found.confidence:.0%} " + (
+            "is shown" if found.at is not None else "is shown by no threshold"
+        )
+        decide(f"judge route {task_name}", [Gate("the promise is shown", found.at is not None, why)], files)
     if found.at is None:
         return Exit.BELOW
     if kept is not None:
@@ -74,6 +100,17 @@ def route(task_name: str, **options: Any) -> int:
             f"--from-route {kept} --annotators A,B -d {options['db']}"
         )
     return Exit.DONE
+
+
+def _gate(again: RouteCheck) -> Gate:
+    """A promise that few labels can neither show nor refute fails, too: a build must not rest on it."""
+    result = "holds" if again.holds else "is broken" if again.is_broken else "is not shown"
+    share = "" if not again.units else f", agreement {1 - again.wrong / again.units:.3f}"
+    why = (
+        f"the promise of {again.agree:.0%} agreement with {again.reference} {result}: {again.units:,} accepted units with labels "
+        f"that did not test it ({again.questions:,} questions), {again.wrong:,} wrong{share}, p {again.p:.4f}, level {again.level:.4g}"
+    )
+    return Gate("the route's promise holds", again.holds, why)
 
 
 def _text(found: Route) -> str:

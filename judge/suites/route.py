@@ -9,6 +9,7 @@ what A leaves, one sequence of tests of everything accepted so far.
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -25,8 +26,18 @@ from judge.labels.split import Split
 from judge.stats import MISSING
 from judge.stats.metrics import measures
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
-from judge.stats.selective import STEPS, PathStep, first_share, first_units, follow, path_of, reached_by
-from judge.store.derived import seen
+from judge.stats.selective import (
+    STEPS,
+    PathStep,
+    disagreement_p,
+    first_share,
+    first_units,
+    follow,
+    path_of,
+    reached_by,
+)
+from judge.store.derived import folds, seen
+from judge.store.export import named_run
 from judge.store.splits import Look
 from judge.store.study import Store
 from judge.types import GOLD, AnnotatorKind, Json, Measure, attributes
@@ -328,6 +339,93 @@ def _persons(store: Store, field: str) -> list[str]:
     if len(found) < 2:
         raise UsageError("fewer than two people")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class RouteCheck:
+    """A route's promise on labels that did not test it. `p` is of "it agrees too seldom", `p_broken` of "it agrees often enough"."""
+
+    run: str
+    field: str
+    reference: str
+    agree: float
+    level: float
+    units: int
+    questions: int
+    wrong: int
+    p: float
+    p_broken: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the labels show the promise again."""
+        return self.p <= self.level
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether they show that it is broken."""
+        return self.p_broken <= self.level
+
+    def as_json(self) -> dict[str, Json]:
+        """The documented shape."""
+        names = (
+            "run",
+            "field",
+            "reference",
+            "agree",
+            "level",
+            "units",
+            "questions",
+            "wrong",
+            "p",
+            "p_broken",
+        )
+        return {**attributes(self, *names), "holds": self.holds, "broken": self.is_broken}
+
+
+def check_again(store: Store, run: str) -> RouteCheck:
+    """Test the promise of a kept route on units that it accepts by its thresholds, with labels on questions that did not test it.
+
+    The labels must be of units drawn with equal probability, as for the route itself. Raises UsageError for a run that is no route.
+    """
+    made = named_run(store, run)
+    info = json.loads(made["derived_from"] or "{}")
+    if info.get("method") != "threshold" or info.get("kind") != "routed":
+        raise UsageError(f"--check {run}: no route; judge route keeps one, and judge runs list shows it")
+    given, [field] = info["parameters"], info["fields"]
+    parents = [parent["run"] for parent in info["parents"]]
+    table = derive.read(store, parents, field)
+    labels = table.labels(field)
+    truth = derive.reference(store, table, field, given["reference"])
+    if truth is None:
+        raise UsageError(f"--check {run}: nobody has labels of '{field}' now")
+    numbers, names = table.questions
+    accepted, which = np.zeros(len(numbers), dtype=np.bool_), np.zeros(len(numbers), dtype=np.int64)
+    for j, (threshold, believed) in enumerate(zip(given["thresholds"], given["believed"], strict=True)):
+        sure = _sure(labels, j)
+        # Without a threshold every label of a believed judge is taken.
+        here = ~np.isnan(sure) & ~accepted & believed & (np.nan_to_num(sure) >= (threshold or 0.0))
+        accepted |= here
+        which[here] = j
+    used = folds(store.conn, made["run_id"])
+    fresh = accepted & (truth.codes != MISSING) & ~_seen(store, table)
+    fresh &= ~np.array([name in used for name in names], dtype=np.bool_)[numbers]
+    chosen = design(store, field, frozenset(compress(table.units, fresh.tolist())), people=truth.word != GOLD)
+    fresh &= np.fromiter(map(chosen.honest.__contains__, table.units), np.bool_, len(table.units))
+    codes = np.where(which == 1, labels.codes[:, -1], labels.codes[:, 0])
+    wrong, clusters = (codes != truth.codes)[fresh], numbers[fresh]
+    return RouteCheck(
+        made["run_id"],
+        field,
+        truth.word,
+        given["agree"],
+        1 - given["confidence"],
+        int(fresh.sum()),
+        len(np.unique(clusters)),
+        int(wrong.sum()),
+        disagreement_p(wrong, clusters, 1 - given["agree"]),
+        disagreement_p(~wrong, clusters, given["agree"]),
+    )
 
 
 MOST_STEPS = 200

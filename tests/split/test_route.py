@@ -2,6 +2,7 @@
 
 import json
 import random
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,48 @@ def test_a_short_test_is_not_called_a_judge_without_probabilities(tmp_path: Path
     found = routed(db, run)
     assert len(found["steps"]) == 1
     assert any("the test has too few questions" in text for text in found["notes"])
+
+
+def test_the_promise_is_tested_on_labels_that_did_not_test_it(
+    study: tuple[Path, str, dict[str, float]],
+) -> None:
+    """60 of the 300 questions fixed the order and tested nothing. Binomial tests on those that the route accepts."""
+    db, run, sure = study
+    found = routed(db, run, "--agree", "0.8")
+    [threshold] = found["thresholds"]
+    with Store.open(db) as store:
+        query = "SELECT unit_id FROM units WHERE question_id NOT IN (SELECT question_id FROM fitted_on WHERE run_id = ?)"
+        fresh = [unit for (unit,) in store.conn.execute(query, [found["run"]])]
+    accepted = [unit for unit in fresh if sure.get(unit, 0) >= (threshold or 0)]
+    wrong = sum(sure[unit] < 0.6 for unit in accepted)
+    n = len(accepted)
+
+    def at_most(k: int, p: float) -> float:
+        return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
+
+    def check(code: int) -> Any:
+        words = ("route", "stance", "--check", found["run"], "-d", db, "--json")
+        return checked(judge(*words, code=code).stdout, "route-check")
+
+    again = check(0 if at_most(wrong, 0.2) <= 0.05 else 5)
+    assert (again["units"], again["questions"], again["wrong"]) == (n, n, wrong)
+    assert again["p"] == pytest.approx(at_most(wrong, 0.2))
+    assert again["p_broken"] == pytest.approx(at_most(n - wrong, 0.8))
+    assert again["holds"] is (again["p"] <= 0.05) and again["broken"] is False
+    # The judge is as sure as before, and wrong on all of them (its own errors are one label on): the promise is broken.
+    with Store.open(db) as store, store.transaction() as conn:
+        for unit in accepted:
+            query = "SELECT value FROM labels WHERE annotator_id = 'gold' AND unit_id = ?"
+            right = conn.execute(query, [unit]).fetchone()[0]
+            other = LABELS[(LABELS.index(right) + 2) % 3]
+            query = "UPDATE labels SET value = ? WHERE annotator_id = 'gold' AND unit_id = ?"
+            conn.execute(query, [other, unit])
+    broken = check(5)
+    assert broken["wrong"] == n and broken["broken"] is True and broken["holds"] is False
+    words = ("route", "stance", "-d", db)
+    assert (
+        "the promise of 80% agreement with gold is broken"
+        in judge(*words, "--check", found["run"], code=5).stderr
+    )
+    assert "no route" in judge(*words, "--check", run, code=2).stderr
+    assert "--run RUN, or a kept route with --check ROUTE" in judge(*words, code=2).stderr
