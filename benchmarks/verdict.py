@@ -5,7 +5,7 @@
     python -m benchmarks.verdict --show                        the cells that miss their target, and the power
     python -m benchmarks.verdict --looks --studies 4000        the margin cells, looked at at every place
     python -m benchmarks.verdict --panels                      adding, duplicating and splitting a person
-    python -m benchmarks.verdict --family --studies 200    ten judges on the same units: what their number costs
+    python -m benchmarks.verdict --family --studies 400    families of 1, 3 and 10 judges on the same units
     python -m benchmarks.verdict --findings --studies 400  draws by the judge's label, and judges compared on them
     python -m benchmarks.verdict --copies                      people who copied the judge, and people who guess
 
@@ -21,9 +21,9 @@ import argparse
 import csv
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from math import sqrt
 from pathlib import Path
@@ -33,13 +33,15 @@ import numpy as np
 from scipy.special import ndtr
 
 from judge.stats import compare
-from judge.stats.conditions import ConditionArrays, decide, estimates, rule
+from judge.stats.conditions import ConditionArrays, Estimates, decide, estimates, rule
 from judge.stats.looks import PLACES, boundary, places_until, spent_at
 from judge.stats.multiple import holm_steps
 from judge.stats.pairwise import copied
 from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 from judge.stats.verdict_inputs import DISTRUST, HOLDS, IN_PART, TRUST, UNDECIDED, Limits, Sums, sums
 
+FAMILIES = Path(__file__).with_name("verdict_families.csv")
+FAMILY_SIZES = (1, 3, 10)
 LOOKS = Path(__file__).with_name("verdict_looks.csv")
 TABLE = Path(__file__).parent.parent / "judge" / "stats" / "verdict_rates.csv"
 JUDGES = ("good", "inside", "margin", "worse", "random", "uniform", "constant", "blind")
@@ -325,55 +327,91 @@ def looks(studies: int, again: bool) -> None:
     )
 
 
-def family(studies: int) -> None:
-    """Ten judges that are at the margin, and one as good as a person beside nine of them: trusted at any look, with Holm.
+def family(studies: int, again: bool) -> None:
+    """Families of 1, 3 and 10 judges that share one level, looked at at every place: a row a cell and size, printed and stored.
 
-    A look at share 1 / m of the level is as strict as the boundary of that share says; who is decided gives it to the others.
+    `wrong` is the share of studies in which any of so many judges at the margin is trusted at any look, `wrong_at_100` and so on
+    the share of those in which it is trusted there first. `good_by_300` and so on: a judge as good as a person is trusted by then,
+    the others of its family being at the margin. Rows at hand are left out, so that a run can be stopped.
     """
-    cell = Cell(2, 3, 0, 0.67, 0.5, PLACES[-1], 1)
-    places, limits, agreement = places_until(cell.units), Limits(), np.eye(2)
-    rng = np.random.default_rng(29)
-    any_margin = np.zeros(studies, dtype=bool)
-    good = np.zeros((studies, len(places)), dtype=bool)
-    alone = np.zeros((studies, len(places)), dtype=bool)
-    for i in range(studies):
-        drawn = Drawn(cell, 1, rng)
-        judges = [drawn.judge("good"), *(drawn.judge("margin") for _ in range(10))]
-        whole = [sums(labels, drawn.people, drawn.clusters, agreement, 1 - agreement) for labels in judges]
-        known: list[list[Any]] = [[] for _ in judges]
-        for k, place in enumerate(places):
-            for of, some in zip(whole, known, strict=True):
-                some.append(estimates(_first(of, place), limits))
-
-            decision = partial(_decided, known, places[: k + 1])
-            for of_family, named in ((range(1, 11), True), (range(10), False)):
-                share = holm_steps(
-                    [str(j) for j in of_family], 10, lambda j, part, d=decision: d(int(j), part) != UNDECIDED
-                )
-                if named:
-                    any_margin[i] |= any(
-                        decision(int(j), part) in (TRUST, IN_PART) for j, part in share.items()
-                    )
-                else:
-                    good[i, k] = decision(0, share["0"]) in (TRUST, IN_PART)
-            alone[i, k] = decision(0, 1.0) in (TRUST, IN_PART)
-    print(
-        f"ten judges at the margin: any trusted at any look in {any_margin.mean():.3f} of {studies} studies"
-    )
-    for name, found in (("alone", alone), ("one of ten", good)):
-        ever = np.maximum.accumulate(found, axis=1).mean(axis=0)
-        print(
-            f"a judge as good as a person, {name}:",
-            *(f"{p}: {x:.3f}" for p, x in zip(places, ever, strict=True)),
-        )
+    started = time.perf_counter()
+    rows = {} if again or not FAMILIES.exists() else {_family_key(row): row for row in _read(FAMILIES)}
+    for people, minority, per in product((2, 3, 5), (0.5, 0.1), (1, 5)):
+        cell = Cell(2, people, 0, 0.67, minority, PLACES[-1], per)
+        key = {"people": people, "minority": minority, "per_question": per, "studies": studies}
+        if all(_family_key(key | {"size": size}) in rows for size in FAMILY_SIZES):
+            continue
+        for size, (wrong, good) in families(cell, studies).items():
+            first = np.where(wrong.any(axis=1), wrong.argmax(axis=1), -1)
+            ever = np.maximum.accumulate(good, axis=1).mean(axis=0)
+            row: dict[str, Any] = {"people": people, "minority": minority, "per_question": per, "size": size}
+            row |= {"studies": studies, "wrong": f"{wrong.any(axis=1).mean():.4f}"}
+            row |= {f"wrong_at_{place}": f"{(first == k).mean():.4f}" for k, place in enumerate(PLACES)}
+            row |= {f"good_by_{place}": f"{share:.3f}" for place, share in zip(PLACES, ever, strict=True)}
+            rows[_family_key(row)] = row
+            print(*row.values(), flush=True)
+        with FAMILIES.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, [*row], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows.values())
+    for size in FAMILY_SIZES:
+        wrong_of = [float(row["wrong"]) for row in rows.values() if int(row["size"]) == size]
+        print(f"{size} judges: mean {np.mean(wrong_of):.4f}, highest {max(wrong_of):.4f}")
+    print(f"{time.perf_counter() - started:.0f} s")
 
 
-def _decided(known: list[list[Any]], places: Sequence[int], judge: int, share: float) -> int:
-    """The decision on one judge at the last of these places, at this share of the level."""
-    information = np.column_stack([of.information for of in known[judge]])
-    spent = [share * level for level in spent_at(places, PLACES[-1])]
-    confidence = 2 * ndtr(boundary(information, spent)) - 1
-    return int(decide(known[judge][-1], Limits(), confidence).decision[0])
+def families(cell: Cell, studies: int) -> dict[int, tuple[BoolArray, BoolArray]]:
+    """By family size, [studies, places]: any of so many judges at the margin is trusted; a good judge beside them is."""
+    rng = np.random.default_rng(np.random.SeedSequence([29, *(round(1000 * float(x)) for x in cell)]))
+    most, agreement = max(FAMILY_SIZES), np.eye(cell.labels)
+    parts: dict[int, list[tuple[BoolArray, BoolArray]]] = {size: [] for size in FAMILY_SIZES}
+    left = studies
+    while left:
+        block = min(left, max(1, BLOCK // cell.units))
+        left -= block
+        drawn = Drawn(cell, block, rng)
+        found: list[list[Estimates]] = []
+        for name in ("good", *("margin" for _ in range(most))):
+            whole = sums(drawn.judge(name), drawn.people, drawn.clusters, agreement, 1 - agreement)
+            found.append([estimates(_first(whole, p // cell.per_question), Limits()) for p in PLACES])
+        wrong = {size: np.zeros((block, len(PLACES)), dtype=bool) for size in FAMILY_SIZES}
+        good = {size: np.zeros((block, len(PLACES)), dtype=bool) for size in FAMILY_SIZES}
+        for k in range(len(PLACES)):
+            # At one share of the level, of all judges and studies: Holm's steps ask for a few shares only.
+            at_share = cache(partial(_trusted_and_decided, found, k))
+            for size, i in product(FAMILY_SIZES, range(block)):
+                wrong[size][i, k] = any(_holm(at_share, i, range(1, size + 1)))
+                good[size][i, k] = _holm(at_share, i, range(size))[0]
+        for size in FAMILY_SIZES:
+            parts[size].append((wrong[size], good[size]))
+    return {
+        size: (np.concatenate([w for w, _ in some]), np.concatenate([g for _, g in some]))
+        for size, some in parts.items()
+    }
+
+
+def _trusted_and_decided(found: list[list[Estimates]], k: int, share: float) -> tuple[BoolArray, BoolArray]:
+    """[judges, studies]: who is trusted and who is decided at place k, at this share of the level."""
+    spent = [share * level for level in spent_at(PLACES, PLACES[-1])[: k + 1]]
+    decisions = []
+    for of in found:
+        information = np.column_stack([at.information for at in of[: k + 1]])
+        decisions.append(decide(of[k], Limits(), 2 * ndtr(boundary(information, spent)) - 1).decision)
+    decision = np.stack(decisions)
+    return np.isin(decision, (TRUST, IN_PART)), decision != UNDECIDED
+
+
+def _holm(
+    at_share: Callable[[float], tuple[BoolArray, BoolArray]], study: int, judges: Sequence[int]
+) -> list[bool]:
+    """Who of a family is trusted in one study."""
+    names = [str(judge) for judge in judges]
+    shares = holm_steps(names, len(names), lambda judge, share: bool(at_share(share)[1][int(judge), study]))
+    return [bool(at_share(shares[name])[0][int(name), study]) for name in names]
+
+
+def _family_key(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(row[name]) for name in ("people", "minority", "per_question", "size", "studies"))
 
 
 def findings(studies: int) -> None:
@@ -623,11 +661,14 @@ def main() -> None:
     )
     parser.add_argument("--looks", action="store_true", help="the margin cells, with a look at every place")
     parser.add_argument("--show", action="store_true", help="what the table says")
-    parser.add_argument("--family", action="store_true", help="ten judges on the same units")
+    parser.add_argument("--family", action="store_true", help="several judges on the same units")
     parser.add_argument("--findings", action="store_true", help="draws over the judge's labels")
     given = parser.parse_args()
-    if given.family or given.findings:
-        (family if given.family else findings)(given.studies)
+    if given.family:
+        family(given.studies, given.again)
+        return
+    if given.findings:
+        findings(given.studies)
         return
     if given.panels or given.copies:
         (panels if given.panels else copies)(given.studies)

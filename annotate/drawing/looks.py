@@ -140,7 +140,7 @@ class StudyDraws:
             return Draw(
                 "drawn with unequal probabilities (column 'weight')",
                 refused="these units were not drawn with equal probability: the column 'weight' of the table has several values. "
-                f"A plain draw decides: annotate batches new NAME TASK -n 300 --annotators {','.join(self.panel.people) or 'A,B'}",
+                f"A plain draw can decide: annotate batches new NAME TASK -n 300 --annotators {','.join(self.panel.people) or 'A,B'}",
             )
         if self.is_table:
             # The best of several judges is chosen on these labels: they share the level.
@@ -157,7 +157,8 @@ class StudyDraws:
         words = f"drawn with equal probability from {found.frame}"
         if self._stopped:
             # Whoever stops a person has chosen whose labels decide.
-            words += f" (without {', '.join(self._stopped)}, whom a lead stopped)"
+            who = self._stopped[0] if len(self._stopped) == 1 else f"{len(self._stopped)} people"
+            words += f" (without {who}, stopped)"
         if found.later is not None:
             return Draw(
                 words,
@@ -166,8 +167,8 @@ class StudyDraws:
         if not found.level:
             return Draw(
                 words,
-                refused="looks at a frame that shares units with this one have spent the level; draw from other units alone "
-                "(annotate batches new --where), or use a sealed split (judge split)",
+                refused="looks at a frame that shares units with this one have spent the level. Draw other units (annotate batches "
+                "new --where)",
             )
         if self.batch is not None and len(found.batches) > 1:
             names = ", ".join(b.name for b in found.batches)
@@ -199,7 +200,9 @@ class StudyDraws:
 
     @property
     def _uneven(self) -> str:
-        return f"these units were not drawn with equal probability. A plain draw decides: {self._command()}"
+        return (
+            f"these units were not drawn with equal probability. A plain draw can decide: {self._command()}"
+        )
 
     def _command(self, n: int = 300) -> str:
         """The command that draws a plain part."""
@@ -214,7 +217,7 @@ class StudyDraws:
         if not left:
             # A command that asks for more units than there are would fail as printed.
             command = "No unit is left to draw: import more items"
-        why = f"labels of these units were shown beside a judge before {judge} was added, which they may have helped to choose"
+        why = f"labels of these units were shown beside a judge before {judge} was added"
         return f"{why}. {command}"
 
     def _unlabelled(self, judge: str, drawn: Sequence[str] | None) -> str:
@@ -271,13 +274,14 @@ class StudyDraws:
         if split is None:
             return Draw(words, refused="the task has no split any more")
         run = self.run_of(judge) or judge
-        query = "SELECT started < ? FROM runs WHERE run_id = ?"
-        is_older = self.store.conn.execute(query, [split.drawn.made, run]).fetchone() == (1,)
-        if is_older and self._first_batch(judge, found) is None:
+        (started,) = self.store.conn.execute("SELECT started FROM runs WHERE run_id = ?", [run]).fetchone()
+        opened = split.looks[0].at
+        if not split.drawn.made <= started <= opened and self._first_batch(judge, found) is None:
+            # Labels of the test were shown before it was sealed, or from the first look on.
+            when = f"opened before {judge} was" if started > opened else f"sealed after {judge} was"
             return Draw(
                 words,
-                refused=f"the test was sealed after {judge} was added, which labels of these units may have helped to choose: "
-                "draw further units",
+                refused=f"the test was {when} added, which labels of these units may have helped to choose: draw further units",
             )
         query = "SELECT unit_id FROM units WHERE question_id IN (SELECT value FROM json_each(?))"
         sealed = {u for (u,) in self.store.conn.execute(query, [dumps(sorted(split.questions("test")))])}
@@ -319,9 +323,7 @@ class StudyDraws:
         waits = "labelled or skipped by everybody"
         if found.closed is not None:
             waits += f"; batch '{found.closed}' is closed with open units: annotate batches reopen {found.closed}, or stop their annotators"
-        return replace(
-            draw, refused=f"no verdict yet: the first is computed when {places[0]:,} units are {waits}"
-        )
+        return replace(draw, refused=f"the first verdict is computed when {places[0]:,} units are {waits}")
 
     def _first_batch(self, judge: str, found: DrawnSequence) -> int | None:
         """From which batch on the units were drawn with no label of theirs in the judge's choice; None where there is none."""
@@ -359,7 +361,8 @@ def judge_verdicts(
 ) -> dict[str, Verdict]:
     """The verdict on each judge of the panel; `rule` has the limits, as `verdict` takes them, `held` is the reference.
 
-    Judges of a family share the level by Holm: each is decided at 1 / m of it, and a decided one gives its part to the others.
+    Judges of a family share the level by Holm's steps: all are decided at the share of m judges, those that stay undecided at
+    the share of as many as they are, and so on.
     Members that the panel leaves out (--run) are decided, too, and not shown.
     """
     panel = drawn.panel

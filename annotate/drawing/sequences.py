@@ -213,13 +213,13 @@ def _words(batch: DrawnBatch) -> str:
     """The frame in words, as in "drawn with equal probability from 3,000 units"."""
     n, where = batch.plan.frame, batch.plan.where
     words = f"{n:,} units" if n else "the units of the study"
-    if where:
-        words += f" (those with {where})"
-    if batch.plan.left_out:
-        words += f" ({len(batch.plan.left_out):,} labelled before are left out)"
-    if batch.plan.shares:
-        words += f" (those that {', '.join(batch.plan.shares)} left)"
-    return words
+    # Short, as all of these may come together in one sentence.
+    limits = [
+        f"those with {where}" if where else "",
+        f"{len(batch.plan.left_out):,} labelled before left out" if batch.plan.left_out else "",
+        "those of earlier batches left out" if batch.plan.shares else "",
+    ]
+    return words + "".join(f" ({limit})" for limit in limits if limit)
 
 
 def _seats(store: Store, batch: str) -> dict[str, tuple[int, int, int]]:

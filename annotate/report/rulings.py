@@ -159,8 +159,13 @@ def _at_chance(subject: Subject) -> list[str]:
 def drawn_words(found: Verdict) -> str:
     """Return the number of units behind the verdict, and how they were drawn."""
     looks = found.draw.looks
-    n = looks.places[-1] if looks is not None and looks.places else found.of.n_units
-    return f"{counted(n, 'unit')} {found.draw.words}"
+    n = found.of.n_units
+    if looks is None or not looks.places:
+        return f"{counted(n, 'unit')} {found.draw.words}"
+    # A judge that was run on chosen units only, or units that people skipped: the rest was not compared.
+    drawn = looks.places[-1]
+    compared = f"{n:,} of " if drawn - n > SILENT * drawn else ""
+    return f"{compared}{counted(drawn, 'unit')} {found.draw.words}"
 
 
 def sentence(subject: Subject, judge: str, found: Verdict) -> str:
@@ -172,12 +177,8 @@ def sentence(subject: Subject, judge: str, found: Verdict) -> str:
     start = f"{judge}{of_family} was compared with {whom} on {drawn_words(found)}."
     if found.decision in ("trust", "trust in part"):
         asked, given = _asked_and_given(subject, judge)
-        where = f", where it gives a label ({given:,} of {asked:,})" if asked - given > SILENT * asked else ""
-        of = found.of
-        if not where and found.draw.looks is not None and of.n_asked - of.n_units > SILENT * of.n_asked:
-            # The judge was run on chosen units only, or people skipped units: the other units were not
-            # compared.
-            where = f", where it and people gave labels ({of.n_units:,} of {of.n_asked:,} units)"
+        # A warning has the numbers.
+        where = ", where it gives labels" if asked - given > SILENT * asked else ""
         which = f" {labels_text(found.labels)}" if found.decision == "trust in part" else ""
         head = "Trust it" if found.decision == "trust" else "Trust it in part"
         return f"{start} It {_non_inferior(found)}. {head} on '{subject.panel.field}'{where}{which}."
@@ -211,8 +212,8 @@ def _open(found: Verdict) -> str:
     if all(c.state != "open" for c in found.conditions if c.name in ("non_inferiority", "threshold")):
         return "no label is shown"
     if found.regime == "threshold":
-        return f"the labels do not show yet whether it agrees above the threshold {found.limits.threshold:g}"
-    return f"the labels do not show yet on which side of the margin {found.limits.margin:g} it lies"
+        return f"the interval includes the threshold {found.limits.threshold:g}"
+    return f"the interval includes the margin {found.limits.margin:g}"
 
 
 def _ahead(found: Verdict) -> str:
@@ -239,6 +240,11 @@ def _ahead(found: Verdict) -> str:
             else " would be enough to plan from"
         )
         parts.append(f" {units[:1].upper()}{units[1:]}{chance}.")
+    elif ahead is not None and ahead.why and found.refused and found.of.sums.weighted:
+        # More units drawn as these are would not decide; the draw that can is named already.
+        parts += [
+            f" With {c.more_units:,} units drawn so the chance is {c.decided:.0%}." for c in ahead.curve[-1:]
+        ]
     elif ahead is not None and ahead.why:
         parts.append(f" No number of further labels would do: {ahead.why}.")
     return "".join(parts)

@@ -23,15 +23,30 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return _restored(np.minimum(stepped, 1.0), order)
 
 
-def holm_steps(names: Sequence[str], size: int, decided: Callable[[str, float], bool]) -> dict[str, float]:
-    """The share of one level that each of a family of `size` hypotheses is tested at, by Holm's steps.
+TAIL = 1.75
+"""A judge at the margin passes a small level a oftener than a: in simulated studies in proportion to about a^(1 / 1.75)."""
 
-    `decided(name, share)` tests one at a share. All begin with 1 / size; what is decided leaves the rest to the others.
+
+def share_of(size: int) -> float:
+    """The share of one level that each of `size` judges is decided at, so that all of them together keep it.
+
+    Exact tests would take 1 / size (Holm). The verdict's statistic is skewed on a few hundred units, and Student's t has
+    thinner tails: ten judges at the margin, each at a tenth of the level, were trusted at some look in up to .13 of studies,
+    and with this share in at most .06 (benchmarks/verdict_families.csv).
     """
-    left, shares, open_size = list(names), dict.fromkeys(names, 1.0 / size), size
+    return float(size**-TAIL)
+
+
+def holm_steps(names: Sequence[str], size: int, decided: Callable[[str, float], bool]) -> dict[str, float]:
+    """The share of one level that each of a family of `size` judges is decided at, by Holm's steps.
+
+    `decided(name, share)` decides one at a share. All begin with `share_of(size)`; those that are decided leave the level
+    to the others.
+    """
+    left, shares, open_size = list(names), dict.fromkeys(names, share_of(size)), size
     while left:
-        found = [name for name in left if decided(name, 1.0 / open_size)]
-        shares |= dict.fromkeys(left, 1.0 / open_size)
+        found = [name for name in left if decided(name, share_of(open_size))]
+        shares |= dict.fromkeys(left, share_of(open_size))
         if not found or len(found) == open_size:
             break
         left, open_size = [name for name in left if name not in found], open_size - len(found)
