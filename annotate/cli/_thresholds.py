@@ -122,8 +122,8 @@ def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
         pair = [_named(names, ",".join(side).strip()) for side in (parts[:i], parts[i:])]
         if None not in pair and pair[0] != pair[1]:
             return [name for name in pair if name is not None]
-    told = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
-    raise UsageError(f"{typed}: '{who}' is no pair A,B of annotators; there are {told}")
+    listed = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
+    raise UsageError(f"{typed}: '{who}' is no pair A,B of annotators; there are {listed}")
 
 
 def _named(names: Sequence[str], wanted: str) -> str | None:
@@ -145,17 +145,22 @@ def _measure(panel: Panel, limit: Limit, names: list[str], how: How) -> Measure:
 
 def _checked(limit: Limit, on: On, found: Measure) -> LimitCheck:
     names = found.annotators or ()
-    who = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
+    names_text = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     kind = f" ({found.weights})" if found.weights else ""
-    what = f"{found.measure}{kind} of {who} on '{found.field}'"
+    measure_text = f"{found.measure}{kind} of {names_text} on '{found.field}'"
     seen = found.value if on == "value" else found.low
     if found.value is None:
-        return LimitCheck(limit, on, found, None, False, f"{what} is undefined: {found.reason}")
+        return LimitCheck(limit, on, found, None, False, f"{measure_text} is undefined: {found.reason}")
     if seen is None:
         why = "; ".join(found.notes) or "no interval"
-        return LimitCheck(limit, on, found, None, False, f"{what} has no lower bound: {why}")
+        return LimitCheck(limit, on, found, None, False, f"{measure_text} has no lower bound: {why}")
     bound = "" if on == "value" else "lower bound of "
     sign = ">=" if seen >= limit.least else "<"
     return LimitCheck(
-        limit, on, found, seen, seen >= limit.least, f"{bound}{what} is {seen:.4f} {sign} {limit.least:g}"
+        limit,
+        on,
+        found,
+        seen,
+        seen >= limit.least,
+        f"{bound}{measure_text} is {seen:.4f} {sign} {limit.least:g}",
     )

@@ -41,8 +41,8 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
         raise UsageError(f"say something about '{name}': --{', --'.join(KEYS)}")
     with Store.open(db, create=False) as store:
         profile = set_profile(store, name, given)
-    told = "; ".join(f"{key}: {value}" for key, value in profile.items()) or "nothing is said"
-    tell("annotator", {"annotator": name, "profile": profile}, f"{name}: {told}", as_json)
+    profile_text = "; ".join(f"{key}: {value}" for key, value in profile.items()) or "nothing is said"
+    tell("annotator", {"annotator": name, "profile": profile}, f"{name}: {profile_text}", as_json)
 
 
 @annotators.command("list")

@@ -300,10 +300,10 @@ def show(name: str, store: Store, as_json: bool) -> None:
 
 def _for_the_lead(document: dict[str, Any]) -> None:
     waiting = document["for_the_lead"]
-    told = [f"people differ on {waiting['differ']} units"] if waiting["differ"] else []
-    told += [f"all skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
-    if told:
-        say(f"\nfor the lead: {', '.join(told)}: annotate adjudicate {document['batch']} --as NAME")
+    parts = [f"people differ on {waiting['differ']} units"] if waiting["differ"] else []
+    parts += [f"all skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
+    if parts:
+        say(f"\nfor the lead: {', '.join(parts)}: annotate adjudicate {document['batch']} --as NAME")
     for flag in document["flags"]:
         more = f" ({flag['note']})" if flag["note"] else ""
         say(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")

@@ -89,8 +89,8 @@ def resolve(
             "--all goes with --keep earliest or --keep latest: one label cannot be right everywhere"
         )
     with store.transaction() as conn:
-        there = found(conn, None if field is None else [field])
-        wanted = [c for c in there if (every or c.unit == unit) and annotator in (None, c.annotator)]
+        open_conflicts = found(conn, None if field is None else [field])
+        wanted = [c for c in open_conflicts if (every or c.unit == unit) and annotator in (None, c.annotator)]
         if unit is not None and not wanted:
             raise _nothing(conn, unit, field, annotator)
         n = decide(conn, wanted, by)
@@ -117,13 +117,13 @@ def verify(store: Store, as_json: bool, as_csv: bool) -> int:
     """
     from annotate.leading.verify import verify as check
 
-    found = check(store)
-    if found or as_json or as_csv:
-        emit_rows("verify", [d._asdict() for d in found], DIFFERENCES, as_json, as_csv)
-    note(f"{store.path}: {len(found)} differences" if found else f"{store.path}: everything adds up")
+    findings = check(store)
+    if findings or as_json or as_csv:
+        emit_rows("verify", [d._asdict() for d in findings], DIFFERENCES, as_json, as_csv)
+    note(f"{store.path}: {len(findings)} differences" if findings else f"{store.path}: everything adds up")
     changed = store.conn.execute("SELECT count(*) FROM label_changes").fetchone()[0]
     if changed:
         note(
             f"{changed} labels have another status than adjudge 0.2.0 gave them: the table label_changes lists them"
         )
-    return Exit.ERROR if found else Exit.DONE
+    return Exit.ERROR if findings else Exit.DONE

@@ -188,14 +188,14 @@ def policy(
 
 
 def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
-    found = {}
+    tolerances = {}
     for text in given:
         name, _, number = text.partition("=")
         try:
-            found[name] = float(number)
+            tolerances[name] = float(number)
         except ValueError:
             raise UsageError(f"--tolerance {text}: write it as FIELD=NUMBER") from None
-    return found
+    return tolerances
 
 
 @batches.command("pack")

@@ -236,10 +236,10 @@ def _pilot(asked: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     names = _names(panel, resolve(panel, asked.reference), asked.pair, METRICS[key].pair)
     ratings = panel.together(*names)
     design = pilot(ratings, key, level=panel.level)
-    who = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
+    names_text = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     of_questions = f" of {design.n_clusters:,} questions" if ratings.clustered else ""
     assumed = [
-        f"pilot: {asked.measure} {design.value:.3f} of {who} on {design.n_units:,} units{of_questions}; "
+        f"pilot: {asked.measure} {design.value:.3f} of {names_text} on {design.n_units:,} units{of_questions}; "
         "new ones will be like these",
     ]
     if asked.icc is None and ratings.clustered:

@@ -210,7 +210,7 @@ def report(asked: ReportAsked) -> None:
 
 def _limits(typed: tuple[str, ...]) -> list[tuple[str, float]]:
     """--fail-under as (measure, least). Raises UsageError for what is not MEASURE=X."""
-    found = []
+    limits = []
     for text in typed:
         name, _, number = text.partition("=")
         try:
@@ -221,8 +221,8 @@ def _limits(typed: tuple[str, ...]) -> list[tuple[str, float]]:
             raise UsageError(
                 f"--fail-under {text}: write it as MEASURE=0.6; measures are {', '.join(MEASURES)}"
             )
-        found.append((name, least))
-    return found
+        limits.append((name, least))
+    return limits
 
 
 def _gates(
@@ -231,27 +231,27 @@ def _gates(
     """One gate for each judge and condition; a report without a verdict fails each of them."""
     good = ("trust", "trust in part") if allow_part else ("trust",)
     wanted = " or ".join(good)
-    found = []
+    gates = []
     if require_trust:
         for r in document.rulings:
             conflicts = f" ({r.conflicts} labels in conflict)" if r.conflicts else ""
-            found.append(
+            gates.append(
                 Gate(f"{r.judge}: {wanted}", r.decision in good, f"{r.judge}: {r.decision}{conflicts}")
             )
         if document.no_ruling:
-            found.append(Gate(wanted, False, document.no_ruling.rstrip(".")))
+            gates.append(Gate(wanted, False, document.no_ruling.rstrip(".")))
     for name, least in limits:
         for ruling in document.rulings:
             measure = next((m for m in ruling.measures if m.measure == name), None)
             title, of = f"{name} of {ruling.judge} >= {least:g}", f"{name} of {ruling.judge}"
             if measure is None:
-                found.append(Gate(title, False, f"{of} is not in this verdict"))
+                gates.append(Gate(title, False, f"{of} is not in this verdict"))
             elif measure.value is None:
-                found.append(Gate(title, False, f"{of} is undefined: {measure.reason}"))
+                gates.append(Gate(title, False, f"{of} is undefined: {measure.reason}"))
             else:
                 passed = measure.value >= least
                 sign = ">=" if passed else "<"
-                found.append(Gate(title, passed, f"{of} is {measure.value:.4f} {sign} {least:g}"))
+                gates.append(Gate(title, passed, f"{of} is {measure.value:.4f} {sign} {least:g}"))
         if not document.rulings:
-            found.append(Gate(f"{name} >= {least:g}", False, f"{name}: there is no verdict"))
-    return found
+            gates.append(Gate(f"{name} >= {least:g}", False, f"{name}: there is no verdict"))
+    return gates

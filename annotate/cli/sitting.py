@@ -99,15 +99,15 @@ def _sit(
                 counts = desk.counts()
                 end_session(db, desk.seat.session)
     command = "adjudicate" if adjudicate else "open"
-    told = f"the last key was refused ({refused}), all before it" if refused else "everything"
-    note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; {told} is stored")
+    message = f"the last key was refused ({refused}), all before it" if refused else "everything"
+    note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; {message} is stored")
     if not counts["open"] and not adjudicate:
         from annotate.report.until_decided import move_on
 
         with open_study(db) as store:
-            told = move_on(store, name)
-        if told:
-            note(told)
+            message = move_on(store, name)
+        if message:
+            note(message)
     if counts["open"]:
         note(f"go on with: annotate {command} {name} --as {person} -d {db}")
 

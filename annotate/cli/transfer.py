@@ -187,14 +187,14 @@ def export(
     from annotate.exchange import base
     from annotate.exchange.transfer import export_batch
 
-    found = base.get(name)
-    done = export_batch(store, batch, found, out, labels=labels, person=person, options=pairs(options, "-O"))
+    writer = base.get(name)
+    done = export_batch(store, batch, writer, out, labels=labels, person=person, options=pairs(options, "-O"))
     if as_json:
         emit_json("labels-export" if labels else "units-export", done.as_json())
     else:
         rows = ", ".join(f"{file} {n:,}" for file, n in done.rows.items())
-        told = f" ({rows})" if rows else ""
-        note(f"{visible(str(out))}: {done.units:,} units of batch '{batch}' as {name}{told}")
+        row_counts = f" ({rows})" if rows else ""
+        note(f"{visible(str(out))}: {done.units:,} units of batch '{batch}' as {name}{row_counts}")
         if done.adopted:
             note(
                 f"{done.adopted} units are left out: they are finished by labels that were given before the batch was drawn"
@@ -211,11 +211,14 @@ def formats(as_json: bool) -> None:
     """What `annotate export --to` and `annotate import --from` know."""
     from annotate.exchange import base
 
-    found = [base.get(name) for name in base.names()]
+    known_formats = [base.get(name) for name in base.names()]
     if as_json:
         keys = ("format", "export", "import", "help", "options")
-        cells = ((f.name, f.writes, f.reads, f.help, dict(f.options)) for f in found)
+        cells = ((f.name, f.writes, f.reads, f.help, dict(f.options)) for f in known_formats)
         emit_json("formats", {"rows": [dict(zip(keys, row, strict=True)) for row in cells]})
         return
-    body = [[f.name, f.writes or "", "yes" if f.reads else "", f.help, ", ".join(f.options)] for f in found]
+    body = [
+        [f.name, f.writes or "", "yes" if f.reads else "", f.help, ", ".join(f.options)]
+        for f in known_formats
+    ]
     print(table(["format", "export", "import", "what it is", "-O"], body))

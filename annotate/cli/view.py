@@ -63,13 +63,13 @@ def view(
     if batch is not None:
         conditions.append(f"unit_id IN (SELECT unit_id FROM batch_units WHERE batch = {quoted(batch)})")
     selection = Selection(" AND ".join(conditions) or None, limit, sample)
-    found = units_of(store, task, selection, reveal_to=readers)
+    shown_units = units_of(store, task, selection, reveal_to=readers)
     with whole_file(output) as partial:
-        partial.write_text(as_html(found), encoding="utf-8")
-    note(f"wrote {visible(str(output))}: {len(found.units):,} units")
-    if found.withheld:
+        partial.write_text(as_html(shown_units), encoding="utf-8")
+    note(f"wrote {visible(str(output))}: {len(shown_units.units):,} units")
+    if shown_units.withheld:
         note(
-            f"labels of {found.withheld:,} units are left out, because somebody must still label them blind "
+            f"labels of {shown_units.withheld:,} units are left out, because somebody must still label them blind "
             "(--reveal NAME shows them, and notes that NAME has seen them)"
         )
 
@@ -82,9 +82,9 @@ def _task(store: Store, name: str | None, batch: str | None) -> str:
         if row is None:
             raise UsageError(f"no batch '{batch}': annotate batches list shows those that there are")
         return str(row[0])
-    found = [task for task in known if name is None or name in (task, task.rpartition(".")[0])]
+    matches = [task for task in known if name is None or name in (task, task.rpartition(".")[0])]
     # Of a name without a version the newest comes first; without a name there must be one task.
-    if not found or (name is None and len(found) > 1):
-        told = ", ".join(known) or "none yet (judge run, annotate batches new)"
-        raise UsageError(f"--task {name or 'NAME'}: which task? the study has: {told}")
-    return str(found[0])
+    if not matches or (name is None and len(matches) > 1):
+        listed = ", ".join(known) or "none yet (judge run, annotate batches new)"
+        raise UsageError(f"--task {name or 'NAME'}: which task? the study has: {listed}")
+    return str(matches[0])

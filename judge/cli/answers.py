@@ -63,21 +63,21 @@ def show(answer_id: str, db: Path, as_json: bool) -> None:
     judge answers show 'mine:q1@gpt-4@top5'
     """
     with Store.open(db, create=False) as store:
-        found = listing.show_answer(store, answer_id)
-    if found is None:
+        answer = listing.show_answer(store, answer_id)
+    if answer is None:
         raise BadInput(f"no answer '{answer_id}' in {db}; judge answers list shows the ids")
     if as_json:
-        emit_json("answer", found)
+        emit_json("answer", answer)
         return
     for name in ("answer_id", "system", "condition", "cited", "context", "meta", "origin"):
-        if found[name] not in (None, {}, []):
-            say(f"{name}: {found[name]}")
-    print_labels(found["labels"], answer_id)
-    for part in (*found["sentences"], *found["claims"]):
+        if answer[name] not in (None, {}, []):
+            say(f"{name}: {answer[name]}")
+    print_labels(answer["labels"], answer_id)
+    for part in (*answer["sentences"], *answer["claims"]):
         cites = f" -> {', '.join(part['cited'])}" if part.get("cited") else ""
         unknown = f" (stands for no passage: {', '.join(part['unknown'])})" if part.get("unknown") else ""
         say(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}")
-        print_labels(found["labels"], part["unit_id"])
+        print_labels(answer["labels"], part["unit_id"])
 
 
 @answers.command("claims")
@@ -98,13 +98,13 @@ def claims(run_name: str, db: Path, as_json: bool) -> None:
     from judge.store.answers import add_claims
 
     with Store.open(db, create=False) as store:
-        found = export.find_run(store, run_name)
-        task = export.stored_task(store, found["task"])
+        run = export.find_run(store, run_name)
+        task = export.stored_task(store, run["task"])
         lists = [q.field for q in task.spec.questions if q.many]
         if task.spec.unit != "answer" or not lists:
-            raise UsageError(f"run {found['run_id']} is of {task.name}, which lists no claims of answers")
-        counts = add_claims(store, found["run_id"], lists[0])
-    row = {"run": found["run_id"], **counts}
+            raise UsageError(f"run {run['run_id']} is of {task.name}, which lists no claims of answers")
+        counts = add_claims(store, run["run_id"], lists[0])
+    row = {"run": run["run_id"], **counts}
     if as_json:
         emit_json("answers_claims", row)
     else:

@@ -27,7 +27,7 @@ def make(
     """Print the leaderboard that the options of `judge score` or `judge suite` ask for, and write its file."""
     from judge.suites.board import board
 
-    found = board(
+    leaderboard = board(
         store,
         paper,
         wanted,
@@ -39,9 +39,9 @@ def make(
         batch=options.get("batch"),
         **how(options),
     )
-    emit(found, options["as_json"], options["as_csv"])
+    emit(leaderboard, options["as_json"], options["as_csv"])
     if options.get("output") is not None:
-        write(found, options["output"])
+        write(leaderboard, options["output"])
 
 
 def names_of(store: Store, paper: Paper, wanted: Asked, systems: Sequence[str]) -> list[str]:
@@ -113,12 +113,14 @@ def _print(found: Board) -> None:
     if others:
         print("\nwhat the paper prints: another judge, other answers, other rows")
         heads = [head(c) for c in columns_of(found)]
-        there = [n for n in range(len(heads)) if any(values[n] is not None for _, values, _, _ in others)]
+        shown_columns = [
+            n for n in range(len(heads)) if any(values[n] is not None for _, values, _, _ in others)
+        ]
         print(
             table(
-                ["system", *(heads[n] for n in there), "labelled by", "where"],
+                ["system", *(heads[n] for n in shown_columns), "labelled by", "where"],
                 [
-                    [name, *("" if (v := values[n]) is None else number(v) for n in there), by, where]
+                    [name, *("" if (v := values[n]) is None else number(v) for n in shown_columns), by, where]
                     for name, values, by, where in others
                 ],
             )

@@ -70,8 +70,8 @@ def calibrate(task_name: str, **options: Any) -> None:
     if done.why is not None:
         say(f"nothing is kept: {done.why}")
     else:
-        there = "the study has it already, as" if done.known else "kept as"
-        print(f"{there} run {done.run_id}; next: judge runs show {done.run_id} -d {options['db']}")
+        outcome = "the study has it already, as" if done.known else "kept as"
+        print(f"{outcome} run {done.run_id}; next: judge runs show {done.run_id} -d {options['db']}")
 
 
 def _text(result: Calibrated, run: Any, word: str | None) -> str:
@@ -119,45 +119,45 @@ def _fit_text(result: Calibrated) -> str:
     p = result.parameters
     if "steps" in p:
         return f"isotonic, {len(p['steps'][0]):,} probabilities"
-    told = [f"temperature {p['temperature']:.3f}"] if result.method != "batch" else []
-    told += [f"{label} {b:+.3f}" for label, b in p.get("bias", {}).items()]
-    return "fitted: " + ", ".join(told)
+    parts = [f"temperature {p['temperature']:.3f}"] if result.method != "batch" else []
+    parts += [f"{label} {b:+.3f}" for label, b in p.get("bias", {}).items()]
+    return "fitted: " + ", ".join(parts)
 
 
 def _said(result: Calibrated, word: str | None) -> list[str]:
     """What the numbers mean, in sentences."""
     if not result.measures:
         return ["no labels to compare with: whether this helps is unknown"]
-    said = [f"{m.title}: {m.reason}" for pair in result.measures for m in pair[:2] if m.reason]
+    sentences = [f"{m.title}: {m.reason}" for pair in result.measures for m in pair[:2] if m.reason]
     s = result.signal
     if s is not None and s.value is not None and s.low is not None:
         sure = s.low > 0
-        told = "a signal" if sure else "none is shown"
+        verdict = "a signal" if sure else "none is shown"
         if not sure and result.has_signal:
-            told = "too few labels to show it, but kappa is above 0"
-        said.append(
-            f"the probabilities tell {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}) of a label beyond its share: {told}"
+            verdict = "too few labels to show it, but kappa is above 0"
+        sentences.append(
+            f"the probabilities tell {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}) of a label beyond its share: {verdict}"
         )
     kappa = result.measures[0][2]
     if result.has_signal is False:
-        return said
+        return sentences
     if result.repaired:
-        said.append(f"agreement with '{word}' rose, on questions that nothing was fitted on")
+        sentences.append(f"agreement with '{word}' rose, on questions that nothing was fitted on")
     elif not result.n_changed:
-        said.append(f"no label changed on the units that '{word}' labels: agreement is what it was")
+        sentences.append(f"no label changed on the units that '{word}' labels: agreement is what it was")
     elif kappa is None or kappa.value is None:
-        said.append(
+        sentences.append(
             f"whether agreement with '{word}' rose is undefined: {kappa.reason if kappa else 'no labels'}"
         )
     elif kappa.low is None:
-        said.append(f"whether agreement with '{word}' rose is not told without an interval")
+        sentences.append(f"whether agreement with '{word}' rose is not told without an interval")
     else:
-        told = (
+        verdict = (
             "fell"
             if kappa.high is not None and kappa.high < 0
             else "no improvement shown: it may have risen or not"
         )
-        said.append(f"agreement with '{word}': {told}")
+        sentences.append(f"agreement with '{word}': {verdict}")
     if result.method == "batch" and result.parameters["prior"] == "assumed":
-        said.append("equal shares of the labels are only assumed: shown, not recommended")
-    return said
+        sentences.append("equal shares of the labels are only assumed: shown, not recommended")
+    return sentences

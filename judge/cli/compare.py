@@ -98,11 +98,13 @@ def compare(first: str, second: str, **options: Any) -> None:
             raise UsageError(f"--set {name}: no such reading; there are: {', '.join(sorted(known))}")
     with Store.open(options["db"], create=False) as store:
         if on_systems:
-            found = systems(store, papers, first, second, wanted, **how(options))
+            comparison = systems(store, papers, first, second, wanted, **how(options))
         else:
-            found = swap(store, papers, first, second, wanted, reference=options["reference"], **how(options))
-    gates = worse_gates(options["fail_if_worse"], found.differences, papers, options["confidence"])
-    _show(found, options["as_json"], options["as_csv"])
+            comparison = swap(
+                store, papers, first, second, wanted, reference=options["reference"], **how(options)
+            )
+    gates = worse_gates(options["fail_if_worse"], comparison.differences, papers, options["confidence"])
+    _show(comparison, options["as_json"], options["as_csv"])
     sys.stdout.flush()
     decide(f"judge score compare {first} {second}", gates, GateFiles(options["junit"], options["summary"]))
 
@@ -117,13 +119,13 @@ def _show(found: Swap, as_json: bool, as_csv: bool) -> None:
         say(f"A: {found.first.name}\nB: {found.second.name}\n")
     emit_rows("score_compare", rows, [*rows[0]] if rows else ["paper"], False, as_csv)
     if not as_csv:
-        told = [
+        undefined = [
             f"{d.first.measure}: {d.difference.reason}"
             for s in found.differences.values()
             for d in s
             if d.difference.reason
         ]
-        for text in dict.fromkeys([*told, *found.notes]):
+        for text in dict.fromkeys([*undefined, *found.notes]):
             say(f"- {text}")
 
 

@@ -54,14 +54,14 @@ def _beside(beside: Beside) -> list[str]:
         return [visible(f"  calibrated: none ({beside.why_none})")]
     shares = "; ".join(f"{label} {b:.0%} before, {a:.0%} after" for label, (b, a) in done.shares.items())
     before, after, difference = done.measures[0]
-    told = f"  calibrated: kappa {_number(before)} before, {_number(after)} after"
+    line = f"  calibrated: kappa {_number(before)} before, {_number(after)} after"
     if difference is not None and difference.low is not None and difference.high is not None:
-        told += f" (difference {difference.low:+.2f} … {difference.high:+.2f})"
+        line += f" (difference {difference.low:+.2f} … {difference.high:+.2f})"
         if done.repaired:
-            told += ": it rose"
+            line += ": it rose"
         else:
-            told += ": it fell" if difference.high < 0 else ": no improvement shown"
-    lines = [visible(told), visible(f"  {shares}")]
+            line += ": it fell" if difference.high < 0 else ": no improvement shown"
+    lines = [visible(line), visible(f"  {shares}")]
     return [*lines, visible(f"  not kept: {beside.why_none}")] if beside.why_none else lines
 
 

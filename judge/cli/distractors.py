@@ -251,10 +251,10 @@ def export(
     with Store.open(db, create=False) as store:
         system = made.only_system(store, system)
         check = _checker(store, annotator)
-        found = made.questions(store, system, check)
+        questions_by_item = made.questions(store, system, check)
         chosen = {
             item: (question, question.iterations[number - 1])
-            for item, question in found.items()
+            for item, question in questions_by_item.items()
             if (number := question.chosen(slots, reading)) is not None
         }
         if not chosen:
@@ -270,11 +270,16 @@ def export(
     else:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     output.write_text(text, encoding="utf-8")
-    row = {"file": str(output), "questions": len(rows), "left_out": len(found) - len(rows), "check": check}
-    told = f"{len(rows)} questions written to {output}, with {slots} distractors each\n"
-    told += f"next: judge items import {format_name} {output} -d {db}"
+    row = {
+        "file": str(output),
+        "questions": len(rows),
+        "left_out": len(questions_by_item) - len(rows),
+        "check": check,
+    }
+    summary = f"{len(rows)} questions written to {output}, with {slots} distractors each\n"
+    summary += f"next: judge items import {format_name} {output} -d {db}"
     document = {"study": str(db), "system": system, "challenging": reading, **row}
-    tell("distractors_export", document, told, as_json)
+    tell("distractors_export", document, summary, as_json)
     if row["left_out"]:
         note(f"note: {row['left_out']} questions are not challenging, or not known to be: {_WORDS[reading]}")
 
@@ -285,12 +290,12 @@ def _checker(store: Store, name: str) -> str:
     from judge.labels import relation
     from judge.store.export import list_runs
 
-    there = set(relation.fields(store.conn).get(FIELD, []))
-    runs = [r["run_id"] for r in list_runs(store) if r["run_id"] in there]
+    annotators = set(relation.fields(store.conn).get(FIELD, []))
+    runs = [r["run_id"] for r in list_runs(store) if r["run_id"] in annotators]
     if name == "last" and runs:
         return str(runs[-1])
-    fit = [a for a in sorted(there) if a == name or (a in runs and a.endswith(name.upper()))]
+    fit = [a for a in sorted(annotators) if a == name or (a in runs and a.endswith(name.upper()))]
     if len(fit) != 1:
-        told = ", ".join(sorted(there)) or "nobody; judge distractors generate checks them"
-        raise UsageError(f"--check '{name}': no one annotator of distractor_check; there are: {told}")
+        listed = ", ".join(sorted(annotators)) or "nobody; judge distractors generate checks them"
+        raise UsageError(f"--check '{name}': no one annotator of distractor_check; there are: {listed}")
     return fit[0]

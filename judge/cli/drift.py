@@ -72,23 +72,26 @@ def drift(task_name: str, model: str, anchors: int | None, again: bool, **option
     if anchors is not None and (files.junit or files.summary):
         raise UsageError("--junit and --summary go with a check: leave --anchors out")
     with Store.open(options["db"], create=False) as store:
-        asked = in_study(store, prepare(task_name, model, given, store), given)
-        field = field_of(asked.plan.task, options["field"])
+        prepared = in_study(store, prepare(task_name, model, given, store), given)
+        field = field_of(prepared.plan.task, options["field"])
         progress = Progress(sys.stderr)
         if anchors is not None:
-            drawn = drifting.draw(store, asked, field, anchors, again=again, progress=progress)
+            drawn = drifting.draw(store, prepared, field, anchors, again=again, progress=progress)
             if not isinstance(drawn, drifting.AnchorDraw):
                 return exit_code(drawn)
             tell(
-                "drift", {**_about(asked, field), "drawn": drawn.as_json()}, _drawn(drawn), options["as_json"]
+                "drift",
+                {**_about(prepared, field), "drawn": drawn.as_json()},
+                _drawn(drawn),
+                options["as_json"],
             )
             return Exit.DONE
-        found = drifting.check(store, asked, field, reference=options["reference"], progress=progress)
-        if not isinstance(found, drifting.DriftCheck):
-            return exit_code(found)
-    tell("drift", {**_about(asked, field), "checked": found.as_json()}, _text(found), options["as_json"])
+        result = drifting.check(store, prepared, field, reference=options["reference"], progress=progress)
+        if not isinstance(result, drifting.DriftCheck):
+            return exit_code(result)
+    tell("drift", {**_about(prepared, field), "checked": result.as_json()}, _text(result), options["as_json"])
     sys.stdout.flush()
-    decide(f"judge drift {asked.plan.task.name} with {asked.plan.model}", [_gate(found)], files)
+    decide(f"judge drift {prepared.plan.task.name} with {prepared.plan.model}", [_gate(result)], files)
     return Exit.DONE
 
 
@@ -141,9 +144,9 @@ def _gate(found: DriftCheck) -> Gate:
     verdict = "the judge changed" if found.is_changed else "no change shown"
     p = "p < 0.0001" if found.p < 0.0001 else f"p {found.p:.4f}"
     d = found.difference
-    told = ""
+    detail = ""
     if d.value is not None and d.low is not None and d.high is not None:
-        told = f"; agreement with people {d.value:+.3f} ({d.low:+.3f} … {d.high:+.3f})"
+        detail = f"; agreement with people {d.value:+.3f} ({d.low:+.3f} … {d.high:+.3f})"
     return Gate(
-        name, not found.is_changed, f"{verdict} ({p}, level {0.05 / 52:.5f}, {found.units:,} anchors){told}"
+        name, not found.is_changed, f"{verdict} ({p}, level {0.05 / 52:.5f}, {found.units:,} anchors){detail}"
     )

@@ -44,19 +44,19 @@ def estimate(task_name: str, model: str, **options: Any) -> None:
     given = dataclasses.replace(RunOptions.of(options), engine="local")
     with Store.open(options["db"], create=False) as store:
         # The plan is that of `judge run`, recipe, examples and relevant passages included.
-        asked = in_study(store, prepare(task_name, model, given, store), given)
-        plan = asked.plan
+        prepared = in_study(store, prepare(task_name, model, given, store), given)
+        plan = prepared.plan
         pace = Throughput(plan.concurrency or MOST, options["latency"], options["rpm"], options["tpm"])
-        found = estimated(store, asked, pace, options["counted"] or 0)
-    document = dataclasses.asdict(dataclasses.replace(found, price=None))
-    document["price"] = None if found.price is None else found.price.as_json()
-    document["basis"] = list(found.basis)
+        estimates = estimated(store, prepared, pace, options["counted"] or 0)
+    document = dataclasses.asdict(dataclasses.replace(estimates, price=None))
+    document["price"] = None if estimates.price is None else estimates.price.as_json()
+    document["basis"] = list(estimates.basis)
     if options["as_json"]:
         emit_json("estimate", {"task": plan.task.name, "model": plan.model, **document})
     else:
-        _print(plan.task.name, plan.model, found)
-    if found.left_out:
-        note(f"note: {found.left_out} units were left out: they lack an input, or are few-shot examples")
+        _print(plan.task.name, plan.model, estimates)
+    if estimates.left_out:
+        note(f"note: {estimates.left_out} units were left out: they lack an input, or are few-shot examples")
 
 
 def _print(task: str, model: str, e: Any) -> None:

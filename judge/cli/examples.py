@@ -25,8 +25,8 @@ def examples(folder: Path) -> None:
     from judge.resources import resource_dir
 
     source = resource_dir("data")
-    found = [source / "SOURCES.md", *(p for name in FOLDERS for p in sorted((source / name).rglob("*")))]
-    wanted = {p: folder / p.relative_to(source) for p in found if p.is_file()}
+    sources = [source / "SOURCES.md", *(p for name in FOLDERS for p in sorted((source / name).rglob("*")))]
+    wanted = {p: folder / p.relative_to(source) for p in sources if p.is_file()}
     for path, target in wanted.items():
         if target.is_symlink() or (target.exists() and not _same(path, target)):
             raise UsageError(

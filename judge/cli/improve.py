@@ -76,13 +76,13 @@ def improve(task_name: str, model: str, **options: Any) -> int:
         if not path.resolve().parent.is_dir():
             raise UsageError(f"{path}: no such folder to write to")
     given = RunOptions.of({**options, "recipe": None})  # here it is what is written
-    asked = prepare(task_name, model, given)
-    rewriter = judges.rewriter_of(options["rewriter"], asked, given) if options["rewriter"] else None
+    prepared = prepare(task_name, model, given)
+    rewriter = judges.rewriter_of(options["rewriter"], prepared, given) if options["rewriter"] else None
     with Store.open(options["db"], create=False) as store:
         try:
-            found = judges.improve(
+            outcome = judges.improve(
                 store,
-                asked,
+                prepared,
                 field=options["field"],
                 reference=options["reference"],
                 anyway=options["anyway"],
@@ -91,13 +91,13 @@ def improve(task_name: str, model: str, **options: Any) -> int:
             )
         except Halted as halted:
             return exit_code(halted.report)
-    path = written(found, options["recipe"]) if found.proved else None
-    write_page(options["output"], lambda: as_html(found))
-    tell("improve", as_json(found, path), _text(found, path), options["as_json"])
-    notes(found.notes)
-    if found.refused:
+    path = written(outcome, options["recipe"]) if outcome.proved else None
+    write_page(options["output"], lambda: as_html(outcome))
+    tell("improve", as_json(outcome, path), _text(outcome, path), options["as_json"])
+    notes(outcome.notes)
+    if outcome.refused:
         return Exit.ERROR
-    return Exit.INCOMPLETE if found.stopped and found.proof is None else Exit.DONE
+    return Exit.INCOMPLETE if outcome.stopped and outcome.proof is None else Exit.DONE
 
 
 def _text(found: Improved, path: Path | None) -> str:
@@ -109,5 +109,5 @@ def _text(found: Improved, path: Path | None) -> str:
          None if t.tokens is None else round(t.tokens)]
         for t in found.tried
     ]  # fmt: skip
-    told = f"{found.task.name} with {found.model}, field {found.field}, against {found.reference}"
-    return "\n".join([told, "", table(head, rows), "", *sentences(found, path)])
+    heading = f"{found.task.name} with {found.model}, field {found.field}, against {found.reference}"
+    return "\n".join([heading, "", table(head, rows), "", *sentences(found, path)])

@@ -234,20 +234,20 @@ def show(item_id: str, db: Path, as_json: bool) -> None:
     judge items show pairs:1
     """
     with Store.open(db, create=False) as store:
-        found = listing.show_item(store, item_id)
-    if found is None:
+        item = listing.show_item(store, item_id)
+    if item is None:
         raise BadInput(f"no item '{item_id}' in {db}; judge items list shows the ids")
     if as_json:
-        emit_json("item", found)
+        emit_json("item", item)
         return
-    for name, value in found.items():
+    for name, value in item.items():
         if name not in ("passages", "labels", "content_sha", "import_id") and value not in (None, {}, []):
             say(f"{name}: {value}")
-    print_labels(found["labels"], item_id)
-    for passage in found["passages"]:
+    print_labels(item["labels"], item_id)
+    for passage in item["passages"]:
         title = f" · {passage['title']}" if passage["title"] else ""
         say(f"\n{passage['passage_id']}{title}\n{passage['text']}")
-        print_labels(found["labels"], passage["passage_id"])
+        print_labels(item["labels"], passage["passage_id"])
 
 
 def print_labels(labels: Iterable[Mapping[str, Any]], unit: str) -> None:

@@ -88,9 +88,9 @@ def write(
     """
     given = RunOptions.of(options)
     with Store.open(options["db"], create=False) as store:
-        asked = asking.prepare(task_name, model, given, store)
-        asked = asking.in_study(store, asked, given)
-        done = write_job(store, asked, given, output, offline=offline, shards=shards or 0)
+        prepared = asking.prepare(task_name, model, given, store)
+        prepared = asking.in_study(store, prepared, given)
+        done = write_job(store, prepared, given, output, offline=offline, shards=shards or 0)
     if options["as_json"]:
         emit_json("jobs_write", jobs_told.as_json(done))
     else:
@@ -217,10 +217,10 @@ def status(name: str, db: Path, as_json: bool, as_csv: bool, allowed: Allowed) -
             from judge.jobs.follow import Standing
             from judge.store import jobs as stored
 
-            found = [Standing(file) for file in stored.files(store, job.job_id)]
+            standings = [Standing(file) for file in stored.files(store, job.job_id)]
         else:
             with _served(store, job, allowed) as service:
-                found = look(store, job, service)
+                standings = look(store, job, service)
     rows = [
         {
             **attributes(s.file, "file", "lines", "state"),
@@ -229,10 +229,10 @@ def status(name: str, db: Path, as_json: bool, as_csv: bool, allowed: Allowed) -
             "batch": s.file.batch_id,
             "submitted": s.file.submitted,
         }
-        for s in found
+        for s in standings
     ]
     emit_rows("jobs_status", rows, list(rows[0]) if rows else [], as_json, as_csv)
-    for s in found:
+    for s in standings:
         if s.remark:
             note(visible(f"note: {s.file.file}: {s.remark}"))
 

@@ -59,10 +59,10 @@ def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iter
 
     def labels(row: dict[str, Any]) -> dict[str, Any]:
         item_id, own = units(row)
-        found = [u for u in judged.get(item_id, []) if own is None or u["unit"] in own]
-        one = found[0] if len(found) == 1 else {}
-        extra = {f"{join.prefix}.{name}": one.get(name) for name in own_names}
-        return extra | {f"{join.prefix}.units": found if len(found) > 1 else None}
+        matching = [u for u in judged.get(item_id, []) if own is None or u["unit"] in own]
+        single = matching[0] if len(matching) == 1 else {}
+        extra = {f"{join.prefix}.{name}": single.get(name) for name in own_names}
+        return extra | {f"{join.prefix}.units": matching if len(matching) > 1 else None}
 
     names = [f"{join.prefix}.{name}" for name in (*own_names, "units")]
     return _table(join, labels, names) if join.is_csv else _lines(join, labels, names)
@@ -83,8 +83,8 @@ def _lines(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
             try:
                 row = json.loads(bare)
             except (ValueError, RecursionError) as e:
-                told = "nested too deeply" if isinstance(e, RecursionError) else e
-                raise BadInput(f"not JSON: {told}", path=str(join.path), line=number) from e
+                reason = "nested too deeply" if isinstance(e, RecursionError) else e
+                raise BadInput(f"not JSON: {reason}", path=str(join.path), line=number) from e
             if not isinstance(row, dict):
                 raise BadInput("not a JSON object", path=str(join.path), line=number)
             _refuse_clash(join, names, row)
@@ -174,13 +174,16 @@ def _units(store: Store, join: Join) -> Units:
         names = ", ".join(sorted(str(i["dataset"]) for i in same))
         raise UsageError(f"--join needs --dataset: {join.path} was imported as {names}")
     if same:
-        told, path = same[-1], Path(next(p for p, digest in same[-1]["files"].items() if digest == sha))
-        dataset = told["dataset"]
+        import_options, path = (
+            same[-1],
+            Path(next(p for p, digest in same[-1]["files"].items() if digest == sha)),
+        )
+        dataset = import_options["dataset"]
     else:
         dataset, path = join.dataset or _only_dataset(store), join.path
-        told = _import_of(store, dataset, imports)
-    maps = told["maps"] | ({"id": join.id_field} if join.id_field else {})
-    if told["format"] not in ("jsonl", "csv"):
+        import_options = _import_of(store, dataset, imports)
+    maps = import_options["maps"] | ({"id": join.id_field} if join.id_field else {})
+    if import_options["format"] not in ("jsonl", "csv"):
         name = dataset or _only_dataset(store)
         return lambda row: (f"{name}:{_id(row, join.id_field or 'id')}", None)
     reader = RowReader(path, Options(dataset, maps), is_csv=join.is_csv)
@@ -193,8 +196,8 @@ def _units(store: Store, join: Join) -> Units:
                 raise
             # No row that an import would take, such as one of nothing but an id.
             return f"{dataset or dataset_name(path)}:{_id(row, maps.get('id', 'id'))}", None
-        own = {item.item_id, *(passage_id(item, p) for p in item.passages)}
-        return item.item_id, own if item.passages else None
+        ids_of_row = {item.item_id, *(passage_id(item, p) for p in item.passages)}
+        return item.item_id, ids_of_row if item.passages else None
 
     return units
 
@@ -213,8 +216,8 @@ def _only_dataset(store: Store) -> str:
 
 def _import_of(store: Store, dataset: str, imports: list[dict[str, Any]]) -> dict[str, Any]:
     query = "SELECT import_id FROM items WHERE dataset = ? ORDER BY rowid LIMIT 1"
-    found = store.conn.execute(query, [dataset]).fetchone()
-    if found is None:
+    row = store.conn.execute(query, [dataset]).fetchone()
+    if row is None:
         names = ", ".join(d["dataset"] for d in listing.list_datasets(store))
         raise UsageError(f"--dataset {dataset}: the study has {names or 'no items'}")
-    return next(i for i in imports if i["import_id"] == found[0])
+    return next(i for i in imports if i["import_id"] == row[0])

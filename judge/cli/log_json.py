@@ -82,14 +82,14 @@ class Log:
 
     def ended(self, error: BaseException | None = None) -> None:
         """Write how it ended, and close the file; `error` is what ended it before or beside its report."""
-        told: dict[str, Any] = {}
+        event: dict[str, Any] = {}
         how = "error" if error is not None else "done"
         if self._live is not None:
             report, dispatcher = self._live.report, self._live.dispatcher
             self._changes(self._live, time.monotonic())
             if dispatcher.refused > self._refused:
                 self._write("refusals", refused=dispatcher.refused - self._refused, slowed=dispatcher.cuts)
-            told = {
+            event = {
                 "run": report.run_id,
                 **_counts(self._live, time.monotonic()),
                 "labelled": report.labelled,
@@ -97,10 +97,10 @@ class Log:
             error = error or report.error
             how = "interrupted" if report.interrupted else "error" if error is not None else how
             if how == "done" and report.stopped:
-                how, told["stopped"] = "stopped", report.stopped
+                how, event["stopped"] = "stopped", report.stopped
         if error is not None:
-            told["error"] = _kind(error)
-        self._write("ended", how=how, **told)
+            event["error"] = _kind(error)
+        self._write("ended", how=how, **event)
         with suppress(OSError):
             self._file.close()
 

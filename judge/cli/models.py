@@ -83,8 +83,8 @@ def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: 
     """
     given = check_server(None, model.partition("/")[0], base_url, pairs(settings, "--option"))
     provider = base.get(model, Settings(base_url, timeout, given))
-    found = asyncio.run(_probe(model, provider))
-    tell("model_check", found, "\n".join(f"{name}: {value}" for name, value in found.items()), as_json)
+    facts = asyncio.run(_probe(model, provider))
+    tell("model_check", facts, "\n".join(f"{name}: {value}" for name, value in facts.items()), as_json)
 
 
 def _asker(model: str, provider: Provider) -> Asker:

@@ -94,8 +94,8 @@ def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: 
     from judge.store import pairs as stored
 
     with Store.open(db, create=False) as store:
-        found = stored.checked(store, dataset)
-    totals = stored.counts(found, consensus)
+        checked_pairs = stored.checked(store, dataset)
+    totals = stored.counts(checked_pairs, consensus)
     rows = [
         {
             "pair": pair.pair_id,
@@ -103,10 +103,10 @@ def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: 
             **attributes(pair, "claim", "counter_claim", "yes", "votes"),
             "kept": pair.kept(consensus),
         }
-        for pair in found[:limit]
+        for pair in checked_pairs[:limit]
     ]
     if as_json:
-        emit_json("pairs", {"consensus": consensus, "pairs": len(found), **totals, "rows": rows})
+        emit_json("pairs", {"consensus": consensus, "pairs": len(checked_pairs), **totals, "rows": rows})
         return
     shown = [
         {
@@ -118,5 +118,5 @@ def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: 
         for row in rows
     ]
     emit_rows("pairs", shown, ["pair", "claim", "counter_claim", "yes", "votes", "kept"], False, as_csv)
-    told = ", ".join(f"{n} {name}" for name, n in totals.items())
-    note(f"{len(found)} pairs: {told} (kept: at least {consensus:g} of the votes say yes)")
+    summary = ", ".join(f"{n} {name}" for name, n in totals.items())
+    note(f"{len(checked_pairs)} pairs: {summary} (kept: at least {consensus:g} of the votes say yes)")

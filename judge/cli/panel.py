@@ -89,26 +89,26 @@ def panel(task_name: str, **options: Any) -> None:
     )
     if rows:
         head = ["judge", f"{rows[0].title} with {word}", "interval", "units", "questions", "coverage"]
-        own = [
+        table_rows = [
             [name, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage]
             for name, m in zip(names, rows, strict=True)
         ]
-        print("\n" + table(head, own) + "\n")
+        print("\n" + table(head, table_rows) + "\n")
     notes([*pooled.notes, *told])
-    there = "the study has it already, as" if made.known else "kept as"
-    print(f"{there} run {run_id}; next: judge runs show {run_id} -d {options['db']}")
+    outcome = "the study has it already, as" if made.known else "kept as"
+    print(f"{outcome} run {run_id}; next: judge runs show {run_id} -d {options['db']}")
 
 
 def document(
     made: PanelOutcome, word: str | None, rows: Sequence[Measure], told: Sequence[str]
 ) -> dict[str, Any]:
     """The documented shape."""
-    own = made.pooled
+    pooled = made.pooled
     return {
         "run_id": made.run_id, "known": made.known, "task": made.table.task.name, "field": made.field, "method": made.method,
-        "members": list(made.table.run_ids), "reference": word, "units": int(own.only.sum()), "tied": own.n_tied,
-        "labelled_by_all": own.n_full, "unanimous": own.unanimous,
-        "agreement": [m.as_json() for m in rows], "notes": [*own.notes, *told],
+        "members": list(made.table.run_ids), "reference": word, "units": int(pooled.only.sum()), "tied": pooled.n_tied,
+        "labelled_by_all": pooled.n_full, "unanimous": pooled.unanimous,
+        "agreement": [m.as_json() for m in rows], "notes": [*pooled.notes, *told],
     }  # fmt: skip
 
 

@@ -107,13 +107,13 @@ def probe(task_name: str, model: str, **options: Any) -> int:
         raise UsageError(f"--fail-over {missing[0]}: that probe is not asked for")
     provider = provider_of(model, given)
     with Store.open(options["db"], create=False) as store, _scratch(options["keep"]) as scratch:
-        found = asyncio.run(_ask(store, scratch, plan, provider, wanted))
-    if found.ended is not None:
-        return exit_code(found.ended)
-    gates = _gates(found.rows, limits, options["on"])
-    document = {"task": plan.task.name, "model": plan.model, "field": wanted.field, **as_json(found)}
+        results = asyncio.run(_ask(store, scratch, plan, provider, wanted))
+    if results.ended is not None:
+        return exit_code(results.ended)
+    gates = _gates(results.rows, limits, options["on"])
+    document = {"task": plan.task.name, "model": plan.model, "field": wanted.field, **as_json(results)}
     document["failed"] = [gate.name for gate in gates if not gate.passed]
-    tell("probe", document, _text(found, plan.task.name, plan.model), options["as_json"])
+    tell("probe", document, _text(results, plan.task.name, plan.model), options["as_json"])
     sys.stdout.flush()
     decide(
         f"judge probe {plan.task.name} with {plan.model}",
@@ -174,7 +174,7 @@ def _looked_at(row: ProbeOutcome, on: str) -> float:
 
 def _gates(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[Gate]:
     """A gate for each probe with a limit; one without a rate fails, unless it does not apply to the model or the units."""
-    found = []
+    gates = []
     for row in rows:
         limit = limits.get(row.probe, limits.get(""))
         if limit is None or row.why is not None:
@@ -184,8 +184,8 @@ def _gates(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[
         if row.rate.value is None:
             rate = f"{row.probe} is undefined: {row.rate.reason}"
         passed = seen <= limit
-        found.append(Gate(row.probe, passed, rate + (f" <= {limit:g}" if passed else f", above {limit:g}")))
-    return found
+        gates.append(Gate(row.probe, passed, rate + (f" <= {limit:g}" if passed else f", above {limit:g}")))
+    return gates
 
 
 def _paraphrases(path: Path | None) -> dict[str, str]:

@@ -30,12 +30,12 @@ def retrieve(name: str, dataset: str | None, k: int, db: Path, as_json: bool) ->
     from judge.retrieve import STAGE, rank_by_bm25
 
     with Store.open(db, create=False) as store:
-        found = rank_by_bm25(store, name, k=k, dataset=dataset)
-    row = {"name": name, "stage": STAGE, **found.report.counts, "empty": found.empty}
-    if found.empty:
-        note(f"note: {found.empty} items share no word with any passage and have no list")
+        ranking = rank_by_bm25(store, name, k=k, dataset=dataset)
+    row = {"name": name, "stage": STAGE, **ranking.report.counts, "empty": ranking.empty}
+    if ranking.empty:
+        note(f"note: {ranking.empty} items share no word with any passage and have no list")
     if as_json:
-        emit_json("retrieve", {"study": str(db), **row, "options": found.options})
+        emit_json("retrieve", {"study": str(db), **row, "options": ranking.options})
     else:
         emit_rows("retrieve", [row], ["name", "stage", *COUNTS])
     return Exit.DONE

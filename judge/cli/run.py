@@ -71,16 +71,16 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
             ctx=context, param=next(own for own in context.command.params if own.name == "model")
         )
     with Store.open(options["db"], create=False) as store:
-        asked = asking.prepare(task_name, model, given, store)
-        notes(asked.notes)
-        asked = asking.in_study(store, asked, given)
+        prepared = asking.prepare(task_name, model, given, store)
+        notes(prepared.notes)
+        prepared = asking.in_study(store, prepared, given)
         if options["dry_run"]:
-            return dry_run(store, asked.plan, asked.provider, options["as_json"])
+            return dry_run(store, prepared.plan, prepared.provider, options["as_json"])
         if options["batch"]:
-            ran = in_batches(store, asked, given, options)
+            ran = in_batches(store, prepared, given, options)
         else:
-            with watching(asked.plan, options) as progress:
-                ran = asking.run(store, asked, progress)
+            with watching(prepared.plan, options) as progress:
+                ran = asking.run(store, prepared, progress)
         then = asking.what_next(store, ran)
     if ran.calibrated is not None:
         note(f"calibrated by the recipe: run {ran.calibrated}")

@@ -74,8 +74,8 @@ def _schema(pyarrow: Any, task: Task, fitted: bool) -> tuple[Any, dict[str, list
             masses[field] = [*domain, *(["unassigned"] if "unassigned" not in domain else [])]
             inner = [(label, pyarrow.float64()) for label in masses[field]]
             columns.append((f"{field}.distribution", pyarrow.struct(inner)))
-    told = {b"adjudge": json.dumps({"task": task.name, "sha256": task.sha256}).encode()}
-    return pyarrow.schema(columns, metadata=told), masses
+    metadata = {b"adjudge": json.dumps({"task": task.name, "sha256": task.sha256}).encode()}
+    return pyarrow.schema(columns, metadata=metadata), masses
 
 
 def _flat(row: Mapping[str, Any], masses: Mapping[str, list[str]]) -> dict[str, Any]:

@@ -80,8 +80,8 @@ def import_(
     if kept.known:
         note(visible(f"the study has this table already, as run {kept.run_id}: nothing added"))
         return
-    told = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
-    say(f"run {kept.run_id}: {task.name}, {model}: {told}")
+    by_status = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
+    say(f"run {kept.run_id}: {task.name}, {model}: {by_status}")
 
 
 def _task(store: Store, name: str | None, prompts: Path | None) -> Task:
@@ -89,6 +89,6 @@ def _task(store: Store, name: str | None, prompts: Path | None) -> Task:
 
     known = [row[0] for row in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     if name is None and len(known) != 1:
-        told = f"the study has {', '.join(known)}" if known else "judge tasks list shows them"
-        raise UsageError(f"name the task that was asked with --task: {told}")
+        available = f"the study has {', '.join(known)}" if known else "judge tasks list shows them"
+        raise UsageError(f"name the task that was asked with --task: {available}")
     return known_task(store, name or known[0], prompts)

@@ -52,8 +52,8 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     for row in rows:
         alike.setdefault((row["task"], row["model"]), []).append(row)
     for some in alike.values():
-        told = differences([(row["model"], row["options"]) for row in some])
-        for row, words in zip(some, told, strict=True):
+        settings = differences([(row["model"], row["options"]) for row in some])
+        for row, words in zip(some, settings, strict=True):
             row["settings"] = words
     columns = [
         "run_id",
@@ -92,15 +92,15 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         run = export.find_run(store, run_name)
         task = export.stored_task(store, run["task"])
         results = compare(store, task, run["run_id"])
-        told = origin_told(store, run["run_id"])
+        origin_text = origin_told(store, run["run_id"])
         maps = {f: words for f, words in export.label_maps(store).items() if f in task.fields}
     if as_json:
         emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
         return
     for name in ("run_id", "task", "model", "resolved_model", "options", "provider", "started", "finished"):
         say(f"{name}: {run[name]}")
-    if told:
-        say(f"origin: {told}")
+    if origin_text:
+        say(f"origin: {origin_text}")
     counts = " · ".join(f"{run[s]} {s}" for s in ("ok", "unparsed", "refused", "truncated", "failed"))
     print(
         f"units: {run['units']} ({counts}); {run['input_tokens']:,} tokens in, {run['output_tokens']:,} out"

@@ -55,8 +55,8 @@ def _print(found: Result) -> None:
             f"{n} {status}" for status, n in sorted(run["counts"].items(), key=lambda c: c[0] != "ok")
         )
         settings = in_words(run["settings"])
-        own = "" if settings == "defaults" else f" ({settings})"
-        say(f"run {run['run']}: {run['task']} by {run['model']}{own}: {counts}")
+        shown_settings = "" if settings == "defaults" else f" ({settings})"
+        say(f"run {run['run']}: {run['task']} by {run['model']}{shown_settings}: {counts}")
     if found.readings:
         say("readings: " + ", ".join(f"{name} {value}" for name, value in found.readings.items() if value))
     print()
@@ -88,8 +88,10 @@ def _print(found: Result) -> None:
 def say_lacking(lacking: Sequence[Lacking]) -> None:
     """What systems have no output for, each with the command that adds it on a line of its own."""
     for gap in lacking:
-        what = "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
-        say(f"- missing: {gap.system} has {what}; this adds it:\n{gap.add}")
+        problem = (
+            "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
+        )
+        say(f"- missing: {gap.system} has {problem}; this adds it:\n{gap.add}")
 
 
 def _print_correction(correction: Correction) -> None:
@@ -117,11 +119,11 @@ def _print_correction(correction: Correction) -> None:
         for name, c in correction.found.items()
         if c.ppi.reason
     }
-    told = [*reasons, *correction.notes]
+    sentences = [*reasons, *correction.notes]
     if correction.left_out:
-        told.append(f"no means over units, not corrected: {', '.join(correction.left_out)}")
-    told.append("holds when the units that people labelled are a random sample of the units judged")
-    for text in told:
+        sentences.append(f"no means over units, not corrected: {', '.join(correction.left_out)}")
+    sentences.append("holds when the units that people labelled are a random sample of the units judged")
+    for text in sentences:
         say(f"- {text}")
 
 

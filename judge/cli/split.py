@@ -64,39 +64,43 @@ def split(task_name: str, **options: Any) -> None:
 
     with Store.open(options["db"], create=False) as store:
         task = export.known_task(store, task_name)
-        found = parts.find(store, task)
-        if found is not None:
-            _same(found, options)
+        task_split = parts.find(store, task)
+        if task_split is not None:
+            _same(task_split, options)
         elif task_name.endswith(".md"):  # later commands name the task, wherever its file is by then
             with store.transaction() as conn:
                 keep_task(conn, task)
-        field = found.drawn.field if found and not options["field"] else field_of(task, options["field"])
+        field = (
+            task_split.drawn.field
+            if task_split and not options["field"]
+            else field_of(task, options["field"])
+        )
         panel = panel_of(store, task, field)
-        word = found.drawn.reference if found else options["reference"]
-        if found is None:
+        word = task_split.drawn.reference if task_split else options["reference"]
+        if task_split is None:
             shares = options["shares"] or parts.SHARES
-            found = parts.draw(
+            task_split = parts.draw(
                 store, task, panel, word, shares, options["seed"] or 0, keep=not options["dry_run"]
             )
             if options["dry_run"]:
                 note("dry run: nothing is frozen")
-        content, power = parts.content(found, panel), parts.power(found, panel)
-        document = _document(found, content, power, options["db"])
-        tell("split", document, _text(found, content, power, panel.domain), options["as_json"])
+        content, power = parts.content(task_split, panel), parts.power(task_split, panel)
+        document = _document(task_split, content, power, options["db"])
+        tell("split", document, _text(task_split, content, power, panel.domain), options["as_json"])
 
 
 def _same(found: Split, options: dict[str, Any]) -> None:
     """Raises UsageError when the split that is there was asked for otherwise."""
     drawn = found.drawn
     word = options["reference"]
-    told = {
+    differing = {
         "--shares": options["shares"]
         and max(abs(a - b) for a, b in zip(options["shares"], drawn.shares, strict=True)) > 1e-9,
         "--seed": options["seed"] is not None and options["seed"] != drawn.seed,
         "--reference": word is not None and ALIASES.get(word, word) != drawn.reference,
         "--field": options["field"] is not None and options["field"] != drawn.field,
     }
-    if other := [name for name, differs in told.items() if differs]:
+    if other := [name for name, differs in differing.items() if differs]:
         raise UsageError(
             f"{', '.join(other)}: {found.task_id} was split on {drawn.made[:10]} otherwise, and a split is frozen; "
             "without these options the command shows it"

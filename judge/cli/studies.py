@@ -45,9 +45,9 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
     if done.conflicts:
         notes(done.conflicts, "differs")
         more = done.n_conflicts - len(done.conflicts)
-        what = "1 conflict" if done.n_conflicts == 1 else f"{done.n_conflicts:,} conflicts"
+        conflict_count = "1 conflict" if done.n_conflicts == 1 else f"{done.n_conflicts:,} conflicts"
         raise BadInput(
-            f"{what}{f' ({more:,} of them not listed)' if more else ''}, so nothing was written: give the rows other "
+            f"{conflict_count}{f' ({more:,} of them not listed)' if more else ''}, so nothing was written: give the rows other "
             "ids, or leave out a study"
         )
     if as_json:

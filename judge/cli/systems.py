@@ -14,12 +14,14 @@ from judge.store import Store, listing
 def removed(was: str, now: str) -> click.Command:
     """A command that is gone: it names the one that replaces it."""
 
-    told = f"judge {was} is gone: judge {now} has its options and takes its files"
+    message = f"judge {was} is gone: judge {now} has its options and takes its files"
 
-    @click.command(was.split()[-1], hidden=True, help=told, context_settings={"ignore_unknown_options": True})
+    @click.command(
+        was.split()[-1], hidden=True, help=message, context_settings={"ignore_unknown_options": True}
+    )
     @click.argument("words", nargs=-1, type=click.UNPROCESSED)
     def gone(words: tuple[str, ...]) -> None:
-        raise UsageError(told)
+        raise UsageError(message)
 
     return gone
 

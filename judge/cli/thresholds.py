@@ -55,7 +55,7 @@ class Threshold:
 
 def thresholds(fail_under: Sequence[str], fail_over: Sequence[str]) -> list[Threshold]:
     """The limits asked for. Raises UsageError for what is not MEASURE=VALUE."""
-    found = []
+    limits = []
     for option, side, values in (("--fail-under", 1, fail_under), ("--fail-over", -1, fail_over)):
         for typed in values:
             # The last sign: some measures have one in their names.
@@ -66,8 +66,8 @@ def thresholds(fail_under: Sequence[str], fail_over: Sequence[str]) -> list[Thre
                 limit = math.nan
             if not name or not math.isfinite(limit):
                 raise UsageError(f"{option} {typed}: write it as MEASURE=0.6")
-            found.append(Threshold(option, typed, name, limit, side))
-    return found
+            limits.append(Threshold(option, typed, name, limit, side))
+    return limits
 
 
 def score_gates(wanted: Sequence[Threshold], measures: Sequence[Measure], on: On) -> list[Gate]:
@@ -111,14 +111,16 @@ def worse_gates(
     named = {}
     for name in dict.fromkeys(wanted):
         _known(f"--fail-if-worse {name}", name, [d.first.measure for each in found.values() for d in each])
-        there = [(papers[paper], d) for paper, each in found.items() for d in each if d.first.measure == name]
-        if len(there) > 1:
+        differences = [
+            (papers[paper], d) for paper, each in found.items() for d in each if d.first.measure == name
+        ]
+        if len(differences) > 1:
             raise UsageError(
-                f"--fail-if-worse {name}: {', '.join(paper.name for paper, _ in there)} have it; add --paper"
+                f"--fail-if-worse {name}: {', '.join(paper.name for paper, _ in differences)} have it; add --paper"
             )
-        if not there[0][0].better(name):
+        if not differences[0][0].better(name):
             raise UsageError(f"--fail-if-worse {name}: neither more nor less of it is better")
-        named[name] = there[0]
+        named[name] = differences[0]
     tested = [name for name, (_, d) in named.items() if d.p is not None]
     adjusted = dict(zip(tested, holm([d.p for _, d in named.values() if d.p is not None]), strict=True))
     return [

@@ -67,9 +67,9 @@ class ShownRun:
         rate = self._rate(look, now)
         left = None if not rate or look.pending is None else look.pending / rate
         if self._as_json:
-            told = {**look.as_json(), "rate": None if rate is None else round(rate, 3)}
-            told["seconds_left"] = None if left is None else round(left, 1)
-            print(json_text({"schema": "adjudge/runs-watch/1", **told}), flush=True)
+            document = {**look.as_json(), "rate": None if rate is None else round(rate, 3)}
+            document["seconds_left"] = None if left is None else round(left, 1)
+            print(json_text({"schema": "adjudge/runs-watch/1", **document}), flush=True)
             return
         new = [f for f in reversed(look.failures) if tuple(f.values()) not in self._told]
         self._told |= {tuple(f.values()) for f in new}
