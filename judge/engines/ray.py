@@ -164,6 +164,7 @@ class Remote:
                 num_cpus=self._takes.cpus,
                 num_gpus=self._takes.gpus,
                 max_restarts=-1,
+                # The runner has the only retry policy, so that no call is paid twice unnoticed.
                 max_task_retries=0,
             )(Worker)
             self._actor = start.remote(self._served)

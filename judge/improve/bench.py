@@ -64,6 +64,7 @@ class Bench:
             for name in ("learn", "tune", "test")
         }
         questions = {question[u] for u in self.units["tune"]}
+        # By hash, so that a resumed search uses the same questions in the same order.
         self.order = sorted(questions, key=lambda q: hashlib.sha256(q.encode()).digest())
         if len(self.order) < 2 or not self.units["test"]:
             raise UsageError(

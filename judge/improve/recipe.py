@@ -177,6 +177,7 @@ def read(path: Path) -> Recipe:
 def document_of(path: Path) -> dict[str, Any]:
     """Return the content of a recipe file; only its first key is checked. Raises BadInput."""
     try:
+        # Before parsing: a recipe may come from anybody, and a huge YAML file takes long to load.
         if path.stat().st_size > MOST_BYTES:
             raise BadInput(f"not a recipe: longer than {MOST_BYTES:,} bytes", path=str(path))
         document = yaml.safe_load(path.read_text("utf-8"))

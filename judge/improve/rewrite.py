@@ -99,6 +99,7 @@ def _checked(task: Task, reply: str) -> tuple[str | None, str]:
     text = text.strip()
     if len(text) > MOST_INSTRUCTIONS:
         return None, f"longer than {MOST_INSTRUCTIONS:,} characters"
+    # The text becomes part of a template file, where these marks would be executed.
     if any(mark in text for mark in ("{{", "{%", "{#", "<!--")) or not text.replace("\n", "").isprintable():
         return None, "it contains template marks or control characters"
     if text == task.constant:

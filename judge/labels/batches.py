@@ -80,6 +80,7 @@ def _drawn(store: Store, batch: str) -> dict[str, float]:
 
 def _uneven(weights: dict[str, float]) -> dict[str, float]:
     """Return the weights, or none if all are equal."""
+    # The tolerance covers the rounding of stored weights.
     even = not weights or max(weights.values()) - min(weights.values()) <= 1e-9
     return {} if even else weights
 

@@ -20,11 +20,13 @@ def number(value: str) -> str:
     Raises BadInput for anything else.
     """
     try:
+        # Python reads 1_000 as a number, but in a table of labels it is text.
         parsed = float(value) if "_" not in value else math.nan
     except ValueError:
         parsed = math.nan
     if not math.isfinite(parsed):
         raise BadInput(f"'{value}' is not a number, which an interval or ratio level needs")
+    # Adding 0.0 turns -0.0 into 0.0, which would otherwise be a label of its own.
     return repr(parsed + 0.0).removesuffix(".0")
 
 

@@ -202,6 +202,7 @@ def look(
     the same purpose, runs and reference returns the first look.
     """
     with store.transaction() as conn:
+        # Read inside the write transaction, so that two commands at once cannot take the same number.
         past = looks(store, task_id)
         for earlier in past if question else []:
             same = (earlier.purpose, set(earlier.runs), earlier.reference) == (purpose, set(runs), reference)

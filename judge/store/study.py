@@ -237,6 +237,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     conn = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         schema.distrust(conn)
+        # SQLite ignores foreign keys unless each connection switches them on.
         conn.execute("PRAGMA foreign_keys = ON")
         # FULL: an acknowledged commit survives a power cut, not only a crash of the process.
         conn.execute("PRAGMA synchronous = FULL")
