@@ -83,7 +83,7 @@ class SuiteArguments(CallArguments, total=False):
     sample: int | None
     parts: Sequence[str]
     readings: Mapping[str, str]
-    interval: Literal["bca", "percentile"] | None
+    interval: Literal["bca", "percentile", "none"] | None
     confidence: float
     replicates: int
     seed: int
@@ -148,7 +148,8 @@ def _refuse_others(given: Iterable[str], names: Iterable[str], method: str) -> N
 
 def how(interval: str | None, confidence: float, replicates: int, seed: int) -> Any:
     """The settings of intervals."""
-    return {"interval": interval, "confidence": confidence, "replicates": replicates, "seed": seed}
+    kind = None if interval == "none" else interval
+    return {"interval": kind, "confidence": confidence, "replicates": replicates, "seed": seed}
 
 
 class WatchedCall:

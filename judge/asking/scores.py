@@ -43,7 +43,7 @@ class ScoreArguments(TypedDict, total=False):
     """What a score may be asked for in Python: the options of `judge score`, by name.
 
     `model` is a name, or several with `judges`; `limit` a number of questions or a share of them ("10%"); `readings` are
-    the paper's own options by name; `interval` is bca, percentile or None.
+    the paper's own options by name; `interval` is bca, percentile or None (or "none", as on the command line).
     """
 
     model: str | Sequence[str]
@@ -60,7 +60,7 @@ class ScoreArguments(TypedDict, total=False):
     partial: bool
     rationale: str | None
     readings: Mapping[str, str | float]
-    interval: Literal["bca", "percentile"] | None
+    interval: Literal["bca", "percentile", "none"] | None
     confidence: float
     replicates: int
     seed: int
@@ -97,6 +97,8 @@ def prepare(paper_name: str, system: str | None = None, **given: Unpack[ScoreArg
     own = {name: given.get(name) for name in ("judges", "by")}
     own |= {name: given.get(name) if paper.corrects else None for name in ("reference", "batch")}
     intervals = {**INTERVALS, **{name: value for name, value in given.items() if name in INTERVALS}}
+    if intervals["interval"] == "none":
+        intervals["interval"] = None
     return Prepared(paper, asked(paper, options), {**own, **intervals})
 
 

@@ -5,7 +5,6 @@ Tables have one row a unit and plain columns (see `judge.scores.columns`). `unit
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -48,7 +47,7 @@ class PaperStudy(Reading):
 
     def __init__(self, store: Store, paper: Paper, asked: Asked, rows: Rows | None = None) -> None:
         """`rows`: those of another reading that asks about the same, so that they are read once."""
-        super().__init__(paper, asked)
+        super().__init__(paper, asked, str(store.path))
         self.store = store
         self.rows = rows or Rows(store, asked)
         self.judges = RunLabels(self.rows, self)
@@ -124,9 +123,7 @@ class PaperStudy(Reading):
 
     def lack_ranking(self, system: str) -> None:
         """Note that a system has no ranking of its own."""
-        words = shlex.join(
-            ["judge", "systems", "import", "RUN.trec", "--system", system, "--stage", "retrieve"]
-        )
+        words = self.import_words("RUN.trec", "--system", system, "--stage", "retrieve")
         self.lacking.append(Lacking(system, "ranking", words))
 
     def rankings(self, name: str = "", stage: str = "") -> list[tuple[str, str]]:
@@ -171,7 +168,8 @@ class PaperStudy(Reading):
             self.generated(task, context)
             self.check()
             raise NothingToScore(
-                f"'{self.tested()}' has no answers in '{self.dataset}': judge systems import FILE --system {self.tested()}"
+                f"'{self.tested()}' has no answers in '{self.dataset}': "
+                f"{self.import_words('FILE', '--system', self.tested())}"
             )
         self._finished(found)
         return found

@@ -25,8 +25,9 @@ class Lacking:
 class Reading:
     """A paper's options as they were asked for; notes and missing steps are kept for the end."""
 
-    def __init__(self, paper: Paper, asked: Asked) -> None:
-        self.paper, self.asked = paper, asked
+    def __init__(self, paper: Paper, asked: Asked, db: str) -> None:
+        """`db`: the path of the study, for the commands that are printed."""
+        self.paper, self.asked, self.db = paper, asked, db
         self.steps: list[Step] = []
         self.notes: list[str] = []
         self.lacking: list[Lacking] = []
@@ -73,10 +74,15 @@ class Reading:
 
     def lack(self, system: str, condition: str, more: str = "") -> None:
         """Note that a system has no output under a condition; nothing is filled in."""
-        words = ["judge", "systems", "import", "FILE", "--system", system, "--condition", condition]
-        found = Lacking(system, condition, f"{shlex.join(words)}{more}")
+        words = self.import_words("FILE", "--system", system, "--condition", condition)
+        found = Lacking(system, condition, f"{words}{more}")
         if found not in self.lacking:
             self.lacking.append(found)
+
+    def import_words(self, *words: str) -> str:
+        """The command that imports outputs into this study; `-d` says which, where it is not the default."""
+        study = [] if self.db == "study.db" else ["-d", self.db]
+        return shlex.join(["judge", "systems", "import", *words, *study])
 
     def need(self, step: Step) -> None:
         """Note a step that is missing; `check` tells. A partial score goes without."""

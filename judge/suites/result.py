@@ -175,7 +175,7 @@ def check_outputs(study: PaperStudy) -> None:
         names = list(dict.fromkeys(gap.condition for gap in study.lacking if gap.condition != "ranking"))
         raise UsageError(
             f"'{system}' has no output for any condition of {study.paper.name} ({', '.join(names)}): "
-            f"judge systems import FILE --system {system} --condition {names[0]}"
+            f"{study.import_words('FILE', '--system', system, '--condition', names[0])}"
         )
 
 

@@ -64,7 +64,8 @@ EXPECTED: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         # Base q1 and q2, oracle q2 and q3, mixed q2: one question in each cell.
         "swayed": {"noise_vulnerability": 1 / 4, "context_acceptability": 1 / 4, "context_insensitivity": 1 / 4,
                    "context_misinterpretation": 1 / 4},
-        "brief": {},
+        # Right on q3 alone; "1974." with its full stop is another token than the alias.
+        "brief": {"accuracy_base": 1 / 4, "token_f1_base": 0.0},
     },
     "urag": {
         # All nine calibration scores of LAC are 1 - 0.9, and the ninth smallest is the threshold: a set has what has 0.9
@@ -72,7 +73,8 @@ EXPECTED: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         "steady": {"accuracy": 1, "coverage_lac": 1, "set_size_lac": 1, "set_size_aps": 0, "accuracy_without": 1 / 2},
         "swayed": {"accuracy": 1 / 4, "coverage_lac": 1 / 4, "set_size_lac": 1, "set_size_aps": 0,
                    "accuracy_without": 3 / 4},
-        "brief": {},
+        # Right on t1 alone. LAC sets have the top option (covering 1/4), APS sets are empty at the threshold of 0.9.
+        "brief": {"accuracy_without": 1 / 4, "set_size_without": 1 / 2, "coverage_without": 1 / 8},
     },
 }  # fmt: skip
 OPTIONS: Mapping[str, dict[str, Any]] = {"raguard": {"readings": {"k": "1"}}, "mirage": {}, "urag": {}}
@@ -126,12 +128,19 @@ def test_three_systems_have_the_same_numbers_by_python_and_by_command(
     assert {gap["system"] for gap in found.attrs["lacking"]} == {"brief"}
     board = study.board(paper, interval=None, **OPTIONS[paper])
     shown = json.loads(judge("score", paper, "--system", "all", *readings, *words).out)
-    # The runs have ids of their own in each study.
-    apart = ("schema", "runs", "notes")
+    # The runs have ids of their own in each study, and the commands that add what is lacking name it.
+    apart = ("schema", "runs", "notes", "lacking")
+    ours, theirs = (
+        [(gap["system"], gap["condition"]) for gap in d["lacking"]] for d in (board.document, shown)
+    )
+    assert ours == theirs
     assert {k: v for k, v in board.document.items() if k not in apart} == {
         k: v for k, v in shown.items() if k not in apart
     }
-    assert {row["own_value"] for row in board.rows if row["contender"] == "brief"} <= {None, 0.5}
+    assert {row["own_value"] for row in board.rows if row["contender"] == "brief"} <= {
+        None,
+        *EXPECTED[paper]["brief"].values(),
+    }
 
 
 def test_systems_of_a_frame_are_listed(tmp_path: Path) -> None:
@@ -285,3 +294,9 @@ def test_the_arguments_are_those_of_the_commands() -> None:
 
         readings = {o.name.replace("-", "_") for o in PAPER.options}
         assert set(get_type_hints(arguments)) == (options - readings) | {"readings"}
+
+
+def test_no_interval_may_be_said_as_on_the_command_line() -> None:
+    from judge.asking.scores import prepare
+
+    assert prepare("mirage", interval="none").how["interval"] is None

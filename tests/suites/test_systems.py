@@ -447,3 +447,23 @@ def test_what_one_condition_gives_is_shown_and_the_rest_says_why_not(judge: Judg
     assert set(map(tuple, shared.values())) == {(None, None)}
     own = {row["measure"]: [c["own"]["value"] for c in row["cells"]] for row in board["rows"]}
     assert own["context_acceptability"] == [None, 1.0]
+
+
+@pytest.mark.usefixtures("questions")
+def test_the_import_that_is_printed_names_the_study(judge: Judge, tmp_path: Path) -> None:
+    """Typed as it is printed, with the file's name in place of FILE, it adds to the same study."""
+    Path("study.db").rename("other.db")
+    rows = [{"id": f"m{n}", "system": "mine", "condition": "base", "text": f"m{n}"} for n in range(3)]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    judge("systems", "import", file, "-d", "other.db")
+    words = ("mirage", "--system", "mine", "--part", "adaptability", "-d", "other.db")
+    for condition in ("oracle", "mixed"):
+        [add] = [g["add"] for g in score(judge, *words).document["lacking"] if g["condition"] == condition]
+        file.write_text(
+            "".join(json.dumps({"id": f"m{n}", "text": f"m{n}"}) + "\n" for n in range(3)), "utf-8"
+        )
+        judge(*shlex.split(add.replace("FILE", str(file)))[1:])
+    assert score(judge, *words).document["lacking"] == []
+    told = judge("score", "mirage", "--system", "nobody", *words[3:], code=2).err
+    assert "-d other.db" in told
