@@ -211,3 +211,10 @@ def test_the_links_of_the_readme_lead_somewhere() -> None:
     found = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text("utf-8"))
     assert len(found) > 20
     assert [link for link in found if "://" not in link and not (ROOT / link).is_file()] == []
+
+
+def test_words_of_other_tools_stand_in_a_page() -> None:
+    """The site's search finds a word only where a page has it."""
+    text = "".join(path.read_text("utf-8").lower() for path in (ROOT / "docs").glob("*.md"))
+    for word in ("langchain", "hallucination", "glossary", "web", "groundedness", "context precision"):
+        assert word in text, word
