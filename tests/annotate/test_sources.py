@@ -228,7 +228,7 @@ def test_merged_studies_keep_both_answers_as_a_conflict(study: Path) -> None:
     one = copy_with(study, "one.db", [("d:q/a", "support")], "--blind")
     two = copy_with(study, "two.db", [("d:q/a", "refute"), ("d:q/b", "neutral")], "--assisted")
     done = judge_command("studies", "merge", one, two, "--into", "both.db")
-    assert "labels in conflict" in done.stderr and "annotate conflicts list -d both.db" in done.stderr
+    assert "labels are in conflict" in done.stderr and "annotate conflicts list -d both.db" in done.stderr
     both = study.with_name("both.db")
     assert labels(both, "bob") == [("d:q/b", "neutral", "assisted", "import")] and labels(both) == PILOT
     assert [row[:2] for row in in_conflict(both)] == [("d:q/a", "support"), ("d:q/a", "refute")]
