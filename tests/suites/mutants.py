@@ -14,11 +14,15 @@ ROOT = Path(__file__).parents[2]
 TESTS = ("tests/suites/test_three_systems.py", "tests/suites/test_systems.py", "tests/suites/test_runs.py")
 STUDY = "judge/suites/paper_study.py"
 MUTANTS = {
-    "verdicts on documents of any model": (STUDY, "and r.model == system and r.imported", "and r.imported"),
+    "verdicts on documents of any model": (
+        STUDY,
+        "if r.task_id == task and r.model == system]",
+        "if r.task_id == task]",
+    ),
     "verdicts on documents of a judge that is called as the system": (
         STUDY,
-        "and r.model == system and r.imported",
-        "and r.model == system",
+        "if r.imported or r.added]",
+        "if r]",
     ),
     "a model makes what an imported system lacks": (
         STUDY,
