@@ -248,12 +248,14 @@ class TokenChoice:
 
 @dataclass(frozen=True, slots=True)
 class RateState:
-    """The content of rate-limit headers: the remaining quota, and the seconds until it is full again."""
+    """What rate-limit headers said: how much is left, in how many seconds it is full again, and how much that is."""
 
     remaining_requests: int | None = None
     reset_requests: float | None = None
     remaining_tokens: int | None = None
     reset_tokens: float | None = None
+    limit_requests: int | None = None
+    limit_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,9 +155,9 @@ class Provider(Vendor):
 PATH = "/v1/messages"
 LEAST_THINKING = 1024
 _STOPS = {"refusal": "refusal", "max_tokens": "length", "model_context_window_exceeded": "length"}
-_RATE = [
-    f"anthropic-ratelimit-{of}-{part}" for of in ("requests", "tokens") for part in ("remaining", "reset")
-]
+_LIMITED = ("requests", "tokens")
+_RATE = [f"anthropic-ratelimit-{of}-{part}" for of in _LIMITED for part in ("remaining", "reset")]
+_RATE += [f"anthropic-ratelimit-{of}-limit" for of in _LIMITED]
 
 
 class MessagesWriter:

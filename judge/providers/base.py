@@ -204,10 +204,15 @@ def check_reply(provider: Provider, reply: object) -> None:
 class Purse(Protocol):
     """Pays for the start-up probes with which a provider finds out what its server supports."""
 
-    async def pay(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
-        """Call `send` and count it as a call of the request.
+    async def pay(
+        self,
+        request: Request,
+        send: Callable[[], Awaitable[Reply | None]],
+        is_needed: Callable[[], bool] = lambda: True,
+    ) -> Reply | None:
+        """What `send` returns, counted as a call of the request. Raises LimitReached for one that could cross a limit.
 
-        Raises LimitReached if it could exceed a limit.
+        A call that waited for its turn and is not needed any more is not sent: None.
         """
 
 
@@ -217,9 +222,14 @@ class NoLimits:
     def __init__(self) -> None:
         self.took: list[Usage] = []
 
-    async def pay(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
-        """Call `send` and return its reply."""
-        reply = await send()
+    async def pay(
+        self,
+        request: Request,
+        send: Callable[[], Awaitable[Reply | None]],
+        is_needed: Callable[[], bool] = lambda: True,
+    ) -> Reply | None:
+        """What `send` returns."""
+        reply = await send() if is_needed() else None
         if reply is not None:
             self.took.append(reply.usage)
         return reply
@@ -275,7 +285,7 @@ def vendors() -> list[str]:
     """Return all vendors, which are the files of this package."""
     package = importlib.import_module("judge.providers")
     shared = {
-            "base", "bill", "chat", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
+            "base", "bill", "chat", "features", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
         }  # fmt: skip
     names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in names)

@@ -25,7 +25,9 @@ FORMATS = {"json_schema": "json_object", "json_object": "plain"}
 LIMITS = ("max_completion_tokens", "max_tokens")
 _FILTERED = {"content_filter", "content_policy_violation", "invalid_prompt"}
 _STOPS = {"content_filter": "refusal", "length": "length"}
-_RATE = [f"x-ratelimit-{part}-{of}" for of in ("requests", "tokens") for part in ("remaining", "reset")]
+_LIMITED = ("requests", "tokens")
+_RATE = [f"x-ratelimit-{part}-{of}" for of in _LIMITED for part in ("remaining", "reset")]
+_RATE += [f"x-ratelimit-limit-{of}" for of in _LIMITED]
 _UNSUPPORTED = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|extra (?:input|field)|not permitted|not allowed"
     r"|unexpected|invalid (?:parameter|argument)|instead"

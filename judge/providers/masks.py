@@ -19,8 +19,6 @@ from collections.abc import Mapping, Sequence
 from judge.types import Json, TokenChoice
 
 MASKS = ("grammar", "structured_outputs", "guided_choice", "json_schema", "logit_bias")
-TOGETHER = ("grammar", "structured_outputs", "guided_choice")
-"""Masks that can be requested in one call: a server without any of them ignores all."""
 QUESTION = "Say hello to me in one short sentence."
 CHOICES = ("Q", "Z")
 """Letters with which no greeting begins."""

@@ -18,18 +18,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from judge.errors import KeyProblem, ProviderError, RateLimited, Rejected, ServerFault, UsageError
-from judge.providers import chat, http, masks
+from judge.providers import chat, features, http, masks
 from judge.providers.base import Needs, NoLimits, Purse, Settings
 from judge.providers.vendor import Vendor
-from judge.types import Json, Message, Reply, Request
+from judge.types import Json, Reply, Request
 
 NEEDS = Needs(examples="openai/gpt-5-mini; with --base-url any compatible server", key="OPENAI_API_KEY")
 
 OWN_URL = "https://api.openai.com/v1"
 KEY = "OPENAI_API_KEY"
-_ASK = "Which letter comes first in the alphabet?"
-_LETTER = {"letter": {"type": "string", "enum": ["A", "B"]}}
-_PROBE = {"type": "object", "properties": _LETTER, "required": ["letter"], "additionalProperties": False}
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
 
@@ -57,9 +54,8 @@ class Provider(Vendor):
         self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
         self._writer = chat.ChatWriter(name, own, self._options.body)
         self.purse: Purse = NoLimits()
-        self._probed: set[str] = set()
-        self._tried: dict[tuple[str, ...], bool | None] = {}
-        self._has_tokens = False
+        self._questions: list[features.Question] = []
+        self._answers: dict[str, Reply | None] = {}
         self.learnt_at = ""
 
     def _address(self, settings: Settings) -> str:
@@ -80,29 +76,28 @@ class Provider(Vendor):
         return http.Wire(self._at, headers, self.timeout, [key], asked)
 
     async def open(self) -> None:
-        """Connect and probe: one short call for label codes; on other servers up to two for JSON, and some
+        """Connect, and ask a server that is not known which features it takes (`judge.providers.features`).
 
-        for a mask.
-
-        Raises KeyProblem if the key is missing or refused, Rejected for an unknown model, and the errors of
-        `complete`.
+        Raises KeyProblem when the key is missing or refused, Rejected for an unknown model, UsageError for a mask that the
+        server does not take, and the errors of `complete`.
         """
-        wire = self._connect()
+        self._connect()
         if self.learnt_at:
             return
-        # Probed concurrently, because each probe is a round trip. After an error, only unanswered probes are
-        # repeated: a server with one call at a time would refuse the second again and again.
-        asked = {"codes": self._probe_codes} | ({} if self._is_openai else {"json": self._probe_json})
-        left = [name for name in asked if name not in self._probed]
-        ended = await asyncio.gather(*(asked[name](wire) for name in left), return_exceptions=True)
-        self._probed |= {name for name, error in zip(left, ended, strict=True) if error is None}
-        for error in ended:
-            if error is not None:
-                raise error
-        if not self._is_held:
-            await self._probe_masks(wire)
-        self._probed.clear()
-        self._tried.clear()
+        if not self._questions:
+            self._questions = features.questions(
+                self._name, self._dialect, not self._is_openai, self._tried_masks()
+            )
+            ended = await asyncio.gather(*map(self._ask, self._questions), return_exceptions=True)
+            for error in ended:
+                if error is not None:
+                    raise error
+        # Opened again after an error: a server that takes one call at a time would refuse all others once more.
+        for question in self._questions:
+            if question.name not in self._answers:
+                await self._ask(question)
+        self._conclude()
+        self._questions, self._answers = [], {}
         self.learnt_at = datetime.now(UTC).isoformat()
 
     def learnt(self) -> Json:
@@ -157,7 +152,6 @@ class Provider(Vendor):
                 f"{self._who}: /tokenize does not give each label's token, which mask=logit_bias needs", 400
             )
         reply = await self._exchange(wire, request)
-        assert reply is not None
         if reply.resolved_model and self._reports and reply.resolved_model != self._reports:
             # Another model answers than the one that was probed, so the next run must probe again.
             self.learnt_at = ""
@@ -212,32 +206,23 @@ class Provider(Vendor):
             "sdk": self._sdk,
         }
 
-    async def _exchange(
-        self, wire: http.Door, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
-    ) -> Reply | None:
-        """Return the reply; None if a probe for label codes or masks (`tried`) shows that there are no
-        probabilities.
-        """
+    async def _exchange(self, wire: http.Door, request: Request) -> Reply:
+        """The reply; after a refusal that names a parameter, the one to the request without it."""
         while True:
             known = self._dialect
-            sent = replace(known, masks=tried) if tried else known
-            answer = await wire.post(chat.PATH, self._writer.body(request, sent))
+            answer = await wire.post(chat.PATH, self._writer.body(request, known))
             if answer.status == 200:
-                return self._read(wire, answer, request, sent.masks)
+                return self._read(wire, answer, request, known.masks)
             said = wire.complaint(answer)
             if (ended := chat.ended(said, answer.headers)) is not None:
                 return ended
-            step = self._writer.step_down(sent, request, said)
+            step = self._writer.step_down(known, request, said)
             if step is None:
                 raise self._error(answer, said)
-            if tried and not step.top_logprobs:
-                return None
-            # Concurrent calls meet the same refusal; only the first one to return steps down.
+            # Calls in flight together meet the same refusal; the first one to return decides.
             if self._dialect is known:
-                self._dialect = replace(step, masks=known.masks)
+                self._dialect = step
                 self.label_codes = self.label_codes and step.top_logprobs > 0
-            if probe and not self._dialect.top_logprobs:
-                return None
 
     def _read(
         self, wire: http.Door, answer: http.HttpAnswer, request: Request, sent: tuple[str, ...]
@@ -277,67 +262,79 @@ class Provider(Vendor):
                 error.retry_after = state.reset_requests
         return error
 
-    async def _asked(
-        self, wire: http.Door, request: Request, probe: bool = False, tried: tuple[str, ...] = ()
-    ) -> Reply | None:
-        """Make an `_exchange` for a probe."""
-        return await self.purse.pay(request, lambda: self._exchange(wire, request, probe, tried))
-
-    async def _probe_codes(self, wire: http.Door) -> None:
-        ask = Message("user", f"{_ASK}\nAnswer with exactly one letter and nothing else.\nAnswer (A, B):")
-        request = Request(self._name, (ask,), 0, codes="AB", max_tokens=chat.CODE_TOKENS)
-        try:
-            reply = await self._asked(wire, request, probe=True)
-        except Rejected as e:
-            if e.status not in (400, 422):
-                raise
-            # Refused without a reason: if the call succeeds without probabilities, they were the reason.
-            self._dialect = replace(self._dialect, top_logprobs=0)
-            reply = await self._asked(wire, request)
-        self._reports = reply.resolved_model if reply else None
-        self._has_tokens = bool(reply and reply.tokens)
-        # A model that reasons or chats first does not answer within the few tokens of a code.
-        self.label_codes = bool(reply and reply.tokens and reply.text.strip()[:1] in ("A", "B"))
-
-    async def _probe_masks(self, wire: http.Door) -> None:
-        """Find a mask that restricts the answer to the codes; for OpenAI itself only if the user named one."""
-        if self.chosen_mask == "none" or (
-            self.chosen_mask == "auto" and (self._is_openai or not self._has_tokens)
-        ):
-            return
-        found = None
+    def _tried_masks(self) -> Sequence[str]:
+        """The masks to ask about: for OpenAI itself only the one that the user names."""
+        if self.chosen_mask == "none" or self._is_held:
+            return ()
         if self.chosen_mask != "auto":
-            found = self.chosen_mask if await self._holds(wire, (self.chosen_mask,)) else None
-            if found is None:
-                raise UsageError(
-                    f"--option mask={self.chosen_mask}: {self._who} does not hold the answer to the codes so, with "
-                    "probabilities; leave it out, or mask=none"
-                )
-        else:
-            # A server that knows none of them ignores them all, so one call tests three.
-            together = await self._holds(wire, masks.TOGETHER) is not False
-            for mask in masks.MASKS:
-                if (together or mask not in masks.TOGETHER) and await self._holds(wire, (mask,)):
-                    found = mask
-                    break
-        self.mask = found
-        self._dialect = replace(self._dialect, masks=(found,) if found else ())
-        self.label_codes = self.label_codes or found is not None
+            return (self.chosen_mask,)
+        return () if self._is_openai else masks.MASKS
 
-    async def _holds(self, wire: http.Door, tried: tuple[str, ...]) -> bool | None:
-        """Return whether the model answers a greeting with a code and probabilities; None if the server
-        refuses the field.
-        """
-        if tried not in self._tried:
-            asked, codes = (Message("user", masks.QUESTION),), "".join(masks.CHOICES)
-            request = Request(self._name, asked, 0, codes=codes, max_tokens=masks.MOST_TOKENS)
-            try:
-                known = "logit_bias" not in tried or await self._learn_tokens(wire, masks.CHOICES)
-                reply = await self._asked(wire, request, tried=tried) if known else None
-                self._tried[tried] = bool(reply and reply.held)
-            except Rejected:
-                self._tried[tried] = None
-        return self._tried[tried]
+    async def _ask(self, question: features.Question) -> None:
+        """Put a question, if it is still needed, and note the answer. Raises as `complete`."""
+        self._answers[question.name] = await self.purse.pay(
+            question.request,
+            lambda: self._answer(question),
+            lambda: features.is_needed(question, self._questions, self._answers),
+        )
+
+    async def _answer(self, question: features.Question) -> Reply | None:
+        """The reply to a question, None where the server refuses its feature."""
+        wire, request, sent = self._connect(), question.request, question.dialect
+        if question.mask == "logit_bias" and not await self._learn_tokens(wire, request.choices):
+            return None
+        while True:
+            answer = await wire.post(chat.PATH, self._writer.body(request, sent))
+            if answer.status == 200:
+                return self._read(wire, answer, request, sent.masks)
+            said = wire.complaint(answer)
+            if (ended := chat.ended(said, answer.headers)) is not None:
+                return ended
+            step = self._writer.step_down(sent, request, said)
+            if step is None:
+                error = self._error(answer, said)
+                if isinstance(error, Rejected) and question.name != features.PLAIN:
+                    return None
+                raise error
+            if (step.limit, step.dropped) != (sent.limit, sent.dropped):
+                # Every request has these fields, whatever it asks for.
+                dropped = tuple(dict.fromkeys((*self._dialect.dropped, *step.dropped)))
+                self._dialect = replace(
+                    self._dialect, limit=step.limit, swapped=step.swapped, dropped=dropped
+                )
+                if question.name in dropped:
+                    return None
+            elif (
+                question.name == features.ALTERNATIVES or not step.top_logprobs or step.output != sent.output
+            ):
+                return None
+            elif question.name == features.CODES:
+                self._dialect = replace(self._dialect, top_logprobs=step.top_logprobs)
+            sent = step
+
+    def _conclude(self) -> None:
+        """Set the dialect by the answers. Raises UsageError where the mask that the user names holds nothing."""
+        answers, codes = self._answers, self._answers[features.CODES]
+        self._reports = next((r.resolved_model for r in answers.values() if r and r.resolved_model), None)
+        refused = [name for name in features.SAMPLING if answers[name] is None]
+        dropped = tuple(dict.fromkeys((*self._dialect.dropped, *refused)))
+        found = features.mask(self._questions, answers) if codes else None
+        if found is None and self.chosen_mask in masks.MASKS and not self._is_held:
+            raise UsageError(
+                f"--option mask={self.chosen_mask}: {self._who} does not hold the answer to the codes so, with "
+                "probabilities; leave it out, or mask=none"
+            )
+        few = self._dialect.top_logprobs if codes else 0
+        many = self._dialect.masked_logprobs if answers.get(features.ALTERNATIVES) else few
+        self._dialect = replace(self._dialect, dropped=dropped, top_logprobs=few, masked_logprobs=many)
+        if not self._is_openai:
+            self._dialect = replace(self._dialect, output=features.output(answers))
+        if not self._is_held:
+            self.mask = found
+            self._dialect = replace(self._dialect, masks=(found,) if found else ())
+        # A model that thinks aloud or chats first has no answer within the few tokens of a code.
+        says_code = bool(codes and codes.tokens and codes.text.strip()[:1] in ("A", "B"))
+        self.label_codes = says_code or found is not None
 
     async def _learn_tokens(self, wire: http.Door, choices: Sequence[str]) -> bool:
         """Request the choices' ids from `/tokenize` of llama.cpp or vLLM; False unless each is a single
@@ -356,24 +353,6 @@ class Provider(Vendor):
                 return False
             self._writer.ids[choice] = ids[0]
         return True
-
-    async def _probe_json(self, wire: http.Door) -> None:
-        ask = f'{_ASK}\nAnswer with one JSON object and nothing else: {{"letter": "A" | "B"}}'
-        request = Request(self._name, (Message("user", ask),), 0, schema=_PROBE, max_tokens=64)
-        while self._dialect.output != "plain":
-            before = self._dialect
-            try:
-                reply = await self._asked(wire, request)
-            except Rejected as e:
-                if e.status not in (400, 422):
-                    raise
-                reply = None
-            self._reports = (reply.resolved_model if reply else None) or self._reports
-            # A truncated answer does not disprove the format.
-            if reply and (reply.stop == "length" or isinstance(http.decoded(reply.text), dict)):
-                return
-            if self._dialect.output == before.output:
-                self._dialect = replace(self._dialect, output=chat.FORMATS[before.output])
 
 
 def _chosen(mask: str) -> str:

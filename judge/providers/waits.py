@@ -62,10 +62,11 @@ def rate_state(
     headers: Mapping[str, str], names: Sequence[str], seconds: Callable[[str | None], float | None]
 ) -> RateState | None:
     """The rate-limit headers, in the order of RateState's fields; None when the server sends none."""
-    requests, reset_requests, tokens, reset_tokens = (headers.get(name) for name in names)
+    requests, reset_requests, tokens, reset_tokens, *limits = (headers.get(name) for name in names)
     if requests is None and tokens is None:
         return None
-    return RateState(_count(requests), seconds(reset_requests), _count(tokens), seconds(reset_tokens))
+    resets = seconds(reset_requests), seconds(reset_tokens)
+    return RateState(_count(requests), resets[0], _count(tokens), resets[1], *map(_count, limits))
 
 
 def _count(text: str | None) -> int | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
 from judge.runner.prices import Price
 from judge.runner.requests import estimate_tokens
-from judge.types import Json, Request, Usage
+from judge.types import Json, RateState, Request, Usage
 
 PER_MESSAGE = 16
 """Tokens that a chat template puts around a message, at most."""
@@ -113,14 +113,18 @@ class Spent:
 class Opened:
     """What opening a provider took: the questions about its server, and the time in seconds.
 
-    `begun` is the time of the first question (`time.monotonic`), None where none was asked.
+    `begun` is the time of the first question (`time.monotonic`), None where none was asked. `rates` has, by address, the
+    last rate headers and when they came (by the loop's clock).
     """
 
     calls: int = 0
+    answered: int = 0
+    """Calls that the server answered, refusals of a feature included."""
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
     seconds: float = 0.0
     begun: float | None = None
+    rates: dict[str, tuple[RateState, float]] = field(default_factory=dict)
 
     def as_json(self, priced: bool) -> dict[str, Json]:
         """As stored with a run; lost calls cost their most."""

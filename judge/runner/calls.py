@@ -181,7 +181,7 @@ class Caller:
                 self._answered_at = self.dispatcher.now()
                 self._not_found = 0
                 if reply.rate is not None:
-                    server.rate.obey(reply.rate, self._answered_at)
+                    server.rate.obey(reply.rate, self._answered_at, slot.tokens)
                 return reply, self._answered_at - sent, server.url
             finally:
                 self.dispatcher.leave(slot, ending(error))

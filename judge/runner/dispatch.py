@@ -42,11 +42,12 @@ class End(Enum):
 
 
 class Slot(NamedTuple):
-    """Permission for one call: to which server, when it was given, and the server's limit then."""
+    """Permission for one call: to which server, when it was given, the server's limit then, and the call's tokens."""
 
     server: ModelServer
     at: float
     limit: int
+    tokens: int
 
 
 class ModelServer:
@@ -103,13 +104,13 @@ class ModelServer:
         """A call goes out."""
         self._probing = self.is_down
         self.rate.sent(now, tokens)
-        return Slot(self, now, self.rate.limit)
+        return Slot(self, now, self.rate.limit, tokens)
 
     def leave(self, slot: Slot, now: float, end: End) -> None:
         """A call came back."""
         if self.down_since is not None and slot.at >= self.down_since:
             self._probing = False
-        self.rate.ended()
+        self.rate.ended(slot.tokens)
         if end is End.REPLY:
             self.rate.replied(now, slot.at, slot.limit)
             self._answered(now)

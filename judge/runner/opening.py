@@ -19,7 +19,7 @@ from judge.runner.ends import judged_before, labelled
 from judge.runner.identity import own_runs
 from judge.runner.plan import Plan, RunReport
 from judge.runner.prices import Price
-from judge.runner.rate import MOST
+from judge.runner.rate import START
 from judge.runner.retry import Patience
 from judge.store import runs, selection
 from judge.store.study import Store
@@ -84,13 +84,14 @@ async def open_patiently(
         budget = Budget(plan.max_tokens, plan.max_cost, price, opened.usage, opened.spent, plan.before)
         for member in replicas(provider):
             if isinstance(member, Probing):
-                member.purse = _Purse(budget, opened, plan.concurrency)
+                url = str(member.describe().get("base_url"))
+                member.purse = _Purse(budget, opened, plan.concurrency, url)
     if store is not None:
         recall(store, provider)
     limit = asyncio.timeout(plan.max_time)
     try:
         async with limit:
-            await _opened(provider, plan.patience)
+            await _opened(provider, plan.patience, opened)
     except TimeoutError as error:
         if not limit.expired():
             raise
@@ -111,17 +112,19 @@ def recall(store: Store, provider: Provider) -> None:
             member.recall(server.learnt, server.learnt_at)
 
 
-async def _opened(provider: Provider, patience: Patience) -> None:
+async def _opened(provider: Provider, patience: Patience, opened: Opened) -> None:
     """Open the provider, again after each failure that may pass. Raises the last one when patience ends."""
     begun, tries = time.monotonic(), 0
     while True:
+        answered = opened.answered
         try:
             await provider.open()
             return
         except ProviderError as error:
             # A server that accepts no connection is more likely a wrong address than an outage.
             is_absent = isinstance(error, Unreachable) and not error.sent
-            tries = min(tries + 1, patience.tries - 1)  # The backoff stops growing, the tries go on.
+            # The backoff stops growing, the tries go on. Where some of the questions were answered, it begins anew.
+            tries = 1 if opened.answered > answered else min(tries + 1, patience.tries - 1)
             wait = patience.wait(error, tries)
             if is_absent or wait is None or time.monotonic() - begun > patience.outage:
                 raise
@@ -134,18 +137,31 @@ async def _opened(provider: Provider, patience: Patience) -> None:
 class _Purse:
     """Pays for the questions to one server out of what the plan may use, `concurrency` of them at once."""
 
-    def __init__(self, budget: Budget, opened: Opened, concurrency: int | None) -> None:
-        self.budget, self.opened = budget, opened
-        self._room = asyncio.Semaphore(concurrency or MOST)
+    def __init__(self, budget: Budget, opened: Opened, concurrency: int | None, url: str) -> None:
+        self.budget, self.opened, self.url = budget, opened, url
+        self._room = asyncio.Semaphore(concurrency or START)
+        self._is_over = False
+        """A question did not fit into a limit, so that no other one is of use."""
 
-    async def pay(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
+    async def pay(
+        self,
+        request: Request,
+        send: Callable[[], Awaitable[Reply | None]],
+        is_needed: Callable[[], bool] = lambda: True,
+    ) -> Reply | None:
         """What `send` returns, counted. Raises LimitReached."""
         async with self._room:
-            return await self._paid(request, send)
+            return await self._paid(request, send, is_needed)
 
-    async def _paid(self, request: Request, send: Callable[[], Awaitable[Reply | None]]) -> Reply | None:
+    async def _paid(
+        self, request: Request, send: Callable[[], Awaitable[Reply | None]], is_needed: Callable[[], bool]
+    ) -> Reply | None:
         claim = self.budget.claim(request)
-        if not await self.budget.room(claim):
+        has_room = await self.budget.room(claim) and not self._is_over
+        if not is_needed():
+            return None
+        if not has_room:
+            self._is_over = True
             raise LimitReached(
                 f"{self.budget.reason}: the next of the short questions with which the server is probed takes up to "
                 f"{claim.tokens:,} tokens, {self.budget.spent.tokens + self.budget.before[0]:,} are used; no unit was asked: raise the limit"
@@ -159,8 +175,11 @@ class _Purse:
             self.budget.failed(claim, error)
             raise
         else:
+            self.opened.answered += 1
             if reply is not None:  # None: it was turned down, and cost nothing
                 self.budget.answered(claim, reply.usage)
+                if reply.rate is not None:
+                    self.opened.rates[self.url] = (reply.rate, asyncio.get_running_loop().time())
         finally:
             self.budget.release(claim)
         if self.budget.crossed is not None:

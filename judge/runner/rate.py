@@ -109,12 +109,14 @@ class RateController:
         if self.in_flight >= self.limit:
             self._full_at = now
         self.spacing.sent(now)
-        self._requests.take(1)
-        self._tokens.take(tokens)
+        self._requests.take(1, now)
+        self._tokens.take(tokens, now)
 
-    def ended(self) -> None:
-        """A call has come back, however it went."""
+    def ended(self, tokens: int = 0) -> None:
+        """A call of so many tokens has come back, however it went."""
         self.in_flight -= 1
+        self._requests.in_flight -= 1
+        self._tokens.in_flight -= tokens
 
     def replied(self, now: float, sent_at: float, limit: int) -> None:
         """A good reply to a call that was sent under this limit."""
@@ -172,10 +174,10 @@ class RateController:
             return
         self._not_before = max(self._not_before, now + seconds)
 
-    def obey(self, state: RateState, now: float) -> None:
-        """Obey the rate headers of a reply."""
-        self._requests.note(state.remaining_requests, state.reset_requests, now)
-        self._tokens.note(state.remaining_tokens, state.reset_tokens, now)
+    def obey(self, state: RateState, now: float, tokens: int = 0) -> None:
+        """Obey the rate headers of the reply to a call of so many tokens that is still in flight here."""
+        self._requests.note(state.remaining_requests, state.reset_requests, state.limit_requests, now, own=1)
+        self._tokens.note(state.remaining_tokens, state.reset_tokens, state.limit_tokens, now, own=tokens)
 
     def _begin_again(self, now: float) -> None:
         """Forget what was measured at another limit; calls that were sent before are no evidence about this one."""
@@ -360,29 +362,47 @@ class _Trial:
 
 
 class _Allowance:
-    """What the server says is left of one of its limits, less what was sent since it said so."""
+    """One of the limits that rate headers tell of: requests, or tokens.
 
-    __slots__ = ("left", "reset")
+    Until the reset, what is left is what the last reply said, less what is in flight: the server may not have counted
+    that yet. What is there after the reset is known from the next reply on. Until then calls follow each other at the
+    limit per window, since a burst would be refused wherever the reset was rounded down.
+    """
+
+    __slots__ = ("in_flight", "left", "limit", "next", "reset", "window")
 
     def __init__(self) -> None:
         self.left: float | None = None
-        self.reset = 0.0
+        self.limit: float | None = None
+        self.reset = self.next = -math.inf
+        self.window = 0.0
+        """The longest time until a reset that was ever named."""
+        self.in_flight = 0.0
 
     def wait(self, cost: float, now: float) -> float:
-        """Seconds until `cost` fits. After its reset the allowance is unknown again, and no call waits for more."""
-        if self.left is None:
-            return 0.0
-        if now >= self.reset:
+        """Seconds until `cost` fits. No call waits for more than one reset, however large it is."""
+        if self.left is not None and now >= self.reset:
             self.left = None
-            return 0.0
+        if self.left is None:
+            return max(0.0, self.next - now)
         return 0.0 if cost <= self.left else self.reset - now
 
-    def take(self, cost: float) -> None:
+    def take(self, cost: float, now: float) -> None:
         """Count what a call takes of it."""
+        self.in_flight += cost
         if self.left is not None:
             self.left -= cost
+        elif self.limit:
+            self.next = max(self.next, now) + cost * self.window / self.limit
 
-    def note(self, left: int | None, seconds: float | None, now: float) -> None:
-        """Note what a header says: so much is left, and in so many seconds it is full again."""
-        if left is not None and seconds is not None:
-            self.left, self.reset = float(left), now + seconds
+    def note(
+        self, left: int | None, seconds: float | None, limit: int | None, now: float, own: float
+    ) -> None:
+        """Note what a header says: so much is left of the limit, and in so many seconds it is full again.
+
+        `own` is the part of the call whose reply this is: the server has counted that one.
+        """
+        if left is None or seconds is None:
+            return
+        self.left, self.reset = left - max(0.0, self.in_flight - own), now + seconds
+        self.limit, self.window = limit, max(self.window, seconds)

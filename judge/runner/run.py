@@ -137,6 +137,9 @@ class _Run:
             most=provider.max_concurrency,
             known={url: server.concurrency for url, server in self.known.items() if server.concurrency},
         )
+        for server in self.dispatcher.servers:
+            if plan.opened is not None and server.url in plan.opened.rates:
+                server.rate.obey(*plan.opened.rates[server.url])
         limits = plan.max_tokens, plan.max_cost
         self.budget = Budget(*limits, report.price, report.usage, report.spent, plan.before)
         named = None if plan.same_model else self._named()

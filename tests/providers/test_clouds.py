@@ -253,7 +253,7 @@ async def test_azure_gives_label_probabilities_without_more_probes_than_openai()
     async with azure_server() as server:
         provider = provider_of("azure", server)
         await provider.open()
-        assert server.requests == 1
+        assert server.requests == 4, "label probabilities, temperature, seed, and none of these"
         assert provider.label_codes
         assert (await provider.complete(ask_code())).tokens
         await provider.close()

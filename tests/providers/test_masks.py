@@ -54,8 +54,9 @@ async def test_a_server_that_ignores_the_fields_has_no_mask(openai_server: OpenA
     provider = Provider("m", Settings(base_url=openai_server.url))
     await provider.open()
     assert provider.mask is None
-    # One call for three fields that it ignores, one for a schema; it has no /tokenize.
-    assert openai_server.requests == 1 + 1 + 2
+    # Label probabilities, two response formats, two parameters, four masks, many alternatives, none of these; for the
+    # fifth mask it has no /tokenize.
+    assert openai_server.requests == 1 + 2 + 2 + 4 + 1 + 1
     openai_server.reset_counts()
     reply = await provider.complete(ask_code())
     await provider.close()
@@ -112,7 +113,7 @@ async def test_a_mask_can_be_named_or_refused() -> None:
 async def test_the_probes_go_on_where_a_busy_server_refused_them() -> None:
     async with MaskedServer("json_schema") as server:
         provider = Provider("m", Settings(base_url=server.url))
-        for _ in range(8):
+        for _ in range(12):
             # After each good answer one call is refused: two in a row never come through.
             server.plan.when = lambda body, n: Fault("429") if n % 2 == 0 else None
             try:

@@ -308,16 +308,16 @@ async def test_a_server_process_that_is_killed_and_comes_back() -> None:
 
 
 async def test_a_server_process_with_a_pattern_of_faults() -> None:
-    with ServerProcess("openai", "--fault", "429:every=3,after=3,retry_after=0.2") as server:
+    with ServerProcess("openai", "--fault", "429:every=3,after=11,retry_after=0.2") as server:
         provider = Provider("m", Settings(base_url=server.url))
         await provider.open()
         failed = []
         for i in range(10):
-            # open() took four requests for its probes.
+            # open() took eleven requests for its questions.
             try:
                 await provider.complete(CALL)
             except RateLimited as e:
                 assert e.retry_after == 0.2
-                failed.append(i + 5)
+                failed.append(i + 12)
         await provider.close()
-    assert failed == [6, 9, 12]
+    assert failed == [12, 15, 18, 21]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from judge.errors import ServerFault, Unreachable
+from judge.errors import RateLimited, ServerFault, Unreachable
 from judge.runner import RunReport
+from judge.runner.budget import Opened
 from judge.runner.rate import MOST, START, RateController
 from judge.runner.retry import Patience
-from judge.types import Json, Reply, Request
+from judge.types import Json, RateState, Reply, Request
 from tests.runner.helpers import label, make_study, numbered, plan, run
 from tests.runner.virtual import simulated
 
@@ -183,3 +186,52 @@ def test_503_is_a_refusal_and_another_fault_is_none(tmp_path: Path) -> None:
         assert report.ended == {"ok": 200}
         cuts.append(report.cuts)
     assert cuts[0] > 0 and cuts[1] == 0
+
+
+class Windowed(Timed):
+    """A server that takes `limit` calls in each window of `window` seconds and says in its headers how many are left.
+
+    A call is counted when it arrives, and answered after 0.5 s. The reset is rounded to whole seconds, as Anthropic's is.
+    """
+
+    def __init__(self, limit: int, window: float) -> None:
+        super().__init__(lambda n: 0.5)
+        self.limit, self.window = limit, window
+        self.taken: Counter[int] = Counter()
+        self.refused = 0
+
+    async def complete(self, request: Request) -> Reply:
+        now = asyncio.get_running_loop().time() - 1000.0
+        window, passed = divmod(now, self.window)
+        reset = float(int(self.window - passed))
+        if self.taken[int(window)] >= self.limit:
+            self.refused += 1
+            raise RateLimited("slow down", reset)
+        self.taken[int(window)] += 1
+        rate = RateState(self.limit - self.taken[int(window)], reset, limit_requests=self.limit)
+        return replace(await super().complete(request), rate=rate)
+
+
+def test_rate_headers_are_obeyed_with_the_calls_in_flight_and_without_a_burst_after_the_reset(
+    tmp_path: Path,
+) -> None:
+    """20 calls in 4 s. Of the first 100 at once 80 are refused; there were 149 refusals for 100 labels."""
+    provider = Windowed(20, 4.0)
+    ask(tmp_path, provider, 100, 100)
+    # After each of four resets, rounded down by up to a second, calls go out at 5 a second until a reply comes.
+    assert provider.refused <= 80 + 4 * 5
+    assert provider.ended <= 5 * 4.0 + 0.5 + 1.0, "five windows"
+    first = 100 - 80
+    assert provider.taken[0] == first
+
+
+def test_the_headers_of_the_opening_count(tmp_path: Path) -> None:
+    """The questions have shown how much is left before the first unit."""
+    provider = Windowed(20, 4.0)
+    provider.taken[0] = 15
+    db = make_study(tmp_path / "s.db", numbered(40))
+    opened = Opened(rates={"http://timed": (RateState(5, 3.0, limit_requests=20), 1000.0)})
+    report = simulated(run(db, provider, plan(concurrency=100, opened=opened)))
+    assert report.ended == {"ok": 40}
+    assert provider.taken[0] == 20
+    assert provider.refused <= 2 * 5, "after each reset, rounded down by up to a second"
