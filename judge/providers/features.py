@@ -24,7 +24,7 @@ _JSON_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class FeatureQuestion:
     """A short call about one feature, which `name` says; `dialect` asks for that feature."""
 
     name: str
@@ -41,7 +41,9 @@ Answers = Mapping[str, Reply | None]
 """By the question's name: the reply, None = the server refuses the feature, or the question was not needed."""
 
 
-def questions(model: str, dialect: chat.Dialect, with_formats: bool, tried: Sequence[str]) -> list[Question]:
+def questions(
+    model: str, dialect: chat.Dialect, with_formats: bool, tried: Sequence[str]
+) -> list[FeatureQuestion]:
     """The questions to a server, the most important first.
 
     `with_formats`: also whether it takes response formats. `tried`: the masks that it may know, the best first.
@@ -53,24 +55,24 @@ def questions(model: str, dialect: chat.Dialect, with_formats: bool, tried: Sequ
     coded = replace(bare, codes="AB")
     json = replace(bare, messages=(form,), schema=_SCHEMA, max_tokens=_JSON_TOKENS)
     masked = replace(bare, messages=(hello,), codes="".join(masks.CHOICES), max_tokens=masks.MOST_TOKENS)
-    asked = [Question(CODES, coded, dialect)]
+    asked = [FeatureQuestion(CODES, coded, dialect)]
     if with_formats:
-        asked += [Question(output, json, replace(dialect, output=output)) for output in chat.FORMATS]
+        asked += [FeatureQuestion(output, json, replace(dialect, output=output)) for output in chat.FORMATS]
     # With 0 and 1, which a server takes if it takes any value.
     asked += [
-        Question(SAMPLING[0], replace(bare, temperature=0.0), dialect),
-        Question(SAMPLING[1], replace(bare, seed=1), dialect),
+        FeatureQuestion(SAMPLING[0], replace(bare, temperature=0.0), dialect),
+        FeatureQuestion(SAMPLING[1], replace(bare, seed=1), dialect),
     ]
     # A held answer shows without more alternatives, and some servers refuse more than 20.
     under_mask = replace(dialect, masked_logprobs=dialect.top_logprobs)
-    asked += [Question(_MASK + mask, masked, replace(under_mask, masks=(mask,))) for mask in tried]
+    asked += [FeatureQuestion(_MASK + mask, masked, replace(under_mask, masks=(mask,))) for mask in tried]
     if tried:
         many = replace(dialect, top_logprobs=dialect.masked_logprobs)
-        asked.append(Question(ALTERNATIVES, coded, many))
-    return [*asked, Question(PLAIN, bare, dialect)]
+        asked.append(FeatureQuestion(ALTERNATIVES, coded, many))
+    return [*asked, FeatureQuestion(PLAIN, bare, dialect)]
 
 
-def is_needed(question: Question, asked: Sequence[Question], answers: Answers) -> bool:
+def is_needed(question: FeatureQuestion, asked: Sequence[FeatureQuestion], answers: Answers) -> bool:
     """Whether a question has something to add to the answers so far."""
     name = question.name
     if name in chat.FORMATS:
@@ -103,7 +105,7 @@ def output(answers: Answers) -> str:
     return "plain"
 
 
-def mask(asked: Sequence[Question], answers: Answers) -> str | None:
+def mask(asked: Sequence[FeatureQuestion], answers: Answers) -> str | None:
     """The first mask that held the answer to the choices, None = none did."""
     for question in asked:
         reply = answers.get(question.name)

@@ -54,7 +54,7 @@ class Provider(Vendor):
         self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
         self._writer = chat.ChatWriter(name, own, self._options.body)
         self.purse: Purse = NoLimits()
-        self._questions: list[features.Question] = []
+        self._questions: list[features.FeatureQuestion] = []
         self._answers: dict[str, Reply | None] = {}
         self.learnt_at = ""
 
@@ -270,7 +270,7 @@ class Provider(Vendor):
             return (self.chosen_mask,)
         return () if self._is_openai else masks.MASKS
 
-    async def _ask(self, question: features.Question) -> None:
+    async def _ask(self, question: features.FeatureQuestion) -> None:
         """Put a question, if it is still needed, and note the answer. Raises as `complete`."""
         self._answers[question.name] = await self.purse.pay(
             question.request,
@@ -278,7 +278,7 @@ class Provider(Vendor):
             lambda: features.is_needed(question, self._questions, self._answers),
         )
 
-    async def _answer(self, question: features.Question) -> Reply | None:
+    async def _answer(self, question: features.FeatureQuestion) -> Reply | None:
         """The reply to a question, None where the server refuses its feature."""
         wire, request, sent = self._connect(), question.request, question.dialect
         if question.mask == "logit_bias" and not await self._learn_tokens(wire, request.choices):

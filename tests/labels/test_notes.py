@@ -90,4 +90,6 @@ def test_nobody_reads_notes_back_out_of_their_words() -> None:
     for path in [*(ROOT / "judge").rglob("*.py"), *(ROOT / "annotate").rglob("*.py")]:
         text = path.read_text("utf-8")
         for line in text.splitlines() if path.name != "notes.py" else ():
-            assert not (re.search(r"\bre\.", line) and any(word and word in line for word in fixed)), f"{path}: {line}"
+            assert not (re.search(r"\bre\.", line) and any(word and word in line for word in fixed)), (
+                f"{path}: {line}"
+            )
