@@ -173,12 +173,12 @@ def test_the_same_command_asks_nothing_twice_and_changes_nothing(
 
 
 def test_it_goes_on_after_a_server_that_died(judge: Judge, study: None, tmp_path: Path) -> None:
-    with ServerProcess("openai", "--logprobs", "none", "--fault", "401:after=3") as server:
+    with ServerProcess("openai", "--logprobs", "none", "--fault", "401:after=5") as server:
         command = ("distractors", "generate", "-m", "openai/m", "--base-url", server.url)
         told = judge(*command, "--concurrency", "1", code=3).err
         assert "refused the key" in told and "to resume" in told
         there = column("SELECT count(*) FROM judgements WHERE status = 'ok'")
-        assert there == [1]  # two probes, one unit, then the key is refused
+        assert there == [1]  # four questions, one unit, then the key is refused
         server.kill()
         server.options = ("--logprobs", "none")
         server.start()

@@ -54,7 +54,7 @@ def test_the_first_signal_lets_calls_in_flight_end(db: Path, judge: Judge) -> No
     """SIGINT, then SIGTERM to the run that goes on; the command that is shown does what it says, and ends the rest."""
     words: tuple[str, ...] = ("-m", "openai/m", "--concurrency", "4", "--json")
     words = ("run", "stance", "-d", db.name, "--base-url", "http://there", *words)
-    kept = 0
+    kept = asked_before = 0
     for sent in (signal.SIGINT, signal.SIGTERM):
         with ServerProcess("openai", "--delay", "0.3", "--logprobs", "none") as server:
             running = command(db, *_at(server, words))
@@ -65,9 +65,10 @@ def test_the_first_signal_lets_calls_in_flight_end(db: Path, judge: Judge) -> No
         assert running.returncode == 130, err
         report = json.loads(out)
         assert report["stopped"] == "interrupted"
-        probes = 2  # for label codes, for JSON
+        [(all_questions,)] = select(db, "SELECT json_extract(provider, '$.probes.calls') FROM runs")
+        questions, asked_before = all_questions - asked_before, all_questions
         now = len(attempts(db))
-        assert report["ok"] == now - kept == asked - probes, (
+        assert report["ok"] == now - kept == asked - questions, (
             "every call that was sent has ended and is in the study"
         )
         assert kept + 4 <= now < UNITS, "and then nothing more was sent"
@@ -113,12 +114,13 @@ def signalled_when_running(run: Driven) -> None:
 
 def test_interrupted_while_it_waits_for_a_retry(db: Path) -> None:
     """Waits for retries and for the gate are cut short: those units have no call in flight."""
-    faults = ("--fault", "429:after=10,retry_after=800")
+    faults = ("--fault", "429:after=12,retry_after=800")
     with ServerProcess("openai", "--logprobs", "none", *faults) as server:
-        words = ("openai/m", "--base-url", server.url, "--grace", "3600", "--concurrency", "2")
+        words = ("openai/m", "--base-url", server.url, "--grace", "3600", "--concurrency", "1")
         with Driven(db, *words) as run:
-            run.wait_for(8)  # 2 of the 10 were probes
-            while server.stats()["requests"] < 11:
+            # 4 of the 12 were questions: label probabilities, a response format, temperature, seed.
+            run.wait_for(8)
+            while server.stats()["requests"] < 13:
                 time.sleep(0.01)
             run.process.send_signal(signal.SIGINT)
             report = run.end()
