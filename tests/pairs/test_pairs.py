@@ -115,7 +115,7 @@ def test_another_counter_claim_needs_another_data_set(judge: Judge, study: None)
 
 
 def test_it_goes_on_after_a_server_that_died(judge: Judge, study: None) -> None:
-    with ServerProcess("openai", "--logprobs", "none", "--fault", "401:after=3") as server:
+    with ServerProcess("openai", "--logprobs", "none", "--fault", "401:after=5") as server:
         command = ("pairs", "build", "-m", "openai/m", "--base-url", server.url, "--concurrency", "1")
         told = judge(*command, code=3).err
         assert "refused the key" in told and "to resume" in told
