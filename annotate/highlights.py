@@ -1,9 +1,23 @@
-"""What to highlight in a text: words of the question or claim, and reference answers. A highlight says nothing of relevance."""
+"""What to highlight in a text: words of the question or claim, and reference answers. A highlight says nothing of relevance.
+
+Words begin and end at the boundaries of Unicode (UAX 29), here and where evidence is marked.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
-_WORD = re.compile(r"\w+(?:[-'’]\w+)*", re.UNICODE)
+from unicode_segmentation_rs import graphemes, split_word_bounds
+
+_THAI = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\ua9e0-\ua9ff\uaa60-\uaa7f"
+"""Thai, Lao, Burmese and Khmer: a word has several letters."""
+_HAN = "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+"""Chinese and Japanese: two characters are a word."""
+_UNSPACED = re.compile(f"(?P<long>[{_THAI}]+)|[{_HAN}]+")
+"""Runs of scripts without spaces between words."""
+_GRAMMAR = re.compile(r"[\u3041-\u309f]+")
+"""Hiragana alone are endings and particles, as the stop words are."""
+_KATAKANA = re.compile(r"[\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 _COMMON = """
     about after again also and any are because been before being between both but can could did does
     doing down during each few for from had has have having her here him his how into its just like
@@ -14,24 +28,79 @@ _COMMON = """
 _STOP = frozenset(_COMMON.split())
 
 
+@lru_cache(maxsize=32)
+def words(text: str) -> tuple[tuple[int, int], ...]:
+    """The spans of the words and punctuation marks of a text, by the boundaries of Unicode (UAX 29).
+
+    Scripts without spaces between words have a span for each character. UAX 29 does that for all but Katakana.
+    """
+    spans: list[tuple[int, int]] = []
+    at = 0
+    for segment in split_word_bounds(text):
+        for part in graphemes(segment, True) if _KATAKANA.match(segment) else (segment,):
+            if not part.isspace():
+                spans.append((at, at + len(part)))
+            at += len(part)
+    return tuple(spans)
+
+
+@lru_cache(maxsize=32)
+def _edges(text: str) -> tuple[frozenset[int], frozenset[int]]:
+    """Where words begin and where they end."""
+    spans = words(text)
+    return frozenset(start for start, _ in spans), frozenset(end for _, end in spans)
+
+
 def query_terms(texts: Iterable[str]) -> list[str]:
-    """Return the words of the question or claim that are worth highlighting."""
-    words = {w.casefold() for text in texts for w in _WORD.findall(text)}
-    return sorted(w for w in words if len(w) > 2 and w not in _STOP)
+    """What of the question or claim is worth finding again: its words, without the common ones. In scripts without
+    spaces nobody can tell words without a dictionary, so there it is every short sequence of characters."""
+    terms: set[str] = set()
+    for text in texts:
+        found = (text[start:end].casefold() for start, end in words(text))
+        terms.update(w for w in found if len(w) > 2 and w not in _STOP)
+        for run in _UNSPACED.finditer(text):
+            terms.update(sequence for _, sequence in _sequences(run))
+    return sorted(terms)
+
+
+def _sequences(run: re.Match[str]) -> Iterator[tuple[int, str]]:
+    """Each sequence of two characters (four in Thai and its like) of a run, and where it begins in the text."""
+    size = 4 if run["long"] else 2
+    for start in range(len(run[0]) - size + 1):
+        sequence = run[0][start : start + size]
+        if not _GRAMMAR.fullmatch(sequence):
+            yield run.start() + start, sequence
 
 
 def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of whole words of `terms`, ignoring case."""
+    """Where exactly the words of `terms` stand, whatever their case, in order."""
     wanted = set(terms)
-    for match in _WORD.finditer(text):
-        if match[0].casefold() in wanted:
-            yield match.start(), match.end()
+    for start, end in words(text) if wanted else ():
+        if text[start:end].casefold() in wanted:
+            yield start, end
+    begun = end = 0
+    for run in _UNSPACED.finditer(text) if wanted else ():
+        for start, sequence in _sequences(run):
+            if sequence in wanted:
+                if start > end:  # it does not go on with the one before
+                    if end:
+                        yield begun, end
+                    begun = start
+                end = start + len(sequence)
+    if end:
+        yield begun, end
 
 
-def find_answers(text: str, answers: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of an answer, ignoring case; a short answer only as whole words."""
+def find_answers(text: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where an answer stands in whole words, whatever its case."""
     for answer in answers:
-        if answer.strip():
-            edge = r"\b" if len(answer) < 5 and answer.isalnum() else ""
-            for match in re.finditer(edge + re.escape(answer.strip()) + edge, text, re.IGNORECASE):
-                yield match.start(), match.end()
+        for start, end in find_text(text, answer.strip()):
+            begins, ends = _edges(text)
+            if start in begins and end in ends:
+                yield start, end
+
+
+def find_text(text: str, searched: str) -> Iterator[tuple[int, int]]:
+    """Where what was searched for stands, within words too, whatever its case."""
+    for match in re.finditer(re.escape(searched), text, re.IGNORECASE) if searched.strip() else ():
+        yield match.span()

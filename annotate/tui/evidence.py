@@ -4,8 +4,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 
+from annotate.highlights import words
 from annotate.tui.unit import Markable, Picker
-from annotate.tui.untrusted import tokens
 from judge.text import sentences
 
 HELP = "mark: ←→ word  ↑↓ sentence  ⇥ text  space begin  ⏎ mark  ⌫ unmark  Esc done"
@@ -16,8 +16,8 @@ class _Text:
 
     def __init__(self, name: str, raw: str) -> None:
         self.name, self._raw = name, raw
-        self.tokens = tokens(raw)
-        self.starts = [start for start, _ in self.tokens]
+        self.words = words(raw)
+        self.starts = [start for start, _ in self.words]
 
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
@@ -35,11 +35,11 @@ class Evidence:
 
     def __init__(self, texts: Sequence[Markable], first: tuple[Markable, int] | None = None) -> None:
         """`first` is the text and the offset to begin at; else it is the first word of all."""
-        self._texts = [t for t in (_Text(m.name, m.raw) for m in texts) if t.tokens]
+        self._texts = [t for t in (_Text(m.name, m.raw) for m in texts) if t.words]
         self._at = next((n for n, t in enumerate(self._texts) if first and t.name == first[0].name), 0)
         if self._texts:
             start = self._text.word_at(first[1]) if first and self._text.name == first[0].name else 0
-            self.picker = Picker(self._text.name, *self._text.tokens[start])
+            self.picker = Picker(self._text.name, *self._text.words[start])
 
     @property
     def usable(self) -> bool:
@@ -53,10 +53,10 @@ class Evidence:
     def word(self, step: int) -> None:
         """The next or the previous word; from the end of a text into the next one."""
         at = self._text.word_at(self.picker.start) + step
-        if 0 <= at < len(self._text.tokens):
+        if 0 <= at < len(self._text.words):
             self._to(at)
         elif self._turn(step):
-            self._to(0 if step > 0 else len(self._text.tokens) - 1)
+            self._to(0 if step > 0 else len(self._text.words) - 1)
 
     def sentence(self, step: int) -> None:
         """The first word of the next or the previous sentence."""
@@ -81,7 +81,7 @@ class Evidence:
 
     def _to(self, index: int) -> None:
         self.picker.name = self._text.name
-        self.picker.start, self.picker.end = self._text.tokens[index]
+        self.picker.start, self.picker.end = self._text.words[index]
 
     def resume(self, begun: tuple[str, int, int]) -> None:
         """Go on with a span that was begun before: the name of its text, its anchor and the cursor."""
@@ -90,7 +90,7 @@ class Evidence:
             if text.name == name:
                 self._at = at
                 self._to(text.word_at(cursor))
-                self.picker.anchor = text.tokens[text.word_at(anchor)][0]
+                self.picker.anchor = text.words[text.word_at(anchor)][0]
 
     def begin(self) -> None:
         """Begin a span here, or give up the one begun."""
@@ -104,7 +104,7 @@ class Evidence:
                 if start <= picker.start < end:
                     return start, end
             return picker.start, picker.end
-        anchor = text.tokens[text.word_at(picker.anchor)]
+        anchor = text.words[text.word_at(picker.anchor)]
         picker.anchor = None
         return min(anchor[0], picker.start), max(anchor[1], picker.end)
 
@@ -141,7 +141,7 @@ def dragged_over(
         if text.beside is not beside or low >= high:
             continue
         a, b = (text.shown.raw(place, len(text.raw)) for place in (low, high))
-        words = [(x, y) for x, y in tokens(text.raw) if x < b and a < y]
-        if words and (best is None or high - low > best[0]):
-            best = high - low, text.name, words[0][0], words[-1][1]
+        over = [(x, y) for x, y in words(text.raw) if x < b and a < y]
+        if over and (best is None or high - low > best[0]):
+            best = high - low, text.name, over[0][0], over[-1][1]
     return None if best is None else best[1:]

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.style import Style
 
 from annotate.guidelines import label_keys
-from annotate.highlights import find_answers, find_terms, query_terms
+from annotate.highlights import find_answers, find_terms, find_text, query_terms
 from annotate.sitting.desk import Sheet
 from annotate.sitting.unit import AnswerPart, ShownPassage
 from annotate.tui.colours import MARK, QUIET
@@ -172,7 +172,7 @@ class _Maker:
 
     def _add_text(self, name: str, raw: str, found: list[tuple[int, int, str]], beside: bool) -> None:
         view, picker = shown(raw), self.picker
-        hits = [(a, b, SEARCH_STYLE) for a, b in find_answers(raw, [self.searched])]
+        hits = [(a, b, SEARCH_STYLE) for a, b in find_text(raw, self.searched.strip())]
         self.hits += len(hits)
         self.found[name] = _firsts([*hits, *found])
         found += hits

@@ -10,7 +10,6 @@ from judge.console import visible
 
 TAB = "    "
 _JOINER = "\u200d"
-_TOKEN = re.compile(r"\S+")
 _TAKEN_APART = re.compile(r"\r\n|[\t\r]|[^\n\x20-\x7e\xa0-\u02ff\u0370-\u061b\u0620-\u17ff]")
 
 
@@ -60,8 +59,3 @@ def one_line(raw: str | None, width: int = 0) -> str:
     """A text in one line, safe to show; cut to `width` characters when that is given."""
     flat = visible(" ".join((raw or "").replace(_JOINER, "").split()))
     return flat if not width or len(flat) <= width else flat[: width - 1] + "…"
-
-
-def tokens(text: str) -> list[tuple[int, int]]:
-    """The spans of what stands between white space: what the evidence cursor steps over."""
-    return [match.span() for match in _TOKEN.finditer(text)]

@@ -129,7 +129,7 @@ async def test_evidence_by_keyboard(study: Path) -> None:
         await press(pilot, "down", "right", "space", "right", "enter")
         spans = screen(pilot).hand.unit.state.spans
         assert spans[0] == ("passage", 0, first)
-        assert raw[spans[1][1] : spans[1][2]] == "is so."
+        assert raw[spans[1][1] : spans[1][2]] == "is so", "the full stop is a step of its own"
         await press(pilot, "s")
         assert labels(study) == {}, "letters do not label while marking"
         assert "marking goes on: Esc ends it" in text_of(pilot, "message"), "and that is said"
