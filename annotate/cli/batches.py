@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from annotate.batch_plan import BatchPlan
-from annotate.cli._named import BatchName, in_study
+from annotate.cli._named import BatchName, in_study, open_command
 from judge.console import emit_json, emit_rows, json_option, note, output_options, say, table
 from judge.errors import UsageError
 from judge.store import Store
@@ -187,7 +187,7 @@ def new(
     for line in made.notes:
         note(line)
     for person, count in made.positions.items():
-        note(f"{person}: {count} to do: annotate open {name} --as {person}")
+        note(f"{person}: {count} to do: {open_command(name, person, store.path)}")
 
 
 def _training(text: str | None) -> int:

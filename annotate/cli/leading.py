@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from annotate.batch_plan import Policy
-from annotate.cli._named import BatchName, in_study
+from annotate.cli._named import BatchName, in_study, open_command
 from annotate.cli.batches import allow_option, batches, print_strata
 from judge.console import TO_WRITE, emit_json, json_option, note, notes
 from judge.errors import Exit, UsageError
@@ -32,7 +32,7 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _tell(done: Changed, told: str, as_json: bool) -> None:
+def _tell(store: Store, done: Changed, told: str, as_json: bool) -> None:
     if as_json:
         emit_json("batch-change", attributes(done))
         return
@@ -42,7 +42,7 @@ def _tell(done: Changed, told: str, as_json: bool) -> None:
     for line in done.notes:
         note(line)
     for person, count in done.positions.items():
-        note(f"{person}: {count} more to do: annotate open {done.batch} --as {person}")
+        note(f"{person}: {count} more to do: {open_command(done.batch, person, store.path)}")
 
 
 @batches.command("add")
@@ -57,7 +57,7 @@ def add(name: str, annotators: str, n: int | None, allow_exposed: bool, store: S
     from annotate.leading.lead import add_people
 
     done = add_people(store, name, _names(annotators), n=n, allow_exposed=allow_exposed)
-    _tell(done, f"batch '{name}': {done.units} units have more people", as_json)
+    _tell(store, done, f"batch '{name}': {done.units} units have more people", as_json)
 
 
 @batches.command("hand-over")
@@ -79,7 +79,7 @@ def hand_over(
     from annotate.leading.lead import hand_over as move
 
     done = move(store, name, person, _names(to), note=why, allow_exposed=allow_exposed)
-    _tell(done, f"batch '{name}': {done.units} units of {person} were handed over", as_json)
+    _tell(store, done, f"batch '{name}': {done.units} units of {person} were handed over", as_json)
 
 
 @batches.command("extend")
@@ -111,7 +111,7 @@ def extend(
 
     people = None if annotators is None else _names(annotators)
     done = extend_batch(store, name, to=to, people=people, allow_exposed=allow_exposed)
-    _tell(done, f"batch '{name}': {done.units} units more", as_json)
+    _tell(store, done, f"batch '{name}': {done.units} units more", as_json)
 
 
 @batches.command("reopen")
@@ -213,7 +213,7 @@ def pack(name: str, person: str, out: Path | None, store: Store) -> None:
     path = out or Path(f"{name}-{person}.db")
     format_of(path, dict.fromkeys((".db", ".sqlite", ".sqlite3"), "study"))
     count = write(store, name, person, path)
-    note(f"{path}: {count} units; send it to {person}: annotate open {name} --as {person} -d {path.name}")
+    note(f"{path}: {count} units; send it to {person}: {open_command(name, person, Path(path.name))}")
 
 
 @batches.command("merge")

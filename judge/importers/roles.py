@@ -14,8 +14,8 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers.guess import ROLES, MissingFields, plain_name
 
-TEXTS = ("text", "page_content", "content")
-"""Where a document has its text."""
+TEXTS = ("text", "page_content", "pageContent", "content")
+"""Where a document has its text; `pageContent` in LangChain for JavaScript."""
 WRAPPERS = ("node", "kwargs")
 """What LlamaIndex's NodeWithScore and LangChain's serialised objects wrap a document in."""
 _PASSAGE = ("id", "title", "date", "source", "gold", "votes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,16 @@ def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[s
         Desk.open(store, "pilot", "alice")
     _, out, _ = run(capsys, "batches", "list", "-d", str(study), "--json")
     assert json.loads(out)["rows"][0]["done"] == 28
+
+
+def test_the_printed_command_opens_the_batch(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name is somebody's text: the shell that it is pasted into takes it as one word."""
+    new = ("batches", "new", "pilot", "stance", "-n", "4", "--annotators", "alice,<b>", "-d", str(study))
+    _, _, err = run(capsys, *new)
+    printed = [line.partition("to do: ")[2] for line in err.splitlines() if "to do: " in line]
+    assert [shlex.split(line) for line in printed] == [
+        ["annotate", "open", "pilot", "--as", person, "-d", str(study)] for person in ("alice", "<b>")
+    ]
 
 
 def test_a_second_batch_never_holds_units_of_the_first(

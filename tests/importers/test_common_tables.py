@@ -115,6 +115,17 @@ def test_json_lists_under_a_map_of_text(judge: Judge, tmp_path: Path) -> None:
     assert rows_of("SELECT count(*) FROM passages") == [(600,)]
 
 
+def test_documents_of_langchain_for_javascript(judge: Judge, tmp_path: Path) -> None:
+    documents = [{"pageContent": "Mars has two moons.", "metadata": {}}, {"pageContent": "Mars is red."}]
+    row = {"question": "How many moons has Mars?", "context": documents, "answer": "Two."}
+    (tmp_path / "js.jsonl").write_text(json.dumps(row), "utf-8")
+    judge("items", "import", tmp_path / "js.jsonl")
+    assert rows_of("SELECT text FROM passages ORDER BY rowid") == [
+        ("Mars has two moons.",),
+        ("Mars is red.",),
+    ]
+
+
 def test_a_table_with_ids(judge: Judge, tmp_path: Path) -> None:
     """Finding 2: two items, no passages, and the answers lay in meta, without a word."""
     rows = [
