@@ -128,21 +128,31 @@ class Verdicts:
         for one of the documents.
         """
         for system, own in self._of.items():
-            self._check_again(system, own)
+            known = self._known(system, own)
+            self.counts["unchanged"] += len(known)
+            new = {unit: judgement for unit, judgement in own.items() if unit not in known}
+            if not new:
+                continue
             digest = hashlib.sha256(
-                canonical(sorted((u, j.reply) for u, j in own.items())).encode()
+                canonical(sorted((u, j.reply) for u, j in new.items())).encode()
             ).hexdigest()
             origin = {"imported": now(), "files": dict(files)}
-            _, known = add_run(conn, self._task, system, {IMPORTED: digest}, origin, list(own.values()))
-            self.counts["unchanged" if known else "verdicts"] += len(own)
+            add_run(conn, self._task, system, {IMPORTED: digest}, origin, list(new.values()))
+            self.counts["verdicts"] += len(new)
 
-    def _check_again(self, system: str, own: dict[str, Judgement]) -> None:
+    def _known(self, system: str, own: dict[str, Judgement]) -> set[str]:
+        """The units whose output the study has already. Raises BadInput when it has another output for one of them."""
         query = (
             "SELECT j.unit_id, j.reply FROM judgements AS j JOIN runs AS r USING (run_id) WHERE r.model = ? AND r.task = ? "
             f"AND json_extract(r.options, '$.{IMPORTED}') IS NOT NULL"
         )
+        known = set()
         for unit, reply in self._store.conn.execute(query, [system, self._task.name]):
-            if unit in own and own[unit].reply != reply:
+            if unit not in own:
+                continue
+            if own[unit].reply != reply:
                 raise BadInput(
                     f"the study has another output of '{system}' for '{unit}'; nothing is replaced: give the system another name"
                 )
+            known.add(unit)
+        return known

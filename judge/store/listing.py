@@ -85,7 +85,7 @@ def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Jso
                iif(json_extract(r.options, '$.imported') IS NULL,
                    'made by ' || coalesce(json_extract(r.options, '$.asked_as'), r.model), 'imported') AS origin
         FROM runs AS r JOIN judgements AS j USING (run_id) JOIN units AS a USING (unit_id)
-        WHERE r.task GLOB 'verdict_document.*' AND {data} GROUP BY r.run_id ORDER BY r.started
+        WHERE r.task GLOB 'verdict_document.*' AND {data} GROUP BY r.model, origin ORDER BY min(r.started)
     """
     values = [] if dataset is None else [dataset]
     rows = [*dicts(store.conn, answers, values), *dicts(store.conn, documents, values)]

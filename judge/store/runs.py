@@ -188,6 +188,13 @@ def adopt(conn: sqlite3.Connection, run_id: str) -> None:
     conn.execute(f"UPDATE runs SET options = json_remove(options, '$.{TRIED}') WHERE run_id = ?", [run_id])
 
 
+def mark_added(store: Store, run_id: str) -> None:
+    """Mark a run whose labels are outputs that a user let a model add to a system."""
+    with store.transaction() as conn:
+        query = f"UPDATE runs SET options = json_set(options, '$.{ADDED}', json('true')) WHERE run_id = ?"
+        conn.execute(query, [run_id])
+
+
 def tried(conn: sqlite3.Connection) -> set[str]:
     """Return the ids of the runs that a search tried."""
     return {

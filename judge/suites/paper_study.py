@@ -238,36 +238,44 @@ class PaperStudy(Reading):
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
         """The outputs of the system under test about one passage at a time: as `labels`, with passage_id.
 
-        They are a run whose model is the system, made here or imported. None, and a condition that is lacking, when there
-        is no such run and no model that makes it. A passage that an imported system has no output for is its failure.
+        They are runs whose model is the system: imported ones, or one that was made here. Where some were imported, none
+        are made: a passage that an imported system has no output for is its failure. None, and a condition that is
+        lacking, when there is no such run and no model that makes it.
         """
         system = self.tested()
-        maker = self.maker(system)
-        # A judge may have been called as the system is (--as): only what was imported, or added by the user's leave, is
-        # the system's own.
-        runs = [r for r in self.judges.runs if r.task_id == task and r.model == system]
-        runs = [r for r in runs if r.imported or r.added]
-        if maker is not None or any(run.added for run in runs):
-            own = {"examples": examples}
-            model, made_with = maker or (system, {})
-            began = {"asked_as": made_with.get("asked_as") or model} if model != system else {}
-            began |= {ADDED: True} if system in self.rows.imported else {}
+        imported = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
+        if imported:
             self.n_outputs += 1
-            return self.labels(
-                task, only=only, columns="passage_id", models=(system,), own=own, begin=began, role="system"
-            )
-        if not runs:
+            return self._imported_on_documents(imported, only, examples)
+        maker = self.maker(system)
+        if maker is None and not any(run.added for run in self.judges.made_for(system, task)):
             self.lack(system, name_of(self.paper.name, DOCUMENT))
             return None
+        own = {"examples": examples}
+        model, made_with = maker or (system, {})
+        began = {"asked_as": made_with.get("asked_as") or model} if model != system else {}
+        began |= {ADDED: True} if system in self.rows.imported else {}
         self.n_outputs += 1
-        loaded = self.judges.task(task, {})
+        return self.labels(
+            task, only=only, columns="passage_id", models=(system,), own=own, begin=began, role="system"
+        )
+
+    def _imported_on_documents(self, runs: Sequence[Run], only: str, examples: str) -> pd.DataFrame:
+        """Imported outputs about one passage at a time; each file of them is a run of its own."""
+        loaded = self.judges.task(runs[0].task_id, {})
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
         units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
-        found = self.judges.best(runs, units["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system")
-        units, missing = put(units, found)
+        numbers, field = units["unit_id"].to_numpy(), loaded.spec.questions[0].field
+        labels, status, missing = self.judges.best(runs[:1], numbers, field, "system")
+        for run in runs[1:]:
+            more, ended, without = self.judges.best([run], numbers, field, "system")
+            new = missing & ~without
+            labels, status = np.where(new, more, labels), np.where(new, ended, status)
+            missing = missing & without
+        units, missing = put(units, (labels, status, missing))
         if missing.any():
             units.loc[missing, "status"] = NO_ANSWER
-            self.note(f"{system} has no output for {int(missing.sum())} passages: they count as wrong")
+            self.note(f"{runs[0].model} has no output for {int(missing.sum())} passages: they count as wrong")
         return units
 
     def given(self, context: str, ranking: tuple[str, str] | None = None) -> contexts.Context:

@@ -14,7 +14,7 @@ from judge.runner.plan import RunDisplay
 from judge.store.answers import add_claims
 from judge.store.export import stored_task
 from judge.store.rankings import attach
-from judge.store.runs import ADDED
+from judge.store.runs import ADDED, mark_added
 from judge.store.selection import Selection
 from judge.store.study import Store
 from judge.suites.steps import Incomplete, Step
@@ -101,8 +101,6 @@ async def _ask(
     own, task = replace(plan, selection=Selection(step.where)), plan.task
     _, options = step.asked
     examples = options.examples.split(",") if options.examples else []
-    if step.options.get(ADDED):
-        own = replace(own, extra={**own.extra, ADDED: True})
     if options.relevant is not None:
         found = relevant(store, options.relevant)
         chosen = replace(own.selection, relevant=found.passages)
@@ -113,7 +111,11 @@ async def _ask(
     try:
         if step.kind == "run":
             with store.run_lock(f"{task.name} {plan.model}"):
-                return await run_task(store, own, provider, progress)
+                report = await run_task(store, own, provider, progress)
+                if step.options.get(ADDED):
+                    # A judge's run under the system's name has the same identity and is resumed: by now it is the system's.
+                    mark_added(store, report.run_id)
+                return report
         name, stage = step.ranking or (None, None)
         given = contexts.parse(store, str(step.condition), ranking=name, stage=stage)
         system = step.system or plan.model

@@ -123,11 +123,23 @@ class RunLabels:
 
     def of(self, wanted: LabelsWanted) -> Found:
         """The judge's labels, or what most judges say, and a step where some are missing."""
-        runs = chosen.candidates(self.runs, self.pinned, wanted.task.task_id, wanted.models, wanted.own)
+        task_id = wanted.task.task_id
+        every = self.runs if wanted.role == "judge" else self.made_for(wanted.models[0], task_id)
+        runs = chosen.candidates(every, self.pinned, task_id, wanted.models, wanted.own)
         judges = list(wanted.models) or list(dict.fromkeys(run.model for run in runs))
         if not self.asked.majority or not judges:
             return self._of_judges(wanted, runs, wanted.models)
         return majority([self._of_judges(wanted, [r for r in runs if r.model == j], (j,)) for j in judges])
+
+    def made_for(self, system: str, task_id: str) -> list[Run]:
+        """The runs of a task whose labels are outputs of a system.
+
+        A judge may be called as an imported system is (--as). Of such a system only those runs count that were imported or
+        that the user let a model add.
+        """
+        is_imported = system in self.rows.imported
+        runs = [run for run in self.runs if run.task_id == task_id and run.model == system]
+        return [run for run in runs if run.imported or run.added or not is_imported]
 
     def _of_judges(self, wanted: LabelsWanted, runs: Sequence[Run], models: Sequence[str]) -> Found:
         found = self.best(runs, wanted.numbers, wanted.field, wanted.role)

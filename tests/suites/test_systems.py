@@ -467,3 +467,61 @@ def test_the_import_that_is_printed_names_the_study(judge: Judge, tmp_path: Path
     assert score(judge, *words).document["lacking"] == []
     told = judge("score", "mirage", "--system", "nobody", *words[3:], code=2).err
     assert "-d other.db" in told
+
+
+def oracle_scores(judge: Judge, *words: str) -> tuple[float | None, list[str]]:
+    """The accuracy on single documents, and the conditions that the system lacks."""
+    found = score(judge, "raguard", "--system", "mine", "--part", "zero", "--part", "oracle", *words)
+    value = found.value("accuracy_oracle") if "accuracy_oracle" in found.names else None
+    return value, [gap["condition"] for gap in found.document["lacking"]]
+
+
+@pytest.mark.usefixtures("claims")
+@pytest.mark.parametrize("limit", [(), ("-n", "3")])
+def test_a_run_called_as_the_system_becomes_its_own_only_by_permission(
+    judge: Judge, tmp_path: Path, limit: tuple[str, ...]
+) -> None:
+    """`judge run --as mine`, whole or interrupted, then `--also-generate`: the suite and the score give the same."""
+    answers(judge, tmp_path, [(n, "mine", "zero-context", "true") for n in "123"])
+    judge("run", "verdict_document", "-m", "scripted/first", "--as", "mine", *limit)
+    assert oracle_scores(judge) == (None, ["oracle"])
+    suite = ("suite", "raguard", "--system", "mine", "--part", "zero", "--part", "oracle")
+    judge(*suite, "-m", "scripted/first", "--also-generate", "--json")
+    # The model says true on all six documents; claim 1, which has three of them, is true.
+    assert oracle_scores(judge) == (0.5, [])
+
+
+@pytest.mark.usefixtures("claims")
+def test_verdicts_that_were_imported_are_not_made_as_well(judge: Judge, tmp_path: Path) -> None:
+    """Of six documents mine has an output for one, which is right: five failures, also where a model may add outputs."""
+    path = tmp_path / "outputs.jsonl"
+    path.write_text(
+        json.dumps({"id": "1", "condition": "oracle", "document": "1", "text": "true"}) + "\n", "utf-8"
+    )
+    judge("systems", "import", path, "--system", "mine")
+    answers(judge, tmp_path, [(n, "mine", "zero-context", "true") for n in "123"])
+    assert oracle_scores(judge) == (pytest.approx(1 / 6), [])
+    words = ("suite", "raguard", "--system", "mine", "--part", "zero", "--part", "oracle", "-m")
+    found = json.loads(judge(*words, "scripted/first", "--also-generate", "--json").out)
+    [oracle] = [m for m in found["measures"] if m["measure"] == "accuracy_oracle"]
+    assert oracle["value"] == pytest.approx(1 / 6)
+    with sqlite3.connect("study.db") as conn:
+        assert conn.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+
+
+@pytest.mark.usefixtures("claims")
+def test_verdicts_may_come_in_several_files(judge: Judge, tmp_path: Path) -> None:
+    """Three right verdicts in each of two files are six right ones."""
+    gold = ("true", "true", "true", "false", "false", "false")
+    rows = [
+        {"id": d[0], "condition": "oracle", "document": d[2:], "text": text}
+        for d, text in zip(DOCUMENTS, gold, strict=True)
+    ]
+    path = tmp_path / "outputs.jsonl"
+    for half in (rows[:3], rows[3:]):
+        path.write_text("".join(json.dumps(row) + "\n" for row in half), "utf-8")
+        judge("systems", "import", path, "--system", "mine")
+    assert oracle_scores(judge)[0] == 1.0
+    assert [row for row in systems(judge) if row[1] == "one document"] == [
+        ("mine", "one document", 6, "imported")
+    ]
