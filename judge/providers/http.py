@@ -14,9 +14,8 @@ import os
 import re
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -33,13 +32,12 @@ from judge.errors import (
     Unreachable,
 )
 from judge.providers import waits
+from judge.providers.connections import SpacedConnector, TimeLimit
 from judge.providers.options import Looked
 from judge.types import Json
 
 LONGEST_MESSAGE = 300
 CONNECT_SECONDS = 15.0
-STOPPED_SECONDS, AWAKE_SECONDS = 1.0, 5.0
-"""A timer that fires this late was delayed by a stopped process; the call then gets this many more seconds to finish."""
 MOST_BYTES = 8 * 2**20
 """A longer answer is not a model's reply: the longest ones, with probabilities, have about 100 kB."""
 # The vendors' clients refuse to start without a key, or search for one in other places.
@@ -70,42 +68,6 @@ class Complaint:
     message: str
     code: str = ""
     param: str = ""
-
-
-class TimeLimit:
-    """`asyncio.timeout` for one call that tolerates a stopped process (SIGSTOP, a suspended machine).
-
-    A timer that fires late shows that the process was stopped: the answer may have arrived meanwhile, and it
-    is paid for.
-    Raises TimeoutError.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds, self._limit = seconds, asyncio.timeout(None)
-
-    async def __aenter__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._watch(self._seconds, self._look)
-        await self._limit.__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._timer.cancel()
-        await self._limit.__aexit__(kind, error, trace)
-
-    def _watch(self, seconds: float, call: Callable[[], None]) -> None:
-        self._due = self._loop.time() + seconds
-        self._timer = self._loop.call_at(self._due, call)
-
-    def _look(self) -> None:
-        if self._loop.time() - self._due > STOPPED_SECONDS:
-            self._watch(AWAKE_SECONDS, self._end)
-        else:
-            self._end()
-
-    def _end(self) -> None:
-        self._limit.reschedule(self._loop.time())
 
 
 class Door(ABC):
@@ -164,10 +126,7 @@ def clean(text: str, secrets: Sequence[str] = ()) -> str:
 
 
 class Wire(Door):
-    """A connection pool to one server, with fixed headers.
-
-    The pool has no limit: the runner alone decides how many calls run at once.
-    """
+    """A connection pool to one server, with fixed headers."""
 
     def __init__(
         self,
@@ -189,7 +148,7 @@ class Wire(Door):
         # Headers that the user names explicitly override both.
         headers = {**{k: v for k, v in headers.items() if k.lower() not in asked.headers}, **asked.headers}
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=SpacedConnector(),
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_SECONDS, timeout)),
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -13,6 +13,7 @@ from judge.addresses import no_proxy, server
 from judge.errors import KeyProblem, MissingExtra, ProviderError, Unreachable, UsageError
 from judge.providers import http, options
 from judge.providers.base import Settings
+from judge.providers.connections import TimeLimit
 from judge.providers.options import Looked
 
 
@@ -153,7 +154,7 @@ class Client(http.Door):
         # A dictionary of its own each time: the clients write into what they are given.
         given: dict[str, Any] = {"cast_to": object, "options": {"headers": dict(_RAW)}}
         try:
-            async with http.TimeLimit(self._timeout):
+            async with TimeLimit(self._timeout):
                 if body is None:
                     answer = await self._client.get(path, **given)
                 else:

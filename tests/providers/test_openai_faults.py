@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from judge.errors import KeyProblem, ProviderError, RateLimited, Rejected, ServerFault, Unreachable
-from judge.providers import http
+from judge.providers import connections
 from judge.providers.base import Settings
 from judge.providers.openai import Provider
 from judge.types import Message, Request
@@ -55,8 +55,8 @@ async def test_an_answer_that_came_while_the_process_stood_still_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A run that was stopped for longer than its time-out (SIGSTOP, a closed laptop) paid for what was in flight."""
-    monkeypatch.setattr(http, "STOPPED_SECONDS", 0.1)
-    monkeypatch.setattr(http, "AWAKE_SECONDS", 60.0)
+    monkeypatch.setattr(connections, "STOPPED_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "AWAKE_SECONDS", 60.0)
     with ServerProcess("openai", "--delay", "0.3") as server:
         provider = Provider("m", Settings(base_url=server.url, timeout=0.5, options={"mask": "none"}))
         call = asyncio.create_task(provider.complete(CALL))
