@@ -14,15 +14,23 @@ if TYPE_CHECKING:
     from judge.store.imports import ImportReport
 
 MOST_SUGGESTED = 3
+GROUNDED = "grounding"
+"""A task that takes every answer with the passages that it was given."""
+ANSWERS_ALONE = ("eligibility", "deflection")
+"""Tasks for answers without contexts, the most useful first."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """What an import did: each transaction with its files, notes for people, and tasks that the data suit, best first."""
+    """What an import did: each transaction with its files, notes for people, and tasks that the data suit, best first.
+
+    `has_grounds`: the newest answers have contexts, so that their faithfulness can be judged.
+    """
 
     transactions: list[tuple[list[str], ImportReport]]
     notes: list[str] = field(default_factory=list)
     tasks: list[str] = field(default_factory=list)
+    has_grounds: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a transaction: its files, data sets, what is new, and how many rows were left out."""
@@ -72,7 +80,7 @@ def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
     from judge.runner.requests import choose_mode, label_orders
     from judge.store import selection
 
-    for name in ("grounding", *tasks):
+    for name in (GROUNDED, *tasks):
         task = load_task(name)
         selection.select(store, task, selection.Selection(None, limit=1))
         unit = next(selection.pending(store, task, run_id=""), None)
@@ -110,8 +118,26 @@ def _told(db: Path, done: Imported) -> Imported:
         done.notes += strange_labels(report.label_counts)
     with Store.open(db, create=False) as store:
         done.notes += alike(store, {name for _, report in done.transactions for name in report.datasets})
-        done.tasks = suited(store)
+        done.notes += without_contexts(store, [report.import_id for _, report in done.transactions])
+        done.tasks, done.has_grounds = suited(store), has_grounds(store)
     return done
+
+
+def has_grounds(store: Store) -> bool:
+    """Whether the newest answers have contexts to judge them on."""
+    from judge.prompts import load_task
+    from judge.store.selection import suits_newest
+
+    return suits_newest(store, load_task(GROUNDED))
+
+
+def without_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
+    """Answers of these imports of which it is not known what their system was given."""
+    marks = ",".join("?" * len(import_ids))
+    query = f"SELECT count(*) FROM answers WHERE context = '[]' AND origin IN ({marks})"
+    [(n,)] = store.conn.execute(query, list(import_ids)).fetchall()
+    told = "no claim or sentence of them can be judged on contexts (faithfulness, citations)"
+    return [f"note: {n:,} answers have no contexts: {told}"] if n else []
 
 
 def alike(store: Store, datasets: Collection[str]) -> list[str]:
@@ -202,6 +228,8 @@ def suited(store: Store) -> list[str]:
     ranked = sorted(found, key=lambda name: (*(-int(x) for x in found[name]), name))
     # Where labels say what is wanted, other tasks are no advice.
     wanted = [name for name in ranked if found[name][0]]
+    if not ranked:
+        wanted = [name for name in ANSWERS_ALONE if suits_newest(store, load_task(name))]
     return wanted or ranked
 
 

@@ -168,7 +168,7 @@ def import_(
         return
     if not suggests_next():
         return
-    if any(row["answers"] for row in rows):
+    if done.has_grounds and any(row["answers"] for row in rows):
         with Store.open(db, create=False) as store:
             several = len({row["system"] for row in listing.list_systems(store)}) > 1
         note(f"next: judge suite faithfulness -m MODEL{' --system all' if several else ''} -d {db}")

@@ -8,7 +8,8 @@ An importer is a module of this package with
 
 and, when several files make up one import (claims + corpus), `TOGETHER = True`: then `read` gets
 all paths in one call and they share one transaction; otherwise it is called once per file. `SIGNS`, where it has
-some, are sets of keys that tell its files from others by their first row.
+some, are sets of keys that tell its files from others by their first row; a file with the keys of a set of `BESIDE` is one of
+its own where it comes with a file that has `SIGNS`.
 """
 
 import importlib

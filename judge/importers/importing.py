@@ -23,6 +23,7 @@ from judge.importers.roles import DATASET, LOOKED_AT, taken, understanding
 from judge.store import Store
 from judge.store.imports import ImportInfo, ImportReport
 from judge.store.items import add_items
+from judge.store.listing import names_of_content
 
 T = TypeVar("T")
 FORMAT = "python"
@@ -45,18 +46,23 @@ def import_files(
     with Store.open(db) as store:
         for group in groups:
             skipped, bad = skipping(skip_bad)
-            own = understood(group[0], islice(file_rows(name, group[0]), LOOKED_AT), options)
             files = {str(p): file_sha(p) for p in group}
+            known = names_of_content(store, files[str(group[0])])
+            rows_seen = islice(file_rows(name, group[0]), LOOKED_AT)
+            own = understood(group[0], rows_seen, options, known)
             info = ImportInfo(name, files, own.dataset, own.maps, own.label_maps)
             rows = importer.read(group, own, bad)
             reports.append(([str(p) for p in group], add_items(store, rows, info, skipped, bad)))
     return reports
 
 
-def understood(path: Path, rows: Iterable[Any], options: Options) -> Options:
+def understood(
+    path: Path, rows: Iterable[Any], options: Options, known: Sequence[tuple[str, str]] = ()
+) -> Options:
     """The options with the maps of a common table that the user did not say, each told to `options.note`.
 
-    Raises MissingFields, with the file, where two columns could be the same thing, and UsageError for options about columns
+    `known` has each (data set, system) under which answers of the same content are stored: a copy of a file under another
+    name is no other system. Raises MissingFields, with the file, where two columns could be the same thing, and UsageError for options about columns
     that are not there.
     """
     if options.taken is not None:
@@ -80,6 +86,12 @@ def understood(path: Path, rows: Iterable[Any], options: Options) -> Options:
             told = "--system and --scores are for tables with a question and its contexts or an answer"
             raise UsageError(f"{path}: {told}; there are: {', '.join(map(str, columns))}")
         return options
+    if known and not options.system and found.has_answers and not found.names_system:
+        dataset, system = next((pair for pair in known if pair[1] == system_name(path)), known[0])
+        options.note(
+            f"{path}: the same content is imported already, as the system '{system}'; --system NAME imports it as another one"
+        )
+        options = replace(options, system=system, dataset=options.dataset or dataset)
     dataset = options.dataset or (DATASET if found.derives_id else dataset_name(path))
     system = options.system or system_name(path)
     for line in understanding(found, options.maps, dataset, system, options.system is None):

@@ -191,7 +191,9 @@ class RowReader:
             item.scores += scores
             return
         condition = fields.word(get("condition"), "condition") or DEFAULT_CONDITION
-        given = context if knows_context else None
+        # Without contexts nothing is known of what the system was given: passages of another file are none of its own. Only
+        # where several rows make up one item, with a passage each, are all of them its context (None).
+        given = None if item.passages and not knows_context else context
         item.answers.append(
             Answer(item.item_id, system, condition, text or "", context=given, meta=dict(rest), scores=scores)
         )

@@ -11,6 +11,8 @@ from judge.errors import BadInput, UsageError
 from judge.importers import base
 from judge.importers.records import Shallow, csv_records, opened
 
+PLAIN = ("csv", "jsonl")
+"""Formats of files without signs."""
 MOST_EVENTS = 10_000
 """Of a JSON parser, until the first row's keys are known: a first row with long lists shows its early ones."""
 
@@ -18,22 +20,27 @@ MOST_EVENTS = 10_000
 def found_format(paths: Sequence[Path]) -> str:
     """The format of files that nobody named: by their first row's keys (`SIGNS` of an importer), else csv or jsonl.
 
+    A file with the keys that an importer has under `BESIDE` takes the format of a file with signs that is given with it.
     Raises UsageError for a path that is no file, and where the files have different formats.
     """
-    found = {_format_of(path): path for path in paths}
-    if len(found) > 1:
-        told = ", ".join(f"{path.name} {name}" for name, path in found.items())
+    keys = {path: _keys(path) for path in paths}
+    found = {path: _format_of(*keys[path]) for path in paths}
+    for name in dict.fromkeys(found.values()):
+        beside = getattr(base.get(name), "BESIDE", ())
+        for path, (_, there) in keys.items():
+            if found[path] in PLAIN and any(set(sign) <= there for sign in beside):
+                found[path] = name
+    if len(set(found.values())) > 1:
+        examples = {name: path for path, name in found.items()}
+        told = ", ".join(f"{path.name} {name}" for name, path in examples.items())
         raise UsageError(
             f"these files have different formats ({told}): import them one by one, or name the format"
         )
-    return next(iter(found))
+    return next(iter(found.values()))
 
 
-def _format_of(path: Path) -> str:
-    """The format of one file. Raises UsageError for a path that is no file, and for one that is no table and no JSON."""
-    if not path.is_file():
-        raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
-    is_json, keys = _keys(path)
+def _format_of(is_json: bool, keys: set[str]) -> str:
+    """The format of a file with these keys."""
     for name in base.names():
         signs = getattr(base.get(name), "SIGNS", ())
         if any(set(sign) <= keys for sign in signs):
@@ -45,6 +52,10 @@ def _format_of(path: Path) -> str:
 
 
 def _keys(path: Path) -> tuple[bool, set[str]]:
+    """Whether a file is JSON, and its first row's keys. Raises UsageError for a path that is no file, and for one that is
+    no table and no JSON."""
+    if not path.is_file():
+        raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
     with opened(path) as handle:
         start = handle.read(4096).lstrip()
     if start.startswith(b"PK"):

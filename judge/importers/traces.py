@@ -30,7 +30,7 @@ from judge.errors import BadInput
 from judge.importers import fields, roles
 from judge.importers.base import Bad, Options, Row
 from judge.importers.naming import dataset_name, hashed, name_by_content, system_name, without_joints
-from judge.importers.records import json_records, placed
+from judge.importers.records import csv_records, json_records, placed
 from judge.store.items import passage_id
 from judge.store.tool_scores import field_name
 from judge.types import DEFAULT_CONDITION, AnnotatorKind, Answer, Item, Passage, ToolScore, Vote, Where
@@ -83,10 +83,12 @@ def parts_of(
     A record of which `read` raises BadInput goes to `bad`, with its place.
     """
     for path in paths:
-        records = json_records(path, bad)
+        is_csv = any(ending in path.suffixes for ending in (".csv", ".tsv"))
+        records = csv_records(path, bad)[1] if is_csv else json_records(path, bad)
         for number, record in records.rows:
             try:
-                found = list(read(fields.record(record)))
+                row = fields.record(record)
+                found = list(read({name: cell or None for name, cell in row.items()} if is_csv else row))
             except BadInput as error:
                 bad(placed(error, path, number, records.word))
                 continue

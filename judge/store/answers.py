@@ -159,8 +159,8 @@ class AnswerAdder(Adder[AnswerRow]):
             raise at(
                 where,
                 f"{place} has another answer of '{answer.system}' under the condition '{answer.condition}' to this "
-                "item, and stored answers are never replaced; give it another condition, or name the systems by a column (system, model, or "
-                "--system-column)",
+                "item, and stored answers are never replaced; give it another condition, or another system: --system NAME, or a "
+                "column called system or model",
                 "text",
             )
         return False

@@ -28,6 +28,16 @@ def list_imports(store: Store) -> list[dict[str, Json]]:
     return [{k: json.loads(v) if k in names else v for k, v in row.items()} for row in rows]
 
 
+def names_of_content(store: Store, sha: str) -> list[tuple[str, str]]:
+    """Return each (data set, system) with answers that were imported from a file with this content, oldest first."""
+    query = """
+        SELECT i.dataset, a.system FROM imports AS m JOIN json_each(m.files) AS f ON f.value = ?
+        JOIN answers AS a ON a.origin = m.import_id JOIN items AS i USING (item_id)
+        GROUP BY i.dataset, a.system ORDER BY min(a.rowid)
+    """
+    return [(str(dataset), str(system)) for dataset, system in store.conn.execute(query, [sha])]
+
+
 def list_items(store: Store, dataset: str | None, limit: int) -> list[dict[str, Json]]:
     """Return items in import order, with their number of passages."""
     query = """

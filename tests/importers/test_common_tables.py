@@ -426,3 +426,72 @@ def test_the_next_command_for_two_systems_works_as_printed(judge: Judge, tmp_pat
     [line] = [line for line in told.splitlines() if line.startswith("next: judge suite")]
     assert line.endswith("--system all -d study.db")
     judge(*line.removeprefix("next: judge ").replace("MODEL", "scripted/hash").split())
+
+
+def test_an_answer_without_contexts_has_none_of_another_file(judge: Judge, tmp_path: Path) -> None:
+    """Its claims were judged on the passages that another system was given."""
+    table(tmp_path / "first.csv", [{"question": q, "contexts": repr(c), "answer": "A."} for q, c in zip(QUESTIONS, CONTEXTS, strict=True)])  # fmt: skip
+    table(tmp_path / "second.csv", [{"question": q, "answer": "B."} for q in QUESTIONS])
+    judge("items", "import", tmp_path / "first.csv")
+    done = judge("items", "import", tmp_path / "second.csv")
+    assert "2 answers have no contexts" in done.err
+    contexts = "SELECT answer_system, context IS NULL FROM unit_texts WHERE kind = 'answer' ORDER BY n"
+    assert rows_of(contexts) == [("first", 0), ("first", 0), ("second", 1), ("second", 1)]
+    judge("run", "grounding", "-m", "scripted/first")
+    judged = "SELECT DISTINCT t.answer_system FROM judgements JOIN unit_texts AS t USING (unit_id)"
+    assert rows_of(judged) == [("first",)]
+
+
+def test_several_rows_with_a_passage_each_are_the_context_of_their_answer(
+    judge: Judge, tmp_path: Path
+) -> None:
+    rows = [{"id": "1", "question": QUESTIONS[0], "text": text, "answer": "Two."} for text in CONTEXTS[0]]
+    judge(
+        "items", "import", "csv", table(tmp_path / "rows.csv", rows),
+        "--map", "passages.text=text", "--map", "answer=answer",
+    )  # fmt: skip
+    [(context,)] = rows_of("SELECT context FROM unit_texts WHERE kind = 'answer'")
+    assert len(json.loads(context)) == 2
+
+
+def test_a_file_under_another_name_adds_no_system(judge: Judge, tmp_path: Path) -> None:
+    rows = [
+        {"question": q, "contexts": repr(c), "answer": "A."} for q, c in zip(QUESTIONS, CONTEXTS, strict=True)
+    ]
+    first, copy = table(tmp_path / "first.csv", rows), table(tmp_path / "copy.csv", rows)
+    judge("items", "import", first)
+    done = judge("items", "import", copy)
+    assert "the same content is imported already, as the system 'first'" in done.err
+    assert rows_of("SELECT DISTINCT system FROM answers") == [("first",)]
+    # A table with ids has its data set from its name, too.
+    rows = [{"id": n, **row} for n, row in enumerate(rows)]
+    judge("items", "import", table(tmp_path / "ids.csv", rows), "-d", "ids.db")
+    judge("items", "import", table(tmp_path / "ids copy.csv", rows), "-d", "ids.db")
+    assert rows_of("SELECT DISTINCT dataset, system FROM answers JOIN items USING (item_id)", "ids.db") == [
+        ("ids", "ids")
+    ]
+    # Who says that it is another system is believed.
+    judge("items", "import", copy, "--system", "second")
+    assert rows_of("SELECT DISTINCT system FROM answers ORDER BY 1") == [("first",), ("second",)]
+
+
+def test_a_changed_answer_is_refused_with_an_option_that_the_command_has(
+    judge: Judge, tmp_path: Path
+) -> None:
+    row = {"question": QUESTIONS[0], "contexts": repr(CONTEXTS[0]), "answer": "A."}
+    judge("items", "import", table(tmp_path / "mine.csv", [row]))
+    table(tmp_path / "mine.csv", [{**row, "answer": "B."}])
+    told = judge("items", "import", tmp_path / "mine.csv", code=1).err
+    assert "--system NAME" in told
+    assert "--system-column" not in told
+    judge("items", "import", tmp_path / "mine.csv", "--system", "mine-2")
+
+
+def test_a_table_without_contexts_suggests_what_its_answers_allow(judge: Judge, tmp_path: Path) -> None:
+    rows = [{"question": q, "answer": "A.", "reference": "B."} for q in QUESTIONS]
+    told = judge("items", "import", table(tmp_path / "aqrm.csv", rows)).err
+    assert "faithfulness -m" not in told
+    typed = [line for line in told.splitlines() if line.startswith("next: ")]
+    assert typed == [f"next: judge run {task} -m MODEL -d study.db" for task in ("eligibility", "deflection")]
+    for line in typed:
+        judge(*line.removeprefix("next: judge ").replace("MODEL", "scripted/hash").split())

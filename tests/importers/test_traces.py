@@ -223,3 +223,50 @@ def test_what_is_left_out_is_counted(judge: Judge, tmp_path: Path) -> None:
     assert "1 retrievals without a document that has text are left out" in done.err
     assert rows_of("SELECT text FROM passages") == [("a",)]
     assert rows_of("SELECT count(*) FROM answers") == [(0,)]
+
+
+def split_langfuse(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The records of the example as Langfuse exports its tables: traces name their observations and scores by id."""
+    found: dict[str, list[dict[str, Any]]] = {"traces": [], "observations": [], "scores": []}
+    for line in (TRACES / "langfuse.jsonl").read_text("utf-8").splitlines():
+        trace = json.loads(line)
+        for name in ("observations", "scores"):
+            found[name] += trace[name]
+            trace[name] = [row["id"] for row in trace[name]]
+        found["traces"].append(trace)
+    return found
+
+
+@pytest.mark.parametrize("names", [("traces", "observations", "scores"), ("observations", "scores")])
+@pytest.mark.parametrize("form", ["jsonl", "bare", "csv"])
+def test_a_langfuse_export_in_several_files(
+    names: tuple[str, ...], form: str, judge: Judge, tmp_path: Path
+) -> None:
+    """It failed with "these files have different formats": nothing tells a file of scores or traces alone from a table."""
+    paths = []
+    for name, rows in split_langfuse(tmp_path).items():
+        if name not in names:
+            continue
+        if form != "jsonl":
+            # An export to a warehouse has no lists of ids.
+            rows = [{k: v for k, v in row.items() if k not in ("observations", "scores")} for row in rows]
+        path = tmp_path / f"{name}.{'csv' if form == 'csv' else 'jsonl'}"
+        if form == "csv":
+            columns = list(dict.fromkeys(key for row in rows for key in row))
+            with path.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, columns)
+                writer.writeheader()
+                writer.writerows(
+                    {k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()} for row in rows
+                )
+        else:
+            write_jsonl(path, rows)
+        paths.append(path)
+    done = judge("items", "import", *paths)
+    assert "format: langfuse, found from the file" in done.err
+    assert rows_of("SELECT system, text FROM answers ORDER BY rowid") == [
+        ("gpt-5-mini", "Mars has two moons."),
+        ("gpt-5-mini", "Neither has a moon."),
+    ]
+    fields = "SELECT DISTINCT field FROM labels ORDER BY 1"
+    assert rows_of(fields) == [("faithfulness",), ("helpful",), ("relevance",)]

@@ -1,6 +1,6 @@
 """Traces of Langfuse: one item a retrieval. Files of one export belong together.
 
-Records, as JSON Lines, JSON or Parquet, told apart by their keys:
+Records, as JSON Lines, JSON, CSV or Parquet, told apart by their keys:
 
     trace        {id, input, output, observations: [...], scores: [...]}: the API's trace with its details
     observation  {id, traceId, parentObservationId, type, startTime, input, output, model}, names in camelCase or snake_case
@@ -31,6 +31,8 @@ SIGNS = (
     ("id", "traceId", "type", "startTime"),
     ("id", "trace_id", "type", "start_time"),
 )
+BESIDE = (("id", "timestamp"), ("name", "source"))
+"""Keys of traces and of scores in files of their own. Other tables may have them, too."""
 KINDS = {"RETRIEVER": RETRIEVER, "GENERATION": MODEL}
 _DOCUMENTS = ("documents", "chunks", "results", "context", "contexts")
 
@@ -50,7 +52,9 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         for found in observations:
             yield _observation(found, trace)
         for score in fields.listing(_loaded(row.get("scores")), "scores"):
-            yield from _score(fields.record(score), trace)
+            # A list of traces has the ids of its scores alone, and they stand in a file of their own.
+            if not isinstance(score, str):
+                yield from _score(fields.record(score), trace)
     elif _get(row, "type") is not None and _get(row, "traceId") is not None:
         yield _observation(row, str(_get(row, "traceId")))
     elif row.get("name") is not None and row.get("source") is not None:
