@@ -44,10 +44,15 @@ class AnswerAdder(Adder[AnswerRow]):
     adds = ("answers", "sentences", "citations", "claims", "labels")
 
     def __init__(
-        self, conn: sqlite3.Connection, import_id: str | None = None, dataset: str | None = None
+        self,
+        conn: sqlite3.Connection,
+        import_id: str | None = None,
+        dataset: str | None = None,
+        ways: str = "a column (system, model, or --system-column)",
     ) -> None:
+        """`ways`: how the command that imports lets its user name systems."""
         super().__init__(conn, import_id)
-        self.dataset = dataset
+        self.dataset, self._ways = dataset, ways
         self._known_datasets = [r[0] for r in conn.execute("SELECT DISTINCT dataset FROM items")]
 
     def add(self, row: AnswerRow) -> None:
@@ -159,8 +164,7 @@ class AnswerAdder(Adder[AnswerRow]):
             raise at(
                 where,
                 f"{place} has another answer of '{answer.system}' under the condition '{answer.condition}' to this "
-                "item, and stored answers are never replaced; give it another condition, or another system: --system NAME, or a "
-                "column called system or model",
+                f"item, and stored answers are never replaced; give it another condition, or name the systems by {self._ways}",
                 "text",
             )
         return False

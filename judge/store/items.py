@@ -53,7 +53,7 @@ class _ItemAdder(Adder[Row]):
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         super().__init__(conn)
-        self._answers = AnswerAdder(conn, self.import_id)
+        self._answers = AnswerAdder(conn, self.import_id, ways="--system NAME or a column (system, model)")
         self._scores = ToolScores(conn)
 
     def add(self, row: Row) -> None:
