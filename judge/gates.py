@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from xml.etree import ElementTree
 
 import click
@@ -42,13 +42,24 @@ class GateFiles:
     summary: Path | None
 
 
-def _no_old_result(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Remove the file of an earlier build: a command that fails before its gates must not leave an old "passed"."""
+def _undecided(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Write the JUnit file at once, as an error, until `decide` replaces it with the outcome.
+
+    So a command that is killed, stopped by a limit or ended by an error leaves neither an old "passed" nor no file at all.
+    """
     if path is not None:
         if path.suffix != ".xml":
             raise UsageError(f"--junit {path}: name a file that ends in .xml")
-        if not path.exists() or path.is_file():
-            path.unlink(missing_ok=True)
+        why = "the command ended before its gates were decided: see what it printed"
+        path.write_text(_junit(context.command_path, [Gate("decided", False, why)], "error"), "utf-8")
+    return path
+
+
+def _markdown_file(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file that is no Markdown: the summary is appended, and the study's name is easily typed here."""
+    # GitHub names its own file without an ending.
+    if path is not None and path.suffix not in {"", ".md"}:
+        raise UsageError(f'--summary {path}: name a file that ends in .md, or "$GITHUB_STEP_SUMMARY"')
     return path
 
 
@@ -56,12 +67,13 @@ gate_options = together(
     click.option(
         "--junit",
         type=TO_WRITE,
-        callback=_no_old_result,
+        callback=_undecided,
         help="Write the outcome of the gates as JUnit XML: FILE.xml.",
     ),
     click.option(
         "--summary",
         type=TO_WRITE,
+        callback=_markdown_file,
         help='Append the outcome of the gates to this Markdown file, as "$GITHUB_STEP_SUMMARY".',
     ),
 )
@@ -81,7 +93,7 @@ def decide(title: str, gates: Sequence[Gate], files: GateFiles) -> None:
                 )
         return
     if files.junit is not None:
-        files.junit.write_text(_junit(title, gates), encoding="utf-8")
+        files.junit.write_text(_junit(title, gates, "failure"), encoding="utf-8")
     if files.summary is not None:
         with files.summary.open("a", encoding="utf-8") as file:
             file.write(_summary(title, gates))
@@ -93,16 +105,20 @@ def decide(title: str, gates: Sequence[Gate], files: GateFiles) -> None:
         raise BelowThreshold("below what was asked for: " + "; ".join(failed))
 
 
-def _junit(title: str, gates: Sequence[Gate]) -> str:
-    """One test suite with one case a gate: the form that GitLab, Jenkins and GitHub actions read."""
+def _junit(title: str, gates: Sequence[Gate], kind: Literal["failure", "error"]) -> str:
+    """One test suite with one case a gate: the form that GitLab, Jenkins and GitHub actions read.
+
+    `kind` says what a gate that did not pass is: a failed test, or one that could not be carried out.
+    """
     failed = sum(not gate.passed for gate in gates)
-    counts = {"name": _xml(title), "tests": str(len(gates)), "failures": str(failed), "errors": "0"}
+    counts = {"name": _xml(title), "tests": str(len(gates)), "failures": "0", "errors": "0"}
+    counts[f"{kind}s"] = str(failed)
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite", counts)
     for gate in gates:
         case = ElementTree.SubElement(suite, "testcase", classname=_xml(title), name=_xml(gate.name))
         if not gate.passed:
-            ElementTree.SubElement(case, "failure", message=_xml(gate.why)).text = _xml(gate.why)
+            ElementTree.SubElement(case, kind, message=_xml(gate.why)).text = _xml(gate.why)
         else:
             ElementTree.SubElement(case, "system-out").text = _xml(gate.why)
     ElementTree.indent(suites)

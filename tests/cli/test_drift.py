@@ -125,9 +125,10 @@ def test_few_anchors_say_what_they_cannot_find(ask: Any, server: ChangingServer)
     assert "less than 0.8: draw more anchors" in drawn
 
 
-def test_calls_that_fail_are_no_replies(ask: Any, server: ChangingServer) -> None:
+def test_calls_that_fail_are_no_replies(ask: Any, server: ChangingServer, tmp_path: Path) -> None:
     ask("drift", "--anchors", "10")
     url, server.url = server.url, "http://127.0.0.1:9/v1"
-    assert "Traceback" not in ask("drift", "--patience", "1s", code=3).err
+    assert "Traceback" not in ask("drift", "--patience", "1s", "--junit", "drift.xml", code=3).err
+    assert ElementTree.parse(tmp_path / "drift.xml").getroot()[0].get("errors") == "1"
     server.url = url
     assert "no change shown" in ask("drift").err

@@ -129,11 +129,15 @@ def test_files_of_gates_and_an_old_pass_that_does_not_stay(judge: Judge, tmp_pat
     judge("score", *ZERO, "--system", "good", *limits, *files)
     assert (tmp_path / "summary.md").read_text("utf-8").startswith(summary)
     assert ElementTree.parse(tmp_path / "gates.xml").getroot()[0].get("failures") == "0"
-    # A command that ends before its gates leaves no "passed" of the build before.
-    judge("score", *ZERO, "--system", "nobody", *limits, *files, code=None)
-    assert not (tmp_path / "gates.xml").exists()
+    # A command that ends before its gates leaves an error, not the "passed" of the build before.
+    judge("score", *ZERO, "--system", "nobody", *limits, *files, code=2)
+    ended = ElementTree.parse(tmp_path / "gates.xml").getroot()[0]
+    assert (ended.get("tests"), ended.get("failures"), ended.get("errors")) == ("1", "0", "1")
+    assert [part.tag for part in ended[0]] == ["error"]
     assert "ends in .xml" in judge("score", *ZERO, *limits, "--junit", "study.db", code=2).err
-    assert (tmp_path / "study.db").exists()
+    before = (tmp_path / "study.db").read_bytes()
+    assert "ends in .md" in judge("score", *ZERO, *limits, "--summary", "study.db", code=2).err
+    assert (tmp_path / "study.db").read_bytes() == before
 
 
 def test_text_from_elsewhere_stays_text(tmp_path: Path) -> None:
