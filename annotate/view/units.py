@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from annotate.drawing.batch import redraw
+from annotate.drawing.eligible import eligible
 from annotate.highlights import find_answers, find_terms, query_terms
 from annotate.sitting import exposure
+from annotate.sitting.queue import batch_info
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.prompts.inputs import LIST_INPUTS
@@ -22,6 +25,7 @@ from judge.store import Store, splits
 from judge.store.inputs import column, marked, passages
 from judge.store.runs import tried
 from judge.store.selection import Selection, select
+from judge.store.study import dumps
 from judge.types import AnnotatorKind
 
 MOST = 10_000
@@ -91,7 +95,7 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
         raise UsageError(
             f"{n:,} units: a page holds at most {MOST:,}; choose some with --where, --batch, or -n {MOST} --sample 0"
         )
-    waiting = set() if reveal_to else exposure.waiting(store.conn)
+    waiting = set() if reveal_to else exposure.waiting(store.conn) | _still_to_draw(store)
     if reveal_to:
         with store.transaction() as conn:
             for person in reveal_to:
@@ -101,6 +105,24 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
     _add_labels(store, task, units, runs)
     found = list(units.values())
     return View(task, found, _names(store, found, runs), sum(unit.waits for unit in found))
+
+
+def _still_to_draw(store: Store) -> set[str]:
+    """Units, with their items, that an open batch will draw unless its verdict is decided before (`--until-decided`).
+
+    The order of such a draw is fixed by its seed, so whoever gets these units labels them blind as well.
+    """
+    query = "SELECT batch FROM batches WHERE closed IS NULL AND json_extract(options, '$.until') IS NOT NULL"
+    names: set[str] = set()
+    for (batch,) in store.conn.execute(query).fetchall():
+        info = batch_info(store, batch)
+        frame = eligible(store, info.task, info.plan, info.plan.run, batch)
+        checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
+        frame.leave_out([unit for (unit,) in store.conn.execute(checks, [batch])])
+        drawn = [d.unit_id for d in redraw(frame, replace(info.plan, n=info.plan.until))]
+        of_item = "SELECT item_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?))"
+        names.update(drawn, (item for (item,) in store.conn.execute(of_item, [dumps(drawn)])))
+    return names
 
 
 def _runs(store: Store) -> dict[str, str]:

@@ -94,6 +94,28 @@ def test_units_that_wait_for_a_blind_label_have_none(tmp_path: Path, db: Path) -
     assert "left out" not in annotate("view", "-d", db, "-o", page).stderr
 
 
+def test_units_that_an_open_batch_will_still_draw_wait_as_well(tmp_path: Path) -> None:
+    """160 passages, drawn until the verdict is decided: 100 are handed out, and 50 more come next without a new draw."""
+    rows = [
+        {"id": str(n), "claim": f"Claim {n}.", "passages": [{"id": "p", "text": f"Passage {n}."}]}
+        for n in range(160)
+    ]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    db, page = tmp_path / "study.db", tmp_path / "page.html"
+    judge_command("items", "import", "jsonl", tmp_path / "items.jsonl", "--dataset", "d", "-d", db)
+    judge_command("run", "stance", "-m", "scripted/hash", "-d", db)
+    annotate("batches", "new", "b", "stance", "-n", "150", "--until-decided", "--annotators", "ann", "-d", db)
+    assert "labels of 150 units are left out" in annotate("view", "-d", db, "-o", page).stderr
+    data = data_of(page)
+    shown = {row["id"] for row in data["units"] if labels_of(data, row["id"])}
+    annotate("batches", "extend", "b", "--to", "150", "-d", db)
+    with Store.open(db, create=False) as store:
+        drawn = {unit for (unit,) in store.conn.execute("SELECT unit_id FROM assignments")}
+    assert len(drawn) == 150 and len(shown) == 10 and not shown & drawn
+    annotate("batches", "close", "b", "-d", db)
+    assert "left out" not in annotate("view", "-d", db, "-o", page).stderr
+
+
 def test_gold_of_an_item_waits_with_its_passages(tmp_path: Path) -> None:
     """An item with a gold verdict, judged as a whole; a passage of it waits for a blind label of another task."""
     rows = [
