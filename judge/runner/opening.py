@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from judge.errors import LimitReached, ProviderError, Unreachable
-from judge.providers.base import Learning, Probing, Provider
+from judge.providers.base import Probing, Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Opened
 from judge.runner.ends import judged_before, labelled
@@ -20,6 +20,7 @@ from judge.runner.identity import own_runs
 from judge.runner.plan import Plan, RunReport
 from judge.runner.prices import Price
 from judge.runner.rate import START
+from judge.runner.remembered import recall
 from judge.runner.retry import Patience
 from judge.store import runs, selection
 from judge.store.study import Store
@@ -101,15 +102,6 @@ async def open_patiently(
     if opened.begun is not None:
         opened.seconds = time.monotonic() - opened.begun
     return replace(plan, opened=opened)
-
-
-def recall(store: Store, provider: Provider) -> None:
-    """Hand what the study has learnt of a server to the provider, or to each of its replicas."""
-    known = runs.known_servers(store.conn, provider.describe())
-    for member in replicas(provider):
-        server = known.get(str(member.describe().get("base_url")))
-        if server is not None and server.is_fresh and isinstance(member, Learning):
-            member.recall(server.learnt, server.learnt_at)
 
 
 async def _opened(provider: Provider, patience: Patience, opened: Opened) -> None:

@@ -17,21 +17,22 @@ from typing import Any
 
 from judge.errors import AdjudgeError, StudyError
 from judge.plugins import unexpected
-from judge.providers.base import Learning, Provider
+from judge.providers.base import Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Reserve
 from judge.runner.calls import Attempt, Caller, ModelNames
-from judge.runner.dispatch import Dispatcher, Slot
+from judge.runner.dispatch import Dispatcher, ModelServer, Slot
 from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, judged_before, labelled
 from judge.runner.entries import CallFacts, Entries
 from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
 from judge.runner.plan import Live, Plan, RunReport
+from judge.runner.remembered import server_notes
 from judge.runner.requests import Asker
 from judge.runner.writer import Attempts, Writer
 from judge.store import jobs, runs, selection
 from judge.store.aside import take_in
-from judge.store.study import Store, explained, now
+from judge.store.study import Store, explained
 from judge.types import Json, Status, Unit
 
 GRACE_SECONDS = 10.0
@@ -91,7 +92,10 @@ async def _begun(
         facts["price"] = price.as_json()
     # For who watches from elsewhere; while millions are being counted it is not known.
     facts["selected"] = None if late else units * plan.repeats
-    runs.keep_facts(store, run_id, facts)
+    # Before the first unit is sent: a killed run must not lose the answers to the opening questions.
+    known = runs.known_servers(store.conn, facts)
+    opened_servers = [ModelServer(member, 1) for member in replicas(provider)]
+    runs.keep_facts(store, run_id, {**facts, runs.SERVERS: server_notes(opened_servers, known)})
     report = RunReport(run_id, resumed, units * plan.repeats, left_out, notes=settled.notes, price=price)
     if (opened := plan.opened) is not None:
         report.opened, report.usage, report.spent = opened, Counter(opened.usage), replace(opened.spent)
@@ -303,21 +307,8 @@ class _Run:
             self.facts = facts
 
     def servers(self) -> dict[str, Json]:
-        """What the study is to know of the servers, by address, so that the next run need not find it out."""
-        found: dict[str, Json] = {}
-        for server in self.dispatcher.servers:
-            before = self.known.get(server.url or "")
-            sustained = server.rate.sustained
-            if not server.rate.cuts and before is not None:
-                # A short run that was sent without trouble says nothing against more calls at once.
-                sustained = max(sustained, before.concurrency or 0)
-            if server.url is None or not sustained:
-                continue
-            entry: dict[str, Json] = {"at": now(), "concurrency": sustained}
-            if isinstance(server.provider, Learning) and server.provider.learnt_at:
-                entry |= {"learnt": server.provider.learnt(), "learnt_at": server.provider.learnt_at}
-            found[server.url] = entry
-        return found
+        """Return what the study is to remember of the servers, so that the next run need not find it out."""
+        return server_notes(self.dispatcher.servers, self.known)
 
     def _stalled(self, error: AdjudgeError | None) -> None:
         """A commit cannot be made for now: nothing more is sent, and what was received waits."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
+from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -151,6 +154,30 @@ async def test_a_server_that_the_study_knows_is_asked_about_units_alone(
         db, "SELECT DISTINCT json_extract(provider, '$.format'), json_extract(options, '$.mode') FROM runs"
     )
     assert modes == [("json_schema", "json")], "it is asked as it was found to answer"
+
+
+async def test_a_kill_does_not_lose_what_the_first_questions_found(db: Path, server: OpenAIServer) -> None:
+    """It was stored only when the run ended."""
+
+    def no_unit_is_answered(body: dict[str, Any], number: int) -> Fault | None:
+        if "Passage number" not in str(body):
+            return None
+        unit_came.set()
+        return Fault("slow", seconds=60.0)
+
+    unit_came = asyncio.Event()
+    server.plan.when = no_unit_is_answered
+    command = ("run", "stance", "-m", "openai/loopback", "--base-url", server.url, "-d", str(db))
+    killed = await asyncio.create_subprocess_exec(sys.executable, "-m", "judge", *command, stderr=DEVNULL)
+    try:
+        await asyncio.wait_for(unit_came.wait(), 60)
+    finally:
+        killed.kill()
+        await killed.wait()
+    server.plan.when = None
+    server.reset_counts()
+    report = await ask(db, server)
+    assert (report.ended, questions(server)) == ({"ok": UNITS}, 0)
 
 
 async def test_what_is_remembered_is_what_was_asked_with_these_options(
