@@ -1,73 +1,29 @@
-"""Anchors: units about which a judge is asked at the beginning and again later, to see whether it is still the same judge.
-
-A set of anchors and its replies are runs of the study, marked so that no listing, score or report reads them by itself:
-check 0 is the beginning, and each later check is a run of its own. No stored answer of an identical request is taken. Each
-check asks `REPLIES` times as the beginning does. With one reply a check, 20 % changed anchors of 100 are found in .57 (two
-labels) or .72 (three) of the simulated checks at a reply noise of 10 %; with three replies in all (benchmarks/drift.py).
-"""
+"""Compare the replies to a set of anchors (judge.asking.anchors) with those of the beginning, and with people's labels."""
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judge.asking import anchors
+from judge.asking.anchors import REPLIES
 from judge.asking.run import Asking
 from judge.errors import UsageError
-from judge.improve import ladder
 from judge.labels import relation
 from judge.labels.reference import resolve
 from judge.labels.scope import Scope, read
-from judge.runner import open_patiently
-from judge.runner.identity import own_runs
 from judge.runner.plan import Plan, RunReport
-from judge.runner.run import run_task
-from judge.stats.drift import LEVEL, as_codes, drift_p, drift_power, noise_of
+from judge.stats.drift import LEVEL, as_codes, drift_p, noise_of
 from judge.stats.paired import agreement_of, paired_difference, pseudo_values
-from judge.store import splits
-from judge.store.runs import TRIED
-from judge.store.selection import select, selected_units
 from judge.types import Json, Measure
 
 if TYPE_CHECKING:
     from judge.runner.plan import RunDisplay
     from judge.store import Store
-
-REPLIES = 3
-"""Replies for each anchor, at the beginning and at each check."""
-CHANGED = 0.2
-"""The share of changed anchors for which the power is computed."""
-PURPOSE = "drift"
-SET, CHECK = "anchors", "check"
-"""Options of a run: the number of its set, and of the check (0: the beginning)."""
-RESUMED_FOR = timedelta(hours=24)
-"""A check that was interrupted is resumed for so long; later replies would be another day's."""
-_FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class AnchorDraw:
-    """Anchors with their replies of the beginning. `power`: how surely a check finds `CHANGED` of them changed."""
-
-    number: int
-    report: RunReport
-    units: int
-    labelled: int
-    noise: float
-    power: float
-
-    def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
-        names = ("units", "labelled", "noise", "power")
-        return {"set": self.number, "run": self.report.run_id, "replies": REPLIES} | {
-            name: getattr(self, name) for name in names
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,43 +79,6 @@ class DriftCheck:
         }
 
 
-def draw(
-    store: Store,
-    asking: Asking,
-    field: str,
-    n: int,
-    *,
-    again: bool = False,
-    progress: RunDisplay | None = None,
-) -> AnchorDraw | RunReport:
-    """Draw a set of `n` anchors, those with labels by people first, and ask about each `REPLIES` times.
-
-    Returns the report where the run did not come to its end: then there is no set. Raises UsageError where the judge
-    has anchors already, unless `again`.
-    """
-    plan = asking.plan
-    numbers = _sets(store, plan)
-    there = [number for number in numbers if _opening(store, asking, number) is not None]
-    if there and not again:
-        raise UsageError(
-            f"{plan.model} has anchors already (set {there[-1]}): leave --anchors out to check them, or draw new ones with --again"
-        )
-    units, labelled = _chosen(store, plan, field, n)
-    number = max(numbers, default=0) + 1
-    report = _ask(store, asking, _extra(number, 0), units, progress)
-    if _is_incomplete(report):
-        return report
-    rows = _replies(store, report.run_id, field)
-    codes = as_codes(list(rows.values()))
-    noise = noise_of(codes) if rows else 0.0
-    power = (
-        drift_power(len(rows), noise, CHANGED, replies=REPLIES, labels=_n_labels(plan, field))
-        if rows
-        else 0.0
-    )
-    return AnchorDraw(number, report, len(rows), len(labelled & rows.keys()), noise, power)
-
-
 def check(
     store: Store,
     asking: Asking,
@@ -173,128 +92,27 @@ def check(
     Returns the report where the run did not come to its end. Raises UsageError where the judge has no anchors with these settings.
     """
     plan = asking.plan
-    found = [(number, run) for number in _sets(store, plan) if (run := _opening(store, asking, number))]
-    if not found:
+    sets = [
+        (number, run)
+        for number in anchors.sets_of(store, plan)
+        if (run := anchors.opening_run(store, asking, number))
+    ]
+    if not sets:
         raise UsageError(
             f"{plan.model} has no anchors for {plan.task.name} with these settings: judge drift {plan.task.task_id} "
             f"-m {asking.plan.asked_as or plan.model} --anchors 100 draws them"
         )
-    number, opening = found[-1]
+    number, opening = sets[-1]
     mode = store.conn.execute("SELECT json_extract(options, '$.mode') FROM runs WHERE run_id = ?", [opening])
     # Both sides are asked in one way, whatever the server says of label probabilities today.
     sampling = replace(plan.sampling, answers=str(mode.fetchone()[0]))
     asking = replace(asking, plan=replace(plan, sampling=sampling))
     units = sorted(relation.judged(store.conn, opening))
-    place = _next_check(store, plan, number)
-    report = _ask(store, asking, _extra(number, place), units, progress)
-    if _is_incomplete(report):
+    place = anchors.next_check(store, plan, number)
+    report = anchors.ask_about(store, asking, anchors.mark(number, place), units, progress)
+    if anchors.is_incomplete(report):
         return report
     return _compared(store, plan, field, (number, place), opening, report, reference)
-
-
-def _sets(store: Store, plan: Plan) -> list[int]:
-    """The numbers of the sets of a task and model, complete or not."""
-    query = (
-        f"SELECT DISTINCT json_extract(options, '$.{SET}') FROM runs WHERE task = ? AND model = ? "
-        f"AND json_extract(options, '$.{SET}') IS NOT NULL ORDER BY 1"
-    )
-    return [int(n) for (n,) in store.conn.execute(query, [plan.task.name, plan.model])]
-
-
-def _extra(number: int, place: int) -> dict[str, Json]:
-    return {TRIED: PURPOSE, SET: number, CHECK: place}
-
-
-def _opening(store: Store, asking: Asking, number: int) -> str | None:
-    """The complete run of the beginning of a set, where it was asked with the settings of this plan."""
-    plan = replace(asking.plan, extra={**asking.plan.extra, **_extra(number, 0)})
-    runs = own_runs(store, plan, asking.provider)
-    marks = ",".join("?" * len(runs))
-    query = f"SELECT run_id FROM runs WHERE run_id IN ({marks}) AND finished IS NOT NULL"
-    found = [run for (run,) in store.conn.execute(query, runs)]
-    return found[0] if found else None
-
-
-def _next_check(store: Store, plan: Plan, number: int) -> int:
-    """The number of the check: a new one, or one that was interrupted less than a day ago."""
-    query = (
-        f"SELECT json_extract(options, '$.{CHECK}'), finished, started FROM runs WHERE task = ? AND model = ? "
-        f"AND json_extract(options, '$.{SET}') = ? ORDER BY 1 DESC LIMIT 1"
-    )
-    place, finished, started = store.conn.execute(query, [plan.task.name, plan.model, number]).fetchone()
-    recent = (datetime.now(UTC) - RESUMED_FOR).isoformat() < started
-    return int(place) if place and finished is None and recent else int(place) + 1
-
-
-def _chosen(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], set[str]]:
-    """The units of a new set, and all units that people or gold labelled: those come first, in a shuffled order each.
-
-    Units of a sealed test are left out: how the judge stands to people there may be looked at once only.
-    """
-    select(store, plan.task, plan.selection)
-    sealed = splits.closed(store, plan.task.task_id, "")
-    units = [unit for unit in selected_units(store) if unit not in sealed]
-    if not units:
-        raise UsageError(f"{store.path}: no unit that {plan.task.name} can show (outside a sealed test)")
-    labelled = relation.labelled_by_people(store.conn, field)
-    units.sort(key=lambda unit: (unit not in labelled, hashlib.sha256(unit.encode()).digest()))
-    return units[:n], labelled
-
-
-def _ask(
-    store: Store,
-    asking: Asking,
-    extra: Mapping[str, Json],
-    units: Sequence[str],
-    progress: RunDisplay | None,
-) -> RunReport:
-    plan = replace(
-        asking.plan,
-        selection=ladder.select(store, units),
-        repeats=REPLIES,
-        extra={**asking.plan.extra, **extra},
-        fresh=True,
-        # A model that has another name today is what is looked for, no error.
-        same_model=True,
-    )
-
-    async def ask() -> RunReport:
-        try:
-            opened = await open_patiently(asking.provider, plan, store=store)
-            return await run_task(store, opened, asking.provider, progress)
-        finally:
-            if progress is not None:
-                progress.end()
-            await asking.provider.close()
-
-    with store.run_lock(f"{plan.task.name} {plan.model} anchors"):
-        return asyncio.run(ask())
-
-
-def _is_incomplete(report: RunReport) -> bool:
-    return bool(report.stopped or report.interrupted or report.ending or report.pending)
-
-
-def _n_labels(plan: Plan, field: str) -> int:
-    return max(2, len(plan.task.domain(field)))
-
-
-def _replies(store: Store, run: str, field: str) -> dict[str, list[str]]:
-    """Unit -> its replies: a label, or in brackets how a reply without one ended. Units with a failed call are left out.
-
-    A refused or unreadable reply is the judge's own; a failed call is not.
-    """
-    statuses: dict[str, dict[int, str]] = {}
-    query = "SELECT unit_id, repeat, status FROM latest_judgements WHERE run_id = ? ORDER BY unit_id, repeat"
-    for unit, repeat, status in store.conn.execute(query, [run]):
-        statuses.setdefault(unit, {})[repeat] = f"({status})"
-    labels = [relation.values(store.conn, run, field, repeat=repeat) for repeat in range(REPLIES)]
-    found = {}
-    for unit, of in statuses.items():
-        replies = [labels[r].get(unit, of.get(r, f"({_FAILED})")) for r in range(REPLIES)]
-        if f"({_FAILED})" not in replies:
-            found[unit] = replies
-    return found
 
 
 def _compared(
@@ -306,7 +124,7 @@ def _compared(
     report: RunReport,
     wanted: str | None,
 ) -> DriftCheck:
-    before, after = (_replies(store, run, field) for run in (opening, report.run_id))
+    before, after = (anchors.replies_of(store, run, field) for run in (opening, report.run_id))
     units = [unit for unit in before if unit in after]
     n_anchors = len(relation.judged(store.conn, opening))
     codes = as_codes([before[u] + after[u] for u in units]).reshape(len(units), 2 * REPLIES)

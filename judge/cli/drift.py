@@ -22,7 +22,8 @@ from judge.run_options import RunOptions
 from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.asking.drift import AnchorDraw, DriftCheck
+    from judge.asking.anchors import AnchorDraw
+    from judge.asking.drift import DriftCheck
 
 ENOUGH = 0.8
 """Power below which the draw says that the set is too small or too noisy."""
@@ -63,6 +64,7 @@ def drift(task_name: str, model: str, anchors: int | None, again: bool, **option
     ends with 5. At most 5 % of sets see a false alarm in 52 checks. The settings must be those of the draw. Beside the
     test stand the change in agreement with people, and another model name or system_fingerprint of the server.
     """
+    from judge.asking import anchors as anchor_sets
     from judge.asking import drift as drifting
 
     if again and anchors is None:
@@ -76,8 +78,8 @@ def drift(task_name: str, model: str, anchors: int | None, again: bool, **option
         field = field_of(prepared.plan.task, options["field"])
         progress = Progress(sys.stderr)
         if anchors is not None:
-            drawn = drifting.draw(store, prepared, field, anchors, again=again, progress=progress)
-            if not isinstance(drawn, drifting.AnchorDraw):
+            drawn = anchor_sets.draw(store, prepared, field, anchors, again=again, progress=progress)
+            if not isinstance(drawn, anchor_sets.AnchorDraw):
                 return exit_code(drawn)
             tell(
                 "drift",
@@ -100,7 +102,7 @@ def _about(asked: Any, field: str) -> dict[str, Any]:
 
 
 def _drawn(drawn: AnchorDraw) -> str:
-    from judge.asking.drift import CHANGED, REPLIES
+    from judge.asking.anchors import CHANGED, REPLIES
 
     lines = [
         f"set {drawn.number}: {drawn.units:,} anchors, {drawn.labelled:,} of them with a label by people or gold, {REPLIES} replies each",
@@ -114,7 +116,7 @@ def _drawn(drawn: AnchorDraw) -> str:
 
 
 def _text(found: DriftCheck) -> str:
-    from judge.asking.drift import REPLIES
+    from judge.asking.anchors import REPLIES
 
     lines = [
         f"set {found.number}, check {found.check}: {found.units:,} anchors, {REPLIES} replies each"

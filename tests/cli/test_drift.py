@@ -132,3 +132,13 @@ def test_calls_that_fail_are_no_replies(ask: Any, server: ChangingServer, tmp_pa
     assert ElementTree.parse(tmp_path / "drift.xml").getroot()[0].get("errors") == "1"
     server.url = url
     assert "no change shown" in ask("drift").err
+
+
+def test_replies_without_a_label_are_replies(ask: Any, server: ChangingServer) -> None:
+    """A judge that says something else than a label from some day on has changed; one that never gave a label has not."""
+    ask("drift", "--anchors", "20")
+    server.unreadable = True
+    changed = ask("drift", code=5)
+    assert "the judge changed" in changed.err and "-> (unparsed)" in changed.out
+    assert "20 anchors, 0 of them" not in ask("drift", "--anchors", "20", "--again").out
+    assert "no change shown" in ask("drift").err

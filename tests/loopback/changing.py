@@ -12,7 +12,8 @@ from tests.loopback.answers import codes, instance, last_user, pick
 
 
 class ChangingServer:
-    """`constant`: every answer is this label; `noise`: the share of answers that are random labels instead of the usual one.
+    """`constant`: every answer is this label; `noise`: the share of answers that are random labels instead of the usual one;
+    `unreadable`: no answer has a label.
 
     `fingerprint` and `reports` are what it says of itself. It gives no probabilities, so that answers are JSON.
     """
@@ -20,6 +21,7 @@ class ChangingServer:
     def __init__(self) -> None:
         self.constant: str | None = None
         self.noise = 0.0
+        self.unreadable = False
         self.fingerprint: str | None = "fp_1"
         self.reports = "model-1"
         self.asked = 0
@@ -43,6 +45,8 @@ class ChangingServer:
             text = json.dumps(answer)
         else:
             text = pick(question, "code", codes(question) or ["yes"])
+        if self.unreadable:
+            text = "I would rather not say."
         return {
             "id": "x", "object": "chat.completion", "created": 1, "model": self.reports,
             "system_fingerprint": self.fingerprint,
