@@ -32,36 +32,26 @@ _log = logging.getLogger(__name__)
 
 
 async def open_or_finished(store: Store, provider: Provider, plan: Plan) -> Plan | RunReport:
-    """As `open_patiently`; the report of the plan's run where a limit has no room for the questions and nothing is left to ask.
-
-    With room, the server is asked all the same: it may have another model now.
-    """
-    opened = Opened()
-    try:
-        return await open_patiently(provider, plan, opened=opened, store=store)
-    except LimitReached:
-        if (report := _finished(store, plan, provider)) is None:
-            raise
-        report.opened, report.usage, report.spent = opened, opened.usage, opened.spent
-        runs.add_probes(store, report.run_id, opened.as_json(report.price is not None))
-        return report
+    """Open the provider as `open_patiently`. If no unit is left to judge, return the report instead, without any call."""
+    return _finished(store, plan, provider) or await open_patiently(provider, plan, store=store)
 
 
 def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
-    """None where units are to be asked, or the plan's run was asked at another address."""
+    """Return the report of the plan's run. None if it has units to judge, or was sent to another address."""
     facts = provider.describe()
-    if not (own := own_runs(store, plan, provider, facts.get("base_url"))):
+    found = own_runs(store, plan, provider, facts.get("base_url"))
+    # Of runs in several answer modes, only the server can say which one is resumed.
+    if len(found) != 1:
         return None
+    run_id = found[0]
     units, left_out = selection.choose(store, plan.task, plan.selection)
-    asked = units * plan.repeats
-    # Which of several modes goes on, only the server could say.
-    if any(judged_before(store, plan, run_id) < asked for run_id in own):
+    wanted = units * plan.repeats
+    # A run that a search tried becomes an ordinary one when it is resumed (`runs.start_run`).
+    if judged_before(store, plan, run_id) < wanted or run_id in runs.tried(store.conn):
         return None
-    report = RunReport(own[0], True, asked, left_out, reused=asked, labelled=labelled(store, plan, own[0]))
+    report = RunReport(run_id, True, wanted, left_out, reused=wanted, labelled=labelled(store, plan, run_id))
     report.price = plan.price(facts)
-    report.notes = (
-        "nothing is left to ask, and the limit has no room for asking whether the server is as it was",
-    )
+    report.notes = ("nothing to do: every unit has an answer already, and the server was not called",)
     return report
 
 

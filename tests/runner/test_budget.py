@@ -349,24 +349,42 @@ async def test_a_finished_run_is_repeated_within_any_limit(tmp_path: Path) -> No
     """Nothing is left to ask: no question about the server either, where it does not fit. Elsewhere it could be another model."""
     db = make_study(tmp_path / "s.db", numbered(3))
     async with OpenAIServer() as server, OpenAIServer() as other:
-
-        async def asked(url: str, **changes: Any) -> RunReport:
-            provider = base.get("openai/loopback", base.Settings(base_url=url))
-            with Store.open(db, create=False) as store:
-                asking = Asking(plan("openai/loopback", **changes), provider)
-                return (await asyncio.to_thread(asking_run, store, asking)).report
-
-        first = await asked(server.url)
+        first = await asked_at(db, server.url)
         server.reset_counts()
-        again = await asked(server.url, max_tokens=1)
+        again = await asked_at(db, server.url, max_tokens=1)
         assert (again.run_id, again.reused, again.labelled, again.stopped) == (first.run_id, 3, 3, None)
         assert server.requests == again.spent.tokens == 0
         with pytest.raises(LimitReached):
-            await asked(other.url, max_tokens=1)
-        more = await asked(server.url, max_tokens=1, repeats=2)
+            await asked_at(db, other.url, max_tokens=1)
+        more = await asked_at(db, server.url, max_tokens=1, repeats=2)
         assert more.pending == 3 and more.stopped is not None
         assert more.stopped.startswith("another call could cross the limit of 1 tokens (")
         assert server.requests == other.requests == 0
+
+
+async def test_a_finished_run_makes_no_call(tmp_path: Path) -> None:
+    """The server may have been stopped since, and what the study remembers of it may be too old."""
+    db = make_study(tmp_path / "s.db", numbered(3))
+    async with OpenAIServer() as server:
+        url = server.url
+        first = await asked_at(db, url)
+        with Store.open(db, create=False) as store, store.transaction() as conn:
+            conn.execute("UPDATE runs SET provider = json_remove(provider, '$.servers')")
+    again = await asked_at(db, url)
+    assert (again.run_id, again.reused, again.labelled, again.error) == (first.run_id, 3, 3, None)
+    assert again.notes == ("nothing to do: every unit has an answer already, and the server was not called",)
+    # Truncated answers may be asked for again; there are none, but with a second repeat there is something to do.
+    assert (await asked_at(db, url, retry=("truncated",))).reused == 3
+    with pytest.raises(Unreachable, match="cannot connect"):
+        await asked_at(db, url, repeats=2)
+
+
+async def asked_at(db: Path, url: str, **changes: Any) -> RunReport:
+    """A whole run as `judge run` makes it, opening included."""
+    provider = base.get("openai/loopback", base.Settings(base_url=url))
+    with Store.open(db, create=False) as store:
+        asking = Asking(plan("openai/loopback", **changes), provider)
+        return (await asyncio.to_thread(asking_run, store, asking)).report
 
 
 def test_the_time_of_opening_counts_for_what_comes_after() -> None:
