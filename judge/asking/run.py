@@ -238,7 +238,7 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
     if stop is not None:
         stop.bind()
     try:
-        opened = await open_or_finished(store, asking.provider, asking.plan)
+        opened = await open_or_finished(store, asking.provider, asking.plan, progress)
         return (
             opened
             if isinstance(opened, RunReport)

@@ -15,9 +15,10 @@ from judge.errors import LimitReached, ProviderError, Unreachable
 from judge.providers.base import Probing, Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Opened
+from judge.runner.dispatch import Dispatcher
 from judge.runner.ends import judged_before, labelled
 from judge.runner.identity import own_runs
-from judge.runner.plan import Plan, RunReport
+from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.prices import Price
 from judge.runner.rate import START
 from judge.runner.remembered import recall
@@ -31,9 +32,18 @@ WARN_AFTER = 3
 _log = logging.getLogger(__name__)
 
 
-async def open_or_finished(store: Store, provider: Provider, plan: Plan) -> Plan | RunReport:
-    """Open the provider as `open_patiently`. If no unit is left to judge, return the report instead, without any call."""
-    return _finished(store, plan, provider) or await open_patiently(provider, plan, store=store)
+async def open_or_finished(
+    store: Store, provider: Provider, plan: Plan, watch: Callable[[Live], None] | None = None
+) -> Plan | RunReport:
+    """Open the provider as `open_patiently`. If no unit is left to judge, return the report instead, without any call.
+
+    `watch` is called once with that report.
+    """
+    if (report := _finished(store, plan, provider)) is None:
+        return await open_patiently(provider, plan, store=store)
+    if watch is not None:
+        watch(Live(report, Dispatcher(plan.concurrency), time.monotonic()))
+    return report
 
 
 def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
