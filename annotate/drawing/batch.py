@@ -140,7 +140,8 @@ def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[st
         units[person] = [u for u in units[person] if u not in adopted]
         notes.append(
             f"{person} labelled {len(before):,} of the drawn units before; labels are adopted with what is known of how "
-            f"they were given, and {len(adopted):,} of these units are done (--fresh draws others instead)"
+            f"they were given, and {len(adopted):,} of these units are done; where they are more than a fifth, no verdict rests on "
+            "them (--fresh draws others instead)"
         )
     return notes
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from annotate.drawing.sequences import DrawnBatch, DrawnSequence, drawn_batches, sequences
+from annotate.drawing.sequences import DrawnBatch, DrawnSequence, drawn_batches, seats_of, sequences
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference, voices
 from judge.labels.relation import judges_of, labelled_since
@@ -56,24 +56,18 @@ class StudyDraws:
         return found[-1] if found else None
 
     @cached_property
-    def _handed(self) -> dict[str, set[str]]:
-        """Person -> the units of the deciding sequence that they were handed; without people whom a lead stopped."""
-        handed: dict[str, set[str]] = {}
-        if self.sequence is not None:
-            query = (
-                "SELECT annotator_id, unit_id FROM assignments AS a WHERE role = 'sample' "
-                "AND batch IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM stopped AS s "
-                "WHERE s.batch = a.batch AND s.annotator_id = a.annotator_id)"
-            )
-            for person, unit in self.store.conn.execute(
-                query, [dumps([b.name for b in self.sequence.batches])]
-            ):
-                handed.setdefault(person, set()).add(unit)
-        return handed
+    def _given(self) -> dict[str, set[str]]:
+        """Person of the deciding sequence -> the units of it that they labelled; without people whom a lead stopped."""
+        given: dict[str, set[str]] = {}
+        for batch in self.sequence.batches if self.sequence else ():
+            for seat in seats_of(self.store, batch.name):
+                if not seat.stopped:
+                    given.setdefault(seat.person, set()).update([seat.unit] if seat.counts else [])
+        return given
 
     def people(self, labelled_by: Sequence[str]) -> list[str]:
         """The people whose labels decide: beside a batch, those who were handed units of it (all, while there are none)."""
-        return [person for person in labelled_by if person in self._handed] or list(labelled_by)
+        return [person for person in labelled_by if person in self._given] or list(labelled_by)
 
     def reference(self, name: str | None, people: Sequence[str]) -> str | None:
         """The reference beside these people: no imported label is one beside a batch, nor a majority with imported votes."""
@@ -85,17 +79,17 @@ class StudyDraws:
         return name if of_batch else None
 
     def table(self, ratings: Ratings) -> Ratings:
-        """A judge's table for the verdict. Labels of units that a person was not handed are left out: somebody may have
-        chosen these units, say those on which the judge is right."""
+        """A judge's table for the verdict, with the labels that people gave in a batch. Somebody may have chosen the units of
+        other labels, say those on which the judge is right."""
         codes = ratings.codes.copy()
         drawn = _among(ratings, self.sequence.units if self.sequence else ())
         for column, person in enumerate(ratings.annotators):
-            if person in self._handed:
-                codes[~_among(ratings, self._handed[person]), column] = MISSING
+            if person in self._given:
+                codes[~_among(ratings, self._given[person]), column] = MISSING
             elif person not in self.panel.judges:
                 # A majority, too, holds on the drawn units only.
                 codes[~drawn, column] = MISSING
-        return replace(ratings, codes=codes) if self._handed else ratings
+        return replace(ratings, codes=codes) if self._given else ratings
 
     def of(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
         """How the units of a judge's table were drawn, with the looks at them; `people` are compared with the judge."""
@@ -104,7 +98,7 @@ class StudyDraws:
             draw = replace(draw, words=f"outside the sealed test, {draw.words}")
         if draw.refused or draw.looks is None:
             return draw
-        if not set(people) & set(self._handed):
+        if not set(people) & set(self._given):
             return Draw(
                 "whose labels were imported",
                 refused="these labels were imported, and beside a batch imported labels give estimates only: compare "
@@ -120,20 +114,14 @@ class StudyDraws:
 
     @cached_property
     def _stopped(self) -> list[str]:
-        """The people of the deciding sequence whom a lead stopped after a finished unit: their labels do not count."""
-        query = (
-            "SELECT DISTINCT annotator_id FROM stopped JOIN assignments AS a USING (batch, annotator_id) "
-            "WHERE a.role = 'sample' AND a.status = 'done' AND batch IN (SELECT value FROM json_each(?)) ORDER BY 1"
-        )
-        names = dumps([b.name for b in self.sequence.batches] if self.sequence else [])
-        return [person for (person,) in self.store.conn.execute(query, [names])]
+        """The people whom a lead stopped in the deciding sequence: their labels do not count."""
+        batches = self.sequence.batches if self.sequence else ()
+        return sorted({seat.person for b in batches for seat in seats_of(self.store, b.name) if seat.stopped})
 
     @cached_property
     def _labelled(self) -> set[str]:
-        """The people with a finished unit of the deciding sequence."""
-        query = "SELECT DISTINCT annotator_id FROM assignments WHERE role = 'sample' AND status = 'done' AND batch IN (SELECT value FROM json_each(?))"
-        names = dumps([b.name for b in self.sequence.batches] if self.sequence else [])
-        return {person for (person,) in self.store.conn.execute(query, [names]) if person in self._handed}
+        """The people with a labelled unit of the deciding sequence."""
+        return {person for person, units in self._given.items() if units}
 
     def _drawn(self, judge: str, ratings: Ratings) -> Draw:
         if self.is_table and self.panel.weights:
@@ -306,14 +294,14 @@ class StudyDraws:
             places, spent = (len(found.batches[0].units),), (ONE_LOOK,)
         spent = tuple(found.level * level for level in spent)
         done = [found.place(start + place) for place in places if found.is_complete(start + place)]
-        handed, skipped = (sum(x[start : done[-1]] if done else ()) for x in (found.handed, found.skipped))
+        covered = found.covered[start : done[-1]] if done else ()
         looks = Looks(
             tuple(_among(ratings, found.units[start:end]) for end in done),
             tuple(end - start for end in done),
             places[len(done) :],
             spent,
             size,
-            skipped / handed if handed else 0.0,
+            1 - sum(covered) / len(covered) if covered else 0.0,
         )
         family = [run for run in self.family(found, first) if not self._is_stand_in(run)]
         missing = self._unlabelled(judge, found.units[start : done[-1]]) if done else ""
@@ -328,11 +316,11 @@ class StudyDraws:
     def _first_batch(self, judge: str, found: DrawnSequence) -> int | None:
         """From which batch on the units were drawn with no label of theirs in the judge's choice; None where there is none."""
         run = self.run_of(judge) or judge
-        if run in self.family(found, 0) or self._is_stand_in(run):
+        if self._is_stand_in(run):
             return 0
-        started = self.store.conn.execute("SELECT started FROM runs WHERE run_id = ?", [run]).fetchone()
-        later = [i for i, b in enumerate(found.batches) if i and started and b.created > started[0]]
-        return later[0] if later else None
+        families = [self.family(found, i) for i in range(len(found.batches))]
+        # No label of a batch without a family was read beside a judge yet.
+        return next((i for i, family in enumerate(families) if not family or run in family), None)
 
     def family(self, found: DrawnSequence, first: int) -> Sequence[str]:
         """The runs that share the level on the units from a batch on: declared at its draw, or fixed when labels of it were

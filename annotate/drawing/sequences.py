@@ -42,8 +42,8 @@ class DrawnSequence:
 
     `frame` is the frame in words; `ends` are the places where a block may end, which are all units, or with whole questions
     the last unit of each; `complete` is the number of units, from the first on, that everybody has labelled or skipped;
-    `end` is the largest number of units that there can be. `skipped` and `handed` are, for each unit, how many people skipped
-    it, of how many who were handed it. `closed` is the batch that was closed before the next unit was complete. `later` is
+    `end` is the largest number of units that there can be. `covered` is, for each unit, whether labels of it that count were
+    given after the draw: two, or one where it was handed to one person. `closed` is the batch that was closed before the next unit was complete. `later` is
     the first batch of a newer frame that shares units with this one.
     """
 
@@ -53,8 +53,7 @@ class DrawnSequence:
     ends: tuple[int, ...]
     complete: int
     end: int
-    handed: tuple[int, ...]
-    skipped: tuple[int, ...]
+    covered: tuple[bool, ...]
     closed: str | None
     later: str | None = None
 
@@ -190,9 +189,13 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
         for i, (d, _) in enumerate(units)
         if not whole[i] or i + 1 == len(units) or units[i + 1][0].question_id != d.question_id
     )
-    seats = {b.name: _seats(store, b.name) for b in batches}
-    of_unit = [seats[b.name].get(d.unit_id, (0, 0, 0)) for d, b in units]
-    complete = next((i for i, (_, _, waiting) in enumerate(of_unit) if waiting), len(units))
+    by_unit: dict[tuple[str, str], list[Seat]] = {}
+    for b in batches:
+        for seat in seats_of(store, b.name):
+            by_unit.setdefault((b.name, seat.unit), []).append(seat)
+    of_unit = [by_unit.get((b.name, d.unit_id), []) for d, b in units]
+    waiting = [any(seat.is_open and not seat.stopped for seat in seats) for seats in of_unit]
+    complete = next((i for i, waits in enumerate(waiting) if waits), len(units))
     waited_for = units[complete][1] if complete < len(units) else None
     first, last = batches[0].plan, batches[-1].plan
     exhausted = last.frame and len(batches[-1].units) == last.frame
@@ -203,8 +206,9 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
         ends,
         complete,
         len(units) if exhausted else max(first.frame, len(units) + 1),
-        tuple(handed for handed, _, _ in of_unit),
-        tuple(skipped for _, skipped, _ in of_unit),
+        tuple(
+            sum(seat.counts and not seat.adopted for seat in seats) >= min(2, len(seats)) for seats in of_unit
+        ),
         waited_for.name if waited_for is not None and waited_for.closed else None,
     )
 
@@ -222,17 +226,31 @@ def _words(batch: DrawnBatch) -> str:
     return words + "".join(f" ({limit})" for limit in limits if limit)
 
 
-def _seats(store: Store, batch: str) -> dict[str, tuple[int, int, int]]:
-    """Unit of a batch -> how many people were handed it, how many skipped it, and for how many it waits.
+@dataclass(frozen=True)
+class Seat:
+    """A unit that a person was handed. `counts`: it is labelled, and no lead stopped the person. `adopted`: the label was given
+    before the draw."""
+
+    person: str
+    unit: str
+    is_open: bool
+    stopped: bool
+    counts: bool
+    adopted: bool
+
+
+def seats_of(store: Store, batch: str) -> list[Seat]:
+    """Who was handed which unit of the sample of a batch.
 
     People whom a lead stopped are not waited for, and their labels do not count.
     """
     query = (
-        "SELECT unit_id, count(*), sum(status = 'skipped'), sum(status = 'open') FROM assignments AS a WHERE batch = ? "
-        "AND role = 'sample' AND NOT EXISTS (SELECT 1 FROM stopped AS s WHERE s.batch = a.batch AND "
-        "s.annotator_id = a.annotator_id) GROUP BY unit_id"
+        "SELECT annotator_id, unit_id, status = 'open', s.batch IS NOT NULL, status = 'done' AND s.batch IS NULL, EXISTS "
+        "(SELECT 1 FROM events AS e JOIN sessions AS n USING (session_id) WHERE (e.batch, e.annotator_id, e.position) = "
+        "(a.batch, a.annotator_id, a.position) AND n.version GLOB '* adopt') FROM assignments AS a "
+        "LEFT JOIN stopped AS s USING (batch, annotator_id) WHERE a.batch = ? AND a.role = 'sample'"
     )
-    return {unit: (n, skipped, open_) for unit, n, skipped, open_ in store.conn.execute(query, [batch])}
+    return [Seat(p, u, *map(bool, flags)) for p, u, *flags in store.conn.execute(query, [batch])]
 
 
 def in_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:

@@ -86,9 +86,8 @@ def _uneven(weights: dict[str, float]) -> dict[str, float]:
 
 
 def fix_families(store: Store, field: str) -> None:
-    """Store which judges share one significance level on the units of a batch: those that labelled at least
-
-    half of them.
+    """Store which judges share one significance level on the units of a batch: those that labelled at least half of them, or
+    all that labelled some where none did.
 
     Called whenever human labels are read beside a judge's. Whoever sees how a judge does on these units may
     choose the next
@@ -109,7 +108,9 @@ def fix_families(store: Store, field: str) -> None:
                 "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'", [batch]
             )
         ]
-        family = [run for run, n in judges_of(store.conn, field, units).items() if 2 * n >= len(units)]
+        labelled = judges_of(store.conn, field, units)
+        # Where none has half of them, the best of several short runs could be chosen and finished.
+        family = [run for run, n in labelled.items() if 2 * n >= len(units)] or list(labelled)
         if not family:
             continue
         try:

@@ -186,9 +186,10 @@ def verdict(
             if against.states["evidence"][0] == HOLDS and against.states["non_inferiority"][0] == FAILS:
                 conditions = (*conditions, told.gold_agrees(against, gold, limits))
                 held_up = held_up or f"people contradict '{gold}'"
-        if draw.looks and draw.looks.skipped > MOST_MISSING:
+        if draw.looks and draw.looks.chosen > MOST_MISSING:
             held_up = held_up or (
-                f"people skipped {draw.looks.skipped:.0%} of the units that they were handed; what is left are the easier ones"
+                f"{draw.looks.chosen:.0%} of these units were skipped, or labelled before the draw or by people who were "
+                "stopped, so that others may be the easier ones"
             )
         held_up = held_up or draw.unlabelled
     if held_up:

@@ -24,8 +24,8 @@ small on few units: with .0225 a judge at the margin is trusted at some look in 
 ONE_LOOK = 0.025
 """One-sided level of a verdict that is computed once: that of a 95 % interval."""
 MOST_MISSING = 0.2
-"""Share of the drawn units that people may skip, and that the judge may leave without a label: the verdict is on the others,
-which are the easier ones."""
+"""Share of the drawn units that people may skip or have labelled before the draw, and that the judge may leave without a label:
+somebody may have chosen them, and what is left may be the easier ones."""
 _LEAST_NEW = 0.02
 """Information that a look adds at least, as a share: standard errors of two places may come in the wrong order by chance."""
 _NODES = 48
@@ -38,7 +38,7 @@ class Looks:
 
     `masks` are over the units of a table, each within the next; `places` are the units drawn up to each, labelled or not.
     `spent[k]` is the one-sided level that is spent up to look k; it goes on over `ahead`, the places to come. `size` is the
-    number of units that are drawn so far, `skipped` the share of what people were handed that they skipped.
+    number of units that are drawn so far, `chosen` the share of those up to the last place that people skipped or had labelled before.
     """
 
     masks: tuple[BoolArray, ...]
@@ -46,7 +46,7 @@ class Looks:
     ahead: tuple[int, ...]
     spent: tuple[float, ...]
     size: int
-    skipped: float = 0.0
+    chosen: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

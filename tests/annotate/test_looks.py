@@ -4,76 +4,27 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from annotate.agreement.one_field import panels_of
-from annotate.batch_plan import BatchPlan
-from annotate.drawing.batch import extend_batch, new_batch
+from annotate.drawing.batch import extend_batch
 from annotate.drawing.sequences import sequences
 from annotate.leading.lead import close_batch
 from annotate.report import ReportOptions
 from annotate.report.alternative import latent
-from annotate.report.model import Ruling
-from annotate.report.rulings import rule
 from annotate.report.subject import load
 from annotate.report.until_decided import next_block
-from annotate.sitting.desk import Desk
 from annotate.store import ensure_human, open_study
 from judge.errors import UsageError
 from judge.prompts import load_task
-from judge.store import Store
 from judge.store.label_sources import add
-from tests import words
 from tests.annotate.agreement_helpers import annotate, judge
+from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, world
 from tests.annotate.report_helpers import U, add_run, study
 
-PEOPLE = ("ann", "bob")
-UNITS = 260
 TABLES = ("prevalence", "latent_agreement")
-
-
-def world(folder: Path, rare: float = 0.5) -> tuple[Path, dict[str, str]]:
-    """A study of single-unit questions with a judge that errs on a fifteenth, and the truth by unit."""
-    rng = np.random.default_rng(1)
-    truth = ["support" if x < rare else "refute" for x in rng.random(UNITS)]
-    judged = [t if x > 1 / 15 else "refute" for t, x in zip(truth, rng.random(UNITS), strict=True)]
-    db = study(folder / "s.db", [U(judges={"m/one": label}) for label in judged])
-    return db, {f"study:{i}/p": label for i, label in enumerate(truth)}
-
-
-def draw(store: Store, name: str, n: int, **plan: Any) -> list[str]:
-    return new_batch(store, load_task("stance"), BatchPlan(name, PEOPLE, n, **plan)).notes
-
-
-def label(store: Store, batch: str, truth: dict[str, str], first: int, last: int, skip: int = 0) -> None:
-    """Both people label their positions from `first` to `last`; each errs on units of their own. Of ten `skip` are skipped."""
-    for k, person in enumerate(PEOPLE):
-        query = (
-            "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? ORDER BY position"
-        )
-        seats = store.conn.execute(query, [batch, person]).fetchall()[first:last]
-        with Desk.open(store, batch, person) as desk:
-            for position, unit in seats:
-                number = int(unit.split(":")[1].split("/")[0])
-                if number % 10 < skip:
-                    desk.skip(position)
-                    continue
-                wrong = number % 16 == k
-                right = truth[unit]
-                desk.label(
-                    position, "stance", right if not wrong else "refute" if right == "support" else "support"
-                )
-
-
-def ruled(store: Store, **asked: Any) -> list[Ruling]:
-    """The rulings of a report, whose sentences are all short."""
-    found = rule(store, load(store, ReportOptions(**asked)))[0]
-    for one in found:
-        assert words.count(one.sentence) <= words.MOST, one.sentence
-    return found
 
 
 def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
@@ -125,7 +76,7 @@ def test_skipped_units_lower_the_coverage_and_too_many_hold_the_verdict_up(tmp_p
         (found,) = ruled(store)
         n = found.measures[0].n_units
         assert 60 <= n <= 80 and found.measures[0].coverage == n / 100
-        assert found.decision == "undecided" and "people skipped" in found.sentence
+        assert found.decision == "undecided" and "38% of these units were skipped" in found.sentence
 
 
 def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
@@ -143,7 +94,7 @@ def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
         assert "annotate batches new NAME stance.v1 -n 300 --annotators ann,bob" in found.sentence
         assert all(c.low is None and c.state == "not asked" for c in found.conditions)
         # A plain part decides, of the whole frame; what was drawn before stays beside it.
-        draw(store, "plain", 100)
+        draw(store, "plain", 100, seed=1)
         label(store, "plain", truth, 0, 100)
         (both,) = ruled(store)
         assert both.draw == f"100 units drawn with equal probability from {UNITS} units"

@@ -1,0 +1,64 @@
+"""Studies with drawn batches for tests of verdicts: people label by a known truth, and the rulings of a report are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotate.batch_plan import BatchPlan
+from annotate.drawing.batch import new_batch
+from annotate.report import ReportOptions
+from annotate.report.model import Ruling
+from annotate.report.rulings import rule
+from annotate.report.subject import load
+from annotate.sitting.desk import Desk
+from judge.prompts import load_task
+from judge.store import Store
+from tests import words
+from tests.annotate.report_helpers import U, study
+
+PEOPLE = ("ann", "bob")
+UNITS = 260
+
+
+def world(folder: Path, rare: float = 0.5) -> tuple[Path, dict[str, str]]:
+    """A study of single-unit questions with a judge that errs on a fifteenth, and the truth by unit."""
+    rng = np.random.default_rng(1)
+    truth = ["support" if x < rare else "refute" for x in rng.random(UNITS)]
+    judged = [t if x > 1 / 15 else "refute" for t, x in zip(truth, rng.random(UNITS), strict=True)]
+    db = study(folder / "s.db", [U(judges={"m/one": label}) for label in judged])
+    return db, {f"study:{i}/p": label for i, label in enumerate(truth)}
+
+
+def draw(store: Store, name: str, n: int, **plan: Any) -> list[str]:
+    return new_batch(store, load_task("stance"), BatchPlan(name, PEOPLE, n, **plan)).notes
+
+
+def label(store: Store, batch: str, truth: dict[str, str], first: int, last: int, skip: int = 0) -> None:
+    """Both people label their positions from `first` to `last`; each errs on units of their own. Of ten `skip` are skipped."""
+    for k, person in enumerate(PEOPLE):
+        query = (
+            "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? ORDER BY position"
+        )
+        seats = store.conn.execute(query, [batch, person]).fetchall()[first:last]
+        with Desk.open(store, batch, person) as desk:
+            for position, unit in seats:
+                number = int(unit.split(":")[1].split("/")[0])
+                if number % 10 < skip:
+                    desk.skip(position)
+                    continue
+                wrong = number % 16 == k
+                right = truth[unit]
+                desk.label(
+                    position, "stance", right if not wrong else "refute" if right == "support" else "support"
+                )
+
+
+def ruled(store: Store, **asked: Any) -> list[Ruling]:
+    """The rulings of a report, whose sentences are all short."""
+    found = rule(store, load(store, ReportOptions(**asked)))[0]
+    for one in found:
+        assert words.count(one.sentence) <= words.MOST, one.sentence
+    return found

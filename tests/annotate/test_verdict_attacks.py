@@ -1,0 +1,166 @@
+"""Sequences of commands that would have a bad judge trusted, or would spend the level of the looks twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from annotate.drawing.sequences import sequences
+from annotate.sitting.desk import Desk
+from annotate.store import open_study
+from judge.prompts import load_task
+from judge.store import Store
+from tests.annotate.agreement_helpers import annotate
+from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, world
+from tests.annotate.report_helpers import U, add_run, study
+
+OTHER = {"support": "refute", "refute": "support"}
+
+
+def bad_world(
+    folder: Path, share: float, votes: tuple[str, ...] = ()
+) -> tuple[Path, dict[str, str], dict[str, str]]:
+    """A study whose judge errs on this share of the units; the truth and the judge's label by unit. `votes`: these people's labels
+    were imported, each with errors on a seventeenth."""
+    rng = np.random.default_rng(5)
+    truth = ["support" if x < 0.5 else "refute" for x in rng.random(UNITS)]
+    judged = [OTHER[t] if x < share else t for t, x in zip(truth, rng.random(UNITS), strict=True)]
+    people = [{p: OTHER[t] if i % 17 == k else t for k, p in enumerate(votes)} for i, t in enumerate(truth)]
+    db = study(
+        folder / "s.db", [U(people=p, judges={"m/bad": x}) for p, x in zip(people, judged, strict=True)]
+    )
+    names = [f"study:{i}/p" for i in range(UNITS)]
+    return db, dict(zip(names, truth, strict=True)), dict(zip(names, judged, strict=True))
+
+
+def family_of(store: Store, batch: str) -> list[str]:
+    query = "SELECT json_extract(options, '$.judges') FROM batches WHERE batch = ?"
+    names: list[str] = json.loads(store.conn.execute(query, [batch]).fetchone()[0])
+    return names
+
+
+def test_no_verdict_rests_on_a_batch_that_adopts_most_of_its_labels(
+    tmp_path: Path,
+) -> None:
+    # Everybody labelled all units before the draw, and the judge is wrong on a quarter of them. The frame leaves these out.
+    db, truth, judged = bad_world(tmp_path, 0.25, PEOPLE)
+    wrong = ",".join(f"'{u.split('/')[0]}'" for u in truth if judged[u] != truth[u])
+    with open_study(db) as store:
+        assert ruled(store)[0].decision == "do not trust"
+        notes = draw(store, "easy", 180, where=f"item_id NOT IN ({wrong})")
+        assert any("no verdict rests on them" in note for note in notes)
+        (found,) = ruled(store)
+        assert found.decision == "undecided"
+        assert "100% of these units were skipped, or labelled before the draw" in found.sentence
+        # The estimates of the report are with these labels.
+        assert "100 units" in found.draw
+
+
+def test_a_few_labels_that_were_given_before_the_draw_count(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "rare", 20, by="label", equal_parts=True, seed=1)
+        label(store, "rare", truth, 0, 20)
+        draw(store, "one", 200, seed=3)
+        label(store, "one", truth, 0, 200)
+        (found,) = ruled(store)
+        adopted = "SELECT count(DISTINCT a.unit_id) FROM batch_units AS a JOIN batch_units AS b USING (unit_id) WHERE a.batch < b.batch"
+        (n,) = store.conn.execute(adopted).fetchone()
+        assert 0 < n <= 20 and found.decision == "trust" and found.measures[0].n_units == 200
+
+
+def test_labels_imported_for_skipped_units_decide_nothing(tmp_path: Path) -> None:
+    # The judge errs on a sixth. People skip the first of these units, and labels like the judge's are imported for them.
+    db, truth, judged = bad_world(tmp_path, 0.17)
+    with open_study(db) as store:
+        draw(store, "one", 200, seed=3)
+        units = sequences(store, "stance")[0].units
+        skipped = [u for u in units if judged[u] != truth[u]][:20]
+        for k, person in enumerate(PEOPLE):
+            query = "SELECT position, unit_id FROM assignments WHERE annotator_id = ? ORDER BY position"
+            seats = store.conn.execute(query, [person]).fetchall()
+            with Desk.open(store, "one", person) as desk:
+                for position, unit in seats:
+                    number = int(unit.split(":")[1].split("/")[0])
+                    right = truth[unit]
+                    if unit in skipped:
+                        desk.skip(position)
+                    else:
+                        desk.label(position, "stance", OTHER[right] if number % 16 == k else right)
+        before = ruled(store)
+    table = tmp_path / "labels.csv"
+    table.write_text(
+        "unit,annotator,label\n" + "".join(f"{u},{p},{judged[u]}\n" for u in skipped for p in PEOPLE)
+    )
+    annotate("import", table, "--field", "stance", "--blind", "-d", db)
+    with open_study(db) as store:
+        (after,) = ruled(store)
+        assert after.measures == before[0].measures and after.decision == before[0].decision
+        assert after.measures[0].n_units == 180
+
+
+def test_stopping_everybody_in_a_batch_leaves_its_units_without_labels(tmp_path: Path) -> None:
+    # Whoever could take out a batch that speaks against the judge would choose among the batches.
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+    for person in PEOPLE:
+        annotate("batches", "stop", "one", "--annotator", person, "--why", "differs from the judge", "-d", db)
+    with open_study(db) as store:
+        draw(store, "two", 100, seed=4)
+        label(store, "two", truth, 0, 100)
+        (found,) = ruled(store)
+        assert found.decision == "undecided" and "50% of these units were skipped" in found.sentence
+        assert "(without 2 people, stopped)" in found.sentence
+
+
+def test_a_person_who_is_stopped_before_the_labels_come_back_is_named(tmp_path: Path) -> None:
+    # A lead reads a pack, and stops the person instead of merging it.
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+    annotate("batches", "add", "one", "--annotators", "eve", "-d", db)
+    annotate("batches", "stop", "one", "--annotator", "eve", "--why", "differs from the judge", "-d", db)
+    with open_study(db) as store:
+        label(store, "one", truth, 0, 100)
+        assert "(without eve, stopped)" in ruled(store)[0].sentence
+
+
+def test_short_runs_are_the_family_where_no_judge_has_half_of_the_units(tmp_path: Path) -> None:
+    # Ten judges are run on 90 of 200 units. Whoever sees how they do would finish the best one only.
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        for table in ("labels", "judgements"):
+            store.conn.execute(f"DELETE FROM {table}")
+        draw(store, "one", 200, seed=3)
+        units = sequences(store, "stance")[0].units
+        runs = [
+            add_run(store, load_task("stance"), f"m/{i}", {u: truth[u] for u in units[:90]})
+            for i in range(10)
+        ]
+        label(store, "one", truth, 0, 200)
+        ruled(store)
+        assert set(family_of(store, "one")) == set(runs)
+
+
+def test_a_run_that_is_finished_after_labels_were_shown_is_late_however_early_it_began(
+    tmp_path: Path,
+) -> None:
+    # Thirty prompts are begun on one unit each. Whoever sees the labels of the second batch would finish the best one.
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        add_run(store, load_task("stance"), "m/early", dict([next(iter(truth.items()))]))
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+        ruled(store)
+        draw(store, "two", 150, seed=4)
+        label(store, "two", truth, 0, 150)
+        found = {r.judge: r for r in ruled(store)}
+        assert found["m/early"].decision == "undecided"
+        assert (
+            "labels of these units were shown beside a judge before m/early was added"
+            in found["m/early"].sentence
+        )
