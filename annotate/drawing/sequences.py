@@ -189,7 +189,7 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
         for i, (d, _) in enumerate(units)
         if not whole[i] or i + 1 == len(units) or units[i + 1][0].question_id != d.question_id
     )
-    by_unit: dict[tuple[str, str], list[Seat]] = {}
+    by_unit: dict[tuple[str, str], list[DrawnSeat]] = {}
     for b in batches:
         for seat in seats_of(store, b.name):
             by_unit.setdefault((b.name, seat.unit), []).append(seat)
@@ -227,7 +227,7 @@ def _words(batch: DrawnBatch) -> str:
 
 
 @dataclass(frozen=True)
-class Seat:
+class DrawnSeat:
     """A unit that a person was handed. `counts`: it is labelled, and no lead stopped the person. `adopted`: the label was given
     before the draw."""
 
@@ -239,7 +239,7 @@ class Seat:
     adopted: bool
 
 
-def seats_of(store: Store, batch: str) -> list[Seat]:
+def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
     """Who was handed which unit of the sample of a batch.
 
     People whom a lead stopped are not waited for, and their labels do not count.
@@ -250,7 +250,7 @@ def seats_of(store: Store, batch: str) -> list[Seat]:
         "(a.batch, a.annotator_id, a.position) AND n.version GLOB '* adopt') FROM assignments AS a "
         "LEFT JOIN stopped AS s USING (batch, annotator_id) WHERE a.batch = ? AND a.role = 'sample'"
     )
-    return [Seat(p, u, *map(bool, flags)) for p, u, *flags in store.conn.execute(query, [batch])]
+    return [DrawnSeat(p, u, *map(bool, flags)) for p, u, *flags in store.conn.execute(query, [batch])]
 
 
 def in_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
