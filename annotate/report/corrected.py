@@ -102,6 +102,7 @@ def corrected(store: Store, subject: Subject) -> Section:
         caption = f"{judge}, corrected by {subject.reference_text}"
         blocks.append(Table(f"corrected_{i}", caption, columns, rows))
         notes |= dict.fromkeys(of_papers.notes)
+        notes |= {f"Not corrected: {e.refused}.": None for e in of_papers.measures if e.refused}
         notes |= dict.fromkeys(_weighing([*found, *of_papers.measures]))
     notes |= dict.fromkeys(
         [

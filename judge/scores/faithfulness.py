@@ -30,6 +30,7 @@ NOT_ENTAILED = (
 _ENTAILS = {**dict.fromkeys(ENTAILED, 1.0), **dict.fromkeys(NOT_ENTAILED, 0.0)}
 
 NO_CLAIM = "no claim"
+NOT_JUDGED_CODE = np.int8(len(STATUSES) - 1)
 
 
 def ragas(answers: pd.DataFrame, claims: pd.DataFrame) -> Score:
@@ -60,6 +61,9 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame, *, gamma: int = 10) -
     note = (f"length penalty below {gamma} facts",) if gamma else ()
     responds = abstained == 0
     unknown = np.isnan(abstained)
+    # A judge that failed on an answer says nothing of whether it responds.
+    share, n = np.where(unknown, np.nan, share), np.where(unknown, np.nan, n)
+    status = np.where(unknown & (status == 0), NOT_JUDGED_CODE, status).astype(np.int8)
     kept = [
         scored("factscore", who, share * penalty, status, why=NO_CLAIM, notes=note, bounds=SHARE),
         scored("factscore_unpenalised", who, share, status, why=NO_CLAIM, bounds=SHARE),
@@ -147,8 +151,7 @@ def _shares(answers: pd.DataFrame, claims: pd.DataFrame) -> tuple[Units, FloatAr
     if "n_claims" in answers.columns:
         expected = np.fmax(rows, answers["n_claims"].to_numpy(dtype=np.float64, na_value=np.nan))
     complete = own.count(~np.isnan(label)) == expected
-    not_judged = np.int8(len(STATUSES) - 1)
-    status = np.where((status == 0) & ~complete, not_judged, status).astype(np.int8)
+    status = np.where((status == 0) & ~complete, NOT_JUDGED_CODE, status).astype(np.int8)
     return who, np.where(complete, ratio(own.count(label == 1), expected), np.nan), expected, status
 
 

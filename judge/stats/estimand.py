@@ -1,6 +1,6 @@
 """What a correction is about: one mean over units, by the judge and by people."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,8 @@ class Estimand:
     """A mean over units: a value a unit by the judge and by people, nan for none, and the unit's question.
 
     `weights`: for how many units a labelled one stands (see `corrected_mean`), None for all as many. `rate`: the values
-    are 0 and 1. `bounds`: the least and the greatest that a value can be.
+    are 0 and 1. `bounds`: the least and the greatest that a value can be. `refused`: why people's labels give no value, although
+    there are some.
     """
 
     measure: str
@@ -25,6 +26,7 @@ class Estimand:
     rate: bool = False
     bounds: tuple[float, float] | None = None
     field: str | None = None
+    refused: str = ""
 
     @property
     def n_judged(self) -> int:
@@ -38,7 +40,7 @@ class Estimand:
 
     def corrected(self, confidence: float = 0.95) -> Corrected:
         """Judge only, human only and PPI++, with the weight of the judge."""
-        return corrected_mean(
+        found = corrected_mean(
             self.judge,
             self.human,
             clusters=self.clusters,
@@ -47,12 +49,16 @@ class Estimand:
             confidence=confidence,
             field=self.field,
         )
+        if not self.refused:
+            return found
+        human, ppi = (replace(measure, reason=self.refused) for measure in (found.human_only, found.ppi))
+        return replace(found, human_only=human, ppi=ppi)
 
     def by_rates(self, replicates: int, confidence: float = 0.95) -> Measure | None:
         """Rogan and Gladen's estimate; None where the values are no rate."""
         if not self.rate:
             return None
-        return rogan_gladen(
+        measure = rogan_gladen(
             self.judge,
             self.human,
             clusters=self.clusters,
@@ -61,3 +67,4 @@ class Estimand:
             replicates=replicates,
             confidence=confidence,
         )
+        return replace(measure, reason=self.refused) if self.refused else measure

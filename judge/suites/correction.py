@@ -124,6 +124,9 @@ def beside(judge: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, we
         if known.any() and known[~np.isnan(own)].all():
             continue
         human = values[counted]
+        refused = "" if (~np.isnan(human) & ~known).any() else "; ".join(people.refused)
+        if refused:
+            human = np.full(len(human), np.nan)
         own_weights, told = _weights(score, counted, ~np.isnan(human), known, weights)
         notes += [told] if told and told not in notes else []
         found.append(
@@ -135,6 +138,7 @@ def beside(judge: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, we
                 own_weights,
                 score.binary,
                 SHARE if score.binary else score.bounds,
+                refused=refused,
             )
         )
     return Sides(found, tuple(left_out), tuple(notes))

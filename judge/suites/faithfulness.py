@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from judge.suites.queries import System
 
 
+NO_ABSTENTION = (
+    "it is not judged which answers decline (judge suite faithfulness --part claims --part abstention)"
+)
+
+
 def read(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import citation_support, faithfulness
@@ -43,7 +48,11 @@ def read(study: PaperStudy) -> list[Score]:
     scores: list[Score] = []
     if claims is not None:
         scores.append(faithfulness.ragas(answers, claims))
-        scores += faithfulness.factscore(answers, claims, gamma=int(study.number("gamma")))
+        facts = faithfulness.factscore(answers, claims, gamma=int(study.number("gamma")))
+        # FActScore leaves out answers that decline: without that judgement it cannot be told which these are.
+        scores += (
+            facts if study.part("abstention") else [score.without_value(NO_ABSTENTION) for score in facts]
+        )
     if citations is not None:
         lines = study.rows.sentences(chosen).rename(columns={"answer_unit": "answer_id"})
         marks = citations.assign(

@@ -73,6 +73,11 @@ class PaperStudy(Reading):
         return self.labelled is not self.judges
 
     @property
+    def refused(self) -> list[str]:
+        """Why labels of people were left out, where answers would have been chosen by them."""
+        return self.labelled.refused if isinstance(self.labelled, PeopleLabels) else []
+
+    @property
     def last_run(self) -> Run | None:
         """The run that labels were read from last."""
         return self.labelled.last_run

@@ -19,6 +19,8 @@ class PeopleLabels:
         """`held` None: nobody's labels; `judges` are those of the reading with the judge's labels, of the same rows."""
         self.held, self.judges, self.reading = held, judges, reading
         self._task_read = ""
+        self.refused: list[str] = []
+        """Why labels were left out that would have given numbers of short answers, or of short lists, alone."""
 
     @property
     def last_run(self) -> Run | None:
@@ -39,15 +41,35 @@ class PeopleLabels:
         missing = np.array([label is None for label in labels], dtype=bool)
         status[~missing] = str(Status.OK)
         if wanted.together in wanted.units:
-            groups = wanted.units[wanted.together].to_numpy()
-            whole = ~pd.Series(missing).groupby(groups).transform("any").to_numpy()
+            groups = pd.Series(missing).groupby(wanted.units[wanted.together].to_numpy())
+            whole = ~groups.transform("any").to_numpy()
             partly = int((~whole & ~missing).sum())
+            # Parts of drawn questions that have no label yet, or were skipped, are few, and do not go by length.
+            lacking = set(numbers[missing & ~groups.transform("all").to_numpy()].tolist())
+            what = "answers" if wanted.together == "answer_unit" else "lists"
+            if groups.size().nunique() > 1 and lacking - self._drawn_whole():
+                # The more parts, the more rarely all of them are drawn: what is labelled as a whole is short.
+                self.refused.append(
+                    f"{partly} labels of {name} on {wanted.task.task_id} are of {what} that are labelled in part, and {what} that "
+                    f"are labelled as a whole are the short ones: draw whole questions (annotate batches new NAME "
+                    f"{wanted.task.task_id} --by-question N --annotators NAMES)"
+                )
+                labels[:], status[:], missing[:] = None, NOT_JUDGED, True
+                return labels, status, missing
             if partly:
                 # One bad sentence settles an answer, a good one does not: answers known in part would be the bad ones.
-                what = "those answers" if wanted.together == "answer_unit" else "those lists"
                 self.reading.note(
-                    f"{partly} labels of {name} on {wanted.task.task_id} are left out: not all parts of {what} are labelled"
+                    f"{partly} labels of {name} on {wanted.task.task_id} are left out: not all parts of those {what} are labelled"
                 )
             labels[~whole], status[~whole] = None, NOT_JUDGED
             missing = missing | ~whole
         return labels, status, missing
+
+    def _drawn_whole(self) -> set[int]:
+        """The units, by number, of the questions that batches drew as a whole."""
+        query = """
+            SELECT u.rowid FROM batch_units AS d JOIN batches AS b USING (batch) JOIN units AS u USING (unit_id)
+            WHERE d.role = 'sample' AND json_extract(b.options, '$.by_question') IS NOT NULL
+            AND json_extract(b.options, '$.n') IS NULL
+        """
+        return {n for (n,) in self.reading.store.conn.execute(query)}

@@ -32,9 +32,18 @@ def test_claims_step_by_step(judge: Judge) -> None:
     ragas = found["ragas_faithfulness"]
     assert (ragas["value"], ragas["n_units"]) == (0.5, 1)
     assert sum(ragas["missing"].values()) == 2
-    # 2 facts are fewer than 10: penalty exp(1 - 10 / 2).
+    # FActScore is of answers that do not decline, and nothing says which do.
+    for name in ("factscore", "factscore_unpenalised", "respond_ratio", "facts_per_answer"):
+        assert found.value(name) is None
+        assert "which answers decline" in found[name]["reason"]
+    give("deflection", {A1: "attempted", A2: "attempted", A3: "unparsed"})
+    found = score(judge, *part, "--part", "abstention")
+    # g1 has 2 facts, fewer than 10: penalty exp(1 - 10 / 2). g2 responds without any; nothing is known of g3.
     assert found.value("factscore") == pytest.approx(0.5 * math.exp(-4))
-    assert score(judge, *part, "--gamma", "0").value("factscore") == 0.5
+    assert (found.value("respond_ratio"), found["respond_ratio"]["n_units"]) == (1.0, 2)
+    # (2 + 0) / 2
+    assert found.value("facts_per_answer") == 1.0
+    assert score(judge, *part, "--part", "abstention", "--gamma", "0").value("factscore") == 0.5
 
 
 def test_abstentions_are_no_part_of_factscore(judge: Judge) -> None:
