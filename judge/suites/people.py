@@ -5,6 +5,7 @@ import pandas as pd
 
 from judge.labels.reference import ReferenceLabels
 from judge.scores.score import NOT_JUDGED
+from judge.store import Store
 from judge.suites.chosen import Run
 from judge.suites.labelled import Found
 from judge.suites.reading import Reading
@@ -47,7 +48,7 @@ class PeopleLabels:
             # Parts of drawn questions that have no label yet, or were skipped, are few, and do not go by length.
             lacking = set(numbers[missing & ~groups.transform("all").to_numpy()].tolist())
             what = "answers" if wanted.together == "answer_unit" else "lists"
-            if groups.size().nunique() > 1 and lacking - self._drawn_whole():
+            if groups.size().nunique() > 1 and lacking - self._drawn_whole(self.held.store):
                 # The more parts, the more rarely all of them are drawn: what is labelled as a whole is short.
                 self.refused.append(
                     f"{partly} labels of {name} on {wanted.task.task_id} are of {what} that are labelled in part, and {what} that "
@@ -65,11 +66,11 @@ class PeopleLabels:
             missing = missing | ~whole
         return labels, status, missing
 
-    def _drawn_whole(self) -> set[int]:
+    def _drawn_whole(self, store: Store) -> set[int]:
         """The units, by number, of the questions that batches drew as a whole."""
         query = """
             SELECT u.rowid FROM batch_units AS d JOIN batches AS b USING (batch) JOIN units AS u USING (unit_id)
             WHERE d.role = 'sample' AND json_extract(b.options, '$.by_question') IS NOT NULL
             AND json_extract(b.options, '$.n') IS NULL
         """
-        return {n for (n,) in self.reading.store.conn.execute(query)}
+        return {n for (n,) in store.conn.execute(query)}
