@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,15 +20,15 @@ from judge.console import note, script
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
+    from judge.prompts.load import Task
     from judge.runner.estimate import Forecast
+    from judge.store import Store
 
 EMBEDDED = "embedded/minilm"
 RELEVANT = "relevant"
 FAITHFULNESS = "faithfulness"
 """Not a task: an answer's claims are listed by one task and judged by another."""
 CLAIMS, SUPPORT = "claim_decomposition", "claim_support"
-GROUNDED = "grounding"
-"""A task that takes every answer with the passages that it was given."""
 SAMPLE = 100
 """Units that a person gets: the first place at which a verdict is computed."""
 
@@ -52,9 +53,8 @@ class Start:
     def run(self) -> int:
         """Do every step; the exit code. Raises click's Exit where a step ended with a code that stops the script."""
         with script():
-            self._import()
-            task = self.given_task or self._proposed()
-            code, units = int(Exit.DONE), 0
+            task = self._import()
+            code = int(Exit.DONE)
             for name in (CLAIMS, SUPPORT) if task == FAITHFULNESS else (task,):
                 forecast = self._estimate(name)
                 if forecast.calls and not self._is_wanted(forecast):
@@ -70,35 +70,75 @@ class Start:
                     return Exit.INCOMPLETE
                 if name == CLAIMS:
                     self._type("judge", "answers", "claims", run["run_id"])
-                units = forecast.units
             judged = SUPPORT if task == FAITHFULNESS else task
-            self._label(judged, units)
-            return self._report(task, judged) or code
+            batches = self._label(judged)
+            return self._report(task, judged, batches) or code
 
-    def _import(self) -> None:
-        """Import the files, unless exactly these files were imported: by this command, or with maps by their user."""
+    def _import(self) -> str:
+        """Import the files, unless exactly these files were imported: by this command, or with maps by their user.
+
+        Returns the task, which is chosen and checked before anything is stored. Raises UsageError where none fits.
+        """
+        from judge.asking.items import from_files
+        from judge.errors import BadInput
         from judge.files import file_sha
+        from judge.importers.base import Options
+        from judge.importers.signs import found_format
         from judge.store import Store, listing
 
         note("\n1. The file")
+        files = ", ".join(map(str, self.files))
         if self.db.exists():
             with Store.open(self.db, create=False) as store:
                 there = {sha for row in listing.list_imports(store) for sha in row["files"].values()}
-            if all(file_sha(path) in there for path in self.files):
-                note(f"{', '.join(map(str, self.files))}: imported already into {self.db}")
-                return
-        self._type("judge", "items", "import", *map(str, self.files))
+                if all(path.is_file() and file_sha(path) in there for path in self.files):
+                    note(f"{files}: imported already into {self.db} (under this or another name)")
+                    return self._task(store)
+        typed = ("judge", "items", "import", *map(str, self.files))
+        with TemporaryDirectory() as folder:
+            trial = Path(folder) / "study.db"
+            try:
+                from_files(trial, found_format(self.files), self.files, Options())
+            except BadInput:
+                # The command says the same, with the maps to type, and stores nothing either.
+                self._type(*typed)
+                raise
+            with Store.open(trial, create=False) as store:
+                task = self._task(store)
+        self._type(*typed)
+        return task
 
-    def _proposed(self) -> str:
-        """The task that the newest data suit. Raises UsageError where the model has none of them."""
-        from judge.asking.items import suited
+    def _task(self, store: Store) -> str:
+        """The task that was named, or the one that the newest data suit. Raises UsageError where data or model do not fit."""
+        from judge.asking.items import ANSWERS_ALONE, has_grounds
+        from judge.asking.run import prepare
         from judge.prompts import load_task
-        from judge.store import Store
-        from judge.store.selection import suits_newest
+        from judge.run_options import RunOptions
+        from judge.store.selection import Selection, check_any
 
-        with Store.open(self.db, create=False) as store:
-            tasks = suited(store)
-            has_answers = suits_newest(store, load_task(GROUNDED))
+        task = self.given_task or self._proposed(store)
+        if task == FAITHFULNESS and not has_grounds(store):
+            fitting = ", ".join(f"--task {name}" for name in ANSWERS_ALONE)
+            raise UsageError(
+                f"{FAITHFULNESS} needs answers with contexts, and this file has none; for answers alone: {fitting}"
+            )
+        loaded = load_task(CLAIMS if task == FAITHFULNESS else task)
+        check_any(store, loaded, Selection(None))
+        if self.model == EMBEDDED and len(loaded.domain(loaded.spec.questions[0].field)) != 2:
+            raise UsageError(
+                f"{EMBEDDED} tells relevant passages from others: -m MODEL names a judge for {task}"
+            )
+        prepare(
+            CLAIMS if task == FAITHFULNESS else task, self.model, RunOptions(base_url=self.base_url), store
+        )
+        return task
+
+    def _proposed(self, store: Store) -> str:
+        """The task that the newest data suit. Raises UsageError where the model has none of them."""
+        from judge.asking.items import has_grounds, suited
+
+        tasks = suited(store)
+        has_answers = has_grounds(store)
         if has_answers and self.model == EMBEDDED:
             note(
                 f"the file has answers, which {EMBEDDED} cannot judge: -m MODEL begins with their faithfulness"
@@ -111,10 +151,10 @@ class Start:
         if self.model == EMBEDDED:
             tasks = [task for task in tasks if task == RELEVANT]
         if not tasks:
-            told = "no task that ships fits this file; --task NAME names one (judge tasks list)"
+            reason = "no task that ships fits this file; --task NAME names one (judge tasks list)"
             if self.model == EMBEDDED:
-                told = f"{EMBEDDED} judges passages of questions, and this file has none: -m MODEL names another judge"
-            raise UsageError(told)
+                reason = f"{EMBEDDED} judges passages of questions, and this file has none: -m MODEL names another judge"
+            raise UsageError(reason)
         note(
             f"task: {tasks[0]}" + (f" (--task chooses another: {', '.join(tasks[1:])})" if tasks[1:] else "")
         )
@@ -161,31 +201,64 @@ class Start:
             )
         return click.confirm(f"Make these {forecast.calls:,} calls?", err=True)
 
-    def _label(self, task: str, units: int) -> None:
-        """Draw a plain sample, unless this person has one of the task, and open the labelling screen."""
+    def _label(self, task: str) -> list[str]:
+        """Draw a plain sample of what no batch of this person was drawn from, and open the labelling screen.
+
+        Returns this person's batches of the task, the oldest first.
+        """
         from annotate.leading.progress import list_batches, show_batch
         from annotate.store import open_study
         from judge.prompts import load_task
 
         note(f"\n3. People: {self.person} labels a sample, without seeing what the judge said")
-        name = load_task(task).name
+        loaded = load_task(task)
         with open_study(self.db) as store:
-            own = [b for b in list_batches(store) if b["task"] == name and self.person in b["annotators"]]
-        batch = str(own[-1]["batch"]) if own else f"pilot-{load_task(task).task_id}"
-        if not own:
-            n = str(min(SAMPLE, units))
-            self._type("annotate", "batches", "new", batch, task, "-n", n, "--annotators", self.person)
-        with open_study(self.db) as store:
-            [progress] = [p for p in show_batch(store, batch)["annotators"] if p["annotator"] == self.person]
-        if not progress["open"]:
-            note(f"batch '{batch}': {self.person} has nothing left to label")
-        elif sys.stdin.isatty() and sys.stdout.isatty():
-            self._type("annotate", "open", batch, "--as", self.person)
-        else:
-            words = ["annotate", "open", batch, "--as", self.person, "-d", str(self.db)]
-            note(f"labelling needs a terminal; there: {shlex.join(words)}")
+            every = list_batches(store)
+            mine = [
+                str(b["batch"]) for b in every if b["task"] == loaded.name and self.person in b["annotators"]
+            ]
+            words = self._draw(store, loaded, mine)
+        if words:
+            first = f"pilot-{loaded.task_id}"
+            names = [first, *(f"{first}-{n}" for n in range(2, len(every) + 3))]
+            name = next(name for name in names if name not in [b["batch"] for b in every])
+            self._type("annotate", "batches", "new", name, task, *words, "--annotators", self.person)
+            mine.append(name)
+        for batch in mine:
+            with open_study(self.db) as store:
+                [progress] = [
+                    p for p in show_batch(store, batch)["annotators"] if p["annotator"] == self.person
+                ]
+            typed = ["annotate", "open", batch, "--as", self.person]
+            if not progress["open"]:
+                note(f"batch '{batch}': {self.person} has nothing left to label")
+            elif sys.stdin.isatty() and sys.stdout.isatty():
+                self._type(*typed)
+                break
+            else:
+                note(f"labelling needs a terminal; there: {shlex.join([*typed, '-d', str(self.db)])}")
+        return mine
 
-    def _report(self, task: str, judged: str) -> int:
+    def _draw(self, store: Store, task: Task, mine: list[str]) -> tuple[str, ...]:
+        """The words of the draw: of all units, or of those that came since this person's last batch. Empty: there are none."""
+        from annotate.drawing.whole import plain_draw
+
+        last = mine[-1] if mine else None
+        try:
+            drawn = plain_draw(store, task, self.person, SAMPLE, last)
+        except UsageError as error:
+            note(str(error))
+            return ()
+        if drawn is None:
+            return ()
+        if last is not None:
+            note(
+                f"{drawn.newer:,} units came since batch '{last}' was drawn (another system, or a larger export). They get a batch "
+                f"and a verdict of their own: {drawn.share:.0%} of them, where '{last}' has {drawn.earlier_share:.0%}."
+            )
+        return drawn.words
+
+    def _report(self, task: str, judged: str, batches: list[str]) -> int:
         """The score of answers, and the report as a page."""
         from judge.store import Store, listing
 
@@ -198,6 +271,9 @@ class Start:
         page = self.db.with_suffix(".html")
         code = self._type("annotate", "report", "--task", judged, "-o", str(page))
         note(f"\nThe report, to open in a browser: {page}")
+        for batch in batches[:-1]:
+            words = ["annotate", "report", "--task", judged, "--batch", batch, "-d", str(self.db)]
+            note(f"its verdict is on the newest units; that on the units of '{batch}': {shlex.join(words)}")
         return code
 
     def _server(self) -> list[str]:

@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -272,3 +273,139 @@ def test_the_report_without_a_terminal_comes_from_the_installed_program(study: P
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.dumps("No verdict yet")[1:-1] in done.stderr
+
+
+def sized(path: Path, rows: int, first: int = 0, answer: str = "Town {n} has {n}.") -> Path:
+    """A table as `table` writes it, with questions from `first` on."""
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["user_input", "retrieved_contexts", "response"])
+        for n in range(first, first + rows):
+            contexts = repr([f"Town {n} has {n} churches.", f"It's said that town {n} is old."])
+            writer.writerow([f"How many churches has town {n}?", contexts, answer.format(n=n)])
+    return path
+
+
+def add_claims(db: Path, sizes: dict[str, list[int]]) -> None:
+    """Each system's answers get as many claims as the list says, in turn, as `judge answers claims` stores them."""
+    with sqlite3.connect(db) as conn:
+        for system, counts in sizes.items():
+            query = "SELECT answer_id, item_id, question_id FROM answers JOIN items USING (item_id) WHERE system = ? ORDER BY answers.rowid"
+            for place, (answer, item, question) in enumerate(conn.execute(query, [system]).fetchall()):
+                for n in range(counts[place % len(counts)]):
+                    span = json.dumps({"n": n, "claim": f"Claim {n}."})
+                    conn.execute(
+                        "INSERT INTO units (unit_id, kind, item_id, question_id, answer_id, span) VALUES (?, 'claim', ?, ?, ?, ?)",
+                        [f"{answer}#c{n}", item, question, answer, span],
+                    )
+
+
+def drawn(db: Path, batch: str) -> list[tuple[str, str]]:
+    """(question, unit) of the sample of a batch."""
+    query = f"SELECT question_id, unit_id FROM batch_units JOIN units USING (unit_id) WHERE batch = '{batch}' ORDER BY 1, 2"
+    return [(str(question), str(unit)) for question, unit in select(db, query)]
+
+
+def test_claims_are_drawn_as_whole_questions(judge: Judge, study: Path) -> None:
+    sized(study.parent / "many.csv", 120)
+    judge("items", "import", "many.csv")
+    add_claims(study, {"many": [1, 3]})
+    judge("start", "many.csv", "-m", "scripted/hash", "--task", "claim_support")
+    sample = drawn(study, "pilot-claim_support")
+    # Mean 2 and standard deviation 1: 2 k - 2 sqrt(k) is 98.9 at 57 questions and 100.8 at 58.
+    [(asked,)] = select(study, "SELECT json_extract(options, '$.by_question') FROM batches")
+    assert asked == 58 == len({question for question, _ in sample})
+    assert len(sample) >= 100
+    # Every claim of a drawn question is in the sample, and all have one probability.
+    questions = ",".join(repr(question) for question, _ in sample)
+    every = select(study, f"SELECT count(*) FROM units WHERE kind = 'claim' AND question_id IN ({questions})")
+    assert every == [(len(sample),)]
+    [(low, high)] = select(study, "SELECT min(probability), max(probability) FROM batch_units")
+    assert low == high == pytest.approx(58 / 120)
+
+
+def test_what_came_later_gets_a_batch_of_its_own(judge: Judge, study: Path) -> None:
+    """A second system's claims were in no batch, and nothing said so."""
+    sized(study.parent / "one.csv", 100)
+    sized(study.parent / "two.csv", 100, answer="It has {n} of them.")
+    words = ("-m", "scripted/hash", "--task", "claim_support")
+    judge("items", "import", "one.csv")
+    add_claims(study, {"one": [2]})
+    judge("start", "one.csv", *words)
+    first = drawn(study, "pilot-claim_support")
+    # 100 claims are wanted, and each question has 2.
+    assert (len(first), len({question for question, _ in first})) == (100, 50)
+    assert "came since" not in judge("start", "one.csv", *words).err
+    judge("items", "import", "two.csv")
+    add_claims(study, {"two": [2]})
+    done = judge("start", "two.csv", *words)
+    assert "200 units came since batch 'pilot-claim_support' was drawn" in done.err
+    assert "annotate report --task claim_support --batch pilot-claim_support" in done.err
+    second = drawn(study, "pilot-claim_support-2")
+    # The same half of the questions, so that the systems can be compared pair by pair.
+    assert {question for question, _ in second} == {question for question, _ in first}
+    assert all("@two@" in unit for _, unit in second)
+    plan = "SELECT json_extract(options, '$.shares'), json_extract(options, '$.level') FROM batches"
+    assert select(study, plan) == [("[]", 1.0), ("[]", 1.0)]
+    # A larger export of the first system: 10 questions more, of which the same half is drawn.
+    sized(study.parent / "more.csv", 10, first=100)
+    judge("items", "import", "more.csv", "--system", "one")
+    with sqlite3.connect(study) as conn:
+        answers = conn.execute(
+            "SELECT answer_id, item_id, question_id FROM answers JOIN items USING (item_id) ORDER BY answers.rowid DESC LIMIT 10"
+        ).fetchall()
+        conn.executemany(
+            'INSERT INTO units (unit_id, kind, item_id, question_id, answer_id, span) VALUES (?, \'claim\', ?, ?, ?, \'{"n": 0, "claim": "A."}\')',
+            [(f"{answer}#c0", item, question, answer) for answer, item, question in answers],
+        )
+    judge("start", "more.csv", *words)
+    assert len(drawn(study, "pilot-claim_support-3")) == 5
+    assert select(study, "SELECT DISTINCT probability FROM batch_units") == [(0.5,)]
+    assert len(select(study, "SELECT batch FROM batches")) == 3
+    judge("start", "more.csv", *words)
+    assert len(select(study, "SELECT batch FROM batches")) == 3
+
+
+def test_a_frame_that_changed_otherwise_is_named(judge: Judge, study: Path) -> None:
+    words = ("start", "mine.csv", "-m", "scripted/hash", "--task", "relevant")
+    judge(*words)
+    with sqlite3.connect(study) as conn:
+        conn.execute("UPDATE passages SET text = '' WHERE rowid = 1")
+    done = judge(*words)
+    assert "cannot be told apart" in done.err
+    assert select(study, "SELECT count(*) FROM batches") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--task", "faithfulness"), "-m MODEL names a judge for faithfulness"),
+        (("--task", "stance", "-m", "scripted/hash"), "no unit has the inputs of stance.v1"),
+        (("--task", "nosuch", "-m", "scripted/hash"), "no task 'nosuch'"),
+        (("-m", "nosuch/model"), "nosuch"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_before_anything_is_stored(
+    options: tuple[str, ...], reason: str, judge: Judge, study: Path
+) -> None:
+    assert reason in judge("start", "mine.csv", *options, code=Exit.USAGE).err
+    assert not study.exists()
+
+
+def test_answers_without_contexts_begin_with_what_they_allow(judge: Judge, study: Path) -> None:
+    """It stored the file, and then there was no task for it."""
+    (study.parent / "aqrm.csv").write_text("question,answer,reference,model\nHow many?,Two.,Two.,gpt\n")
+    told = judge("start", "aqrm.csv", "-m", "scripted/hash", "--task", "faithfulness", code=Exit.USAGE).err
+    assert "needs answers with contexts" in told
+    assert "-m MODEL names another judge" in judge("start", "aqrm.csv", code=Exit.USAGE).err
+    assert not study.exists()
+    done = judge("start", "aqrm.csv", "-m", "scripted/hash")
+    assert "task: eligibility (--task chooses another: deflection)" in done.err
+    assert select(study, "SELECT count(*) FROM batch_units") == [(1,)]
+
+
+def test_a_copy_of_the_file_is_known(judge: Judge, study: Path) -> None:
+    judge("start", "mine.csv", "-m", "scripted/hash")
+    shutil.copy(study.parent / "mine.csv", study.parent / "copy.csv")
+    assert "imported already" in judge("start", "copy.csv", "-m", "scripted/hash").err
+    assert select(study, "SELECT DISTINCT system FROM answers") == [("mine",)]
