@@ -94,10 +94,18 @@ class StudyDraws:
     def of(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
         """How the units of a judge's table were drawn, with the looks at them; `people` are compared with the judge."""
         draw = self._drawn(judge, ratings)
-        if self._closed(judge, self.run_of(judge)):
+        closed = self._closed(judge, self.run_of(judge))
+        if closed:
             draw = replace(draw, words=f"outside the sealed test, {draw.words}")
         if draw.refused or draw.looks is None:
             return draw
+        if closed and self.panel.task is not None:
+            # Looks at a part of the units, and at the test beside it, would spend the level again.
+            return replace(
+                draw,
+                refused="its looks are at all of these units, also those of the sealed test, which judge compare "
+                f"{self.panel.task.task_id} --part test opens",
+            )
         if not set(people) & set(self._given):
             return Draw(
                 "whose labels were imported",
@@ -163,9 +171,9 @@ class StudyDraws:
             return Draw(
                 words, refused=f"one verdict rests on all batches of this frame ({names}): leave out --batch"
             )
-        if judge in self.panel.looks:
-            return self._sealed(judge, ratings, found)
         first = self._first_batch(judge, found)
+        if first is None and judge in self.panel.looks:
+            return self._sealed(judge, ratings, found)
         if first is None:
             return Draw(words, refused=self._late(judge, found))
         return self._looks(words, ratings, found, first, judge)
@@ -252,7 +260,7 @@ class StudyDraws:
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _sealed(self, judge: str, ratings: Ratings, found: DrawnSequence) -> Draw:
-        """A judge that the sealed test was opened for: one look at the level of that look, .05 / 2^k, on the labels of then."""
+        """A late judge that the sealed test was opened for: one look at the level of that look, .05 / 2^k, on the labels of then."""
         words, look, task = (
             "of the sealed test, drawn with equal probability",
             self.panel.looks[judge],
@@ -264,7 +272,7 @@ class StudyDraws:
         run = self.run_of(judge) or judge
         (started,) = self.store.conn.execute("SELECT started FROM runs WHERE run_id = ?", [run]).fetchone()
         opened = split.looks[0].at
-        if not split.drawn.made <= started <= opened and self._first_batch(judge, found) is None:
+        if not split.drawn.made <= started <= opened:
             # Labels of the test were shown before it was sealed, or from the first look on.
             when = f"opened before {judge} was" if started > opened else f"sealed after {judge} was"
             return Draw(

@@ -236,13 +236,19 @@ def reliability(subject: Subject) -> Section:
 
 def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[Block]:
     mask = subject.panel.asked_units[judge] & subject.panel.asked_units[reference]
+    weights = subject.panel.design_weights(judge, reference)
+    if weights is not None:
+        mask = mask & np.isfinite(weights)
+        weights = weights[mask]
     masses = subject.panel.distributions[judge][mask]
     assigned = masses.sum(axis=1, keepdims=True)
     probabilities = np.divide(masses, assigned, out=np.full_like(masses, np.nan), where=assigned > 0)
     codes = subject.panel.labels_of(reference)[mask]
     clusters = subject.panel.table.clusters[mask]
     sure = subject.panel.confidence(judge)
-    found = calibration(probabilities, codes, clusters=clusters, field=subject.panel.field, confidence=sure)
+    found = calibration(
+        probabilities, codes, clusters=clusters, field=subject.panel.field, weights=weights, confidence=sure
+    )
     named = {
         "expected calibration error (10 bins)": found.ece,
         "Brier score": found.brier,
@@ -252,7 +258,11 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     caption = f"Calibration of {judge} against {subject.reference_text}"
     numbers = Table(f"calibration_{i}", caption, valued([sure]), rows)
     notes = [_unassigned(assigned)]
-    scale, why = temperature(probabilities, codes)
+    if weights is not None:
+        notes.append(
+            "Units were drawn with unequal probabilities: every number here is weighted, and has no interval."
+        )
+    scale, why = temperature(probabilities, codes, weights)
     if scale is not None:
         way = "over" if scale > 1 else "under"
         notes.append(

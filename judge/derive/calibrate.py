@@ -10,6 +10,7 @@ from judge.derive.make import Made
 from judge.derive.parents import RunTable, Truth
 from judge.errors import UsageError
 from judge.labels import split
+from judge.labels.batches import weights
 from judge.stats import MISSING, Ratings, calibration, compare, mean, measures
 from judge.stats.bootstrap import How
 from judge.stats.calibrate import (
@@ -24,11 +25,15 @@ from judge.stats.calibrate import (
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.store import derived
 from judge.store.derived import Fitted
-from judge.types import Json, Measure
+from judge.types import GOLD, Json, Measure
 
 FOLDS = 5
 FEWEST = 20
 """Below this number of labelled units, nothing is fitted."""
+UNEVEN = (
+    "units were drawn with unequal probabilities: agreement and calibration errors are weighted; the fit takes the units as they "
+    "were drawn"
+)
 BEFORE, AFTER, TRUTH = "before", "after", "reference"
 
 
@@ -152,7 +157,10 @@ def calibrate(
     measured: list[tuple[Measure, Measure, Measure | None]] = []
     signal = None
     if truth is not None and usable.any():
-        measured = _compared(table, field, labels_of_run.domain, (before, labels, codes), (p, after), **how)
+        measured, notes = _compared(
+            table, field, truth.word, labels_of_run.domain, (before, labels, codes), (p, after), **how
+        )
+        sealed_notes += notes
         signal = _signal(p, after, codes, fold, numbers, method, usable, field, **how)
     fitted = truth.fitted(truth.folds(fold), usable) if needs and truth is not None else None
     return Calibrated(
@@ -235,18 +243,29 @@ def _share(codes: IntArray, k: int) -> float:
 def _compared(
     table: RunTable,
     field: str,
+    reference: str,
     domain: tuple[str, ...],
     codes: tuple[IntArray, IntArray, IntArray],
     probabilities: tuple[FloatArray, FloatArray],
     **how: Unpack[How],
-) -> list[tuple[Measure, Measure, Measure | None]]:
-    """Return agreement and calibration error before and after, on the units that the reference labels."""
+) -> tuple[list[tuple[Measure, Measure, Measure | None]], tuple[str, ...]]:
+    """Return agreement and calibration error before and after, on the units that the reference labels, and notes on them.
+
+    Units that were drawn with unequal probabilities are weighted. How gold units were chosen is not recorded.
+    """
     in_reference = codes[2] != MISSING
+    of_units = weights(table.store, None, field) if reference != GOLD else {}
+    w = np.array([of_units.get(unit, np.nan) for unit in table.units])
+    is_weighted = bool((in_reference & np.isfinite(w)).any())
+    if is_weighted:
+        in_reference = in_reference & np.isfinite(w)
     numbers = table.questions[0][in_reference]
     level = table.task.level(field)
     units = [table.units[at] for at in np.flatnonzero(in_reference).tolist()]
     columns = np.column_stack([values[in_reference] for values in codes])
     ratings = Ratings.from_codes(columns, domain, [BEFORE, AFTER, TRUTH], clusters=numbers, units=units)
+    if is_weighted:
+        ratings = ratings.weighted(w[in_reference])
     key = "cohen_kappa:quadratic" if level == "ordinal" else "cohen_kappa"
     results: list[tuple[Measure, Measure, Measure | None]] = []
     names = (key, "percent")
@@ -258,12 +277,19 @@ def _compared(
         [changed] = compare(ratings, [BEFORE, AFTER], TRUTH, name, level=level, field=field, **how)
         results.append((earlier, later, changed.difference))
     errors = [
-        calibration(values[in_reference], codes[2][in_reference], clusters=numbers, field=field, **how)
+        calibration(
+            values[in_reference],
+            codes[2][in_reference],
+            clusters=numbers,
+            field=field,
+            weights=w[in_reference] if is_weighted else None,
+            **how,
+        )
         for values in probabilities
     ]
     results.append((errors[0].ece, errors[1].ece, None))
     results.append((errors[0].log_loss, errors[1].log_loss, None))
-    return results
+    return results, (UNEVEN,) if is_weighted else ()
 
 
 def _signal(

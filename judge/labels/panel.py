@@ -269,6 +269,12 @@ class Panel:
         sampled = table.subset(drawn)
         return sampled.weighted(np.array([self.weights[unit] for unit in sampled.units]))
 
+    def design_weights(self, *names: str) -> FloatArray | None:
+        """Return the design weight of each unit of `table`, nan for one that was not sampled; None if `weighted` adds none."""
+        if self.weighted(self.table, *names).weights is None:
+            return None
+        return np.array([self.weights.get(unit, np.nan) for unit in self.table.units])
+
     @cached_property
     def of_draw(self) -> Ratings:
         """`table`, with design weights if units were drawn with unequal probabilities."""

@@ -11,7 +11,7 @@ from judge.stats.alpha import halved, moment_disagreements
 from judge.stats.bootstrap import How, IntervalSettings
 from judge.stats.coefficients import ratio
 from judge.stats.estimate import Estimate, about
-from judge.stats.patterns import Tally, n_present, tally_units
+from judge.stats.patterns import Tally, n_present, tally_units, weighted_sums
 from judge.stats.ratings import FloatArray, IntArray
 from judge.types import Measure
 
@@ -71,11 +71,13 @@ def mean(
     clusters: ArrayLike | None = None,
     field: str | None = None,
     annotators: tuple[str, ...] | None = None,
+    weights: FloatArray | None = None,
     **how: Unpack[How],
 ) -> Measure:
     """The mean of one value per unit, nan for units without one, with an interval by cluster.
 
-    For per-unit means such as accuracy or a class share: pass 0 / 1. `n_units` counts the values.
+    For per-unit means such as accuracy or a class share: pass 0 / 1. `n_units` counts the values. `weights` are design
+    weights, one for each value.
     Raises BadInput for anything but one row of finite numbers and nan. `how` as in `measures`.
     """
     settings = IntervalSettings(**how)
@@ -86,9 +88,15 @@ def mean(
     # From 0 / 1 values all equal, resampling learns nothing; the binomial bound does.
     binary = bool(np.isin(kept, (0.0, 1.0)).all())
     n_clusters = n_present(groups[used])
+    rows = np.column_stack([kept, np.ones(len(kept))])
+    sums = (
+        unit_sums(rows, groups[used], clustered)
+        if weights is None
+        else weighted_sums(rows, groups[used], weights[used])
+    )
     return Estimate(
         about=about(measure, len(kept), len(row), n_clusters, annotators, field),
-        tally=unit_sums(np.column_stack([kept, np.ones(len(kept))]), groups[used], clustered),
+        tally=sums,
         value=lambda sums: ratio(sums[:, 0], sums[:, 1]),
         undefined=lambda: "no unit has a value",
         clustered=clustered,

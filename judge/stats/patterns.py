@@ -86,19 +86,7 @@ def tally(features: FloatArray, patterns: Patterns, used: BoolArray, ratings: Ra
     of_unit = patterns.of_unit
     keep = used[of_unit]
     if ratings.weights is not None:
-        w, clusters = ratings.weights[keep], ratings.clusters[keep]
-        weighted = (
-            of_clusters(
-                np.stack([np.bincount(clusters, w * column) for column in features[of_unit[keep]].T], axis=1),
-                clusters,
-            )
-            if len(w)
-            else Tally(np.zeros((0, features.shape[1])), np.zeros(0, dtype=np.int64), b"")
-        )
-        by_question = effective_size(np.bincount(clusters, w).astype(np.float64)) if len(w) else 0.0
-        return replace(
-            weighted, key=b"weighted" + w.tobytes(), effective=effective_size(w), carrying=by_question
-        )
+        return weighted_sums(features[of_unit[keep]], ratings.clusters[keep], ratings.weights[keep])
     if not ratings.clustered:
         count = np.bincount(of_unit[keep], minlength=len(features)).astype(np.int64)
         return Tally(features[used], count[used], b"units" + np.packbits(used).tobytes() + count.tobytes())
@@ -118,6 +106,18 @@ def tally_units(features: FloatArray, of_unit: IntArray, clusters: IntArray) -> 
         for j in range(features.shape[1]):
             rows[:, j] = np.bincount(clusters, weights=features[of_unit, j], minlength=n)
     return of_clusters(rows, clusters)
+
+
+def weighted_sums(rows: FloatArray, clusters: IntArray, weights: FloatArray) -> Tally:
+    """The Tally of rows [U, p] that each belong to one unit with a design weight [U]."""
+    if not len(rows):
+        return Tally(np.zeros((0, rows.shape[1])), np.zeros(0, dtype=np.int64), b"")
+    sums = of_clusters(
+        np.stack([np.bincount(clusters, weights * column) for column in rows.T], axis=1), clusters
+    )
+    by_question = effective_size(np.bincount(clusters, weights).astype(np.float64))
+    key = b"weighted" + weights.tobytes()
+    return replace(sums, key=key, effective=effective_size(weights), carrying=by_question)
 
 
 def of_clusters(rows: FloatArray, clusters: IntArray) -> Tally:

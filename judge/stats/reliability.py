@@ -12,14 +12,14 @@ from judge.errors import BadInput
 from judge.stats.bootstrap import How, IntervalSettings
 from judge.stats.continuous import cluster_numbers, mean, numbers
 from judge.stats.estimate import Estimate, about
-from judge.stats.patterns import Tally, n_present, of_clusters
+from judge.stats.patterns import n_present, tally_units, weighted_sums
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import Measure
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Units whose top probability lies in (low, high]; `confidence` and `accuracy` are None when empty."""
+    """Units whose top probability lies in (low, high]; `confidence` and `accuracy`, weighted, are None when empty."""
 
     low: float
     high: float
@@ -50,6 +50,7 @@ def calibration(
     bins: int = 10,
     clusters: ArrayLike | None = None,
     field: str | None = None,
+    weights: FloatArray | None = None,
     **how: Unpack[How],
 ) -> Calibration:
     """Calibration of `probabilities` `[units, labels]` against true `codes` `[units]`, -1 for unknown.
@@ -58,12 +59,15 @@ def calibration(
     (Guo et al. 2017, arXiv 1706.04599, section 2); Brier = mean sum_k (p_k - [k = true])^2; log loss =
     mean -ln p_true (None with a reason when some true label got probability 0). Rows that are nan,
     or whose code is -1, are left out and lower the coverage. The ECE of a finite sample is biased
-    upwards; its interval inherits that.
+    upwards; its interval inherits that. `weights` [units] are design weights: with them no measure has an
+    interval, since none was tried (benchmarks/weighted.py).
     Raises BadInput for rows that do not sum to 1 within 1e-3, codes out of range, bins < 1.
     """
     p, y = checked(probabilities, codes)
     if bins < 1:
         raise BadInput(f"calibration takes at least one bin, not {bins}")
+    if weights is not None:
+        how["interval"] = None
     settings = IntervalSettings(**how)
     groups, clustered = cluster_numbers(clusters, len(p))
     used = _usable(p, y)
@@ -73,7 +77,12 @@ def calibration(
     confidence = p_used[np.arange(n), top]
     correct = (top == y_used).astype(np.float64)
     which = np.clip(np.ceil(confidence * bins - 1e-9).astype(np.int64) - 1, 0, bins - 1)
-    sums = _binned(which, bins, groups_used, (None, confidence, correct))
+    rows = np.hstack([_in_bin(which, bins, of_unit) for of_unit in (np.ones(n), confidence, correct)])
+    sums = (
+        tally_units(rows, np.arange(n), groups_used)
+        if weights is None
+        else weighted_sums(rows, groups_used, weights[used])
+    )
 
     def value(drawn: FloatArray) -> FloatArray:
         gap = np.abs(drawn[:, 2 * bins :] - drawn[:, bins : 2 * bins]).sum(axis=1)
@@ -92,28 +101,32 @@ def calibration(
     brier[used] = ((p_used - np.eye(p.shape[1])[y_used]) ** 2).sum(axis=1)
     true = p_used[np.arange(n), y_used]
     loss[used] = -np.log(np.where(true > 0, true, np.nan))
-    log_loss = mean(loss, measure="log_loss", clusters=clusters, field=field, **how)
+    log_loss = mean(loss, measure="log_loss", clusters=clusters, field=field, weights=weights, **how)
     impossible = int((true <= 0).sum())
     if impossible:
         reason = f"{impossible} units have a true label of probability 0: the log loss is infinite"
         log_loss = Measure("log_loss", None, n, reason=reason, field=field, coverage=ece.coverage)
     return Calibration(
-        tuple(_bin(i, bins, total) for i in range(bins)),
+        tuple(_bin(i, bins, total, int((which == i).sum())) for i in range(bins)),
         ece,
         log_loss,
-        lambda: mean(brier, measure="brier", clusters=clusters, field=field, **how),
+        lambda: mean(brier, measure="brier", clusters=clusters, field=field, weights=weights, **how),
     )
 
 
-def temperature(probabilities: ArrayLike, codes: ArrayLike) -> tuple[float | None, str | None]:
+def temperature(
+    probabilities: ArrayLike, codes: ArrayLike, weights: FloatArray | None = None
+) -> tuple[float | None, str | None]:
     """The temperature T that makes `scaled(probabilities, T)` most likely, and a reason when there is none.
 
     Minimises the log loss of softmax(ln p / T) (Guo et al. 2017, section 4.2); T > 1 means overconfident.
     The derivative in 1/T increases, so bisection finds its root. None when it has no root
     between 1/1000 and 1000: every true label is the most probable, or probabilities tell nothing.
+    `weights` [units] are design weights.
     """
     p, y = checked(probabilities, codes)
     used = _usable(p, y)
+    w = None if weights is None else weights[used]
     p, y = p[used], y[used]
     if not len(p):
         return None, "no unit has both probabilities and a true label"
@@ -121,8 +134,8 @@ def temperature(probabilities: ArrayLike, codes: ArrayLike) -> tuple[float | Non
     chosen = logits[np.arange(len(p)), y]
 
     def slope(inverse: float) -> float:
-        weights = softmax(logits * inverse)
-        return float((across(np.add, weights * logits) - chosen).mean())
+        shares = softmax(logits * inverse)
+        return float(np.average(across(np.add, shares * logits) - chosen, weights=w))
 
     low, high = np.log(1e-3), np.log(1e3)
     if slope(float(np.exp(high))) <= 0:
@@ -172,12 +185,11 @@ def checked(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, Int
     return p, y.astype(np.int64)
 
 
-def _binned(which: IntArray, bins: int, clusters: IntArray, weights: tuple[FloatArray | None, ...]) -> Tally:
-    """For each cluster the sums of each weight (None: how many units) by bin, one weight after the other."""
-    n = int(clusters.max()) + 1 if len(clusters) else 0
-    cells = clusters * bins + which
-    rows = [np.bincount(cells, weights=w, minlength=n * bins).reshape(n, bins) for w in weights]
-    return of_clusters(np.hstack(rows).astype(np.float64), clusters)
+def _in_bin(which: IntArray, bins: int, values: FloatArray) -> FloatArray:
+    """[units, bins]: the value of each unit in its bin, 0 in the others."""
+    rows = np.zeros((len(which), bins))
+    rows[np.arange(len(which)), which] = values
+    return rows
 
 
 def _usable(p: FloatArray, y: IntArray) -> BoolArray:
@@ -185,8 +197,8 @@ def _usable(p: FloatArray, y: IntArray) -> BoolArray:
     return usable
 
 
-def _bin(i: int, bins: int, total: FloatArray) -> Bin:
-    n = int(total[i])
-    confidence = float(total[bins + i] / n) if n else None
-    accuracy = float(total[2 * bins + i] / n) if n else None
-    return Bin(i / bins, (i + 1) / bins, n, confidence, accuracy)
+def _bin(i: int, bins: int, total: FloatArray, n: int) -> Bin:
+    weight, confidence, accuracy = (float(total[part * bins + i]) for part in range(3))
+    return Bin(
+        i / bins, (i + 1) / bins, n, confidence / weight if n else None, accuracy / weight if n else None
+    )

@@ -232,6 +232,8 @@ def add_others(conn: Connection) -> Iterator[str]:
         columns = [row[1] for row in info if row[1] not in counted]
         texts = {row[1] for row in info if row[2].upper() == "TEXT"}
         expressions = {c: _mapped(conn, f"s.{c}") if c in texts else f"s.{c}" for c in columns}
+        if table == "batches":
+            expressions["options"] = _with_family(conn, expressions["options"])
         compared = _unique(conn, table) or columns if counted else key
         # A subquery, so that a mapped column is compared by its new value.
         ordered = " ORDER BY s.rowid" if _has_rowid(conn, table) else ""
@@ -247,6 +249,21 @@ def add_others(conn: Connection) -> Iterator[str]:
             f"INSERT OR IGNORE INTO main.{table} ({listed}) SELECT {listed} FROM {source} "
             f"WHERE NOT EXISTS (SELECT 1 FROM main.{table} AS m WHERE {on})"
         )
+
+
+def _with_family(conn: Connection, options: str) -> str:
+    """Join the judges that share a level in either study, and return the SQL of a batch's options with all of them.
+
+    A report that was read in one study only has fixed them there alone.
+    """
+    conn.execute(
+        "UPDATE main.batches AS m SET options = json_set(options, '$.judges', json((SELECT json_group_array(value) FROM "
+        "(SELECT value FROM json_each(m.options, '$.judges') UNION "
+        f"SELECT value FROM src.batches AS s, json_each({options}, '$.judges') WHERE s.batch = m.batch)))) "
+        "WHERE batch IN (SELECT batch FROM src.batches)"
+    )
+    family = "(SELECT json_extract(m.options, '$.judges') FROM main.batches AS m WHERE m.batch = s.batch)"
+    return f"iif({family} IS NULL, {options}, json_set({options}, '$.judges', json({family})))"
 
 
 def _rows_differing(

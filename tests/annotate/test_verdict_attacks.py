@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.prompts import load_task
 from judge.store import Store
-from tests.annotate.agreement_helpers import annotate
+from tests.annotate.agreement_helpers import annotate, judge
 from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, world
 from tests.annotate.report_helpers import U, add_run, study
 
@@ -164,3 +165,53 @@ def test_a_run_that_is_finished_after_labels_were_shown_is_late_however_early_it
             "labels of these units were shown beside a judge before m/early was added"
             in found["m/early"].sentence
         )
+
+
+def test_a_page_of_labels_fixes_the_family(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 30)
+        assert not family_of(store, "one")
+    annotate("view", "-o", tmp_path / "page.html", "-d", db)
+    with open_study(db) as store:
+        assert len(family_of(store, "one")) == 1
+
+
+def test_studies_that_were_looked_at_apart_are_merged_with_the_judges_of_both(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 100, seed=3)
+        label(store, "one", truth, 0, 100)
+    copy = shutil.copy(db, tmp_path / "copy.db")
+    with open_study(copy) as store:
+        other = add_run(store, load_task("stance"), "m/other", truth)
+        ruled(store)
+    judge("studies", "merge", db, copy, "--into", tmp_path / "first.db")
+    with open_study(db) as store:
+        ruled(store)
+    judge("studies", "merge", db, copy, "--into", tmp_path / "both.db")
+    for name in ("first.db", "both.db"):
+        with open_study(tmp_path / name) as store:
+            assert other in family_of(store, "one")
+            assert all("one of 2 judges" in r.sentence for r in ruled(store))
+
+
+def test_a_test_that_is_sealed_after_looks_gives_the_judge_no_further_ones(tmp_path: Path) -> None:
+    # Looks at the test's units alone, or at the others alone, would be further looks at labels that looks were at.
+    named = ["support" if x < 0.5 else "refute" for x in np.random.default_rng(4).random(UNITS)]
+    db = study(tmp_path / "s.db", [U(judges={"m/one": t}, claim=f"Claim {i}.") for i, t in enumerate(named)])
+    truth = {f"study:{i}/p": t for i, t in enumerate(named)}
+    with open_study(db) as store:
+        draw(store, "one", 200, seed=3)
+        label(store, "one", truth, 0, 200)
+        (before,) = ruled(store)
+    judge("split", "stance", "-d", db)
+    with open_study(db) as store:
+        (closed,) = ruled(store)
+        assert closed.decision == "undecided" and "judge compare stance --part test opens" in closed.sentence
+        add_run(store, load_task("stance"), "m/two", truth)
+    judge("compare", "stance", "--part", "test", "-d", db)
+    with open_study(db) as store:
+        after = {r.judge: r for r in ruled(store)}["m/one"]
+        assert (after.decision, after.conditions) == (before.decision, before.conditions)

@@ -353,16 +353,18 @@ def label(store: Store, batch: str, first: int, last: int) -> None:
 def test_a_look_at_a_sealed_test_has_one_verdict_while_labels_come_in(tmp_path: Path) -> None:
     """Reading the verdict of one look again with every new label would be many looks at the level of one."""
     db = planted(tmp_path, 60)
-    run = add_run(db, "scripted/m", {f"study:{q:03}/0": gold(q, 0) for q in range(60)})
+    answers = {f"study:{q:03}/0": gold(q, 0) for q in range(60)}
+    first = add_run(db, "m/first", answers)
     judge("split", "stance", "-d", db)
+    run = add_run(db, "m/late", answers)
     with open_study(db) as store:
         task = load_task("stance")
-        new_batch(store, task, BatchPlan("one", ("ann", "bob"), 50))
+        new_batch(store, task, BatchPlan("one", ("ann", "bob"), 50, judges=[first]))
         label(store, "one", 0, 45)
         required(store, task).open("compare", [run], "majority")
 
         def sentence() -> str:
-            return rule(store, load(store, ReportOptions()))[0][0].sentence
+            return rule(store, load(store, ReportOptions(runs=[run])))[0][0].sentence
 
         assert "units of the sealed test, drawn with equal probability" in sentence()
         assert "labelled after" not in sentence()

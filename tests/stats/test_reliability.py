@@ -109,3 +109,20 @@ def test_settings_are_checked() -> None:
         calibration(np.array([[0.5, 0.5]]), np.array([0]), bins=0)
     with pytest.raises(BadInput, match="above 0"):
         scaled(np.array([[0.5, 0.5]]), 0.0)
+
+
+def test_design_weights_count_units_as_often_as_they_stand_for() -> None:
+    # The second unit stands for three, so that every estimate is that of the four units, and none has an interval.
+    p = np.array([[0.9, 0.1], [0.6, 0.4]])
+    codes = np.array([0, 1])
+    weighted = calibration(p, codes, weights=np.array([1.0, 3.0]))
+    whole = calibration(p[[0, 1, 1, 1]], codes[[0, 1, 1, 1]])
+    for name in ("ece", "brier", "log_loss"):
+        measure = getattr(weighted, name)
+        assert measure.value == pytest.approx(getattr(whole, name).value) and measure.low is None
+        # Kish: (1 + 3)^2 / (1 + 9) = 1.6
+        assert [note.parameters["n_eff"] for note in measure.notes if note.code == "weighted"] == [1.6]
+    assert [(b.n, b.accuracy) for b in weighted.bins if b.n] == [(1, 0.0), (1, 1.0)]
+    assert temperature(p[[0, 1, 1, 0]], np.array([0, 1, 0, 1]), np.array([3.0, 1, 2, 1]))[0] == pytest.approx(
+        temperature(p[[0, 0, 0, 1, 1, 1, 0]], np.array([0, 0, 0, 1, 0, 0, 1]))[0]
+    )
