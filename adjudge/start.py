@@ -112,7 +112,7 @@ class Start:
         """The task that was named, or the one that the newest data suit. Raises UsageError where data or model do not fit."""
         from judge.asking.items import ANSWERS_ALONE, has_grounds
         from judge.asking.run import prepare
-        from judge.prompts import load_task
+        from judge.store.export import known_task
         from judge.run_options import RunOptions
         from judge.store.selection import Selection, check_any
 
@@ -122,7 +122,7 @@ class Start:
             raise UsageError(
                 f"{FAITHFULNESS} needs answers with contexts, and this file has none; for answers alone: {fitting}"
             )
-        loaded = load_task(CLAIMS if task == FAITHFULNESS else task)
+        loaded = known_task(store, CLAIMS if task == FAITHFULNESS else task)
         check_any(store, loaded, Selection(None))
         if self.model == EMBEDDED and len(loaded.domain(loaded.spec.questions[0].field)) != 2:
             raise UsageError(
@@ -208,11 +208,11 @@ class Start:
         """
         from annotate.leading.progress import list_batches, show_batch
         from annotate.store import open_study
-        from judge.prompts import load_task
+        from judge.store.export import known_task
 
         note(f"\n3. People: {self.person} labels a sample, without seeing what the judge said")
-        loaded = load_task(task)
         with open_study(self.db) as store:
+            loaded = known_task(store, task)
             every = list_batches(store)
             mine = [
                 str(b["batch"]) for b in every if b["task"] == loaded.name and self.person in b["annotators"]
@@ -282,12 +282,11 @@ class Start:
 
     def _newest_run(self, task: str) -> dict[str, Any]:
         """The newest run of this judge on the task, with its counts."""
-        from judge.prompts import load_task
         from judge.store import Store
-        from judge.store.export import list_runs
+        from judge.store.export import known_task, list_runs
 
-        name = load_task(task).name
         with Store.open(self.db, create=False) as store:
+            name = known_task(store, task).name
             found = [r for r in list_runs(store) if r["task"] == name and r["model"] == self.model]
         return found[-1]
 

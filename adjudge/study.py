@@ -138,7 +138,7 @@ class Study:
 
             with self._open() as store:
                 every = (
-                    panels.members(task, panel, given)
+                    panels.members(store, task, panel, given)
                     if panel
                     else [asking.prepare(task, model, given, store)]
                 )
@@ -258,9 +258,9 @@ class Study:
         stop = asking.Stop()
 
         def work() -> Outcome:
-            asked = asking.prepare(task, model, given)
-            writer = None if rewriter is None else judges.rewriter_of(rewriter, asked, given)
             with self._open() as store:
+                asked = asking.prepare(task, model, given, store)
+                writer = None if rewriter is None else judges.rewriter_of(rewriter, asked, given)
                 found = judges.improve(
                     store,
                     asked,
@@ -475,8 +475,7 @@ class Study:
         from annotate.batch_plan import BatchPlan
         from annotate.drawing.batch import new_batch
         from annotate.store import open_study
-        from judge.prompts import load_task
-        from judge.store.export import find_run
+        from judge.store.export import find_run, known_task
 
         if isinstance(annotators, str):
             raise UsageError(f"annotators={annotators!r}: a list of names, as in [{annotators!r}]")
@@ -488,7 +487,7 @@ class Study:
                 from_route=from_route, purpose=purpose, allow_exposed=allow_exposed, fresh=fresh,
             )  # fmt: skip
             plan = plan.in_blocks() if until_decided else plan
-            made = new_batch(store, load_task(task, None if prompts is None else Path(prompts)), plan)
+            made = new_batch(store, known_task(store, task, None if prompts is None else Path(prompts)), plan)
         rows = [{"stratum": stratum, **counts} for stratum, counts in made.strata.items()]
         document = {slot: getattr(made, slot) for slot in made.__slots__ if slot != "notes"}
         title = (

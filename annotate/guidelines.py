@@ -1,9 +1,10 @@
-"""A task in words for annotators: its questions, labels with their keys, and its guidelines."""
+"""A task in words for annotators: the codebook that the judge reads too, the keys of its labels, and its guidelines."""
 
 from string import ascii_lowercase, ascii_uppercase
 
 from judge.errors import UsageError
 from judge.prompts.load import Task
+from judge.prompts.render import instructions
 from judge.prompts.spec import Question
 
 SPARE = "123456789" + ascii_lowercase + ascii_uppercase
@@ -32,8 +33,13 @@ def _keys(question: Question, spare: list[str]) -> dict[str, str]:
 
 
 def markdown(task: Task) -> str:
-    """Return title, questions with keys and meanings, guidelines and citation."""
+    """Return title, instructions, questions with keys and meanings, guidelines and citation.
+
+    All but title, keys, guidelines and citation is what a judge reads, word for word.
+    """
     parts = [f"# {task.spec.title}"]
+    if text := instructions(task):
+        parts.append(text)
     keys = label_keys(task)
     for question in task.spec.questions:
         parts.append(f"## {question.ask or question.field}")

@@ -81,7 +81,7 @@ def do(line: str, codes: Sequence[int] = (0,)) -> str:
 
 RUN_ID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 RUN_END = re.compile(r"(?<=\.v\d · )[0-9A-HJKMNP-TV-Z]{4}\b")
-"""In a run's name ("scripted/hash · stance.v1 · 9X3M"), the end of its id."""
+"""In a run's name ("scripted/hash · stance.v2 · 9X3M"), the end of its id."""
 TIME = re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?")
 DAY = re.compile(r"\b202[5-9]-\d\d-\d\d\b")
 

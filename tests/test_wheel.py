@@ -64,7 +64,7 @@ def test_demo_runs_from_the_wheel_with_the_model(installed: Path, tmp_path: Path
     done = run(installed / "judge", "demo", "-n", "2", "--json", cwd=tmp_path)
     document = json.loads(done.stdout)
     assert document["schema"] == "adjudge/demo/1"
-    assert [t["task"] for t in document["tasks"]] == ["stance.v1", "mirage_support.v1", "garage_relevance.v1"]
+    assert [t["task"] for t in document["tasks"]] == ["stance.v2", "mirage_support.v2", "garage_relevance.v2"]
     assert document["units"] == document["labelled"] == 6
     assert (tmp_path / "demo.db").is_file()
 

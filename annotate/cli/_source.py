@@ -145,7 +145,7 @@ def source_options(function: F) -> F:
         click.option(
             "--field", help="Study: the field, as in stance. Default: all that two annotators have."
         ),
-        click.option("--task", help="Study: the fields of this task (stance, stance.v1)."),
+        click.option("--task", help="Study: the fields of this task (stance, stance.v2)."),
         click.option(
             "--run", "runs", multiple=True, help="Study: this judge run (id, end of it, last); repeatable."
         ),

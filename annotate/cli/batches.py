@@ -167,11 +167,10 @@ def new(
     and what these people said of them before is adopted. Weights (frame units per drawn unit) are stored and exported.
     """
     from annotate.drawing.batch import new_batch
-    from judge.prompts import load_task
-    from judge.store.export import find_run
+    from judge.store.export import find_run, known_task
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
-    task = load_task(task_name, prompts)
+    task = known_task(store, task_name, prompts)
     runs = [find_run(store, r.strip())["run_id"] for r in judges.split(",") if r.strip()] if judges else []
     plan = BatchPlan(name, people, training=_training(training), judges=runs, **options)
     # The first block; later ones are opened by `next_block`.

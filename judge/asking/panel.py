@@ -51,7 +51,7 @@ def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: 
     return PanelOutcome(table, field, method, found, run_id, known)
 
 
-def members(task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Asking]:
+def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Asking]:
     """What each member is asked. Raises UsageError for options that the recipe decides, and for another task."""
     given = [
         *decided(options),
@@ -66,7 +66,7 @@ def members(task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Ask
         own = replace(
             options, recipe=None, base_url=member.base_url, asked_as=member.asked_as, settings=member.settings
         )
-        plan = make_plan(task_name, member.model, own)
+        plan = make_plan(task_name, member.model, own, store)
         panel.check(plan.task)
         if member.recipe is not None:
             plan = member.recipe.applied(plan)

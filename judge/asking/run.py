@@ -63,9 +63,13 @@ class Stop:
 
 def prepare(task_name: str, model: str | None, options: RunOptions, store: Store | None = None) -> Asking:
     """What the options ask for. Raises UsageError or TaskError. `store`: see `task_of`."""
+    from judge.store.export import newer_version
+
     if not isinstance(model, str):
         raise UsageError(f"model={model!r}: name one, as vendor/model")
-    return asking_of(make_plan(task_name, model, options, store), model, options)
+    asking = asking_of(make_plan(task_name, model, options, store), model, options)
+    kept = newer_version(task_name, asking.plan.task)
+    return asking if kept is None else dataclasses.replace(asking, notes=(*asking.notes, kept))
 
 
 def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
@@ -78,18 +82,11 @@ def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
 
 
 def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
-    """The task that a command names. Raises UsageError or TaskError as `load_task` does.
-
-    A name with its version (stance.v1) means the text that the study has used under it, unless a folder is named: so a
-    command that resumes a run needs neither the task's file nor its folder.
-    """
+    """The task that a command names, as a study keeps it (`known_task`). Raises UsageError or TaskError."""
     from judge.prompts import load_task
-    from judge.store.export import stored_task
+    from judge.store.export import known_task
 
-    used = "SELECT 1 FROM tasks WHERE task = ?"
-    if store is not None and folder is None and store.conn.execute(used, [name]).fetchone() is not None:
-        return stored_task(store, name)
-    return load_task(name, folder)
+    return load_task(name, folder) if store is None else known_task(store, name, folder)
 
 
 def make_plan(task_name: str, model: str, options: RunOptions, store: Store | None = None) -> Plan:

@@ -85,16 +85,18 @@ def generate(model: str, **options: Any) -> int:
     condition distractor:ITERATION.SLOT, so people can check them with annotate. The same command goes on
     where it stopped.
     """
-    from judge.prompts import load_task
     from judge.runner.distractors import Making, check_making, make
+    from judge.store.export import known_task
 
     task, reading = READINGS[options["way"]]
     options["reading"] = options["reading"] or reading
     given = RunOptions.of(options)
-    plan = make_plan(task, model, given)
-    checker = make_plan("distractor_check", options["check_model"] or model, given)
+    with Store.open(options["db"], create=False) as store:
+        plan = make_plan(task, model, given, store)
+        checker = make_plan("distractor_check", options["check_model"] or model, given, store)
+        write = known_task(store, task, options["prompts"])
     making = Making(
-        load_task(task, options["prompts"]),
+        write,
         checker.task,
         options["system"] or model,
         options["slots"],

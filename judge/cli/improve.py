@@ -76,9 +76,9 @@ def improve(task_name: str, model: str, **options: Any) -> int:
         if not path.resolve().parent.is_dir():
             raise UsageError(f"{path}: no such folder to write to")
     given = RunOptions.of({**options, "recipe": None})  # here it is what is written
-    prepared = prepare(task_name, model, given)
-    rewriter = judges.rewriter_of(options["rewriter"], prepared, given) if options["rewriter"] else None
     with Store.open(options["db"], create=False) as store:
+        prepared = prepare(task_name, model, given, store)
+        rewriter = judges.rewriter_of(options["rewriter"], prepared, given) if options["rewriter"] else None
         try:
             outcome = judges.improve(
                 store,

@@ -44,9 +44,9 @@ def build(model: str, **options: Any) -> int:
     if options["into"] is not None and not options["into"].replace("-", "").replace("_", "").isalnum():
         raise UsageError(f"--into '{options['into']}': a name of letters, digits, - and _")
     given = RunOptions.of(options)
-    write = make_plan("counter_claim", model, given)
-    check = make_plan("claim_validity", options["check_model"] or model, given)
     with Store.open(options["db"], create=False) as store, store.run_lock(f"pairs {model}"):
+        write = make_plan("counter_claim", model, given, store)
+        check = make_plan("claim_validity", options["check_model"] or model, given, store)
         built = asyncio.run(
             in_chain(
                 store,

@@ -125,9 +125,9 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
         raise UsageError(
             f"{', '.join(extra)}: a panel's recipe names its models, which are asked in single calls"
         )
-    every = panels.members(task_name, recipe, given)
     with Store.open(options["db"], create=False) as store:
-        every = [asking.in_study(store, own, given) for own in every]
+        members = panels.members(store, task_name, recipe, given)
+        every = [asking.in_study(store, own, given) for own in members]
         if options["dry_run"]:
             return max(dry_run(store, own.plan, own.provider, options["as_json"]) for own in every)
 

@@ -96,7 +96,8 @@ def probe(task_name: str, model: str, **options: Any) -> int:
 
     limits = _limits(options["fail_over"])
     given = RunOptions.of(options)
-    plan = make_plan(task_name, model, given)
+    with Store.open(options["db"], create=False) as store:
+        plan = make_plan(task_name, model, given, store)
     wanted = Wanted(
         field_of(plan.task, options["field"]),
         options["probes"] or PROBES,

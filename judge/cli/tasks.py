@@ -187,12 +187,13 @@ def render(
     judge tasks render stance
     judge tasks render stance --unit pairs:1/a --answers codes
     """
-    from judge.prompts import Renderer, load_task
+    from judge.prompts import Renderer
     from judge.runner.requests import choose_mode, label_orders
     from judge.store import selection
+    from judge.store.export import known_task
 
-    task = load_task(task_name, prompts)
     with Store.open(db, create=False) as store:
+        task = known_task(store, task_name, prompts)
         where = None if unit_id is None else "unit_id = " + quoted(unit_id)
         selection.select(store, task, selection.Selection(where, limit=1))
         unit = next(selection.pending(store, task, run_id=""), None)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from judge.errors import BadInput, UsageError
 from judge.importers.base import Bad
 from judge.importers.conditions import CONDITIONS, DOCUMENT, is_known, known
-from judge.prompts import load_task
+from judge.store.export import known_task
 from judge.store.imports import at
 from judge.store.rankings import Ids
 from judge.store.runs import IMPORTED, add_run
@@ -33,7 +33,7 @@ class Verdicts:
             raise UsageError(f"--paper {paper}: papers with named conditions are {', '.join(CONDITIONS)}")
         self._store, self._paper, self._given = store, paper, dataset
         self._ids: Ids | None = None
-        self._task = load_task(TASK)
+        self._task = known_task(store, TASK)
         self._field = self._task.spec.questions[0].field
         self._words = {label.lower(): label for label in self._task.domain(self._field)}
         there = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items")]

@@ -61,7 +61,7 @@ def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> P
         among_people,
         pairs,
         _lead_notes(store, field, panel),
-        clauses(task.spec.guidelines, pairs),
+        clauses(task, field, pairs),
     )
 
 
@@ -86,16 +86,18 @@ def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
     return notes
 
 
-def clauses(guidelines: str, pairs: Sequence[tuple[str, str, int]]) -> list[str]:
-    """Return the clauses of the guidelines (list entries, paragraphs) that name a label of the most frequent
-    pair.
+def clauses(task: Task, field: str, pairs: Sequence[tuple[str, str, int]]) -> list[str]:
+    """Return what the task says of the labels of the most frequent pair: their meanings, and the clauses of the
+    guidelines (list entries, paragraphs) that name one of them.
     """
     if not pairs:
         return []
-    parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)", guidelines)
+    parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)", task.spec.guidelines)
     words = "|".join(re.escape(label) for label in pairs[0][:2])
     named = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
-    return [" ".join(part.split()) for part in parts if named.search(part)]
+    labels = task.question(field).labels
+    meanings = [f"{x.value}: {x.meaning}" for x in labels if x.value in pairs[0][:2] and x.meaning]
+    return [*meanings, *(" ".join(part.split()) for part in parts if named.search(part))]
 
 
 def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:

@@ -130,7 +130,7 @@ def _people(found: Improved) -> Iterator[str]:
     for label, other, n in people.pairs[:MOST_PAIRS]:
         yield f"  {label} / {other}: {n:,} unit{'s' if n != 1 else ''}"
     if people.clauses:
-        yield "what the guidelines say of these labels:"
+        yield "what the task says of these labels:"
         yield from (f"  {text}" for text in people.clauses)
     if people.notes:
         yield "what the lead wrote:"

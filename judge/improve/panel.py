@@ -1,7 +1,7 @@
 """A panel's recipe: several judges, their settings, and the rule that pools them. A small YAML or JSON file.
 
     recipe: 1
-    task: stance.v1
+    task: stance.v2
     task_sha256: ...
     field: stance
     panel:

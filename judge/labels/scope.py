@@ -24,13 +24,12 @@ from judge.labels.batches import Members, fix_families, members, weights
 from judge.labels.panel import Panel
 from judge.labels.values import NUMERIC, alike, canonical
 from judge.notes import Note
-from judge.prompts import load_task
 from judge.prompts.load import Task
 from judge.stats import MISSING, Ratings
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.store import Store, splits
 from judge.store.derived import seen
-from judge.store.export import stored_task
+from judge.store.export import known_task, stored_task
 from judge.store.origin import origins
 from judge.store.runs import tried
 from judge.store.splits import Look
@@ -45,7 +44,7 @@ class Scope:
 
     annotators.
 
-    `task` (`stance`, `stance.v1`) is needed only if tasks of the study differ. Without `runs`, all judge runs
+    `task` (`stance`, `stance.v2`) is needed only if tasks of the study differ. Without `runs`, all judge runs
     of the field
     are read; without `annotators`, everybody else. `annotators` alone means only these, and may include runs.
     A run is named
@@ -412,7 +411,7 @@ def _definition(store: Store, field: str, name: str | None) -> tuple[Task | None
             other_tasks = [task.name for other in groups if other is not group for task in other]
             notes = [Note("other_labels", field=field, tasks=tuple(other_tasks))] if other_tasks else []
             return chosen[0], {task.name for task in group}, notes
-    task = load_task(name)
+    task = known_task(store, name)
     if field not in task.fields:
         raise UsageError(f"task {task.name} has no field '{field}'; it has {', '.join(task.fields)}")
     definition = (task.level(field), task.domain(field))

@@ -42,7 +42,7 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
     where = path or file_name
     match = _NAME.match(file_name)
     if not match:
-        raise TaskError(f"{where}: a task file is called NAME.vN.md (lower case, for example stance.v1.md)")
+        raise TaskError(f"{where}: a task file is called NAME.vN.md (lower case, for example stance.v2.md)")
     head, body = _split(text, where)
     try:
         front = yaml.load(head, _Loader)
@@ -129,7 +129,7 @@ def _order(path: Path) -> tuple[str, int]:
 
 
 def load_task(name: str, folder: Path | None = None) -> Task:
-    """The task called `stance` (its newest version), `stance.v1`, or a path to a task file.
+    """The task called `stance` (its newest version), `stance.v2`, or a path to a task file.
 
     Raises UsageError when there is none, TaskError when the file is bad.
     """

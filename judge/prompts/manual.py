@@ -28,7 +28,7 @@ _HEAD = """# Task files
 A labelling task is one Markdown file called `NAME.vN.md`: front matter in YAML between two lines `---`, then a
 Jinja2 template in two parts. What is the same for every unit stands above the line `<!-- unit -->`, the unit's
 own text below it, last, so that providers can cache the part above. Nothing else is needed: the answer
-format, the JSON Schema, the parser and the label codes come from the front matter. `stance.v1.md` is the one to
+format, the JSON Schema, the parser and the label codes come from the front matter. `stance.v2.md` is the one to
 copy; `judge tasks check FILE` says what is wrong with yours.
 
 ## Template

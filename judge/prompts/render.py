@@ -107,6 +107,18 @@ def _template(source: str, key: str) -> Template:
     return env.template_class.from_code(env, _compiled(source), env.make_globals(None))
 
 
+def instructions(task: Task) -> str:
+    """Return the constant half of a task's template, which models and people both read before the questions."""
+    # Other instructions come from a model: text, and never a template.
+    if task.instructions is not None:
+        return task.instructions.strip()
+    constants = {"title": task.spec.title, "questions": task.spec.questions}
+    try:
+        return _template(task.constant, task.sha256).render(constants).strip()
+    except TemplateError as e:
+        raise TaskError(f"{task.path or task.name}: template: {e}") from e
+
+
 class Renderer:
     """Renders one task in one mode.
 
@@ -127,12 +139,10 @@ class Renderer:
             self._unit = _template(task.unit, task.sha256)
             # With its globals put in once, not for every unit.
             self._globals = dict(self._unit.globals)
-            # Other instructions come from a model: text, and never a template.
-            system = task.instructions or _template(task.constant, task.sha256).render(self._constants())
         except TemplateError as e:
             raise TaskError(f"{task.path or task.name}: template: {e}") from e
         told = f"\n\nGuidelines:\n{task.spec.guidelines.strip()}" if task.tells_guidelines else ""
-        system = f"{system.strip()}{told}\n\n{DATA_NOTICE}\n\n{self._answer_format()}"
+        system = f"{instructions(task)}{told}\n\n{DATA_NOTICE}\n\n{self._answer_format()}"
         first = task.spec.questions[0].field
         turns = [self._example(example) for example in task.spec.examples]
         self._chosen: Nearest | None = None
@@ -166,9 +176,6 @@ class Renderer:
             return "".join(self._unit.root_render_func(context)).strip()
         except (TemplateError, TypeError, ValueError) as e:
             raise TaskError(f"{self.task.path or self.task.name}: template: {e}") from e
-
-    def _constants(self) -> dict[str, Json]:
-        return {"title": self.task.spec.title, "questions": self.task.spec.questions}
 
     def _example(self, example: Example) -> list[Message]:
         turns = [Message("user", self._user(example.inputs))]

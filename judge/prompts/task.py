@@ -92,7 +92,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The name with its version, as stored: `stance.v1`."""
+        """The name with its version, as stored: `stance.v2`."""
         return f"{self.task_id}.v{self.version}"
 
     @cached_property

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from judge.errors import UsageError
-from judge.prompts.load import Task, load_task, parse_task
+from judge.prompts.load import Task, find_tasks, load_task, parse_task
 from judge.store import label_rows
 from judge.store.derived import folds
 from judge.store.listing import dicts
@@ -91,16 +91,28 @@ def stored_task(store: Store, name: str) -> Task:
 
 
 def known_task(store: Store, name: str, folder: Path | None = None) -> Task:
-    """Return the task that a command names: from the study (without a version: its newest), else from the
+    """Return the task that a command names: that of the folder where one is named, else as the study has used it.
 
-    file.
-
-    Raises TaskError or UsageError as `load_task` does.
+    A name without a version means the newest version in the study, so that a study does not change its codebook when a
+    newer version ships. A task that the study has not used comes from its file. Raises TaskError or UsageError as
+    `load_task` does.
     """
-    row = store.conn.execute(
-        "SELECT task FROM tasks WHERE task = ?1 OR task_id = ?1 ORDER BY version DESC LIMIT 1", [name]
-    ).fetchone()
+    row = None
+    if folder is None:
+        row = store.conn.execute(
+            "SELECT task FROM tasks WHERE task = ?1 OR task_id = ?1 ORDER BY version DESC LIMIT 1", [name]
+        ).fetchone()
     return load_task(name, folder) if row is None else stored_task(store, row[0])
+
+
+def newer_version(name: str, task: Task) -> str | None:
+    """Return the note that a newer version ships than the one that a study keeps; `name` is what was typed."""
+    if name != task.task_id or name not in {key.rpartition(".v")[0] for key in find_tasks()}:
+        return None
+    newest = load_task(name)
+    if newest.version <= task.version:
+        return None
+    return f"note: this study keeps {task.name}, which it has used; {newest.name} is newer: type its name to use it"
 
 
 def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str, Json]]:

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import UsageError
-from judge.prompts.load import Task, load_task
+from judge.prompts.load import Task
 from judge.run_options import IDENTITY, OF_TASK, in_words
 from judge.scores.score import NOT_JUDGED
-from judge.store.export import stored_task
+from judge.store.export import known_task, stored_task
 from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.labelled import EXAMPLE, Found, UnitNumbers, fitting, majority, of_run
@@ -148,9 +148,11 @@ class RunLabels:
         return found
 
     def task(self, task_id: str, own: Mapping[str, str]) -> Task:
-        """The task as the study has it where a run of it is meant, else the newest version."""
+        """The task of the run that is meant, else the version that the study keeps, else the newest."""
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(own)), None)
-        return stored_task(self.rows.store, used) if used else load_task(task_id, self.asked.prompts)
+        if used:
+            return stored_task(self.rows.store, used)
+        return known_task(self.rows.store, task_id, self.asked.prompts)
 
     def best(self, runs: Sequence[Run], units: UnitNumbers, field: str, role: str = "judge") -> Found:
         """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest.

@@ -264,7 +264,7 @@ def test_a_study_with_people_gold_and_two_runs(tmp_path: Path) -> None:
     (field,) = found["fields"]
     names = [row["annotator"] for row in field["annotators"]]
     assert [n for n in names if "scripted" not in n] == ["ann", "bob", "gold", "majority"]
-    assert field["task"] == "stance.v1" and field["labels"] == ["support", "refute", "neutral"]
+    assert field["task"] == "stance.v2" and field["labels"] == ["support", "refute", "neutral"]
     assert field["reference"] == "gold"
     runs = [n for n in names if "scripted" in n]
     pairs = [tuple(m["annotators"]) for m in found["measures"] if m["measure"] == "cohen_kappa"]

@@ -74,7 +74,7 @@ def test_the_list_has_everybody_with_labels_and_fields(db: Path) -> None:
     assert all(row["fields"] == ["stance"] for row in rows.values())
     assert rows["bob"]["profile"] == {"qualification": "student"}
     judge = next(row for row in rows.values() if row["kind"] == "judge")
-    assert judge["shown"] == f"scripted/file · stance.v1 · {judge['annotator'][-4:]}"
+    assert judge["shown"] == f"scripted/file · stance.v2 · {judge['annotator'][-4:]}"
 
 
 def test_the_list_as_table_and_csv(db: Path) -> None:

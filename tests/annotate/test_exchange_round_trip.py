@@ -193,7 +193,7 @@ def test_derived_labels_follow_from_answers_and_gold(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=4)
     batch(path, "raguard_exam", n=4)
     copy = empty_copy(path, "copy.db")
-    asked = rows_of(path, "SELECT front_matter FROM tasks WHERE task = 'raguard_exam.v1'")
+    asked = rows_of(path, "SELECT front_matter FROM tasks WHERE task = 'raguard_exam.v2'")
     spec = json.loads(asked[0][0])
     field = spec["questions"][0]["field"]
     answer(path, "alice", {p: {field: "true"} for p in range(1, 5)})

@@ -91,7 +91,7 @@ def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
             and "these units were not drawn with equal probability" in found.sentence
         )
         assert "drawn so would decide" in found.sentence or "drawn so the chance is" in found.sentence
-        assert "annotate batches new NAME stance.v1 -n 300 --annotators ann,bob" in found.sentence
+        assert "annotate batches new NAME stance.v2 -n 300 --annotators ann,bob" in found.sentence
         assert all(c.low is None and c.state == "not asked" for c in found.conditions)
         # A plain part decides, of the whole frame; what was drawn before stays beside it.
         draw(store, "plain", 100, seed=1)
@@ -307,7 +307,7 @@ def test_a_judge_without_labels_on_many_drawn_units_is_not_trusted(tmp_path: Pat
         found = {r.judge: r for r in ruled(store)}
         some, most, route = (found[f"m/{name}"] for name in ("some", "most", "route"))
         assert some.decision == "undecided" and "the judge has no label on" in some.sentence
-        assert "judge run stance.v1 -m m/some" in some.sentence
+        assert "judge run stance.v2 -m m/some" in some.sentence
         n = most.measures[0].n_units
         assert most.decision == "trust" and f"on {n} of 200 units drawn" in most.sentence
         # A route leaves units to people on purpose.

@@ -32,7 +32,7 @@ def with_batch(
         run = conn.execute("SELECT run_id FROM runs").fetchone()[0]
         options = json.dumps({"by": "label", "overlap": 2, "frame": 20, "repeats": 0.1})
         conn.execute(
-            "INSERT INTO batches VALUES ('pilot', 'stance.v1', ?, 7, ?, ?, NULL, '2026-01-01T00:00:00.000Z', NULL, 'kept')",
+            "INSERT INTO batches VALUES ('pilot', 'stance.v2', ?, 7, ?, ?, NULL, '2026-01-01T00:00:00.000Z', NULL, 'kept')",
             [purpose, options, run if reveal else None],
         )
         for i in range(10):
@@ -125,7 +125,7 @@ def execute(path: Path, *statements: str) -> None:
 
 
 LATER = (
-    "INSERT INTO batches VALUES ('later', 'stance.v1', 'validation', 7, '{\"frame\": 10}', NULL, NULL, "
+    "INSERT INTO batches VALUES ('later', 'stance.v2', 'validation', 7, '{\"frame\": 10}', NULL, NULL, "
     "'2026-01-02T00:00:00.000Z', NULL, 'kept')"
 )
 

@@ -198,7 +198,7 @@ def test_the_judge_and_its_replies(document: Document) -> None:
     found = row(table(document, "statuses"), "m/judge")
     assert found[1:4] == [17, "16 (94.1%)", "1 (5.9%)"], "twelve units and five repeats"
     facts = dict(next(b for b in section(document, "runs").blocks if isinstance(b, Facts)).rows)
-    assert facts["resolved model"] == "m/judge-2026" and facts["task"] == "stance.v1"
+    assert facts["resolved model"] == "m/judge-2026" and facts["task"] == "stance.v2"
     assert facts["task file sha256"] == load_task("stance").sha256
 
 

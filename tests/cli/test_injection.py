@@ -65,7 +65,7 @@ ROW: dict[str, Any] = {
 }
 
 
-FOUR = ("stance.v1", "raguard_exam.v1", "garage_relevance.v1", "mirage_support.v1")
+FOUR = ("stance.v2", "raguard_exam.v2", "garage_relevance.v2", "mirage_support.v2")
 
 
 def test_gold_meta_and_correct_reach_no_request(

@@ -43,7 +43,7 @@ def count(table: str, where: str = "1") -> int:
 
 def test_every_unit_is_labelled(judge: Judge) -> None:
     document = run(judge, "stance", "-m", "scripted/first")
-    assert (document["task"], document["model"]) == ("stance.v1", "scripted/first")
+    assert (document["task"], document["model"]) == ("stance.v2", "scripted/first")
     assert (document["units"], document["ok"], document["labelled"], document["resumed"]) == (4, 4, 4, False)
     assert document["tokens"]["output_tokens"] == 4, "the script counts one token a reply"
     assert [row["labels"]["stance"] for row in exported(judge)] == ["support"] * 4
@@ -242,7 +242,7 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(judge: Judge, tmp_path: Path
     assert 0.66 < document["tokens"] / (size / 4) < 1.5
     assert "Earth has one natural satellite." in document["first_prompt"][-1]["content"]
     text = judge("run", *words).out
-    assert "stance.v1 with openai/m: 4 units, about" in text
+    assert "stance.v2 with openai/m: 4 units, about" in text
     with Store.open("study.db") as store:
         assert list(store.conn.iterdump()) == kept
 
@@ -396,9 +396,9 @@ def test_a_study_that_is_locked_says_so(judge: Judge, monkeypatch: pytest.Monkey
 
 
 def test_two_processes_do_not_run_the_same_thing(judge: Judge, tmp_path: Path) -> None:
-    with Store.open("study.db") as store, store.run_lock("stance.v1 scripted/hash"):
+    with Store.open("study.db") as store, store.run_lock("stance.v2 scripted/hash"):
         done = process(*HASH, cwd=tmp_path, code=1)
-        assert "another process is running stance.v1 scripted/hash; wait for it or stop it" in done.stderr
+        assert "another process is running stance.v2 scripted/hash; wait for it or stop it" in done.stderr
         process("run", "stance", "-m", "scripted/first", cwd=tmp_path)
     process(*HASH, cwd=tmp_path)
 

@@ -177,7 +177,7 @@ def test_a_second_label_and_missing_columns(judge: Judge, tmp_path: Path) -> Non
     assert "l.csv:1: no column 'label'; there are: unit, x" in told([], ("unit", "x"), "--task", "stance")
     assert "no rows" in told([], HEAD, "--task", "stance")
     assert "name the task that was asked with --task" in told(found)
-    assert "--field role: stance.v1 asks for stance" in told(
+    assert "--field role: stance.v2 asks for stance" in told(
         found, HEAD, "--task", "stance", "--field", "role"
     )
     assert "--map colour=..." in told(found, HEAD, "--task", "stance", "--map", "colour=x")

@@ -186,7 +186,7 @@ def test_without_a_model_it_says_what_the_embedded_one_is_worth(judge: Judge, st
     done = judge("start", "mine.csv")
     assert "kappa) is about 0.3" in done.err
     assert "--yes" not in done.err
-    assert select(study, "SELECT task, model FROM runs") == [("relevant.v1", "embedded/minilm")]
+    assert select(study, "SELECT task, model FROM runs") == [("relevant.v2", "embedded/minilm")]
 
 
 @together

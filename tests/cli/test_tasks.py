@@ -12,7 +12,7 @@ from tests.real import ROOT
 
 Judge = Callable[..., Done]
 RAG = ROOT / "data" / "examples" / "rag.jsonl"
-SHIPPED = ["garage_relevance.v1", "mirage_support.v1", "raguard_exam.v1", "stance.v1"]
+SHIPPED = ["garage_relevance.v2", "mirage_support.v2", "raguard_exam.v2", "stance.v2"]
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_list(judge: Judge, tmp_path: Path) -> None:
 
 
 def test_show(judge: Judge) -> None:
-    assert judge("tasks", "show", "stance").out == (ROOT / "prompts" / "stance.v1.md").read_text("utf-8")
+    assert judge("tasks", "show", "stance").out == (ROOT / "prompts" / "stance.v2.md").read_text("utf-8")
     document = checked(judge("tasks", "show", "stance", "--json").out, "task")
     assert document["front_matter"]["questions"][0]["field"] == "stance"
     assert document["answer_schema"]["properties"]["stance"]["enum"] == ["support", "refute", "neutral"]
@@ -71,7 +71,7 @@ def test_render(judge: Judge, study: None) -> None:
     assert "Italy grows many tomatoes." in other.out
     assert other.err == "unit pairs:tomato/b\n"
     assert "called 'pairs:x'" in judge("tasks", "render", "stance", "--unit", "pairs:x", code=2).err
-    assert "no unit for mirage_support.v1" in judge("tasks", "render", "mirage_support", code=2).err
+    assert "no unit for mirage_support.v2" in judge("tasks", "render", "mirage_support", code=2).err
     assert (
         "declared, reversed or shuffled:SEED"
         in judge("tasks", "render", "stance", "--label-order", "z", code=2).err

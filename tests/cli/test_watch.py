@@ -173,7 +173,7 @@ def test_the_log_of_a_run_holds_counts_and_no_text(judge: Judge, tmp_path: Path)
         code=4,
     )
     first, *_, last = events(Path("log.jsonl"))
-    assert (first["event"], first["units"], first["task"]) == ("started", 4, "stance.v1")
+    assert (first["event"], first["units"], first["task"]) == ("started", 4, "stance.v2")
     assert (last["event"], last["how"], last["ended"], last["labelled"]) == (
         "ended",
         "done",

@@ -373,7 +373,7 @@ def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
     words = ("improve", "stance", "-m", "planted/model", "-d", store.path)
     found = checked(judge(*words, "-o", "page.html", "--json").stdout)
     assert found["improved"] and found["recipe"] == "stance.recipe.yaml" and found["test"]["look"] == 1
-    assert "<h1>Improving stance.v1" in Path("page.html").read_text()
+    assert "<h1>Improving stance.v2" in Path("page.html").read_text()
     written = recipes.read(Path("stance.recipe.yaml"))
     assert written.guidelines and written.made["look"] == 1
     assert dataclasses.replace(written, made={}).text() == recipes.read(
@@ -406,7 +406,7 @@ def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
         store.path,
         code=2,
     )
-    assert "the recipe is for stance.v1" in other.stderr
+    assert "the recipe is for stance.v2" in other.stderr
 
 
 def test_a_recipe_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -428,7 +428,7 @@ def proved_at(found: Improved, like: recipes.Recipe) -> recipes.Recipe:
     [
         ("", "it must begin with 'recipe: 1'"),
         ("recipe: 1\nnonsense: 2\n", "field 'nonsense': this is not a key of a recipe"),
-        ("recipe: 1\ntask: stance.v1\n", "field 'task_sha256': this key is missing"),
+        ("recipe: 1\ntask: stance.v2\n", "field 'task_sha256': this key is missing"),
         ("recipe: [", "not a recipe"),
     ],
 )

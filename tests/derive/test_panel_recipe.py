@@ -103,7 +103,7 @@ def test_what_is_no_panel_is_refused_before_anything_is_asked(tmp_path: Path) ->
     one: dict[str, Any] = {"model": "scripted/hash"}
     from judge.prompts import load_task
 
-    good = {"recipe": 1, "task": "stance.v1", "task_sha256": load_task("stance").sha256, "field": "stance"}
+    good = {"recipe": 1, "task": "stance.v2", "task_sha256": load_task("stance").sha256, "field": "stance"}
     two = [one, {"model": "scripted/first"}]
     cases: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
         ({"method": "majority", "members": [one]}, (), "panel.members"),
@@ -135,6 +135,6 @@ def test_what_is_no_panel_is_refused_before_anything_is_asked(tmp_path: Path) ->
     file.write_text(
         yaml.safe_dump({**good, "field": "verdict", "panel": {"method": "majority", "members": two}})
     )
-    assert "stance.v1 has stance" in judge("run", "stance", "--recipe", file, "-d", study, code=2).stderr
+    assert "stance.v2 has stance" in judge("run", "stance", "--recipe", file, "-d", study, code=2).stderr
     judge("run", "stance", "-d", study, code=2)  # no model and no recipe
     assert counts(study) == (0, 0)

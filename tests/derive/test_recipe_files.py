@@ -27,7 +27,7 @@ CALIBRATION = {
 }
 GOOD: dict[str, Any] = {
     "recipe": 1,
-    "task": "stance.v1",
+    "task": "stance.v2",
     "task_sha256": TASK.sha256,
     "field": "stance",
     "answers": "auto",
@@ -84,7 +84,7 @@ NO_RECIPE: list[tuple[dict[str, Any], str]] = [
 ]
 NOT_OF_THE_TASK: list[tuple[dict[str, Any], str]] = [
     ({"orders": 10**9}, "at most 6 orders"),
-    ({"field": "nothing"}, "the recipe is about the field 'nothing'; stance.v1 has stance"),
+    ({"field": "nothing"}, "the recipe is about the field 'nothing'; stance.v2 has stance"),
     (calibration(bias={"x": 1.0}), "the recipe calibrates the labels x, not support, refute, neutral"),
     (example(answers={"stance": "banana"}), "'banana' is no label of 'stance'"),
     (example(answers={}), "no answer for 'stance'"),

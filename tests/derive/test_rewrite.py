@@ -164,7 +164,7 @@ def test_instructions_are_text_and_no_template() -> None:
     told = TASK.with_instructions("Say {{ title }} and {% raw %}.")
     assert Renderer(told, Mode.CODES).prefix[0].content.startswith("Say {{ title }} and {% raw %}.")
     assert told.asked["instructions"].startswith("Say") and told.sha256 == TASK.sha256
-    assert parse_task(TASK.text, "stance.v1.md").instructions is None
+    assert parse_task(TASK.text, "stance.v2.md").instructions is None
 
 
 def test_the_rewriter_leaves_what_the_sealed_test_takes(tmp_path: Path) -> None:

@@ -274,7 +274,7 @@ def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> N
 
 BAD = [
     (("--system", "a@b"), 2, "'a@b' holds '@' or '#'"),
-    (("--where", "dataset = 'z'"), 2, "no item fits: distractor.v2 needs question and reference_answers"),
+    (("--where", "dataset = 'z'"), 2, "no item fits: distractor.v3 needs question and reference_answers"),
     (("--where", "nonsense ("), 2, "--where 'nonsense ('"),
     (("--max-tokens", "1"), 4, "the limit of 1 tokens"),
 ]
@@ -315,7 +315,7 @@ def test_the_original_document_is_shown_and_the_made_up_one_may_not_hold_the_ans
         "Lyon",
         "Nice",
     ]
-    assert "reading: paper (distractor.v2)" in done.out
+    assert "reading: paper (distractor.v3)" in done.out
     assert "1 questions have no original document" in done.err
 
 
@@ -331,5 +331,5 @@ def test_the_reading_of_good_practice_forbids_what_its_filter_drops(
         ],
     )
     done = judge(*GENERATE, "--per-question", "1", "--reading", "practice")
-    assert "reading: practice (distractor_apart.v1); challenging: no distractor is entailed" in done.out
+    assert "reading: practice (distractor_apart.v2); challenging: no distractor is entailed" in done.out
     assert column("SELECT DISTINCT text FROM answers") == ["Nice"]

@@ -217,7 +217,7 @@ def test_what_is_not_used_is_named_and_scores_come_in_where_they_are_asked_for(j
 
 def test_a_dry_run_shows_what_the_judge_would_see_and_stores_nothing(judge: Judge) -> None:
     done = judge("items", "import", TABLES / "ragas.csv", "--dry-run")
-    assert "Mars has two moons, Phobos and Deimos." in done.out and "grounding.v1" in done.out
+    assert "Mars has two moons, Phobos and Deimos." in done.out and "grounding.v2" in done.out
     assert "dry run: nothing was stored" in done.err
     assert not Path("study.db").exists()
 

@@ -154,7 +154,7 @@ def same(store: Store, word: str, chosen: str | None) -> None:
     # The labels: of the panel, and of what corrects a paper's means and tells conformal sets what is true.
     codes = panel.labels_of(reference.name).tolist()
     mine = {u: panel.domain[c] for u, c in zip(panel.ratings.units, codes, strict=True) if c != MISSING}
-    assert ReferenceLabels(store, word, chosen).labels("eligibility", "eligibility.v1") == mine
+    assert ReferenceLabels(store, word, chosen).labels("eligibility", "eligibility.v2") == mine
     report = build(store, ReportOptions(task="eligibility", reference=word, batch=chosen, limit=0))
     # annotate agreement and the report: every two of judges, people, majority and references.
     short = {panel.shown[one["run"]]: one["name"] for one in report.facts["judges"]}

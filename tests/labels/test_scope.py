@@ -48,13 +48,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def test_people_judges_and_gold_are_columns_of_one_table(store: Store) -> None:
     found = load_field(store, "stance")
     run = store.conn.execute("SELECT run_id FROM runs").fetchone()[0]
-    name = f"scripted/file · stance.v1 · {run[-4:]}"
+    name = f"scripted/file · stance.v2 · {run[-4:]}"
     assert found.ratings.annotators == ("ann", "bob", name, "gold")
     assert found.kinds == {"ann": "human", "bob": "human", name: "judge", "gold": "gold"}
     assert found.shown == {run: name}
     assert found.of_kind("human") == ["ann", "bob"] and found.of_kind("judge", "gold") == [name, "gold"]
     assert found.domain == ("support", "refute", "neutral") and found.level == "nominal"
-    assert found.task is not None and found.task.name == "stance.v1"
+    assert found.task is not None and found.task.name == "stance.v2"
     # Rows of STUDY: alpha, beta, gamma, delta, epsilon, zeta; 0 support, 1 refute, 2 neutral.
     assert found.ratings.units[0] == "study:1/alpha" and found.ratings.n_units == 6
     expected = [[0, 0, 0, 0], [1, 1, 1, -1], [2, 1, 2, 2], [0, 0, 1, 1], [1, -1, -1, 1], [2, 2, 0, -1]]
@@ -160,11 +160,11 @@ def test_tasks_that_differ_in_a_field_must_be_told_apart(store: Store, tmp_path:
     judge("run", "binary", "--prompts", folder, "-m", "scripted/first", "-d", tmp_path / "study.db")
     with pytest.raises(UsageError, match=r"different labels.*binary.v1: support, other.*--task"):
         load_field(store, "stance")
-    found = load_field(store, "stance", task="stance.v1")
+    found = load_field(store, "stance", task="stance.v2")
     assert len(found.of_kind("judge")) == 1 and "runs of binary.v1 are left out" in found.notes[0]
     other = load_field(store, "stance", task="binary")
     assert other.domain == ("support", "other") and other.outside["ann"] == {"refute": 2, "neutral": 2}
-    assert [row.task for row in fields_of(store)] == ["binary.v1", "stance.v1"]
+    assert [row.task for row in fields_of(store)] == ["binary.v1", "stance.v2"]
     with pytest.raises(UsageError, match="has no such field"):
         load_field(store, "stance", task="binary", runs=[next(iter(found.shown))])
 

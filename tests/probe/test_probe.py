@@ -164,7 +164,7 @@ def test_what_cannot_be_probed_is_refused(tmp_path: Path, db: Path) -> None:
         (["--fail-over", "2"], "between 0 and 1"),
         (["--nothing", "maybe"], "is no label of 'stance'"),
         (["--probe", "order", "--fail-over", "length=0.1"], "that probe is not asked for"),
-        (["--where", "dataset = 'none'"], "no unit that stance.v1 can show"),
+        (["--where", "dataset = 'none'"], "no unit that stance.v2 can show"),
     ):
         assert told in judge("probe", "stance", *model(tmp_path), "-d", db, *options, code=2).stderr
 

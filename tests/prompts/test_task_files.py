@@ -300,7 +300,7 @@ def test_names_find_the_newest_version(tmp_path: Path) -> None:
         write(tmp_path, name)
     assert load_task("mine", tmp_path).name == "mine.v10"
     assert load_task("mine.v9", tmp_path).name == "mine.v9"
-    assert load_task("stance", tmp_path).name == "stance.v1", "the shipped ones stay"
+    assert load_task("stance", tmp_path).name == "stance.v2", "the shipped ones stay"
     with pytest.raises(
         UsageError, match=r"no task 'yours'; there are: .*mine\.v2.*stance\.v1|stance\.v1.*mine"
     ):
@@ -316,8 +316,8 @@ def test_the_newest_version_may_be_a_shipped_one(tmp_path: Path, monkeypatch: py
 
 
 def test_a_folder_cannot_change_a_shipped_task(tmp_path: Path) -> None:
-    shipped = resource_dir("prompts") / "stance.v1.md"
-    copy = tmp_path / "stance.v1.md"
+    shipped = resource_dir("prompts") / "stance.v2.md"
+    copy = tmp_path / "stance.v2.md"
     copy.write_bytes(shipped.read_bytes())
     assert load_task("stance", tmp_path).sha256 == load_task("stance").sha256
     copy.write_text(shipped.read_text("utf-8") + "\n", encoding="utf-8")
@@ -327,22 +327,22 @@ def test_a_folder_cannot_change_a_shipped_task(tmp_path: Path) -> None:
 
 # What definitions.md says the papers' labels are, in the order in which they are shown.
 SHIPPED = {
-    "stance.v1": ({"stance": ["support", "refute", "neutral"]}, ["claim", "passage"]),
-    "raguard_exam.v1": (
+    "stance.v2": ({"stance": ["support", "refute", "neutral"]}, ["claim", "passage"]),
+    "raguard_exam.v2": (
         {
             "verdict": ["true", "false", "does not contribute"],
             "raguard.role": ["supporting", "misleading", "irrelevant"],
         },
         ["claim", "passage"],
     ),
-    "garage_relevance.v1": (
+    "garage_relevance.v2": (
         {
             "relevance": ["ANSWER-THE-QUESTION", "RELATED-INFORMATION", "OUTDATED", "UNKNOWN", "IRRELEVANT"],
             "relevance_grade": ["0", "1", "2"],
         },
         ["question", "passage"],
     ),
-    "mirage_support.v1": (
+    "mirage_support.v2": (
         {"support": ["supported", "not_supported"]},
         ["question", "reference_answers", "passage"],
     ),

@@ -195,7 +195,7 @@ def test_a_file_of_classes_that_cannot_be_used(tmp_path: Path, classes: Any, say
 def test_labels_that_the_task_has_not_are_refused(tmp_path: Path) -> None:
     provider = opened(nli(tmp_path))
     with pytest.raises(
-        UsageError, match=r"class 'entailment' stands for 'support', and relevant.v1 has the labels"
+        UsageError, match=r"class 'entailment' stands for 'support', and relevant.v2 has the labels"
     ):
         Asker(load_task("relevant"), "m", provider, Sampling())
 

@@ -208,7 +208,7 @@ def test_a_suite_has_the_judge_label_for_every_system(tmp_path: Path) -> None:
         assert {name: values(found, system)[name] for name in expected} == pytest.approx(expected)
     # The judge labelled documents, and answered for nobody.
     assert {run["task"] for run in found.attrs["runs"] if run["model"] == "scripted/hash"} == {
-        "raguard_exam.v1"
+        "raguard_exam.v2"
     }
     assert set(study.systems()["system"]) == {"steady", "swayed", "brief"}
     with pytest.raises(UsageError, match="suite has no option 'sytem'; there are: "):

@@ -152,7 +152,7 @@ def test_missing_labels_are_commands_and_partial_counts_them(judge: Judge, study
     give("stance", {"c:p1-original/a": "support"}, model="other")
     told = commands(judge, "confirmation", "-m", "other")
     assert [shlex.split(line)[:3] for line in told] == [
-        ["judge", "run", "stance.v1"],
+        ["judge", "run", "stance.v2"],
         ["judge", "run", "confirmation"],
     ]
     found = score(judge, "confirmation", "-m", "other", "--partial", "--part", "retrieval")

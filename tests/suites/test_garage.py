@@ -183,16 +183,16 @@ def test_relevant_by_a_judges_run(judge: Judge) -> None:
     assert score(judge, *rest).value("unadjusted_raf") == 1.0
     document = score(judge, *rest).document
     assert {r["task"] for r in document["runs"]} == {
-        "grounding.v1",
-        "garage_relevance.v1",
-        "grounding_relevant.v1",
+        "grounding.v2",
+        "garage_relevance.v2",
+        "grounding_relevant.v2",
     }
     assert run in {r["run"] for r in document["runs"]}
 
 
 def test_what_relevant_cannot_be(judge: Judge) -> None:
     for task, text, told in (
-        ("grounding", "marked", "grounding.v1 shows no relevant passages"),
+        ("grounding", "marked", "grounding.v2 shows no relevant passages"),
         ("grounding_relevant", "all", "--relevant 'all' is answer, answer+related, marked, RUN:answer"),
         ("grounding_relevant", "zzz:answer", "no run is called 'zzz'"),
     ):

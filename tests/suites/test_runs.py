@@ -41,7 +41,7 @@ def test_what_is_missing_goes_on_with_the_run_that_is_there(judge: Judge) -> Non
     give("deflection", {A1: "attempted"}, options={"temperature": 0.7, "label_order": "reversed"})
     [line] = commands(judge, *DEFLECTION)
     words = shlex.split(line)
-    assert words[:5] == ["judge", "run", "deflection.v1", "-m", "m"]
+    assert words[:5] == ["judge", "run", "deflection.v2", "-m", "m"]
     assert words[words.index("--temperature") + 1] == "0.7"
     assert words[words.index("--label-order") + 1] == "reversed"
     partial = score(judge, *DEFLECTION, "--partial")
@@ -55,8 +55,8 @@ def test_the_commands_work_as_they_are_printed(judge: Judge) -> None:
     found = score(judge, "garage", "-m", "scripted/hash")
     # Only sentences of answerable rows are judged: two of g1, one of g2.
     counts = {run["task"]: run["counts"] for run in found.document["runs"]}
-    assert counts["grounding.v1"] == {"ok": 3}
-    assert counts["deflection.v1"] == {"ok": 3}
+    assert counts["grounding.v2"] == {"ok": 3}
+    assert counts["deflection.v2"] == {"ok": 3}
 
 
 def test_a_failed_call_is_no_missing_run(judge: Judge) -> None:
@@ -270,7 +270,7 @@ def test_scores_name_their_runs_and_what_they_were_asked(judge: Judge) -> None:
     found = score(judge, *DEFLECTION)
     [run] = found.document["runs"]
     assert (run["run"], run["settings"], run["units"]) == (warm, {"temperature": 0.7, "guidelines": True}, 3)
-    assert found.document["other_runs"] == [f"{plain} (deflection.v1, defaults)"]
+    assert found.document["other_runs"] == [f"{plain} (deflection.v2, defaults)"]
     first = judge("score", *DEFLECTION).out.splitlines()[0]
     assert first.startswith(f"runs read: {warm} (--temperature 0.7 --guidelines)") and plain in first
     rows = {r["run_id"]: r["settings"] for r in checked(judge("runs", "list", "--json").out, "runs")["rows"]}

@@ -276,8 +276,8 @@ def test_any_character_is_a_key_and_shown_as_itself(tmp_path: Path) -> None:
     for character in ("-", "<", "@", "_", ";", "§", "ä", "u"):
         assert symbol(key_name(character)) == character
     assert [symbol(key) for key in ("f11", "ctrl+z", "delete", "space", "home")] == ["F11", "^Z", "delete", "space", "home"]  # fmt: skip
-    text = (ROOT / "prompts" / "stance.v1.md").read_text("utf-8")
-    task = parse_task(text.replace("key: s", 'key: ";"', 1), "stance.v1.md")
+    text = (ROOT / "prompts" / "stance.v2.md").read_text("utf-8")
+    task = parse_task(text.replace("key: s", 'key: ";"', 1), "stance.v2.md")
     path = tmp_path / "keymap.toml"
     path.write_text('[keys]\nundo = ";"', "utf-8")
     with pytest.raises(UsageError, match="key ';' of 'undo' is that of label 'support'"):

@@ -52,7 +52,7 @@ async def test_codes_alone_where_rows_are_needed_for_the_text(
 
 async def test_meanings_in_chinese_are_wrapped_by_their_width(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=1, each=1)
-    text = (ROOT / "prompts" / "relevance_graded.v1.md").read_text("utf-8")
+    text = (ROOT / "prompts" / "relevance_graded.v2.md").read_text("utf-8")
     batch(path, parse_task(text.replace(MEANING, CHINESE * 6), "chinese.v1.md"), n=1)
     async with sitting(path, size=(80, 24)) as pilot:
         assert "".join(panel(pilot).split()).count(CHINESE) == 6

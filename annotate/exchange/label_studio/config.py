@@ -16,6 +16,7 @@ from annotate.exchange.texts import title
 from annotate.guidelines import label_keys
 from judge.errors import UsageError
 from judge.prompts.load import Task
+from judge.prompts.render import instructions
 from judge.prompts.spec import Question
 from judge.types import Json
 
@@ -174,12 +175,17 @@ class ConfigLayout:
 
     @cached_property
     def instruction(self) -> str:
-        """The questions and guidelines as the HTML of the project's instruction page: Markdown is formatted, markup is text."""
+        """Instructions, questions and guidelines as the HTML of the project's instruction page.
+
+        Markdown is formatted, markup is text.
+        """
         return "\n".join(self._instruction())
 
     def _instruction(self) -> Iterator[str]:
         spec = self.task.spec
         yield f"<h3>{escape(spec.title)}</h3>"
+        if text := instructions(self.task):
+            yield _html(text)
         for question in spec.questions:
             yield f"<h4>{escape(question.ask or question.field)}</h4>"
             items = [
