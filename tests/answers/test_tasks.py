@@ -86,7 +86,7 @@ def test_the_tasks_of_the_papers_are_there() -> None:
     assert wanted <= set(NAMES)
     for name in NAMES:
         task = load_task(name)
-        assert task.spec.citation is not None and task.spec.guidelines.strip(), name
+        assert task.spec.citation is not None, name
         keys = [label.key for q in task.spec.questions for label in q.labels]
         assert None not in keys, f"{name}: a label without a key"
 

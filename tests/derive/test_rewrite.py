@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +120,10 @@ def test_the_next_version_of_the_task_is_written_where_its_text_changed(
     done = judge(*words, "--json")
     found = checked(done.stdout)
     assert found["improved"] and found["recipe"] == "stance.recipe.yaml"
-    assert any(text.endswith("stance.v2.md") for text in found["notes"])
-    task = load_task("stance.v2.md")
+    assert any(text.endswith("stance.v3.md") for text in found["notes"])
+    task = load_task("stance.v3.md")
     assert (
-        task.name == "stance.v2"
+        task.name == "stance.v3"
         and task.constant == BETTER
         and task.spec == TASK.spec
         and task.unit == TASK.unit
@@ -136,7 +137,7 @@ def test_the_next_version_of_the_task_is_written_where_its_text_changed(
     judge("run", "stance", "-m", "planted/model", "--recipe", "stance.recipe.yaml", "-d", store.path)
     assert len(model.seen) > before and all("LOOK TWICE" in shown(r) for r in model.seen[before:])
     # No version is written where only the way of asking changed.
-    assert not Path("stance.v3.md").exists()
+    assert not Path("stance.v4.md").exists()
 
 
 NO_USE = [
@@ -207,12 +208,13 @@ def test_the_time_of_the_rewriter_is_inside_the_limit(tmp_path: Path) -> None:
     assert text is None and "the time limit is reached" in why and budget.spent.lost == 1
 
 
-def test_the_clauses_that_name_the_labels_people_differ_on_are_found() -> None:
-    # The guidelines of stance: a paragraph, three list entries, a paragraph about "support".
-    found = clauses(TASK.spec.guidelines, [("refute", "neutral", 4), ("support", "refute", 1)])
-    assert [text.split()[1].strip("*:") for text in found] == ["refute", "neutral"]
-    assert clauses("Supporters are welcome.", [("support", "refute", 1)]) == []
-    assert clauses("x", []) == []
+def test_the_meanings_and_clauses_of_the_labels_people_differ_on_are_found() -> None:
+    named = "Mind the date.\n\n- **refute**: see the example.\n- **support**: no.\n\nSupporters are neutral."
+    task = replace(TASK, spec=TASK.spec.model_copy(update={"guidelines": named}))
+    found = clauses(task, "stance", [("refute", "neutral", 4), ("support", "refute", 1)])
+    # Two meanings in the order of the labels, then a list entry and a paragraph.
+    assert [text.split()[0].strip("-*:") for text in found] == ["refute", "neutral", "", "Supporters"]
+    assert clauses(TASK, "stance", []) == []
 
 
 def test_no_version_where_the_text_stays(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_named_run_of_another_is_not_read_and_the_score_says_so(judge: Judge, 
     found = score(judge, *words, "--run", run)
     # Documents 4, 5 and 6 belong to the false claims 2 and 3.
     assert found.value("accuracy_oracle") == 3 / 6
-    told = f"--run {run} (verdict_document.v2 by the/judge) is read by no part of this score"
+    told = f"--run {run} (verdict_document.v3 by the/judge) is read by no part of this score"
     assert told in found.document["notes"]
     assert "--batch goes with --reference" in judge("score", *words, "--batch", "x", code=2).err
 
@@ -156,7 +156,7 @@ def test_an_output_that_was_imported_and_made_is_neither(judge: Judge, tmp_path:
     told = judge(*words, code=2).err
     assert "'mine' has two outputs for 'zero-context': imported, and made by scripted/hash (run " in told
     run = told.partition("(run ")[2].partition(")")[0]
-    assert f"run {run}: verdict.v2 by scripted/hash" in judge(*words, "--run", run).out
+    assert f"run {run}: verdict.v3 by scripted/hash" in judge(*words, "--run", run).out
 
 
 @pytest.mark.usefixtures("questions")
