@@ -2,6 +2,7 @@
 
     uv run python -m benchmarks.quality --data ../shared/data --units 60 --minutes 30
     uv run python -m benchmarks.quality --data ../shared/data --model NAME=llamacpp/FILE.gguf --table
+    uv run python -m benchmarks.quality --data ../shared/data --tasks old --model NAME-old=llamacpp/FILE.gguf
 
 Each data set is a study in the cache folder, each cell a run of it: killed, it goes on where it stopped, and
 `--table` prints what there is without a call. Cells are taken in the order of what they tell per second.
@@ -83,6 +84,9 @@ def main() -> None:
     parser.add_argument("--set", action="append", choices=list(SETS), help="default: all")
     parser.add_argument("--units", type=int, default=60, help="of each data set, in equal shares")
     parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument(
+        "--tasks", type=Path, help="folder of task files to ask with in place of shipped ones"
+    )
     parser.add_argument("--rounds", type=int, default=len(ROUNDS), help="only the first ones")
     parser.add_argument("--from-round", type=int, default=1, help="leave the ones before it out")
     parser.add_argument("--threads", type=int, default=1)
@@ -128,7 +132,8 @@ async def _cell(
         add_items(store, rows, ImportInfo("benchmark", {}), [], _fail)
         provider.at = [data.name, cell.name]
         try:
-            report = await run_task(store, _plan(name, model, data, cell, left), provider)
+            plan = _plan(name, model, data, cell, left, options.tasks)
+            report = await run_task(store, plan, provider)
         except UsageError as error:
             print(f"{name} {data.name}: {error}", flush=True)
             return
@@ -138,8 +143,9 @@ async def _cell(
         raise KeyboardInterrupt
 
 
-def _plan(name: str, model: str, data: Set, cell: Cell, seconds: float) -> Plan:
-    task = load_task(data.task).thinking(cell.rationale)
+def _plan(name: str, model: str, data: Set, cell: Cell, seconds: float, folder: Path | None) -> Plan:
+    own = sorted(folder.glob(f"{data.task}.v*.md")) if folder is not None else []
+    task = load_task(str(own[-1]) if own else data.task).thinking(cell.rationale)
     task = task.with_guidelines() if cell.guidelines else task
     return Plan(
         task,

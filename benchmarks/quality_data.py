@@ -100,6 +100,10 @@ def _novel(row: Fields) -> tuple[Fields, str, str]:
     return {"question": row["query"]}, row["passage"], label
 
 
+def _graded(row: Fields) -> tuple[Fields, str, str]:
+    return {"question": row["query"]}, row["passage"], str(row["label"])
+
+
 def _rte(row: Fields) -> tuple[Fields, str, str]:
     label = "support" if int(row["label"]) else "neutral"
     return {"claim": html.unescape(row["hypothesis"])}, html.unescape(row["text"]), label
@@ -110,6 +114,7 @@ SETS = {
     for s in (
         Set("factcheckgpt", "stance", "stance", "factcheckgpt/stance_pairs.jsonl", _factcheck),
         Set("noveleval", "relevant", "relevant", "noveleval/pairs.jsonl", _novel),
+        Set("noveleval_grades", "relevance_graded", "relevance_grade", "noveleval/pairs.jsonl", _graded),
         Set("scifact", "stance", "stance", "scifact/pairs_dev.jsonl", _scifact),
         Set("factcheck_topic", "relevant", "relevant", "factcheckgpt/stance_pairs.jsonl", _on_topic),
         Set(

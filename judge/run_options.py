@@ -219,8 +219,9 @@ class RunOptions:
         "--rationale",
         "text",
         "judge",
-        "Reasoning before or after the labels (default: as the task's file says); with letters, before is two calls.",
-        choices=("none", "before", "after"),
+        "Reasoning before or after the labels, or a quote of the passages before them, which is checked (default: as the "
+        "task's file says); with letters, before and quote are two calls.",
+        choices=("none", "before", "after", "quote"),
         identity=True,
         decided=True,
         stored=True,

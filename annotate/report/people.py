@@ -23,6 +23,7 @@ from annotate.report.model import (
     valued,
 )
 from annotate.report.subject import CEILING, MANY, ORDERED_CEILING, Subject
+from judge.prompts.render import instructions
 from judge.stats import MISSING, class_agreement
 from judge.stats.metrics import shown
 from judge.store import Store
@@ -136,6 +137,8 @@ def sampling(store: Store, subject: Subject) -> Section:
             rows.append((f"label '{label.value}'", label.meaning or "no meaning given"))
         rows.append(("level", subject.panel.level))
         blocks.append(Facts("task", "The question, as the task file puts it", rows))
+        if text := instructions(task):
+            blocks += [Paragraph("Instructions for people and judges:"), Paragraph(text, "quote")]
         if task.spec.guidelines:
             blocks += [Paragraph("Guidelines for people:"), Paragraph(task.spec.guidelines.strip(), "quote")]
     return Section("sampling", "How units were chosen, and what was asked", blocks)

@@ -90,7 +90,7 @@ def _command(paper: Paper) -> click.Command:
     @_reference_options(paper)
     @click.option(
         "--rationale",
-        type=click.Choice(["none", "before", "after"]),
+        type=click.Choice(["none", "before", "after", "quote"]),
         help="Only runs that asked for reasoning so (default: the latest complete ones).",
     )
     @click.option(

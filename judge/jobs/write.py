@@ -138,6 +138,10 @@ def _check(plan: Plan, settled: Settled) -> None:
         raise UsageError(
             "letters after a rationale take two calls a unit, which a batch cannot do; add --answers json"
         )
+    if plan.task.spec.rationale == "quote":
+        raise UsageError(
+            "--rationale quote: a batch's replies come back without the passages that quotes are checked against; leave one out"
+        )
 
 
 def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]:

@@ -19,6 +19,9 @@ original claim (`claim`) with its counter claim."""
 LIST_INPUTS = ("passages", "context", "cited_passages", "other_cited_passages", "relevant_passages")
 """Inputs that are several passages; each is fenced by itself, as `[[name:marker code]]`."""
 
+SOURCES = ("passage", *LIST_INPUTS)
+"""Inputs that a quote may be taken from. A quote of the claim itself is no evidence."""
+
 NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labels")
 
 

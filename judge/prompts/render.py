@@ -30,6 +30,12 @@ from judge.types import Json, Message
 CODES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+_FIRST = {
+    "before": "one or two sentences",
+    "quote": "the words of the passages that decide, copied exactly, or none",
+}
+"""What a model writes before its labels, for each rationale that comes first."""
+_CUES = {"before": "Reasoning:", "quote": "Quote:"}
 THEN_ANSWER = "Now the answer: exactly one of the letters and nothing else.\nAnswer:"
 """The turn after the reasoning, when the reasoning and the letter are two calls."""
 THEN_WORD = "Now the answer: exactly one of the labels and nothing else.\nAnswer:"
@@ -131,7 +137,11 @@ class Renderer:
         self.reasons_first = mode is not Mode.JSON and task.reasons_first
         self.then_answer = THEN_WORD if mode is Mode.WORDS else THEN_ANSWER
         self._cue = (
-            "Reasoning:" if self.reasons_first else "Answer (JSON):" if mode is Mode.JSON else "Answer:"
+            _CUES[task.spec.rationale]
+            if self.reasons_first
+            else "Answer (JSON):"
+            if mode is Mode.JSON
+            else "Answer:"
         )
         shown = orders or {}
         self.orders = {q.field: list(shown.get(q.field) or task.domain(q.field)) for q in task.spec.questions}
@@ -192,7 +202,7 @@ class Renderer:
             q.field: json.loads(values[q.field]) if q.level == "interval" or q.many else values[q.field]
             for q in self.task.spec.questions
         }
-        if self.task.spec.rationale == "before":
+        if self.task.spec.rationale in _FIRST:
             out = {"rationale": rationale, **out}
         elif self.task.spec.rationale == "after":
             out["rationale"] = rationale
@@ -209,8 +219,11 @@ class Renderer:
                 lines.append(f"{head}: {meanings[value]}" if meanings[value] else head)
         if self.reasons_first:
             what = "label" if self.mode is Mode.WORDS else "letter"
+            first = "write one or two sentences of reasoning"
+            if self.task.spec.rationale == "quote":
+                first = f"write {_FIRST['quote']}"
             lines.append(
-                f"First write one or two sentences of reasoning, without the {what}. When you are then asked for the "
+                f"First {first}, without the {what}. When you are then asked for the "
                 f"answer, give exactly one of these {what}s and nothing else."
             )
         elif self.mode is Mode.WORDS:
@@ -225,8 +238,8 @@ class Renderer:
 
     def _json_shape(self) -> str:
         parts = []
-        if self.task.spec.rationale == "before":
-            parts.append('"rationale": "one or two sentences"')
+        if self.task.spec.rationale in _FIRST:
+            parts.append(f'"rationale": "{_FIRST[self.task.spec.rationale]}"')
         for question in self.task.spec.questions:
             values = " | ".join(json.dumps(v, ensure_ascii=False) for v in self.orders[question.field])
             free = "number" if question.level == "interval" else "text"
@@ -280,7 +293,7 @@ def as_text(value: Json) -> str | None:
 def answer_schema(task: Task, domains: dict[str, Sequence[str]] | None = None) -> dict[str, Json]:
     """The strict JSON Schema of one answer: every field required, labels as an enum."""
     properties: dict[str, Json] = {}
-    if task.spec.rationale == "before":
+    if task.spec.rationale in _FIRST:
         properties["rationale"] = {"type": "string"}
     for question in task.spec.questions:
         if question.labels:

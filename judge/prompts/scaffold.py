@@ -26,7 +26,6 @@ def scaffold(
     ]
     what = _WHAT[unit]
     shown = "\n".join(f"{{{{ {i} }}}}" for i in inputs)
-    listed = "\n".join(f"  - **{label}**: say when a person gives it." for label in labels)
     return f"""---
 title: {_quoted(f"{name}: one label for each {what}")}
 unit: {unit}
@@ -38,9 +37,7 @@ questions:
     labels:
 {chr(10).join(rows)}
 guidelines: |
-  What people read before they label. Judge only by what is shown.
-
-{listed}
+  What helps people to work: where to look first, what to do in doubt. What decides a label belongs into its meaning above.
 ---
 You label each {what} with one of the labels below. Judge only by what is shown, not by what you know.
 <!-- unit -->

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from judge.prompts.inputs import INPUTS, NEVER_INPUTS, gold_input
+from judge.prompts.inputs import INPUTS, NEVER_INPUTS, SOURCES, gold_input
 
 RESERVED_FIELDS = (
     "rationale", "run", "task", "model", "unit", "units", "unit_id", "item_id", "question_id", "passage_id",
@@ -170,8 +170,10 @@ class TaskSpec(_Strict):
     questions: list[Question] = Field(min_length=1, description="one or several per unit")
     derive: dict[FieldName, Derive] = Field(default_factory=dict, description="derived field -> rule")
     examples: list[Example] = Field(default_factory=list, description="few-shot examples, in order")
-    rationale: Literal["none", "before", "after"] = Field(
-        "none", description="free text beside the labels; `before` conditions the labels on it"
+    rationale: Literal["none", "before", "after", "quote"] = Field(
+        "none",
+        description="free text beside the labels; `before` conditions the labels on it, and `quote` is words of the "
+        "passages before the labels, checked against them",
     )
     citation: Citation | None = Field(None, description="where the labels are defined")
     guidelines: Words = Field("", description="Markdown for people")
@@ -204,6 +206,8 @@ class TaskSpec(_Strict):
                 if label.key in keys:
                     raise ValueError(f"key '{label.key}' stands for both {keys[label.key]} and {here}")
                 keys[label.key] = here
+        if self.rationale == "quote":
+            self.check_quotable()
         self._check_inputs(names, fields)
         for name, rule in self.derive.items():
             self._check_rule(name, rule, fields)
@@ -242,6 +246,13 @@ class TaskSpec(_Strict):
                 )
         if rule.order and sorted(rule.order) != sorted(set(rule.table.values())):
             raise ValueError(f"derive '{name}': 'order' must list exactly the values of the table")
+
+    def check_quotable(self) -> None:
+        """Raises ValueError where no passages are shown that a quote could be taken from."""
+        if not {*self.inputs, *self.optional_inputs} & set(SOURCES):
+            raise ValueError(
+                f"rationale: a quote is taken from passages: {', '.join(SOURCES)}; no input is one"
+            )
 
     def check_example(self, number: int, example: Example) -> None:
         """Raises ValueError for an example that does not answer this task, or shows it something else."""

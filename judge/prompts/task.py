@@ -54,12 +54,18 @@ class Task:
         return found
 
     def thinking(self, rationale: str | None) -> Task:
-        """The task with free text `before` or `after` its labels, or `none`; None: as its file says.
+        """The task with free text `before` or `after` its labels, a `quote` before them, or `none`; None: as its file
+        says.
 
-        Raises UsageError for a task whose examples have no rationale to show.
+        Raises UsageError for a task whose examples have no rationale to show, or that has no passages to quote.
         """
         if rationale is None or rationale == self.spec.rationale:
             return self
+        if rationale == "quote":
+            try:
+                self.spec.check_quotable()
+            except ValueError as e:
+                raise UsageError(f"{self.name}: {e}") from e
         if rationale != "none" and not all(e.rationale.strip() for e in self.spec.examples):
             raise UsageError(
                 f"{self.name}: its examples have no rationale to show: --rationale none, or a version with one in each"
@@ -146,8 +152,8 @@ class Task:
 
     @property
     def reasons_first(self) -> bool:
-        """One question with labels after a rationale: two calls can answer it, the reasoning and then one character."""
-        return self._one_label and self.spec.rationale == "before"
+        """One question with labels after a rationale or a quote: two calls can answer it, the text and then one character."""
+        return self._one_label and self.spec.rationale in ("before", "quote")
 
     @property
     def _one_label(self) -> bool:

@@ -16,6 +16,7 @@ from judge.errors import UsageError
 from judge.parse import Parsed, parse_choice, parse_json
 from judge.prompts.load import Task
 from judge.prompts.pair import PairRenderer
+from judge.prompts.quotes import is_quoted, shown_passages
 from judge.prompts.render import Mode, Renderer
 from judge.providers.base import PairReader, Provider
 from judge.providers.tokens import label_distribution, word_distribution
@@ -286,15 +287,25 @@ class Asker:
 
     def _read(self, reply: Reply, request: Request | None) -> Parsed:
         if self.mode is Mode.JSON:
-            return self._parsed(reply.text, reply.stop)
+            parsed = self._parsed(reply.text, reply.stop)
+            quote = parsed.labels[0].rationale if parsed.labels else None
+            return self._checked(parsed, quote, request)
         view = self._views[0] if request is None else self._shown(request)
         if not self.reasons_first or request is None:
             return self._choice(reply, view)
         if not request.choices:
-            return _reasoning(reply)
+            return self._checked(_reasoning(reply), reply.text, request)
         parsed = self._choice(reply, view)
         why = request.messages[request.prefix + 1].content
         return replace(parsed, labels=tuple(replace(label, rationale=why) for label in parsed.labels))
+
+    def _checked(self, parsed: Parsed, quote: str | None, request: Request | None) -> Parsed:
+        """The same, or no label where the quote that the task asks for is not in the unit's passages."""
+        if self.task.spec.rationale != "quote" or parsed.status is not Status.OK or request is None:
+            return parsed
+        if is_quoted(quote or "", shown_passages(request.messages[request.prefix :])):
+            return parsed
+        return Parsed(Status.UNPARSED, reason=f"the quote is not in the passages: {quote!r:.200}")
 
     def _choice(self, reply: Reply, view: _View) -> Parsed:
         codes, labels = view.renderer.codes or "", view.renderer.labels

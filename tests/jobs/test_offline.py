@@ -362,6 +362,7 @@ def test_without_a_batch_price_that_of_single_calls_counts(db: Path) -> None:
     ("change", "said"),
     [
         ({"orders": 2, "answers": "codes"}, "--orders"),
+        ({"answers": "json"}, "--rationale quote"),
         ({"answers": "codes"}, "two calls"),
     ],
 )
@@ -369,6 +370,8 @@ def test_what_takes_several_calls_is_refused(db: Path, change: dict[str, object]
     asked = plan(MODEL, sampling=Sampling(**change))  # type: ignore[arg-type]
     if said == "two calls":
         asked = replace(asked, task=asked.task.thinking("before"))
+    if said == "--rationale quote":
+        asked = replace(asked, task=asked.task.thinking("quote"))
     with pytest.raises(UsageError, match=said):
         write_offline(db, asked)
     assert select(db, "SELECT count(*) FROM jobs") == [(0,)]

@@ -65,7 +65,10 @@ def asker(sampling: Sampling = WORDS, task: str = "stance") -> Asker:
 def test_the_prompt_shows_the_labels_and_asks_for_one_of_them() -> None:
     request, _ = asker(replace(WORDS, label_order="reversed")).request(UNIT, 0)
     system = request.messages[0].content
-    assert "- neutral: the passage does not tell whether the claim is true\n- refute: " in system
+    assert (
+        "- neutral: the passage leaves the claim open; being on the same topic is not evidence\n- refute: "
+        in system
+    )
     assert system.endswith("exactly one of these labels and nothing else: neutral, refute, support.")
     assert (request.words, request.codes, request.schema) == (("neutral", "refute", "support"), None, None)
 
@@ -213,8 +216,7 @@ def test_guidelines_are_told_to_the_model_and_make_another_run() -> None:
     told = Asker(task.with_guidelines(), "m", provider, Sampling(answers="json"))
     plain = Asker(task, "m", provider, Sampling(answers="json"))
     system = told.request(UNIT, 0)[0].messages[0].content
-    assert "Guidelines:\nJudge only by what the passage says" in system
-    assert "Being on the same\n  topic is not enough" in system
+    assert "Guidelines:\nRead the claim first, then the whole passage." in system
     assert "Guidelines:" not in plain.request(UNIT, 0)[0].messages[0].content
     assert (told.options["guidelines"], "guidelines" in plain.options) == ("shown", False)
     assert told.request(UNIT, 0)[1].request_sha != plain.request(UNIT, 0)[1].request_sha

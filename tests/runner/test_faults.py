@@ -90,11 +90,12 @@ PASSING = [
 @pytest.mark.parametrize("fault", PASSING, ids=lambda f: f.kind)
 async def test_what_passes_is_tried_again(server: LoopbackServer, db: Path, fault: Fault) -> None:
     async with served(server) as provider:
-        # A third of the units, by their text, meet the fault twice.
-        server.plan.rules = [Rule(fault, share=0.33, times=2)]
+        # A fifth of the units, by their text, meet the fault twice.
+        server.plan.rules = [Rule(fault, share=0.2, times=2)]
         report = await run(db, provider, plan(concurrency=8))
     hit = sum(n > 2 for n in server.plan.rules[0].seen.values())
-    assert 0 < hit < UNITS
+    # 8 units are refused 16 times in 46 calls; over 10 + 0.15 * 46 = 16.9 refusals would be taken for a rate limit.
+    assert 0 < hit <= 8
     assert report.ended == {"ok": UNITS}
     assert server.requests == UNITS + 2 * hit
     assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(UNITS)}, "tries are not attempts"

@@ -101,9 +101,11 @@ async def test_a_citation_shows_its_passage_and_an_answer_its_passages(study: Pa
     async with sitting(study, size=(140, 45)) as pilot:
         assert "Sentence  China grows the most tea [cite_1]." in text_of(pilot, "head")
         assert "Citation 1 of 3 to label in this answer" in text_of(pilot, "head")
-        assert "China harvests" in text_of(pilot, "body")
+        # The answer around the sentence, and beside it the passage that the sentence cites.
+        assert "Most of it is sold in Mombasa" in text_of(pilot, "body")
+        assert "China harvests" in text_of(pilot, "aside")
         await press(pilot, "f", "p")
-        assert "Mombasa is a port." in text_of(pilot, "body")
+        assert "Mombasa is a port." in text_of(pilot, "aside")
     assert sorted(labels(study).values()) == ["full", "partial"]
 
 

@@ -1,0 +1,49 @@
+"""Verbatim quotes as evidence for a label: whether what a model copied is in the texts that it was shown."""
+
+import re
+from collections.abc import Sequence
+
+from judge.prompts.inputs import SOURCES
+from judge.types import Message
+
+_BLOCK = re.compile(
+    rf"^\[\[(?:{'|'.join(SOURCES)})(?::\S+)? (\w+)\]\]\n(.*?)\n\[\[/\1\]\]$", re.DOTALL | re.MULTILINE
+)
+_ELLIPSIS = re.compile(r"\s*(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?\s*")
+_ALIKE = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-"})
+_AROUND = " \"'`"
+
+
+def shown_passages(messages: Sequence[Message]) -> list[str]:
+    """Return the passages of the last message that shows any: the unit's own, after those of examples.
+
+    The model's own turns show none, whatever they imitate.
+    """
+    for message in reversed([message for message in messages if message.role == "user"]):
+        if passages := [match[2] for match in _BLOCK.finditer(message.content)]:
+            return passages
+    return []
+
+
+def is_quoted(quote: str, passages: Sequence[str]) -> bool:
+    """Whether the words of the quote are in one of the passages, in order where dots leave some out.
+
+    Case, white space, and the kinds of quotation marks and dashes make no difference. An empty quote, or `none`, quotes
+    nothing and is right.
+    """
+    parts = [part for text in _ELLIPSIS.split(_plain(quote)) if (part := text.strip(_AROUND))]
+    return parts in ([], ["none"]) or any(_in_order(parts, _plain(text)) for text in passages)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.translate(_ALIKE).casefold().split())
+
+
+def _in_order(parts: Sequence[str], text: str) -> bool:
+    start = 0
+    for part in parts:
+        at = text.find(part, start)
+        if at < 0:
+            return False
+        start = at + len(part)
+    return True
