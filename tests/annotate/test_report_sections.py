@@ -325,7 +325,7 @@ def test_choices_left_open_are_usage_errors(tmp_path: Path) -> None:
     path = study(tmp_path / "study.db", [U(S, {}, {"m/judge": S})] * 3)
     study(tmp_path / "study.db", [U("low", {}, {"m/judge": "mid"})] * 3, grade_task(), "grades")
     with Store.open(path, create=False) as store:
-        with pytest.raises(UsageError, match=r"several tasks; name one with --task: grade\.v1, stance\.v1"):
+        with pytest.raises(UsageError, match=r"several tasks; name one with --task: grade\.v1, stance\.v2"):
             build(store, ReportOptions())
         assert build(store, ReportOptions(task="grade")).facts["field"] == "grade"
         with pytest.raises(UsageError, match="no batch 'pilot'; the study has no batches"):

@@ -32,7 +32,7 @@ def counter(text: str, changed: str = "x -> y") -> str:
 
 WRITTEN = [
     ("Zorbic", json.dumps({"claim_validity": "invalid"})),
-    ("technical terms exist", json.dumps({"claim_validity": "valid"})),
+    ("literature could speak", json.dumps({"claim_validity": "valid"})),
     ("Tea increases", counter("Tea  decreases\nsleep.", "increases -> decreases")),
     ("Salt raises", counter("Salt lowers blood pressure.")),
 ]
