@@ -112,8 +112,8 @@ class Start:
         """The task that was named, or the one that the newest data suit. Raises UsageError where data or model do not fit."""
         from judge.asking.items import ANSWERS_ALONE, has_grounds
         from judge.asking.run import prepare
-        from judge.store.export import known_task
         from judge.run_options import RunOptions
+        from judge.store.export import known_task
         from judge.store.selection import Selection, check_any
 
         task = self.given_task or self._proposed(store)

@@ -380,7 +380,7 @@ def test_a_frame_that_changed_otherwise_is_named(judge: Judge, study: Path) -> N
     ("options", "reason"),
     [
         (("--task", "faithfulness"), "-m MODEL names a judge for faithfulness"),
-        (("--task", "stance", "-m", "scripted/hash"), "no unit has the inputs of stance.v1"),
+        (("--task", "stance", "-m", "scripted/hash"), "no unit has the inputs of stance.v2"),
         (("--task", "nosuch", "-m", "scripted/hash"), "no task 'nosuch'"),
         (("-m", "nosuch/model"), "nosuch"),
     ],
