@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from adjudge.options import SuiteArguments, known_names, run_options
 from adjudge.outcome import Outcome
-from adjudge.terms import call_of, in_python
+from adjudge.terms import call_of
 from judge.asking.scores import INTERVALS, ScoreArguments, prepare
 from judge.errors import BadInput, LimitReached, UsageError
 
@@ -205,9 +205,7 @@ def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame
         **shared,
         system=documents[0]["system"],
         runs=[run for document in documents for run in document["runs"]],
-        lacking=[
-            {**gap, "add": in_python(gap["add"])} for document in documents for gap in document["lacking"]
-        ],
+        lacking=[gap for document in documents for gap in document["lacking"]],
         other_runs=[run for document in documents for run in document["other_runs"]],
         notes=list(dict.fromkeys([*told, *notes])),
     )
@@ -222,7 +220,7 @@ def _lacking(gaps: Sequence[Any]) -> list[str]:
     """What systems have no output for, each with the call that adds it."""
     return [
         f"missing: {gap.system} has no {'ranking of its own' if gap.condition == 'ranking' else f'output under {gap.condition!r}'}; "
-        f"this adds it: {in_python(gap.add)}"
+        f"this adds it: {gap.add}"
         for gap in gaps
     ]
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.commands import command
 from judge.console import note, script
 from judge.errors import Exit, UsageError
 
@@ -65,7 +66,7 @@ class Start:
                 run = self._newest_run(name)
                 if not run["ok"]:
                     note(
-                        f"no unit has a label; what {self.model} answered: judge runs show {run['run_id']} -d {self.db}"
+                        f"no unit has a label; what {self.model} answered: {command('judge runs show', run['run_id'], study=self.db)}"
                     )
                     return Exit.INCOMPLETE
                 if name == CLAIMS:
@@ -151,7 +152,7 @@ class Start:
         if self.model == EMBEDDED:
             tasks = [task for task in tasks if task == RELEVANT]
         if not tasks:
-            reason = "no task that ships fits this file; --task NAME names one (judge tasks list)"
+            reason = f"no task that ships fits this file; --task NAME names one ({command('judge tasks list')})"
             if self.model == EMBEDDED:
                 reason = f"{EMBEDDED} judges passages of questions, and this file has none: -m MODEL names another judge"
             raise UsageError(reason)
@@ -236,7 +237,7 @@ class Start:
                 self._type(*typed)
                 break
             else:
-                note(f"labelling needs a terminal; there: {shlex.join([*typed, '-d', str(self.db)])}")
+                note(f"labelling needs a terminal; there: {command(' '.join(typed[:2]), *typed[2:], study=self.db)}")
         return mine
 
     def _draw(self, store: Store, task: Task, mine: list[str]) -> tuple[str, ...]:

@@ -1,19 +1,22 @@
 """Messages in Python's terms: an option of the command line becomes the argument of the method that has it.
 
-The functions behind commands and methods are the same, and their messages name options. Here, at Python's door, `--system`
-becomes `system=`, and a command that a method does as well becomes a call of the method.
+The functions behind commands and methods are the same. A command in a message is built by `judge.commands.command`; here,
+at Python's door, it becomes a call of the method that does the same, if there is one. Options in the other words of a message
+are found by their two dashes, and become arguments where a method of `Study` declares one of that name. What no method has
+stays as it is typed in a terminal.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import re
-import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from adjudge.outcome import Outcome
+from judge.commands import use_study, written_by
 from judge.errors import AdjudgeError, BadInput
 
 if TYPE_CHECKING:
@@ -23,45 +26,83 @@ T = TypeVar("T")
 
 _OTHER_NAMES = {
     "-m": "model", "-n": "limit", "--run": "runs", "--part": "parts", "--map": "maps", "--map-label": "label_maps",
-    "--system-column": "maps['system']=", "--for": "purpose",
+    "--option": "settings", "--for": "purpose",
 }  # fmt: skip
 """Options whose argument has another name than the option."""
-_PAIRS = {"map": "maps", "option": "settings"}
-_IMPORT = re.compile(r"judge systems import((?: (?:'[^']*'|[^\s;,()']+))*)")
-_PAIR = re.compile(r"--(map|option) ([\w.]+)=([^\s:;,)]+)")
-_LABELS = re.compile(r"--map-label (\w+):([^\s=]+)=([^\s:;,)]+)")
-_COMMAND = re.compile(r"\b(?:judge|annotate) [a-z]")
-_FLAG = re.compile(r"(?<![\w-])(--[a-z](?:[a-z-]*[a-z])?|-[mn])(?![\w-])( (?=[A-Z'\"\d\[]))?")
-"""An option, and the space before its value. A word in small letters may be prose: `choose with --system and --condition`."""
-_CLAUSE = re.compile(r"[;:,()\n]")
+_IMPORT = ["judge", "systems", "import"]
+_OPTION = re.compile(
+    r"(?<![\w-])(?P<flag>--[a-z](?:[a-z-]*[a-z])?|-[mn])(?![\w-])"
+    r"(?: (?P<key>[\w.:]+)=(?P<value>[^\s:;,)]+)| (?=[A-Z'\"\d\[]))?"
+)
+"""An option, with its KEY=VALUE or the space before its value. A word in small letters may be prose: `choose with --system
+and --condition`."""
+_ARGUMENTS: set[str] = set()
+"""The names of arguments that the methods of `Study` declare."""
+
+
+class Calls:
+    """Writes the commands of messages as calls of methods; `lines` are those that no method does."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __call__(self, words: Sequence[str], line: str) -> str:
+        """The call for the words of a command, or its line."""
+        if list(words[:3]) == _IMPORT:
+            return _call_of_import(words[3:])
+        self.lines.append(line)
+        return line
+
+    def in_python(self, text: str) -> str:
+        """The text with arguments in place of options, but for the lines that are typed in a terminal."""
+        if not self.lines:
+            return in_python(text)
+        parts = re.split("(" + "|".join(map(re.escape, self.lines)) + ")", text)
+        return "".join(part if part in self.lines else in_python(part) for part in parts)
 
 
 def in_python(text: str) -> str:
-    """The text with arguments in place of options. Commands that no method has are left as they are typed in a terminal."""
-    text = _IMPORT.sub(_imports, text)
-    text = _PAIR.sub(lambda m: f"{_PAIRS[m[1]]}={ {m[2]: m[3]}!r}", text)
-    text = _LABELS.sub(lambda m: f"label_maps={ {m[1]: {m[2]: m[3]}}!r}", text)
-    found, end = [], 0
-    for flag in _FLAG.finditer(text):
-        clause = _CLAUSE.split(text[: flag.start()])[-1]
-        if not _COMMAND.search(clause):
-            found += [text[end : flag.start()], _argument(flag[1])]
-            end = flag.end()
-    return "".join([*found, text[end:]])
+    """The text with arguments in place of options."""
+    return _OPTION.sub(_argument_of, text)
 
 
-def _argument(flag: str) -> str:
-    """The argument of an option, as it is written in a call; a paper's own reading is a key of `readings`."""
+def _argument_of(found: re.Match[str]) -> str:
+    name = _argument(found["flag"])
+    if name is None:
+        return found[0]
+    key, value = found["key"], found["value"]
+    if key is None:
+        return f"{name}=" if name.isidentifier() or found[0].endswith(" ") else name
+    if name not in ("maps", "label_maps", "settings"):
+        return f"{name}={key}={value}"
+    field, renames, old = key.partition(":")
+    return f"{name}={ ({field: {old: value}} if renames else {key: value})!r}"
+
+
+def _argument(flag: str) -> str | None:
+    """The argument of an option, as it is written in a call; a paper's own reading is a key of `readings`. None: none has it."""
+    if flag == "--system-column":
+        return "maps['system']"
+    declared = _declared()
+    name = _OTHER_NAMES.get(flag) or declared.get(flag) or flag.removeprefix("--").replace("-", "_")
+    if name in _ARGUMENTS or name in declared.values():
+        return name
+    return f"readings['{name}']" if name in _readings() else None
+
+
+@functools.cache
+def _declared() -> Mapping[str, str]:
+    """Option -> argument, of the table of a run's options and of the typed dictionaries of methods."""
+    from adjudge.options import CallArguments, ImproveArguments, RunArguments, SuiteArguments
     from judge.asking.scores import ScoreArguments
     from judge.run_options import WRITTEN
 
-    names = {written.flag: name for name, written in WRITTEN.items()} | _OTHER_NAMES
-    if flag in names:
-        return names[flag] if names[flag].endswith("=") else f"{names[flag]}="
-    name = flag.removeprefix("--").replace("-", "_")
-    # `reference` is an argument of a score, and one paper has a reading of the same name.
-    own = name in ScoreArguments.__annotations__
-    return f"readings['{name}']" if name in _readings() and not own else f"{name}="
+    found = {
+        f"--{name.replace('_', '-')}": name
+        for names in (CallArguments, ImproveArguments, RunArguments, SuiteArguments, ScoreArguments)
+        for name in names.__annotations__
+    }
+    return found | {written.flag: name for name, written in WRITTEN.items()}
 
 
 @functools.cache
@@ -72,23 +113,23 @@ def _readings() -> frozenset[str]:
     return frozenset(o.name.replace("-", "_") for paper in PAPERS.values() for o in paper.options)
 
 
-def _imports(found: re.Match[str]) -> str:
-    """The call that imports what a `judge systems import` command does."""
-    try:
-        words = shlex.split(found[1])
-    except ValueError:
-        return found[0]
-    files = [word for n, word in enumerate(words) if word.isupper() or "." in word][:1]
-    options = {
-        word.removeprefix("--"): words[n + 1] for n, word in enumerate(words[:-1]) if word.startswith("--")
-    }
-    if not words:
-        return "study.answers(...)"
-    if not files:
-        return found[0]
-    known = {k: v for k, v in options.items() if k in ("system", "condition", "dataset", "stage", "paper")}
-    method = "rankings" if "stage" in options else "answers"
-    return f"study.{method}({_called([repr(files[0])], known)})"
+def _call_of_import(words: Sequence[str]) -> str:
+    """The calls that import what a `judge systems import` command does, one for each file."""
+    files: list[str] = []
+    named: dict[str, Any] = {}
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-"):
+            files.append(word)
+        elif word == "--map":
+            key, _, path = next(rest).partition("=")
+            named.setdefault("maps", {})[key] = path
+        elif word != "-d":
+            named[word.removeprefix("--")] = next(rest)
+        else:
+            next(rest)
+    method = "rankings" if "stage" in named else "answers"
+    return "; ".join(f"study.{method}({_called([repr(file)], named)})" for file in files)
 
 
 def call_of(step: Step, paper: str) -> str:
@@ -113,29 +154,33 @@ def python_terms(of: type[T]) -> type[T]:
     """Make every public method of a class raise its errors, and return its notes, in Python's terms."""
     for name, method in list(vars(of).items()):
         if not name.startswith("_") and callable(method):
+            _ARGUMENTS.update(inspect.signature(method).parameters)
             setattr(of, name, _in_terms(method))
     return of
 
 
 def _in_terms(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def call(*args: Any, **named: Any) -> Any:
-        try:
-            return _result(method(*args, **named))
-        except AdjudgeError as error:
-            error.args = (in_python(str(error)), *error.args[1:])
-            if isinstance(error, BadInput):
-                error.reason = in_python(error.reason)
-            raise
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        calls = Calls()
+        use_study(self.path)
+        with written_by(calls):
+            try:
+                return _result(method(self, *args, **named), calls)
+            except AdjudgeError as error:
+                error.args = (calls.in_python(str(error)), *error.args[1:])
+                if isinstance(error, BadInput):
+                    error.reason = calls.in_python(error.reason)
+                raise
 
     return call
 
 
-def _result(found: Any) -> Any:
+def _result(returned: Any, calls: Calls) -> Any:
     """What a method returns, with its notes in Python's terms."""
-    if isinstance(found, Outcome):
-        return replace(found, notes=[in_python(text) for text in found.notes])
-    attrs = getattr(found, "attrs", None)
+    if isinstance(returned, Outcome):
+        return replace(returned, notes=[calls.in_python(text) for text in returned.notes])
+    attrs = getattr(returned, "attrs", None)
     if isinstance(attrs, dict) and "notes" in attrs:
-        attrs["notes"] = [in_python(text) for text in attrs["notes"]]
-    return found
+        attrs["notes"] = [calls.in_python(text) for text in attrs["notes"]]
+    return returned

@@ -1,6 +1,7 @@
 """Running a coroutine's owner where an event loop runs already: a notebook, a web server."""
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -36,7 +37,9 @@ def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
 
     # An event and not `join`: one that Ctrl-C interrupts takes the thread for stopped (Python 3.11, bpo-45274).
     ended = threading.Event()
-    threading.Thread(target=in_thread, name="adjudge").start()
+    # The thread writes its messages as this one does (judge.commands).
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=[in_thread], name="adjudge").start()
     try:
         ended.wait()
     except KeyboardInterrupt:

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 import click
 
+from judge.commands import DEFAULT_STUDY, VARIABLE, use_study
 from judge.errors import AdjudgeError, Exit, UsageError
 from judge.plugins import unexpected
 
@@ -214,13 +215,20 @@ def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
     return give
 
 
+def _use_study(ctx: click.Context, param: click.Parameter, path: Path) -> Path:
+    """Name the study in the commands that messages print."""
+    use_study(path)
+    return path
+
+
 db_option = click.option(
     "-d",
     "--db",
-    envvar="JUDGE_DB",
-    default="study.db",
+    envvar=VARIABLE,
+    default=DEFAULT_STUDY,
     show_default=True,
     is_eager=True,  # known to what names a batch of the study
+    callback=_use_study,
     type=TO_WRITE,
     help="The study (also JUDGE_DB).",
 )

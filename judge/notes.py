@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from judge.commands import command
+
 
 def _counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
@@ -139,7 +141,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "origin": lambda who, told: f"{who}: {told}",
     "in_conflict": lambda n, who: (
         f"{_counted(n, 'label')} of {', '.join(who)} {'is' if n == 1 else 'are'} in conflict: given differently in two "
-        "ways, and counted as unlabelled until somebody decides (annotate conflicts list)"
+        f"ways, and counted as unlabelled until somebody decides ({command('annotate conflicts list')})"
     ),
     "fitted_on": lambda who, n: (
         f"{who}: {n:,} units are left out, because it was fitted on labels of their questions"
@@ -147,7 +149,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "sealed": lambda n, task, looked: f"{n:,} of the units are in the sealed test of {task}, which {looked}",
     "closed": lambda n, task: (
         f"labels of {n:,} run{'s' if n > 1 else ''} on the sealed test of {task} are left out: no look at it was for "
-        f"{'them' if n > 1 else 'that run'} (judge compare {task} --part test opens it, and the look is logged)"
+        f"{'them' if n > 1 else 'that run'} (this opens it, and the look is logged: {command('judge compare', task, '--part', 'test')})"
     ),
     "alike": lambda names, what, how: (
         f"{', '.join(repr(name) for name in names)} are different {what}: they differ in {how} only"

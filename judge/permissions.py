@@ -21,13 +21,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from judge.addresses import ServerAddress, server
+from judge.commands import command
 from judge.errors import UsageError
 
 FILE = "allowed.jsonl"
@@ -170,7 +170,7 @@ def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOT
     if ["folder", str(real)] not in _remembered():
         raise UsageError(
             f"{source}: names the folder {real} for job {job_id}, which a study may not choose by itself; if it is yours: "
-            f"judge jobs fetch --allow-folder {shlex.quote(str(real))} -d {shlex.quote(str(source))}"
+            + command("judge jobs fetch", "--allow-folder", real, study=source)
         )
 
 

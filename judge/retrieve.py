@@ -7,6 +7,7 @@ pip install 'adjudge[retrieve]'.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from judge.commands import command
 from judge.errors import BadInput, MissingExtra, UsageError
 from judge.store.imports import ImportInfo, ImportReport
 from judge.store.rankings import Ranked, add_rankings
@@ -107,7 +108,9 @@ def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], 
             copies.append({})
         copies[place[sha]].setdefault(item, passage)
     if not texts:
-        raise BadInput(f"{store.path}: no passages to search; judge items import brings some")
+        raise BadInput(
+            f"{store.path}: no passages to search; import some: {command('judge items import FORMAT FILE')}"
+        )
     return copies, texts
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from annotate.store import open_study
+from judge.commands import command
 from judge.console import db_option
 from judge.errors import UsageError
 
@@ -67,26 +67,22 @@ def _batches(ctx: click.Context) -> list[dict[str, Any]]:
         rows = list_batches(store)
     if not rows:
         raise UsageError(
-            f"which batch? {db} has none yet: annotate batches new NAME TASK -n 30 --annotators A,B -d {db}"
+            f"which batch? {db} has none yet: {command('annotate batches new NAME TASK -n 30 --annotators A,B')}"
         )
     return rows
 
 
 def open_command(batch: str, person: str, study: Path) -> str:
     """Return the command with which a person labels a batch, as it can be typed. Names come from users: they are quoted."""
-    words = ["annotate", "open", batch, "--as", person]
-    return shlex.join(words + ([] if str(study) == "study.db" else ["-d", str(study)]))
+    return command("annotate open", batch, "--as", person, study=study)
 
 
 def _typed(ctx: click.Context, row: dict[str, Any]) -> str:
     sits = any(param.name == "person" and param.required for param in ctx.command.params)
     # Who decides where people disagree is one of them only if nobody else is there.
     who = "NAME" if ctx.info_name == "adjudicate" else row["annotators"][0]
-    db = str(ctx.params["db"])
-    words = " ".join(["annotate", *ctx.command_path.split()[1:]])
-    told = f"{words} {row['batch']}" + (f" --as {who}" if sits else "")
-    needed = [
-        p for p in ctx.command.params if isinstance(p, click.Option) and p.required and p.name != "person"
-    ]
-    told += "".join(f" {p.opts[0]} {p.metavar or (p.name or '').upper()}" for p in needed)
-    return told + (f" -d {db}" if db != "study.db" else "")
+    words = ["--as", who] if sits else []
+    for param in ctx.command.params:
+        if isinstance(param, click.Option) and param.required and param.name != "person":
+            words += [param.opts[0], param.metavar or str(param.name).upper()]
+    return command(" ".join(["annotate", *ctx.command_path.split()[1:]]), row["batch"], *words)

@@ -10,6 +10,7 @@ import click
 
 from annotate.batch_plan import BatchPlan
 from annotate.cli._named import BatchName, in_study, open_command
+from judge.commands import command
 from judge.console import emit_json, emit_rows, json_option, note, output_options, say, table
 from judge.errors import UsageError
 from judge.store import Store
@@ -302,7 +303,9 @@ def _for_the_lead(document: dict[str, Any]) -> None:
     parts = [f"people differ on {waiting['differ']} units"] if waiting["differ"] else []
     parts += [f"all skipped or flagged {waiting['stuck']} units"] if waiting["stuck"] else []
     if parts:
-        say(f"\nfor the lead: {', '.join(parts)}: annotate adjudicate {document['batch']} --as NAME")
+        say(
+            f"\nfor the lead: {', '.join(parts)}: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"
+        )
     for flag in document["flags"]:
         more = f" ({flag['note']})" if flag["note"] else ""
         say(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")
@@ -342,4 +345,4 @@ def close(name: str, store: Store) -> None:
     from annotate.leading.lead import close_batch
 
     close_batch(store, name)
-    note(f"batch '{name}' is closed; annotate batches labels {name} --csv prints its labels")
+    note(f"batch '{name}' is closed; its labels: {command('annotate batches labels', name, '--csv')}")

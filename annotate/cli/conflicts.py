@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from annotate.cli._named import in_study
+from judge.commands import command
 from judge.console import emit_rows, note, output_options
 from judge.errors import Exit, UsageError
 
@@ -78,7 +79,7 @@ def resolve(
     from judge.store.label_sources import resolve as decide
 
     if every == (unit is not None):
-        raise UsageError("name a unit, or say --all: annotate conflicts list")
+        raise UsageError(f"name a unit, or say --all: {command('annotate conflicts list')}")
     by = (
         by_time("earliest" if keep == "earliest" else "latest")
         if keep in ("earliest", "latest")
@@ -99,9 +100,11 @@ def resolve(
 
 def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | None) -> UsageError:
     """Why there is nothing to resolve on a unit, to be raised."""
-    listed = "; those that are: annotate conflicts list"
+    listed = f"; those that are: {command('annotate conflicts list')}"
     if conn.execute("SELECT 1 FROM units WHERE unit_id = ?", [unit]).fetchone() is None:
-        return UsageError(f"the study has no unit '{unit}' (labels in conflict: annotate conflicts list)")
+        return UsageError(
+            f"the study has no unit '{unit}' (labels in conflict: {command('annotate conflicts list')})"
+        )
     of = "".join(f" {word} {name}" for word, name in (("on", field), ("by", annotator)) if name is not None)
     return UsageError(f"no label of '{unit}'{of} is in conflict{listed}")
 

@@ -9,6 +9,7 @@ import click
 
 from annotate.cli._named import BatchName, in_study
 from annotate.exchange.label_studio.server import Server
+from judge.commands import command
 from judge.console import emit_json, json_option, note, notes, pairs
 from judge.errors import Exit, UsageError
 from judge.store import Store
@@ -125,7 +126,7 @@ def _tell_push(done: Pushed) -> None:
     ):
         if told:
             note(what.format(told))
-    note(f"when people have labelled: annotate pull {done.batch} --url {done.url}")
+    note(f"when people have labelled: {command('annotate pull', done.batch, '--url', done.url)}")
 
 
 @click.command()
@@ -181,7 +182,10 @@ def _tell_pull(done: Pulled) -> None:
         (done.deleted_tasks, "units have no task there any more; labels that came in stay"),
         (done.deleted_annotations, "annotations were deleted there"),
         (done.retracted, "labels of these are undone here; the log keeps them"),
-        (done.held, "answers did not prove themselves and are in no number: annotate quarantine list"),
+        (
+            done.held,
+            f"answers did not prove themselves and are in no number: {command('annotate quarantine list')}",
+        ),
         (done.strange_tasks, "tasks there are not of this batch: left out"),
     ):
         if count:

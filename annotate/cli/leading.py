@@ -13,6 +13,7 @@ import click
 from annotate.batch_plan import Policy
 from annotate.cli._named import BatchName, in_study, open_command
 from annotate.cli.batches import allow_option, batches, print_strata
+from judge.commands import command
 from judge.console import TO_WRITE, emit_json, json_option, note, notes
 from judge.errors import Exit, UsageError
 from judge.files import format_of
@@ -147,7 +148,9 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> N
         return
     units = stop_person(store, name, person, why or "")
     note(f"batch '{name}': {person} is stopped; {units} units were begun, and no number uses their labels")
-    note(f"give the rest to others: annotate batches hand-over {name} --from {person} --to NAME")
+    note(
+        f"give the rest to others: {command('annotate batches hand-over', name, '--from', person, '--to', 'NAME')}"
+    )
 
 
 @batches.command("policy")
@@ -183,7 +186,7 @@ def policy(
     print(f"{name}: {str(info.plan.adjudication) or 'every disagreement goes to the lead'}")
     if decided is not None:
         note(
-            f"{decided} units are decided by it so far; annotate adjudicate {name} --as NAME shows the others"
+            f"{decided} units are decided by it so far; the others: {command('annotate adjudicate', name, '--as', 'NAME')}"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from annotate.cli._named import in_study
+from judge.commands import command
 from judge.console import emit_rows, note, output_options, short
 from judge.errors import UsageError
 from judge.store import Store
@@ -86,4 +87,4 @@ def drop(numbers: tuple[int, ...], why: str | None, store: Store) -> None:
 
 def _some(numbers: tuple[int, ...]) -> None:
     if not numbers:
-        raise UsageError("name at least one record: annotate quarantine list")
+        raise UsageError(f"name at least one record: {command('annotate quarantine list')}")

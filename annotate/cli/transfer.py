@@ -201,7 +201,7 @@ def export(
             )
         if done.repeats and not labels:
             note(
-                f"{done.repeats} hidden repeats are left out: they stay hidden only in annotate open and in packed files"
+                f"{done.repeats} hidden repeats are left out: they stay hidden only on the labelling screen and in packed files"
             )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from annotate.cli._named import in_study
+from judge.commands import command
 from judge.console import TO_WRITE, note, visible
 from judge.errors import UsageError
 from judge.store import Store
@@ -80,11 +81,11 @@ def _task(store: Store, name: str | None, batch: str | None) -> str:
     if batch is not None and name is None:
         row = store.conn.execute("SELECT task FROM batches WHERE batch = ?", [batch]).fetchone()
         if row is None:
-            raise UsageError(f"no batch '{batch}': annotate batches list shows those that there are")
+            raise UsageError(f"no batch '{batch}': these are there: {command('annotate batches list')}")
         return str(row[0])
     matches = [task for task in known if name is None or name in (task, task.rpartition(".")[0])]
     # Of a name without a version the newest comes first; without a name there must be one task.
     if not matches or (name is None and len(matches) > 1):
-        listed = ", ".join(known) or "none yet (judge run, annotate batches new)"
+        listed = ", ".join(known) or f"none yet ({command('judge run TASK -m MODEL')})"
         raise UsageError(f"--task {name or 'NAME'}: which task? the study has: {listed}")
     return str(matches[0])

@@ -21,6 +21,7 @@ from annotate.drawing.sequences import in_blocks, sequence_of, shared_level
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import is_stopped, people_of
 from annotate.store import ensure_human
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.store import Store
@@ -289,7 +290,7 @@ def extend_batch(
         others = [p for p in people if p not in people_of(conn, name)]
         if others:
             raise UsageError(
-                f"{others[0]} is not in batch '{name}': annotate batches add {name} --annotators {others[0]}"
+                f"{others[0]} is not in batch '{name}': {command('annotate batches add', name, '--annotators', others[0])}"
             )
         for person in people:
             seats.not_stopped(conn, name, person)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from annotate.batch_plan import BatchPlan
 from annotate.drawing.frame import Candidate, Frame
 from annotate.sitting.unit import PARTS
+from judge.commands import command
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.prompts.load import Task
@@ -46,7 +47,9 @@ def judge_run(store: Store, task: Task, name: str | None, what: str) -> str:
         [task.name],
     ).fetchone()
     if row is None:
-        raise UsageError(f"{what} needs a judge run of {task.name}: judge run {task.task_id} -m MODEL")
+        raise UsageError(
+            f"{what} needs a judge run of {task.name}: {command('judge run', task.task_id, '-m', 'MODEL')}"
+        )
     return str(row[0])
 
 
@@ -147,7 +150,7 @@ def routed_away(store: Store, task: Task, name: str) -> set[str]:
     made = stored(store.conn, run["run_id"])
     if made is None or made["kind"] != "routed":
         raise UsageError(
-            f"--from-route {name}: run {run['run_id']} ({run['model']}) is no route: judge route {task.task_id}"
+            f"--from-route {name}: run {run['run_id']} ({run['model']}) is no route: {command('judge route', task.task_id, '--run', 'RUN')}"
         )
     if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
         raise UsageError(f"run {run['run_id']} ({run['task']}) did not answer what {task.name} asks")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from annotate.drawing.sequences import DrawnBatch, DrawnSequence, drawn_batches, seats_of, sequences
+from judge.commands import command
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference, voices
 from judge.labels.relation import judges_of, labelled_since
@@ -136,7 +137,7 @@ class StudyDraws:
             return Draw(
                 "drawn with unequal probabilities (column 'weight')",
                 refused="these units were not drawn with equal probability: the column 'weight' of the table has several values. "
-                f"A plain draw can decide: annotate batches new NAME TASK -n 300 --annotators {','.join(self.panel.people) or 'A,B'}",
+                f"A plain draw can decide: {command('annotate batches new NAME TASK -n 300', '--annotators', ','.join(self.panel.people) or 'A,B')}",
             )
         if self.is_table:
             # The best of several judges is chosen on these labels: they share the level.
@@ -163,8 +164,8 @@ class StudyDraws:
         if not found.level:
             return Draw(
                 words,
-                refused="looks at a frame that shares units with this one have spent the level. Draw other units (annotate batches "
-                "new --where)",
+                refused="looks at a frame that shares units with this one have spent the level. Draw other units "
+                "(--where of a new batch)",
             )
         if self.batch is not None and len(found.batches) > 1:
             names = ", ".join(b.name for b in found.batches)
@@ -204,7 +205,7 @@ class StudyDraws:
         """The command that draws a plain part."""
         task = self.batches[-1].task
         people = ",".join(self.panel.people) or "A,B"
-        return f"annotate batches new NAME {task} -n {n} --annotators {people}"
+        return command("annotate batches new NAME", task, "-n", n, "--annotators", people)
 
     def _late(self, judge: str, found: DrawnSequence) -> str:
         left = found.end - len(found.units)
@@ -236,7 +237,7 @@ class StudyDraws:
         if len(missing) <= MOST_MISSING * int(asked.sum()):
             return ""
         task = self.panel.task.name if self.panel.task is not None else "TASK"
-        how = f"judge run {task} -m {self._model(run)}"
+        how = command("judge run", task, "-m", self._model(run))
         if made:
             how = "label them with the runs that it was made from, and make it again"
         return (
@@ -287,7 +288,7 @@ class StudyDraws:
             return Draw(
                 words,
                 refused=f"{later:,} of these units were labelled after look {look.look} at the sealed test, which has one level "
-                "for the labels of then: judge compare RUN RUN opens the next",
+                f"for the labels of then; the next one: {command('judge compare TASK', '--part', 'test')}",
             )
         n = int(used.sum())
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
@@ -318,7 +319,7 @@ class StudyDraws:
             return draw
         waits = "labelled or skipped by everybody"
         if found.closed is not None:
-            waits += f"; batch '{found.closed}' is closed with open units: annotate batches reopen {found.closed}, or stop their annotators"
+            waits += f"; batch '{found.closed}' is closed with open units: stop their annotators, or {command('annotate batches reopen', found.closed)}"
         return replace(draw, refused=f"the first verdict is computed when {places[0]:,} units are {waits}")
 
     def _first_batch(self, judge: str, found: DrawnSequence) -> int | None:

@@ -13,6 +13,7 @@ from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
 from annotate.sitting.unit import PARTS
+from judge.commands import command
 from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.store import Store
@@ -51,14 +52,16 @@ def open_batch(store: Store, name: str) -> BatchInfo:
     if info.packed_for:
         raise UsageError(f"batch '{name}' is a packed one: change it in the study it was packed from")
     if info.closed:
-        raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}: annotate batches reopen {name}")
+        raise UsageError(
+            f"batch '{name}' was closed on {info.closed[:10]}: {command('annotate batches reopen', name)}"
+        )
     return info
 
 
 def not_stopped(conn: sqlite3.Connection, name: str, person: str) -> None:
     if why := is_stopped(conn, name, person):
         raise UsageError(
-            f"batch '{name}': {person} was stopped ({why}): annotate batches stop {name} --annotator {person} --undo"
+            f"batch '{name}': {person} was stopped ({why}): {command('annotate batches stop', name, '--annotator', person, '--undo')}"
         )
 
 

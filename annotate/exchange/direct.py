@@ -15,6 +15,7 @@ from annotate.exchange.taken import Intake, Retracted, Taken, conflict, ensure_p
 from annotate.sitting import exposure
 from annotate.sitting.events import ASSISTED, UNDECLARED
 from annotate.sitting.standing import is_stopped
+from judge.commands import command
 from judge.errors import BadInput
 from judge.prompts.load import Task
 from judge.store import Store, label_sources
@@ -139,7 +140,9 @@ class DirectImport:
             if why is not None:
                 raise Unproven("person", f"{who} was stopped in batch '{batch}' ({why})", field="annotator")
             told = f"'{unit}' is one of {who}'s in batch '{batch}', which is closed"
-            raise BadInput(f"{told}; open it again: annotate batches reopen {batch}", field="unit")
+            raise BadInput(
+                f"{told}; open it again: {command('annotate batches reopen', batch)}", field="unit"
+            )
 
     def _shut_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
         """Return batches that accept nothing of a person: name, fields, why stopped (None: closed), units

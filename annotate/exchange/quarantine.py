@@ -15,6 +15,7 @@ from typing import Any
 
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.store import Store
 from judge.store.listing import dicts
@@ -119,7 +120,9 @@ def open_record(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
     """Return the row of an open record with its parsed `response` (None: unreadable). Raises UsageError."""
     held = next(dicts(conn, "SELECT * FROM quarantine WHERE quarantine_id = ?", [number]), None)
     if held is None:
-        raise UsageError(f"there is no record {number} in the quarantine: annotate quarantine list")
+        raise UsageError(
+            f"there is no record {number} in the quarantine: {command('annotate quarantine list')}"
+        )
     if held["status"] != "open":
         raise UsageError(f"record {number} of the quarantine is {held['status']} already")
     return held | {"response": json.loads(held["response"]) if held["response"] else None}

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from annotate.exchange.responses import Response
 from annotate.sitting.events import ASSISTED, BLIND, UNDECLARED, Kind
 from annotate.store import check_human, ensure_human
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.types import Json
 
@@ -127,7 +128,7 @@ class Taken:
             )
         if self.held:
             lines.append(
-                f"{self.held} records did not prove themselves and are in no number: annotate quarantine list"
+                f"{self.held} records did not prove themselves and are in no number: {command('annotate quarantine list')}"
             )
         if self.declared:
             lines.append(f"{self.declared} labels that were there are now declared")
@@ -136,7 +137,7 @@ class Taken:
         if self.conflicts:
             lines.append(
                 f"{self.conflicts} labels contradict what the same person said by another way; they count as unlabelled "
-                "until somebody decides:\nannotate conflicts list"
+                f"until somebody decides:\n{command('annotate conflicts list')}"
             )
         if self.blind[UNDECLARED]:
             lines.append(

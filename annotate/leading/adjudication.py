@@ -22,6 +22,7 @@ from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold
 from annotate.sitting.standing import append, events_at, new_session, settle
 from annotate.store import ADJUDICATED, ensure_human
+from judge.commands import command
 from judge.errors import UsageError
 from judge.store import Store
 from judge.store.study import dumps
@@ -121,7 +122,9 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
     """Store the policy of a batch; an empty one removes it. Raises UsageError for a field without numbers."""
     info = batch_info(store, name)
     if info.closed:
-        raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}: annotate batches reopen {name}")
+        raise UsageError(
+            f"batch '{name}' was closed on {info.closed[:10]}: {command('annotate batches reopen', name)}"
+        )
     numbers = [q.field for q in info.task.spec.questions if q.level == "interval"]
     for wanted, most in policy.tolerance.items():
         if wanted not in numbers:

@@ -14,6 +14,7 @@ from annotate.drawing.seats import Changed
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped, not_for, people_of, settle_log
 from annotate.store import ensure_human
+from judge.commands import command
 from judge.errors import UsageError
 from judge.store import Store
 from judge.store.study import now
@@ -204,7 +205,9 @@ def _newcomers(conn: sqlite3.Connection, name: str, people: Iterable[str]) -> No
     for person in people:
         seats.not_stopped(conn, name, person)
         if person in people_of(conn, name):
-            raise UsageError(f"{person} is in batch '{name}' already: annotate batches extend, or hand-over")
+            raise UsageError(
+                f"{person} is in batch '{name}' already; for more units: {command('annotate batches extend', name, '--to', 'N')}"
+            )
         ensure_human(conn, [person])
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from annotate.leading.progress import show_batch
+from judge.commands import command
 from judge.store import Store
 
 BAR = 10
@@ -109,7 +110,7 @@ def _urgent(document: dict[str, Any]) -> Iterator[str]:
     yield from document["too_fast"]
     waiting = document["for_the_lead"]
     if waiting["differ"]:
-        yield f"people differ on {waiting['differ']:,} units: annotate adjudicate {document['batch']} --as NAME"
+        yield f"people differ on {waiting['differ']:,} units: {command('annotate adjudicate', document['batch'], '--as', 'NAME')}"
     if waiting["stuck"]:
         yield f"everybody skipped or flagged {waiting['stuck']:,} units"
     if assisted := document["options"].get("assisted"):

@@ -19,6 +19,7 @@ from annotate.sitting.events import ASSISTED
 from annotate.sitting.exposure import is_exposed
 from annotate.sitting.standing import settle_log
 from annotate.store import open_study
+from judge.commands import command
 from judge.errors import BadInput
 from judge.store import Store
 from judge.store.study import dumps, now
@@ -51,7 +52,10 @@ def merge(store: Store, path: Path) -> MergedLabels:
     with open_study(path) as packed:
         found = packed.conn.execute("SELECT batch, packed_for FROM batches").fetchall()
         if len(found) != 1 or not found[0][1]:
-            raise BadInput("no packed batch (annotate batches pack writes one)", path=str(path))
+            raise BadInput(
+                f"no packed batch; to write one: {command('annotate batches pack NAME --for PERSON')}",
+                path=str(path),
+            )
         batch, person = found[0]
         theirs, ours = batch_info(packed, batch), batch_info(store, batch)
         if theirs.task.sha256 != ours.task.sha256:

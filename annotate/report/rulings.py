@@ -15,6 +15,7 @@ from annotate.drawing.looks import StudyDraws, judge_verdicts
 from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads
 from annotate.report.subject import Subject
+from judge.commands import command
 from judge.stats import MISSING, AltTest, Verdict, curve
 from judge.stats.rates import like_this
 from judge.stats.told import labels_text
@@ -49,7 +50,7 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
         if conflicts := sum(subject.panel.conflicts.values()):
             # Leaving hard units in conflict must gain nothing: without them, the other units could look
             # better than the sample is.
-            told = f"{counted(conflicts, 'label is', 'labels are')} in conflict (annotate conflicts list)"
+            told = f"{counted(conflicts, 'label is', 'labels are')} in conflict ({command('annotate conflicts list')})"
             found = replace(found, decision="undecided", because=told, held_up=told)
         if found.alt_test:
             tests[judge] = found.alt_test
@@ -184,7 +185,7 @@ def sentence(subject: Subject, judge: str, found: Verdict) -> str:
         return f"{start} It {_non_inferior(found)}. {head} on '{subject.panel.field}'{where}{which}."
     if found.decision == "do not trust":
         limit = _limit(found)
-        return f"{start} It is worse than {limit}. Do not trust it on '{subject.panel.field}': improve it (judge improve), or label by hand."
+        return f"{start} It is worse than {limit}. Do not trust it on '{subject.panel.field}': improve it with `judge improve`, or label by hand."
     if found.refused:
         return f"{start} No verdict on '{subject.panel.field}': {found.refused}.{_ahead(found)}"
     return f"{start} Undecided on '{subject.panel.field}': {found.held_up or _open(found)}.{_ahead(found)}"

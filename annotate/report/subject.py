@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference, resolve
@@ -167,7 +168,7 @@ def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list
     if not labelled:
         conflicts = all_in_conflict(store)
         raise UsageError(
-            f"{store.path}: {conflicts or 'there are no labels yet (judge items import, judge run)'}"
+            f"{store.path}: {conflicts or 'there are no labels yet: ' + command('judge run TASK -m MODEL')}"
         )
     if options.field is not None and options.task is None:
         return None, options.field, []

@@ -13,6 +13,7 @@ from annotate.report.model import Ruling
 from annotate.report.rulings import rule
 from annotate.report.subject import ReportOptions, load
 from annotate.sitting.desk import batch_info
+from judge.commands import command
 from judge.errors import UsageError
 from judge.stats.looks import places_until
 from judge.store import Store
@@ -41,7 +42,7 @@ def next_block(store: Store, name: str) -> NextBlock:
     until = info.plan.until
     if until is None:
         raise UsageError(
-            f"batch '{name}' was not drawn with --until-decided: annotate batches extend {name} --to N"
+            f"batch '{name}' was not drawn with --until-decided: {command('annotate batches extend', name, '--to', 'N')}"
         )
     field = info.task.spec.questions[0].field
     found = sequence_of(store, field, name)

@@ -221,7 +221,7 @@ def refusal(found: Sequence[Exposure]) -> str | None:
     told = "; ".join(
         f"{e.person}: batch '{e.batch}' and this one together show {WORDS[e.what]} of {e.units:,} units before they are labelled"
         if e.batch
-        else f"{e.person}: an import or a page (annotate view --reveal) showed {WORDS[e.what]} of {e.units:,} of these units"
+        else f"{e.person}: an import or a page of `annotate view --reveal` showed {WORDS[e.what]} of {e.units:,} of these units"
         for e in worst[:5]
     )
     more = f"; and {len(worst) - 5} more" if len(worst) > 5 else ""

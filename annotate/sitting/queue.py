@@ -11,6 +11,7 @@ from annotate.batch_plan import BatchPlan
 from annotate.sitting.blind import Blind
 from annotate.sitting.events import Event, State, UnitStatus, fold, spans_of
 from annotate.sitting.unit import PARTS, AnswerPart, ReviewLine, Sheet, ShownPassage, Source
+from judge.commands import command
 from judge.errors import UsageError
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
@@ -43,7 +44,7 @@ def batch_info(store: Store, name: str) -> BatchInfo:
     if row is None:
         names = [r[0] for r in store.conn.execute("SELECT batch FROM batches ORDER BY created")]
         raise UsageError(
-            f"no batch '{name}'; there are: {', '.join(names) or 'none yet (annotate batches new)'}"
+            f"no batch '{name}'; there are: {', '.join(names) or 'none yet: ' + command('annotate batches new NAME TASK -n 30 --annotators A,B')}"
         )
     return BatchInfo(
         name, stored_task(store, row[0]), BatchPlan.read(row[1]), row[2] is not None, row[3], row[4]

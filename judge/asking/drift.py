@@ -12,6 +12,7 @@ import numpy as np
 from judge.asking import anchors
 from judge.asking.anchors import REPLIES
 from judge.asking.run import Asking
+from judge.commands import command
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.labels.reference import resolve
@@ -99,8 +100,10 @@ def check(
     ]
     if not sets:
         raise UsageError(
-            f"{plan.model} has no anchors for {plan.task.name} with these settings: judge drift {plan.task.task_id} "
-            f"-m {asking.plan.asked_as or plan.model} --anchors 100 draws them"
+            f"{plan.model} has no anchors for {plan.task.name} with these settings; draw them: "
+            + command(
+                "judge drift", plan.task.task_id, "-m", asking.plan.asked_as or plan.model, "--anchors", 100
+            )
         )
     number, opening = sets[-1]
     mode = store.conn.execute("SELECT json_extract(options, '$.mode') FROM runs WHERE run_id = ?", [opening])

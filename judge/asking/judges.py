@@ -243,7 +243,7 @@ def _not_kept(result: Calibrated, prior: Prior | None) -> str | None:
     if result.has_signal is False:
         return (
             f"no signal to repair was found by {result.method} calibration: on these labels the probabilities do not tell labels "
-            "apart. Another method may find one: judge calibrate --method batch, which needs no labels, only their shares (--prior)"
+            "apart. --method batch may find one: it needs no labels, only their shares (--prior)"
         )
     if result.method == "batch" and prior is None:
         return (

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.permissions import Allowed, check_server
 from judge.run_options import RunOptions, decided, typed
@@ -254,5 +255,5 @@ def what_next(store: Store, ran: Ran) -> str:
     task = ran.plan.task
     field = next((q.field for q in task.spec.questions if q.labels), None)
     if field is not None and labellers(store.conn, field):
-        return f"annotate report --field {field} -o report.html"
-    return f"annotate batches new NAME {task.task_id} -n 50 --annotators A,B"
+        return command("annotate report", "--field", field, "-o", "report.html")
+    return command("annotate batches new NAME", task.task_id, "-n", 50, "--annotators", "A,B")

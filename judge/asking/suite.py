@@ -120,7 +120,7 @@ def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
     if step.options:
         if began.recipe is not None:
             raise UsageError(
-                f"{step.why}: that run was asked by a recipe, which is for one task: {step.command(str(store.path))}"
+                f"{step.why}: that run was asked by a recipe, which is for one task: {step.command(store.path)}"
             )
         kept = {
             name: getattr(began, name) for name in IDENTITY if name not in ("settings", "prompts", *OF_TASK)

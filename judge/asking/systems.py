@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.store import Store
 
@@ -110,17 +111,14 @@ def import_rows(
 
 def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
     """Raises UsageError for rankings without a stage, with the likely one."""
-    import shlex
-
     if not paths or outputs.stage is not None:
         return
     names = " ".join(path.name.lower() for path in paths)
     likely = "rerank" if "rerank" in names else "top-k" if re.search(r"top[-_]?(k|\d)", names) else "retrieve"
     system = ["--system", outputs.system] if outputs.system else []
-    words = shlex.join(["judge", "systems", "import", "--stage", likely, *map(str, paths), *system])
     raise UsageError(
         "where do these lists stand? --stage retrieve (as found), rerank (put in another order) or top-k (what was used); "
-        f"try: {words}"
+        f"try: {command('judge systems import', '--stage', likely, *paths, *system)}"
     )
 
 

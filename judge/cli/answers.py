@@ -8,6 +8,7 @@ import click
 
 from judge.cli.items import print_labels
 from judge.cli.systems import removed
+from judge.commands import command
 from judge.console import (
     db_option,
     emit_json,
@@ -65,7 +66,7 @@ def show(answer_id: str, db: Path, as_json: bool) -> None:
     with Store.open(db, create=False) as store:
         answer = listing.show_answer(store, answer_id)
     if answer is None:
-        raise BadInput(f"no answer '{answer_id}' in {db}; judge answers list shows the ids")
+        raise BadInput(f"no answer '{answer_id}' in {db}; these are there: {command('judge answers list')}")
     if as_json:
         emit_json("answer", answer)
         return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.cli.log_json import Log
 from judge.cli.progress import Progress
+from judge.commands import command
 from judge.console import emit_json, note, notes, say, suggests_next
 from judge.errors import Exit
 from judge.providers.base import Provider
@@ -89,8 +90,8 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
                 lost += f", {report.spent.uncounted} calls without counts at their most"
             print(f"cost: ${report.spent.cost:.4f}{lost} (prices: {report.price.source})")
         if report.labelled and not report.stopped and suggests_next():
-            print(f"next: judge runs show {report.run_id} -d {options['db']}")
-            print(f"then: {then} -d {options['db']}")
+            print(f"next: {command('judge runs show', report.run_id)}")
+            print(f"then: {then}")
     notes(report.remarks(plan))
     code = exit_code(report)
     if report.stopped and not (plan.max_tokens is None and plan.max_cost is None):

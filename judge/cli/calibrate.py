@@ -9,6 +9,7 @@ import click
 from judge.asking import judges
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
+from judge.commands import command
 from judge.console import db_option, emit_json, json_option, notes, say, table
 from judge.store import Store
 
@@ -71,7 +72,7 @@ def calibrate(task_name: str, **options: Any) -> None:
         say(f"nothing is kept: {done.why}")
     else:
         outcome = "the study has it already, as" if done.known else "kept as"
-        print(f"{outcome} run {done.run_id}; next: judge runs show {done.run_id} -d {options['db']}")
+        print(f"{outcome} run {done.run_id}; next: {command('judge runs show', done.run_id)}")
 
 
 def _text(result: Calibrated, run: Any, word: str | None) -> str:

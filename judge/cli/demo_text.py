@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.asking.judges import compared_json
 from judge.cli.runs import measure_table
+from judge.commands import command
 from judge.console import visible
 from judge.types import Measure
 
@@ -23,10 +23,7 @@ def imports(db: Path) -> list[str]:
     """The commands that import the samples, as a user would type them."""
     from judge.demo import samples
 
-    return [
-        shlex.join(["judge", "items", "import", name, *map(str, paths), "-d", str(db)])
-        for name, paths in samples().items()
-    ]
+    return [command("judge items import", name, *paths, study=db) for name, paths in samples().items()]
 
 
 def task(result: TaskResult, beside: Beside | None) -> str:
@@ -122,14 +119,15 @@ def ending(db: Path, results: list[TaskResult], page: Path | None, seconds: floa
         lines.append(
             "\nllamacpp/smollm2 has 135 million parameters and is near chance (kappa about 0): it shows that the machinery\n"
             "works, not that the labels are good. One option changes the model, here or in judge run:\n"
-            "  judge demo -d better.db -m openai/gpt-5-mini      (OPENAI_API_KEY set; or any GGUF file: -m llamacpp/FILE)"
+            f"  {command('judge demo -d better.db -m openai/gpt-5-mini')}      (OPENAI_API_KEY set; or any GGUF file: -m llamacpp/FILE)"
         )
-    where = shlex.quote(str(db))
     run = results[0].report.run_id
-    lines.append(
-        f"\nTry next:\n  judge runs list -d {where}\n  judge runs show {run} -d {where}\n"
-        f"  judge runs export {run} -d {where} -o labels.csv"
-    )
+    lines += [
+        "\nTry next:",
+        f"  {command('judge runs list', study=db)}",
+        f"  {command('judge runs show', run, study=db)}",
+        f"  {command('judge runs export', run, '-o', 'labels.csv', study=db)}",
+    ]
     return visible("\n".join(lines))
 
 

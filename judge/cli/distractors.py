@@ -12,6 +12,7 @@ import click
 from judge.asking.run import make_plan
 from judge.cli.chain import chained, in_chain
 from judge.cli.runs import measure_table
+from judge.commands import command
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, table, tell
 from judge.errors import Exit, UsageError
 from judge.files import format_of
@@ -184,8 +185,8 @@ def _finish(made: MadeDistractors, making: Making, measures: list[Measure], opti
         )
         print(table(list(rows[0]), [list(r.values()) for r in rows]) + "\n")
         print(measure_table(measures))
-        how = "" if making.reading == "entailed" else f" --challenging {making.reading}"
-        print(f"next: judge distractors export -o questions.json{how} -d {options['db']}")
+        how = [] if making.reading == "entailed" else ["--challenging", making.reading]
+        print(f"next: {command('judge distractors export -o questions.json', *how)}")
     notes(made.kept.problems, "not kept")
     if made.left_out:
         note(f"note: {made.left_out} items were left out: no question or no reference answer")
@@ -279,7 +280,7 @@ def export(
         "check": check,
     }
     summary = f"{len(rows)} questions written to {output}, with {slots} distractors each\n"
-    summary += f"next: judge items import {format_name} {output} -d {db}"
+    summary += f"next: {command('judge items import', format_name, output)}"
     document = {"study": str(db), "system": system, "challenging": reading, **row}
     tell("distractors_export", document, summary, as_json)
     if row["left_out"]:
@@ -298,6 +299,9 @@ def _checker(store: Store, name: str) -> str:
         return str(runs[-1])
     fit = [a for a in sorted(annotators) if a == name or (a in runs and a.endswith(name.upper()))]
     if len(fit) != 1:
-        listed = ", ".join(sorted(annotators)) or "nobody; judge distractors generate checks them"
+        listed = (
+            ", ".join(sorted(annotators))
+            or f"nobody; to check them: {command('judge distractors generate -m MODEL')}"
+        )
         raise UsageError(f"--check '{name}': no one annotator of distractor_check; there are: {listed}")
     return fit[0]

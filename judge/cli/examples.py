@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from judge.commands import command
 from judge.console import note, say
 from judge.errors import UsageError
 
@@ -30,7 +31,7 @@ def examples(folder: Path) -> None:
     for path, target in wanted.items():
         if target.is_symlink() or (target.exists() and not _same(path, target)):
             raise UsageError(
-                f"{target} is there and is another file: give another folder, judge examples DIR"
+                f"{target} is there and is another file: give another folder: {command('judge examples DIR')}"
             )
     new = {path: target for path, target in wanted.items() if not target.exists()}
     for path, target in new.items():
@@ -40,7 +41,7 @@ def examples(folder: Path) -> None:
         f"{len(new)} files into {folder}"
         + (f", {len(wanted) - len(new)} were there" if len(new) < len(wanted) else "")
     )
-    note(f"next: judge items import jsonl {folder / 'noveleval' / 'questions.jsonl'}")
+    note(f"next: {command('judge items import jsonl', folder / 'noveleval' / 'questions.jsonl')}")
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -14,6 +14,7 @@ from judge.cli.asked import dry_run, exit_code
 from judge.cli.progress import Progress
 from judge.cli.run import of_run
 from judge.cli.scoring import also_generate_option
+from judge.commands import command
 from judge.console import emit_json, note, notes
 from judge.errors import Exit
 from judge.providers.base import Provider
@@ -117,7 +118,7 @@ def _finish(generation: Generation, report: RunReport, kept: Kept, options: dict
             f"system '{generation.system}', condition '{generation.condition}'"
         )
         if kept.answers:
-            print(f"next: judge answers list -d {options['db']}")
+            print(f"next: {command('judge answers list')}")
     notes(kept.problems, "not kept")
     if report.left_out:
         note(

@@ -1,6 +1,5 @@
 """judge items: data in, and a look at it."""
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from judge.asking.items import MOST_SUGGESTED, from_files, tried
+from judge.commands import command
 from judge.console import (
     db_option,
     emit_json,
@@ -114,7 +114,9 @@ def import_(
         note(f"format: {format_name}, found from the file")
     importer = base.get(format_name)
     if not paths:
-        raise UsageError(f"judge items import {format_name} needs a PATH ({importer.HELP})")
+        raise UsageError(
+            f"name the files ({importer.HELP}): {command('judge items import', format_name, 'FILE')}"
+        )
     options = base.Options(
         dataset,
         pairs(maps, "--map"),
@@ -134,7 +136,7 @@ def import_(
         renamed = list(label_maps) or [
             f"{f}:{old}={new}" for f, m in strange.items() for old, new in m.items()
         ]
-        words = ["judge", "items", "import", format_name, *map(str, paths)]
+        words = [format_name, *map(str, paths)]
         words += [word for name, path in held.items() for word in ("--map", f"{name}={path}")]
         words += [word for value in renamed for word in ("--map-label", value)]
         words += ["--dataset", dataset] if dataset else []
@@ -143,9 +145,8 @@ def import_(
         words += [word for value in scores for word in ("--scores", value)]
         words += ["--dry-run"] if dry_run else []
         words += ["--skip-bad"] if skip_bad else []
-        words += ["-d", str(db)] if str(db) != "study.db" else []
         raise BadInput(
-            f"{lacking.reason}; try: {shlex.join(words)}",
+            f"{lacking.reason}; try: {command('judge items import', *words)}",
             path=lacking.path,
             line=lacking.line,
             field=lacking.field,
@@ -171,9 +172,10 @@ def import_(
     if done.has_grounds and any(row["answers"] for row in rows):
         with Store.open(db, create=False) as store:
             several = len({row["system"] for row in listing.list_systems(store)}) > 1
-        note(f"next: judge suite faithfulness -m MODEL{' --system all' if several else ''} -d {db}")
+        systems = ["--system", "all"] if several else []
+        note(f"next: {command('judge suite faithfulness -m MODEL', *systems)}")
     for task in done.tasks[:MOST_SUGGESTED]:
-        note(f"next: judge run {task} -m MODEL -d {db}")
+        note(f"next: {command('judge run', task, '-m', 'MODEL')}")
 
 
 def read_scores(values: tuple[str, ...]) -> dict[str, str]:
@@ -236,7 +238,7 @@ def show(item_id: str, db: Path, as_json: bool) -> None:
     with Store.open(db, create=False) as store:
         item = listing.show_item(store, item_id)
     if item is None:
-        raise BadInput(f"no item '{item_id}' in {db}; judge items list shows the ids")
+        raise BadInput(f"no item '{item_id}' in {db}; these are there: {command('judge items list')}")
     if as_json:
         emit_json("item", item)
         return

@@ -15,6 +15,7 @@ from judge.asking.jobs import write_job
 from judge.cli import jobs_told
 from judge.cli.models import allow_options
 from judge.cli.run import of_run
+from judge.commands import command
 from judge.console import (
     TO_READ,
     db_option,
@@ -190,11 +191,11 @@ def submit(
         if done.found:
             print(f"{len(done.found):,} files had been posted before an interruption")
         if not done.unsure:
-            print(f"next: judge jobs status {job.job_id} -d {db}")
+            print(f"next: {command('judge jobs status', job.job_id)}")
     notes(done.unsure)
     for file in done.withdrawn:
         note(
-            f"note: {file.file}: not posted: units of it were given back or have answers; judge jobs write asks the rest"
+            f"note: {file.file}: not posted: units of it were given back or have answers; to ask the rest: {command('judge jobs write TASK -m MODEL -o FOLDER')}"
         )
     return Exit.INCOMPLETE if done.unsure else Exit.DONE
 
@@ -262,7 +263,7 @@ def fetch(name: str, db: Path, as_json: bool, allowed: Allowed) -> int:
     else:
         say(f"job {job.job_id}: {len(paths):,} files of results in {job.folder}")
         if paths:
-            print(f"next: judge jobs read {job.job_id} -d {db}")
+            print(f"next: {command('judge jobs read', job.job_id)}")
     if waiting:
         note(f"note: {len(waiting):,} files have no results yet")
     return Exit.INCOMPLETE if waiting else Exit.DONE
@@ -290,7 +291,7 @@ def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
         units, asked, said = stop(store, job, service, release=release)
     print(f"job {job.job_id}: {units:,} units given back, {asked:,} batches asked to stop")
     if asked:
-        print(f"next: judge jobs fetch {job.job_id} -d {db}")
+        print(f"next: {command('judge jobs fetch', job.job_id)}")
     notes(said)
 
 
@@ -316,7 +317,9 @@ def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool, allowed:
     # Files that are named here are the user's own choice.
     with _of(db, name, None if results else allowed) as (store, job), _not_beside_live_calls(store, job):
         if job.base_url is None and not results:
-            raise UsageError(f"name the files of results: judge jobs read {job.job_id} RESULTS...")
+            raise UsageError(
+                f"name the files of results: {command('judge jobs read', job.job_id, 'RESULTS')}"
+            )
         tally = read_results(store, job, results) if results else read_fetched(store, job)
         counts = stored.counts(store, job.job_id)
     return jobs_told.tell_read(job, tally, counts, as_json)

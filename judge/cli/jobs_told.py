@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.commands import command
 from judge.console import emit_json, notes, say
 from judge.errors import Exit
 from judge.types import attributes
@@ -37,7 +38,7 @@ def tell_written(done: Written, db: Path, offline: bool) -> None:
     if done.reused:
         print(f"{done.reused:,} units have the answers of identical requests")
     if done.waiting:
-        print(f"{done.waiting:,} units wait for other jobs (judge jobs list)")
+        print(f"{done.waiting:,} units wait for other jobs ({command('judge jobs list')})")
     if done.job is None:
         print(f"run {done.run_id}: nothing left to write")
         return
@@ -49,9 +50,9 @@ def tell_written(done: Written, db: Path, offline: bool) -> None:
     say(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}")
     print(f"at most {job.most_tokens:,} tokens{cost}")
     if offline:
-        print(f"next: run them, then: judge jobs read {job.job_id} RESULTS... -d {db}")
+        print(f"next: run them, then: {command('judge jobs read', job.job_id, 'RESULTS')}")
     else:
-        print(f"next: judge jobs submit {job.job_id} -d {db}")
+        print(f"next: {command('judge jobs submit', job.job_id)}")
 
 
 def tell_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool) -> int:

@@ -10,6 +10,7 @@ import click
 
 from judge import plugins
 from judge.cli.options import options_of
+from judge.commands import command
 from judge.console import emit_rows, json_option, output_options, pairs, tell
 from judge.errors import UsageError
 from judge.permissions import check_server
@@ -32,7 +33,7 @@ class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
         """Where models are shown, and one that is always there."""
-        return "judge models list shows the vendors; -m scripted/hash tries things out without a model."
+        return f"-m scripted/hash tries things out without a model; these are the vendors: {command('judge models list')}"
 
 
 provider_options = options_of("base_url", "settings", "timeout")

@@ -8,6 +8,7 @@ import click
 
 from judge.asking.run import make_plan
 from judge.cli.chain import chained, in_chain
+from judge.commands import command
 from judge.console import db_option, emit_json, emit_rows, note, output_options, short
 from judge.errors import Exit, UsageError
 from judge.run_options import RunOptions
@@ -67,7 +68,7 @@ def build(model: str, **options: Any) -> int:
     else:
         emit_rows("pairs_build", [row], [*COUNTS, "items"])
         if row["datasets"]:
-            print(f"next: judge pairs list -d {options['db']}; data set {', '.join(row['datasets'])}")
+            print(f"data set {', '.join(row['datasets'])}; next: {command('judge pairs list')}")
     if built.repeated:
         note(f"note: {built.repeated} counter claims were the claim itself: no pair")
     if built.unknown or built.unwritten:

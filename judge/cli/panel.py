@@ -14,6 +14,7 @@ from judge.asking.run import Asking, Ran
 from judge.cli.asked import dry_run, exit_code, finish, watching
 from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.scoring import how, interval_options
+from judge.commands import command
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, say, table, visible
 from judge.errors import UsageError
 from judge.files import RECIPE, format_of
@@ -96,7 +97,7 @@ def panel(task_name: str, **options: Any) -> None:
         print("\n" + table(head, table_rows) + "\n")
     notes([*pooled.notes, *told])
     outcome = "the study has it already, as" if made.known else "kept as"
-    print(f"{outcome} run {run_id}; next: judge runs show {run_id} -d {options['db']}")
+    print(f"{outcome} run {run_id}; next: {command('judge runs show', run_id)}")
 
 
 def document(
@@ -151,8 +152,8 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
         print(f"all agree on {own.unanimous:,} of the {own.n_full:,} units that every member labelled")
         if any(ran.report.price is not None for ran in done):
             print(f"cost: ${sum(ran.report.spent.cost for ran in done):.4f}")
-        print(f"next: judge runs show {made.run_id} -d {options['db']}")
-        print(f"then: {then} -d {options['db']}")
+        print(f"next: {command('judge runs show', made.run_id)}")
+        print(f"then: {then}")
     for said in dict.fromkeys(
         [*(text for ran in done for text in ran.report.remarks(ran.plan)), *made.pooled.notes]
     ):

@@ -9,6 +9,7 @@ import click
 
 from judge.asking import judges
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
+from judge.commands import command
 from judge.console import INSIDE, TO_WRITE, db_option, json_option, note, table, tell, write_page
 from judge.errors import Exit, UsageError
 from judge.gates import Gate, GateFiles, decide, gate_options
@@ -96,8 +97,15 @@ def route(task_name: str, **options: Any) -> int:
         return Exit.BELOW
     if kept is not None:
         note(
-            f"the accepted units are run {kept}; the others for people: annotate batches new NAME {found.table.task.task_id} "
-            f"--from-route {kept} --annotators A,B -d {options['db']}"
+            f"the accepted units are run {kept}; the others for people: "
+            + command(
+                "annotate batches new NAME",
+                found.table.task.task_id,
+                "--from-route",
+                kept,
+                "--annotators",
+                "A,B",
+            )
         )
     return Exit.DONE
 

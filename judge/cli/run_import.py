@@ -9,6 +9,7 @@ import click
 
 from judge.cli.items import map_options, read_label_maps
 from judge.cli.tasks import prompts_option
+from judge.commands import command
 from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, say, visible
 from judge.errors import UsageError
 from judge.store import Store
@@ -89,6 +90,10 @@ def _task(store: Store, name: str | None, prompts: Path | None) -> Task:
 
     known = [row[0] for row in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     if name is None and len(known) != 1:
-        available = f"the study has {', '.join(known)}" if known else "judge tasks list shows them"
+        available = (
+            f"the study has {', '.join(known)}"
+            if known
+            else f"these are there: {command('judge tasks list')}"
+        )
         raise UsageError(f"name the task that was asked with --task: {available}")
     return known_task(store, name or known[0], prompts)

@@ -186,7 +186,7 @@ def tell_missing(missing: Incomplete, paper: Paper, db: Path) -> int:
         note(f"  {step.why}")
     note("run these, then ask again (judge suite does both; --partial scores what there is):")
     for step in missing.steps:
-        say(step.command(str(db)))
+        say(step.command())
     return Exit.ERROR
 
 

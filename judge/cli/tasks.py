@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from judge.cli.options import options_of
+from judge.commands import command
 from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, say, visible
 from judge.errors import Exit, TaskError, UsageError
 from judge.store import Store
@@ -150,7 +151,8 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
         ) from None
     say(f"wrote {path}: {task.spec.unit}, field {name}, labels {', '.join(words)}")
     note(
-        f"say in it what each label means; next: judge tasks check {path}, then judge run {_typed(path)} -m MODEL"
+        f"say in it what each label means; next: {command('judge tasks check', path)}, then "
+        + command("judge run", _typed(path), "-m", "MODEL")
     )
 
 

@@ -6,6 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
+from judge.commands import command
 from judge.derive.make import Made
 from judge.derive.parents import RunTable, Truth
 from judge.errors import UsageError
@@ -121,8 +122,8 @@ def calibrate(
     p = labels_of_run.probabilities[0]
     if p is None:
         raise UsageError(
-            f"run {table.run_ids[0]} has no label probabilities to calibrate; run it again with judge run --answers codes and a "
-            "model that returns them"
+            f"run {table.run_ids[0]} has no label probabilities to calibrate; run the task with a model that returns them: "
+            + command("judge run", table.task.task_id, "-m", "MODEL", "--answers", "codes")
         )
     if method == "isotonic" and len(labels_of_run.domain) != 2:
         raise UsageError(f"--method isotonic is for two labels; '{field}' has {len(labels_of_run.domain)}")

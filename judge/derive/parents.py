@@ -8,6 +8,7 @@ from itertools import repeat
 
 import numpy as np
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.labels import masses, relation
 from judge.labels.reference import ReferenceLabels
@@ -161,7 +162,9 @@ def newest(store: Store, task: Task, field: str) -> str:
     )
     runs = [str(run) for (run,) in store.conn.execute(query, [task.task_id])]
     if not runs:
-        raise UsageError(f"{store.path}: no run of {task.task_id} yet; see judge run {task.task_id}")
+        raise UsageError(
+            f"{store.path}: no run of {task.task_id} yet: {command('judge run', task.task_id, '-m', 'MODEL')}"
+        )
     return next((run for run in runs if relation.has_distributions(store.conn, run, field)), runs[0])
 
 

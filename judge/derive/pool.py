@@ -8,6 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
+from judge.commands import command
 from judge.derive.make import Made
 from judge.derive.parents import RunTable, reference
 from judge.errors import UsageError
@@ -164,8 +165,8 @@ def _mean(table: RunTable, each: tuple[FloatArray | None, ...]) -> tuple[FloatAr
     ]
     remarks = (
         [
-            f"not calibrated: {', '.join(raw)}; the most confident member decides, right or wrong (calibrate it first: judge calibrate {table.task.task_id} "
-            "--run RUN)"
+            f"not calibrated: {', '.join(raw)}; the most confident member decides, right or wrong; calibrate it first: "
+            + command("judge calibrate", table.task.task_id, "--run", "RUN")
         ]
         if raw
         else []

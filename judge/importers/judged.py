@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.labels import relation
 from judge.labels.rows import TableRows, table
@@ -217,7 +218,9 @@ class _Units:
                 self.named.setdefault(name, []).append(unit)
         if not self.known:
             where = f" of data set '{dataset}'" if dataset else ""
-            raise UsageError(f"{store.path}: there is no {kind}{where} to label; see judge items list")
+            raise UsageError(
+                f"{store.path}: there is no {kind}{where} to label; see {command('judge items list')}"
+            )
 
     def find(self, name: str) -> str:
         if not name:
@@ -230,7 +233,8 @@ class _Units:
             raise BadInput(f"'{name}' may be {len(found):,} units: {told}", field="unit")
         if not found:
             raise BadInput(
-                f"'{name}' is no {self.kind} of the study; judge items show shows ids", field="unit"
+                f"'{name}' is no {self.kind} of the study; the ids of an item: {command('judge items show ITEM')}",
+                field="unit",
             )
         return found[0]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from judge.commands import command
 from judge.importers.conditions import DOCUMENT, name_of
 from judge.store.listing import list_outputs
 from judge.store.study import Store
@@ -14,10 +15,18 @@ NEEDED = {
 """Format of a data set -> what its paper asks of a system, by the paper's names. The start of a name is enough."""
 _INSTEAD = {"mixed": "retrieved-", "plain": "top:"}
 _SHOWN = {"top-": "top-1 or top-5"}
-HUMAN = (
-    "'{dataset}' has no human answers: eligibility has no baseline and attribution no reference (judge systems import "
-    "FILE --map id=sample_id --map text=answer_generate --system human --dataset {dataset})"
-)
+
+
+def lacks_human_answers(dataset: str) -> str:
+    """What GaRAGe cannot score without human answers, and the command that imports those of its release."""
+    return (
+        f"'{dataset}' has no human answers: eligibility has no baseline and attribution no reference: "
+        + command(
+            "judge systems import FILE --map id=sample_id --map text=answer_generate --system human",
+            "--dataset",
+            dataset,
+        )
+    )
 
 
 def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
@@ -32,7 +41,7 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
         for row in list_outputs(store, dataset):
             there.setdefault(str(row["system"]), []).append(str(row["condition"]))
         if "garage" in formats and "human" not in there:
-            told.append(HUMAN.format(dataset=dataset))
+            told.append(lacks_human_answers(dataset))
         for name in sorted(formats & NEEDED.keys()):
             for system, conditions in there.items():
                 own = [_name(name, condition) for condition in conditions]

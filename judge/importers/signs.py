@@ -7,6 +7,7 @@ from typing import IO, cast
 import ijson
 
 from judge import plugins
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import base
 from judge.importers.records import Shallow, csv_records, opened
@@ -71,7 +72,7 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
             # A table with a broken header; another format would not help.
             raise
         raise UsageError(
-            f"{problem}; name its format, as in: judge items import FORMAT {path} (there are {', '.join(base.names())})"
+            f"{problem}; name its format ({', '.join(base.names())}), as in: {command('judge items import FORMAT', path)}"
         ) from None
     return False, set(header)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 
+from judge.commands import command
 from judge.improve.found import Improved
 from judge.improve.recipe import Recipe
 from judge.prompts.load import Task, find_tasks, with_constant
@@ -64,8 +65,7 @@ def next_version(found: Improved, folder: Path) -> Task | None:
 
 NOTHING_TRIED = (
     "nothing was tried: the judge agrees with people as well as they agree with each other, so a better judge could not be "
-    "distinguished from a worse one (--anyway searches nevertheless). First improve the guidelines where people differ "
-    "(annotate adjudicate BATCH shows the units):"
+    "distinguished from a worse one (--anyway searches nevertheless). First improve the guidelines where people differ:"
 )
 NOTHING_BETTER = "no improvement shown: no candidate is better on tune than the task as it is; the sealed test was not opened"
 
@@ -87,7 +87,7 @@ def sentences(found: Improved, path: Path | None = None) -> list[str]:
     lines += list(_proof(found))
     if found.proved:
         lines.append(
-            f"the recipe is in {path}: judge run {found.task.name} -m {found.model} --recipe {path}"
+            f"the recipe is in {path}: {command('judge run', found.task.name, '-m', found.model, '--recipe', path)}"
             if path
             else "a recipe is written"
         )

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.prompts.spec import Example
@@ -168,7 +169,8 @@ def read(path: Path) -> Recipe:
     document = document_of(path)
     if "panel" in document:
         raise BadInput(
-            "this is a panel's recipe, which only judge run --recipe accepts; name the recipe of one judge",
+            "this is a panel's recipe; name the recipe of one judge, or run the panel: "
+            + command("judge run TASK --recipe", path),
             path=str(path),
         )
     return recipe_of(document, path)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from judge.commands import command
 from judge.errors import BadInput, Rejected, ServerFault
 from judge.jobs.account import NOT_FOUND, BatchState
 from judge.jobs.read import JobTally, read_results
@@ -52,7 +53,7 @@ def _look(store: Store, job: Job, file: JobFile, service: BatchService) -> Stand
             raise
         if _age(file) < EARLY_SECONDS:
             return Standing(file, remark="not known to the vendor yet")
-        remark = "not known to the vendor; release its units with judge jobs cancel --release"
+        remark = f"not known to the vendor; release its units: {command('judge jobs cancel', job.job_id, '--release')}"
         return Standing(file, remark=remark)
     if state.failed is not None:
         with store.transaction() as conn:
@@ -111,7 +112,8 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
                 continue
             # The results of a long batch may also appear late, so the units are not released here.
             raise ServerFault(
-                f"{error}; if its results no longer exist, release its units with judge jobs cancel --release"
+                f"{error}; if its results no longer exist, release its units: "
+                + command("judge jobs cancel", job.job_id, "--release")
             ) from error
         jobs.update_file(store, job.job_id, file.part, state="fetched")
         written += paths
@@ -130,7 +132,8 @@ def _whole(service: BatchService, job: Job, file: JobFile, state: BatchState, pa
             path.unlink(missing_ok=True)
         raise ServerFault(
             f"{service.who}: the results of {file.file} have {n_answers:,} answers of {state.answered:,}; fetch "
-            "them again, or release the missing units with judge jobs cancel --release"
+            "them again, or release the missing units: "
+            + command("judge jobs cancel", job.job_id, "--release")
         )
 
 
@@ -143,7 +146,7 @@ def read_fetched(store: Store, job: Job) -> JobTally:
         paths = results_of(job, file)
         if not as_fetched(paths):
             raise BadInput(
-                "missing or changed since it was fetched; fetch these paid results again with judge jobs fetch",
+                f"missing or changed since it was fetched; fetch these paid results again: {command('judge jobs fetch', job.job_id)}",
                 path=str(paths[0]),
             )
         tally.add(read_results(store, job, paths))
@@ -175,7 +178,8 @@ def cancel(
     for file in jobs.files(store, job.job_id):
         if file.state == "posting" and not release:
             remarks.append(
-                f"{file.file}: may have been posted; check with judge jobs submit, or release its units with --release"
+                f"{file.file}: may have been posted; release its units with --release, or check: "
+                + command("judge jobs submit", job.job_id)
             )
             continue
         if file.state == "submitted" and service is not None:

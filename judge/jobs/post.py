@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
+from judge.commands import command
 from judge.errors import BadInput, KeyProblem, RateLimited, Rejected, Unreachable, UsageError
 from judge.files import file_sha
 from judge.jobs.account import NOT_FOUND
@@ -60,17 +61,19 @@ def within(job: Job, max_tokens: int | None, max_cost: float | None) -> None:
     """Raise UsageError if the requests of the job can take more than these limits."""
     if max_tokens is not None and job.most_tokens > max_tokens:
         raise UsageError(
-            f"job {job.job_id} can take {job.most_tokens:,} tokens, more than --max-tokens {max_tokens:,}; cancel it with "
-            "judge jobs cancel and write a new job with that limit"
+            f"job {job.job_id} can take {job.most_tokens:,} tokens, more than --max-tokens {max_tokens:,}; cancel it and write a new job with that limit: "
+            + command("judge jobs cancel", job.job_id)
         )
     if max_cost is None:
         return
     if job.most_cost is None:
-        raise UsageError(f"no price is known for {job.model}; name it with judge jobs write --prices FILE")
+        raise UsageError(
+            f"no price is known for {job.model}; name it with --prices FILE when a job is written"
+        )
     if job.most_cost > max_cost:
         raise UsageError(
-            f"job {job.job_id} can cost ${job.most_cost:.4f}, more than --max-cost {max_cost:g}; cancel it with "
-            "judge jobs cancel and write a new job with that limit"
+            f"job {job.job_id} can cost ${job.most_cost:.4f}, more than --max-cost {max_cost:g}; cancel it and write a new job with that limit: "
+            + command("judge jobs cancel", job.job_id)
         )
 
 
@@ -172,8 +175,8 @@ def _settled(
     else:
         remark = (
             f"may have been posted, but the provider does not list it; it is not posted again unless you declare that "
-            f"it was not: judge jobs submit {job.job_id} --again (or release its units: judge jobs cancel "
-            f"{job.job_id} --release)"
+            f"it was not: {command('judge jobs submit', job.job_id, '--again')} (or release its units: "
+            f"{command('judge jobs cancel', job.job_id, '--release')})"
         )
         done.undecided = f"{file.file}: {remark}"
     done.unsure.append(f"{file.file}: {remark}")
@@ -207,11 +210,11 @@ def _unchanged(path: Path, file: JobFile) -> None:
         sha = file_sha(path)
     except OSError as e:
         raise BadInput(
-            f"cannot be read: {e.strerror}; restore it, or release its units with judge jobs cancel",
+            f"cannot be read: {e.strerror}; restore it, or release its units: {command('judge jobs cancel', file.job_id)}",
             path=str(path),
         ) from e
     if sha != file.sha256:
         raise BadInput(
-            "changed since it was written; restore it, or release its units with judge jobs cancel",
+            f"changed since it was written; restore it, or release its units: {command('judge jobs cancel', file.job_id)}",
             path=str(path),
         )

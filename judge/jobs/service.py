@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.jobs.account import BatchState, FoundBatch
 from judge.permissions import NOTHING_ALLOWED, Allowed, check_server
@@ -64,7 +65,7 @@ def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> Bat
     base_url = job.base_url
     if base_url is None:
         raise UsageError(
-            "this job is for another program; run its files there, then read the results with judge jobs read JOB RESULTS..."
+            f"this job is for another program; run its files there, then: {command('judge jobs read', job.job_id, 'RESULTS')}"
         )
     vendor = "anthropic" if job.vendor == "anthropic" else "openai"
     sends_key = "key" not in check_server(study, vendor, base_url, {}, allowed)

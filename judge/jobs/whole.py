@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from judge.commands import command
 from judge.errors import AdjudgeError, ProviderError, StudyError
 from judge.jobs import follow, post, service, write
 from judge.jobs.read import JobTally
@@ -203,8 +204,8 @@ class _Batched:
         if (limit is None or tokens <= limit) and (most is None or cost <= most * (1 + 1e-9)):
             return False
         report.stopped = (
-            f"job {unposted[0].job_id} was written with higher limits and is not posted within these; release its units with "
-            "judge jobs cancel"
+            f"job {unposted[0].job_id} was written with higher limits and is not posted within these; release its units: "
+            + command("judge jobs cancel", unposted[0].job_id)
         )
         return True
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.reference import resolve
 from judge.prompts.load import Task
@@ -148,7 +149,7 @@ def required(store: Store, task: Task) -> Split:
     split = find(store, task)
     if split is None:
         raise UsageError(
-            f"{store.path}: {task.task_id} is not split; split it with judge split {task.task_id} -d {store.path}"
+            f"{store.path}: {task.task_id} is not split; split it: {command('judge split', task.task_id, study=store.path)}"
         )
     return split
 

@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from judge.commands import command
+
 FOLDER = Path(__file__).parent
 STEP_FROM_0_2_0 = "from_0_2_0.sql"
 MIGRATIONS_OF_0_2_0 = {"judge": ("m001_study", "m011_outside"), "annotate": ("m001_batches", "m007_separate")}
@@ -118,7 +120,8 @@ def _changes(conn: sqlite3.Connection) -> list[str]:
         left = len(rows) - MOST_LISTED
         more = f" ({left} more are in the table label_changes)" if left > 0 else ""
         lines.append(
-            f"{len(rows)} labels have another status now that sources are recorded{more}:\nannotate conflicts list"
+            f"{len(rows)} labels have another status now that sources are recorded{more}:\n"
+            + command("annotate conflicts list")
         )
     return lines
 

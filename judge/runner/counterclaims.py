@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.prompts.load import Task
@@ -45,7 +46,7 @@ async def build(
     n, _ = select(store, tasks[0], only)
     items = selected_units(store)
     if not n:
-        raise UsageError("no item has a claim that is in no pair yet; see judge items list")
+        raise UsageError(f"no item has a claim that is in no pair yet; see {command('judge items list')}")
     checked = await check.run(tasks[0], only)
     validity = relation.values(store.conn, checked.run_id, VALIDITY)
     valid = [item for item in items if validity.get(item) == "valid"]

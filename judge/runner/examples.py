@@ -7,6 +7,7 @@ label of the task's field, else the item's `claim_verdict`.
 
 from collections.abc import Mapping, Sequence
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.prompts.spec import Example
@@ -31,7 +32,7 @@ def showing(
 def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Example:
     row = store.conn.execute("SELECT claim, question FROM items WHERE item_id = ?", [item]).fetchone()
     if row is None:
-        raise UsageError(f"--examples: no item '{item}'; judge items list shows the ids")
+        raise UsageError(f"--examples: no item '{item}'; these are there: {command('judge items list')}")
     inputs: dict[str, str | list[str] | dict[str, str]] = {
         name: value for name, value in zip(("claim", "question"), row, strict=True) if value is not None
     }

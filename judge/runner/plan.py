@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from judge.commands import command
 from judge.errors import AdjudgeError, ProviderError
 from judge.prompts.load import Task
 from judge.runner.budget import Opened, Spent
@@ -182,7 +183,7 @@ class RunReport:
             )
         if self.reserved:
             said.append(
-                f"{self.reserved} units wait for batches, and were not asked again: judge jobs list shows them"
+                f"{self.reserved} units wait for batches, and were not asked again; these are the jobs: {command('judge jobs list')}"
             )
         for name, n in self.derived.items():
             said.append(f"{n} answers gave no '{name}': no gold for it, or no row in the task's table")

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from sqlite3 import Connection
 
+from judge.commands import command
+
 __all__ = ["Connection", "add_labels", "add_others", "add_splits", "add_texts", "tables"]
 
 TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -148,7 +150,7 @@ def _people(conn: Connection) -> Iterator[str]:
         "WHERE s.kind <> 'judge' AND s.profile <> m.profile AND '{}' NOT IN (s.profile, m.profile)"
     )
     for (name,) in conn.execute(query):
-        yield f"annotators '{name}': their profiles differ; if they are one person, make them equal with annotate annotators set"
+        yield f"annotators '{name}': their profiles differ; if they are one person, make them equal: {command('annotate annotators set', name)}"
     conn.execute(
         "UPDATE main.annotators SET profile = (SELECT s.profile FROM src.annotators AS s WHERE s.annotator_id = "
         "annotators.annotator_id) WHERE profile = '{}' AND annotator_id IN (SELECT annotator_id FROM src.annotators)"

@@ -10,6 +10,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from judge.commands import command
 from judge.errors import BadInput
 from judge.store import label_rows
 from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable
@@ -111,7 +112,7 @@ class AnswerAdder(Adder[AnswerRow]):
             problem = f"no item '{name}'" + (
                 f" in data set '{self.dataset}'" if self.dataset else " in the study"
             )
-            raise at(where, f"{problem}; judge items list shows the ids", "id")
+            raise at(where, f"{problem}; these are there: {command('judge items list')}", "id")
         if len(rows) > 1:
             raise at(where, f"'{name}' is an item of several data sets: name one with --dataset", "id")
         return rows[0][0], rows[0][1]

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.store import label_rows
 from judge.store.study import Store
@@ -184,7 +185,7 @@ def only_system(store: Store, system: str | None) -> str:
     if system is None and len(systems) == 1:
         return systems[0]
     if system is None or system not in systems:
-        listed = ", ".join(systems) or "none; judge distractors generate makes some"
+        listed = ", ".join(systems) or f"none; make some: {command('judge distractors generate -m MODEL')}"
         raise UsageError(
             f"name the system with --system; systems with distractors: {listed}"
             if system is None

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ulid import ULID
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.store.judgements import RequestRecord
 from judge.store.study import Store, dumps, insert_rows, now
@@ -172,7 +173,10 @@ def find(store: Store, name: str) -> Job:
     suffix = name.upper()
     matches = [j for j in all_jobs if suffix and (j.job_id.startswith(suffix) or j.job_id.endswith(suffix))]
     if len(matches) != 1:
-        listed_ids = ", ".join(j.job_id for j in all_jobs[-5:]) or "no jobs yet (judge jobs write makes one)"
+        listed_ids = (
+            ", ".join(j.job_id for j in all_jobs[-5:])
+            or f"none yet; write one: {command('judge jobs write TASK -m MODEL -o FOLDER')}"
+        )
         raise UsageError(
             f"{'several jobs are' if matches else 'no job is'} called '{name}'; there are: {listed_ids}"
         )

@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from judge.commands import command
 from judge.errors import BadInput, StudyError, UsageError, WriteFailed
 from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
@@ -96,7 +97,7 @@ def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
 
 def _check(paths: Sequence[Path], into: Path) -> None:
     if len(paths) < 2:
-        raise UsageError("name two studies or more: judge studies merge A.db B.db --into C.db")
+        raise UsageError(f"name two studies or more: {command('judge studies merge A.db B.db --into C.db')}")
     if into.exists():
         raise UsageError(f"--into {into}: there is such a file; name a new one")
     if not into.parent.is_dir():
@@ -132,7 +133,7 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                 if n := len(label_sources.conflicts(conn)):
                     done.notes.append(
                         f"{n:,} labels are in conflict: two sources have different labels of the same person. They count as "
-                        f"unlabelled until a lead resolves them:\nannotate conflicts list -d {done.path}"
+                        f"unlabelled until a lead resolves them:\n{command('annotate conflicts list', study=done.path)}"
                     )
         if not done.conflicts and (broken := conn.execute("PRAGMA foreign_key_check").fetchone()):
             raise StudyError(

@@ -10,6 +10,7 @@ this item. The list itself is not changed.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at
 from judge.store.listing import dicts
@@ -99,7 +100,7 @@ class Ids:
             self._items[name] = matches[0] if matches else None
         item = self._items[name]
         if item is None:
-            raise BadInput(f"no item '{name}'; judge items list shows the ids", field="query")
+            raise BadInput(f"no item '{name}'; these are there: {command('judge items list')}", field="query")
         return item
 
     def passage(self, name: str, item: str) -> str:
@@ -150,9 +151,7 @@ def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]
     rankings = [(r["name"], r["stage"]) for r in list_rankings(store)]
     fit = [(n, s) for n, s in rankings if name in (None, n) and stage in (None, s)]
     if len(fit) != 1:
-        listed = (
-            ", ".join(f"{n} ({s})" for n, s in rankings) or "none; see judge retrieve, judge systems import"
-        )
+        listed = ", ".join(f"{n} ({s})" for n, s in rankings) or f"none: {no_rankings()}"
         problem = "several rankings fit" if fit else "no ranking fits"
         raise UsageError(f"{problem}: choose with --ranking and --stage; there are: {listed}")
     return fit[0]
@@ -227,3 +226,8 @@ class _CopyAdder(Adder[Listed]):
         )
         self.counts["passages"] += 1
         self.datasets.add(row.item_id.partition(":")[0])
+
+
+def no_rankings() -> str:
+    """The commands that make or import a ranking, for messages."""
+    return f"{command('judge retrieve')} makes one by BM25, {command('judge systems import FILE --stage retrieve')} takes yours"

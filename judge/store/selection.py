@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.prompts.spec import Example
@@ -137,8 +138,8 @@ def check_any(store: Store, task: Task, selection: Selection) -> None:
         first = conn.execute(query, [task.spec.unit]).fetchone()
     if first is None:
         raise UsageError(
-            f"no unit has the inputs of {task.name} ({', '.join(task.required_inputs)}); check --where, and see judge items list "
-            "for what was imported"
+            f"no unit has the inputs of {task.name} ({', '.join(task.required_inputs)}); check --where, and what was imported: "
+            + command("judge items list")
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from judge.commands import command
 from judge.errors import BadInput
 from judge.store import label_rows
 from judge.store.listing import dicts
@@ -37,7 +38,8 @@ def span_labels(store: Store, run_id: str, fields: Sequence[str]) -> Iterator[di
     first = next(rows, None)
     if first is None:
         raise BadInput(
-            "no label of this run is on a unit from a trace; import traces with judge items import langfuse, phoenix or otlp"
+            "no label of this run is on a unit from a trace; import traces (langfuse, phoenix or otlp): "
+            + command("judge items import langfuse FILE")
         )
     yield first
     yield from rows

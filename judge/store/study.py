@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import Path
 
 from judge import migrations
+from judge.commands import command
 from judge.errors import StudyError, WriteFailed
 from judge.store import schema
 from judge.types import Json
@@ -67,12 +68,13 @@ class Store:
         path = Path(path)
         if not create and not path.exists():
             raise StudyError(
-                f"{path}: no such study; import something first (judge items import) or name another with -d"
+                f"{path}: no such study; name another with -d, or import something: "
+                + command("judge items import FORMAT FILE", study=path)
             )
         if not create and path.is_file() and not path.stat().st_size:
             raise StudyError(
-                f"{path}: an empty file, no study; import something first (judge items import) "
-                "or name another with -d"
+                f"{path}: an empty file, no study; name another with -d, or import something: "
+                + command("judge items import FORMAT FILE", study=path)
             )
         # SQLite reports a missing folder only as "unable to open database file".
         if not path.parent.is_dir():
@@ -286,7 +288,7 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
     if migrations.is_too_old(conn):
         raise StudyError(
             f"{path}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
-            f"annotate batches list -d {path}"
+            + command("annotate batches list", study=path)
         )
     schema.check(conn, path)
     if newer := migrations.unknown(conn):
@@ -345,7 +347,9 @@ def explained(path: Path) -> Iterator[None]:
         raise
     except sqlite3.DatabaseError as e:
         if "not a database" in str(e):
-            raise StudyError(f"{path}: {e}; name the study with -d (judge items import makes one)") from e
+            raise StudyError(
+                f"{path}: {e}; name the study with -d, or make one: {command('judge items import FORMAT FILE', study='NEW.db')}"
+            ) from e
         if "malformed" in str(e) or "corrupt" in str(e):
             raise StudyError(f"{path}: {e}; go back to a copy of the study, or try SQLite's .recover") from e
         raise

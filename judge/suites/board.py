@@ -283,9 +283,7 @@ def all_systems(store: Store, paper: Paper, asked: Asked) -> list[str]:
         ]
         found = [s.system for s in study.rows.systems()] + [str(s) for s in generated if s]
     if not found:
-        raise UsageError(
-            f"no system has answers in '{study.dataset}': judge systems import, judge answers generate"
-        )
+        raise UsageError(f"no system has answers in '{study.dataset}': {study.import_words('FILE')}")
     return list(dict.fromkeys(found))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judge.commands import command
 from judge.errors import BadInput, NothingToScore, UsageError
 from judge.store.label_rows import quoted
 from judge.store.study import Store
@@ -72,7 +73,8 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
     found = [p for p in found if p.original_id in items.index and p.counter_id in items.index]
     if not found:
         raise NothingToScore(
-            f"no pairs in '{study.dataset}': see judge items import claim-pairs, judge pairs build"
+            f"no pairs in '{study.dataset}': import some ({command('judge items import claim-pairs FILE')}) or build some "
+            f"({command('judge pairs build -m MODEL')})"
         )
     if study.option("consensus") != "all":
         limit = study.number("consensus")
@@ -86,7 +88,9 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
             f"({'kept' if study.option('unchecked') == 'keep' else 'left out'})"
         )
         if not kept:
-            raise UsageError("no pair is left: see judge pairs list, --consensus and --unchecked")
+            raise UsageError(
+                f"no pair is left: see --consensus, --unchecked, and {command('judge pairs list')}"
+            )
         found = kept
     table = pd.DataFrame(
         [(p.unit_id, p.original_id, p.counter_id) for p in found], columns=["pair_id", "original", "counter"]
@@ -231,7 +235,8 @@ def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
     if made is None:
         study.check()
         raise NothingToScore(
-            f"'{study.tested()}' has no answers under '{context}' in '{study.dataset}': see judge systems import"
+            f"'{study.tested()}' has no answers under '{context}' in '{study.dataset}': "
+            + study.import_words("FILE", "--system", study.tested(), "--condition", context)
         )
     given = contexts.parse(study.store, context, ranking=name)
     study.whose = System(study.tested(), given.name)

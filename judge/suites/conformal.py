@@ -36,7 +36,7 @@ def read(study: PaperStudy) -> list[Score]:
 
     task = study.option("task")
     if not task:
-        raise UsageError("judge score conformal needs --task: the task whose labels are meant")
+        raise UsageError("conformal needs --task: the task whose labels are meant")
     alpha, convention = alpha_of(study), convention_of(study)
     letters = study.domain(task)
     if len(letters) < 2:

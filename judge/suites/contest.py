@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference, resolve
@@ -127,10 +128,12 @@ def compare(
     """
     if len(panel.judges) < 2:
         raise UsageError(
-            f"'{panel.field}' has {len(panel.judges)} runs to compare; name two or more with --run (judge runs list)"
+            f"'{panel.field}' has {len(panel.judges)} runs to compare; name two or more with --run ({command('judge runs list')})"
         )
     if panel.numeric:
-        raise UsageError(f"'{panel.field}' has numbers, no labels: judge score compare takes them")
+        raise UsageError(
+            f"'{panel.field}' has numbers, no labels; to compare these: {command('judge score compare RUN RUN')}"
+        )
     reference = resolve(panel, wanted)
     if reference is None:
         raise UsageError(
@@ -139,7 +142,9 @@ def compare(
     if reference.name in panel.judges:
         raise UsageError(f"--reference {wanted}: that is a run, and runs are compared against somebody else")
     if part is not None and split is None:
-        raise UsageError(f"--part {part}: {store.path}: the task is not split (judge split)")
+        raise UsageError(
+            f"--part {part}: {store.path}: the task is not split: {command('judge split', panel.task.task_id if panel.task else 'TASK')}"
+        )
     chosen = None if split is None else part or "open"
     inside = _inside(panel, split, chosen)
     left_out: list[str] = []

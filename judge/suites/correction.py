@@ -54,7 +54,7 @@ class Correction:
 
 
 FITTED = "the judge was fitted on labels of their questions"
-SEALED = "they are in a sealed test that was not opened for this judge (judge compare --part test)"
+SEALED = "they are in a sealed test that was not opened for this judge"
 
 
 def corrected(

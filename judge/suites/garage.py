@@ -229,7 +229,7 @@ def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Sco
     if not found:
         told = f"neither human answers nor passages marked as cited in '{study.dataset}'"
         if study.insists("attribution"):
-            raise BadInput(f"{told}: see judge systems import --system human")
+            raise BadInput(f"{told}: {study.import_words('FILE', '--system', 'human')}")
         study.note(f"{told}: attribution against them is left out")
         return []
     study.note(

@@ -19,6 +19,7 @@ from judge.run_options import in_words
 from judge.runner import contexts
 from judge.runner.second import ShownProbabilities
 from judge.scores.score import NO_ANSWER, NOT_JUDGED
+from judge.store.rankings import no_rankings
 from judge.store.runs import ADDED
 from judge.store.study import Store
 from judge.suites import chosen
@@ -111,7 +112,7 @@ class PaperStudy(Reading):
         if there:
             raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
         if name or stage not in (None, "retrieve"):
-            raise UsageError(f"no ranking of '{self.dataset}' yet; see judge retrieve, judge systems import")
+            raise UsageError(f"no ranking of '{self.dataset}' yet: {no_rankings()}")
         self.need(Step("retrieve", f"no ranking of '{self.dataset}'", dataset=self.dataset))
         return None
 
@@ -136,9 +137,7 @@ class PaperStudy(Reading):
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in ("", n) and stage in ("", s)]
         if not fit:
-            known = (
-                ", ".join(f"{n} ({s})" for n, s in there) or "none; see judge retrieve, judge systems import"
-            )
+            known = ", ".join(f"{n} ({s})" for n, s in there) or f"none: {no_rankings()}"
             raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
         return fit
 

@@ -96,7 +96,7 @@ async def _ask(
     """A step that asks the model: a run of a labelling task, or outputs of the system under test."""
     if step.model != plan.model:
         raise UsageError(
-            f"{step.why}: that is another model than {plan.model}; run it by itself: {step.command(str(store.path))}"
+            f"{step.why}: that is another model than {plan.model}; run it by itself: {step.command(store.path)}"
         )
     own, task = replace(plan, selection=Selection(step.where)), plan.task
     _, options = step.asked

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.store import label_rows, selection
 from judge.store.distractors import PREFIX
@@ -65,7 +66,7 @@ class Rows:
         if len(there) != 1:
             told = f"the study has several data sets ({', '.join(there)}): choose with --dataset"
             raise UsageError(
-                told if there else "the study is empty: import something first (judge items import)"
+                told if there else f"the study is empty: {command('judge items import FORMAT FILE')}"
             )
         return there[0]
 

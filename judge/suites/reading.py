@@ -1,8 +1,8 @@
 """One reading of a paper: the options and parts that were asked for, what there is to note, and what is missing."""
 
-import shlex
 from dataclasses import dataclass
 
+from judge.commands import command
 from judge.errors import UsageError
 from judge.suites.paper import Asked, Paper
 from judge.suites.steps import Incomplete, Step
@@ -80,9 +80,8 @@ class Reading:
             self.lacking.append(found)
 
     def import_words(self, *words: str) -> str:
-        """The command that imports outputs into this study; `-d` says which, where it is not the default."""
-        study = [] if self.db == "study.db" else ["-d", self.db]
-        return shlex.join(["judge", "systems", "import", *words, *study])
+        """The command that imports outputs into this study."""
+        return command("judge systems import", *words, study=self.db)
 
     def need(self, step: Step) -> None:
         """Note a step that is missing; `check` tells. A partial score goes without."""

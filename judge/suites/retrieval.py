@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.labels.words import ALIASES, HELP
 from judge.suites.paper import Option, Paper, Part
@@ -47,7 +48,8 @@ def read(study: PaperStudy) -> list[Score]:
     if not qrels:
         raise BadInput(
             f"no passage of '{study.dataset}' has a gold label with grades ({', '.join(FIELDS)}), and no judge has "
-            "graded them: judge run relevance_graded, judge items import trec, or --reference majority for people's labels"
+            "graded them: --reference majority takes people's labels; a judge's: "
+            + command("judge run relevance_graded -m MODEL")
         )
     return _scores(study, rankings, qrels)
 

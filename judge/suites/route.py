@@ -17,6 +17,7 @@ from itertools import compress
 import numpy as np
 
 from judge import derive
+from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.batches import design
 from judge.labels.panel import Panel
@@ -391,7 +392,9 @@ def check_again(store: Store, run: str) -> RouteCheck:
     made = named_run(store, run)
     info = json.loads(made["derived_from"] or "{}")
     if info.get("method") != "threshold" or info.get("kind") != "routed":
-        raise UsageError(f"--check {run}: no route; judge route keeps one, and judge runs list shows it")
+        raise UsageError(
+            f"--check {run}: no route; those that were kept are runs: {command('judge runs list')}"
+        )
     given, [field] = info["parameters"], info["fields"]
     parents = [parent["run"] for parent in info["parents"]]
     table = derive.read(store, parents, field)

@@ -1,11 +1,12 @@
 """What a study still lacks for a score, as steps that a user can type and `judge suite` performs."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 from judge import run_options
+from judge.commands import command
 from judge.errors import AdjudgeError
 from judge.permissions import is_permitted, without_servers
 from judge.run_options import RunOptions
@@ -46,32 +47,31 @@ class Step:
     options: Mapping[str, Json] = field(default_factory=dict, compare=False)
     """The stored options of the run that this resumes; none for a new one."""
 
-    def words(self, db: str) -> list[str]:
-        """The command, word by word."""
+    def command(self, study: Path | str | None = None) -> str:
+        """The command as a line that a shell takes as it is; `study`: see `judge.commands.command`."""
+        data = ["--dataset", self.dataset] if self.dataset else []
         if self.kind == "claims":
-            return ["judge", "answers", "claims", str(self.run_id), "-d", db]
+            return command("judge answers claims", self.run_id, study=study)
         if self.kind == "attach" and self.ranking is not None:
-            data = ["--dataset", self.dataset] if self.dataset else []
-            which = ["--name", self.ranking[0], "--stage", self.ranking[1], "-k", str(self.k)]
-            return ["judge", "rankings", "attach", *which, *data, "-d", db]
+            name, stage = self.ranking
+            which = ["--name", name, "--stage", stage, "-k", str(self.k)]
+            return command("judge rankings attach", *which, *data, study=study)
         if self.kind == "retrieve":
-            data = ["--dataset", self.dataset] if self.dataset else []
-            return ["judge", "retrieve", *data, "-d", db]
-        words = (
-            ["judge", "run", self.task] if self.kind == "run" else ["judge", "answers", "generate", self.task]
-        )
+            return command("judge retrieve", *data, study=study)
         model, options = self.asked
-        name, stage = self.ranking or (None, None)
-        words += ["-m", model]
-        for flag, value in (
-            ("--context", self.condition),
-            ("--ranking", name),
-            ("--stage", stage),
-            ("--system", None if self.system == self.model else self.system),
-            ("--shown", self.shown),
-        ):
-            words += [] if value is None else [flag, value]
-        return [*words, *run_options.words(options), "-d", db]
+        ranking, stage_of_it = self.ranking or (None, None)
+        given = {
+            "--context": self.condition,
+            "--ranking": ranking,
+            "--stage": stage_of_it,
+            "--system": None if self.system == self.model else self.system,
+            "--shown": self.shown,
+        }
+        more = [word for flag, value in given.items() if value is not None for word in (flag, value)]
+        words = [self.task, "-m", model, *more, *run_options.words(options)]
+        if self.kind == "run":
+            return command("judge run", *words, study=study)
+        return command("judge answers generate", *words, study=study)
 
     @property
     def asked(self) -> tuple[str, RunOptions]:
@@ -87,10 +87,6 @@ class Step:
         own["settings"] = without_servers(vendor, options.settings)
         return model, replace(options, **own)
 
-    def command(self, db: str) -> str:
-        """The command as a line that a shell takes as it is."""
-        return " ".join(map(_quoted, self.words(db)))
-
 
 class Incomplete(AdjudgeError):
     """The study lacks labels or answers; `steps` are what can be done now."""
@@ -100,9 +96,3 @@ class Incomplete(AdjudgeError):
         super().__init__(
             f"{name}: {len(self.steps)} steps are missing: {'; '.join(s.why for s in self.steps)}"
         )
-
-
-def _quoted(word: str) -> str:
-    """A word for a shell. SQL with its single quotes reads better in double ones, where nothing in it is special."""
-    plain = "'" in word and not set(word) & set('"$`\\!') and word.isprintable()
-    return f'"{word}"' if plain else shlex.quote(word)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.suites.paper import Option, Paper, Part, reading
 
@@ -186,8 +187,8 @@ def _questions(study: PaperStudy) -> dict[str, tuple[tuple[str, ...], str | None
     }
     if not any(correct for _, correct in found.values()):
         raise BadInput(
-            f"no item of '{study.dataset}' has options with a correct one: see judge items import urag, "
-            "judge distractors export"
+            f"no item of '{study.dataset}' has options with a correct one: "
+            + command("judge items import urag FILE")
         )
     return found
 

@@ -155,7 +155,7 @@ def test_what_is_revealed_is_noted_and_the_label_is_not_blind(tmp_path: Path, db
     each = [("gold", "stance", 6), ("judge", "", 6), ("labels", "", 2)]
     assert noted == [(who, *row) for who in ("cy", "lead") for row in each]
     failed = annotate("batches", "new", "pilot", "stance", "-n", "6", "--annotators", "cy", "-d", db, code=2)
-    assert "a page (annotate view --reveal) showed" in failed.stderr
+    assert "a page of `annotate view --reveal` showed" in failed.stderr
     annotate(
         "batches", "new", "pilot", "stance", "-n", "6", "--annotators", "cy", "--allow-exposed", "-d", db
     )

@@ -16,12 +16,13 @@ from click.testing import CliRunner
 
 from adjudge import AdjudgeError, Study
 from adjudge.options import CallArguments, ImproveArguments, SuiteArguments
-from adjudge.terms import in_python
+from adjudge.terms import Calls, in_python
 from annotate.cli import main as annotate
 from judge.asking.scores import ScoreArguments
 from judge.asking.suite import ASKING
 from judge.cli.score import score as score_command
 from judge.cli.suite import suite as suite_command
+from judge.commands import command, written_by
 from judge.errors import BadInput, UsageError
 from judge.run_options import WRITTEN
 from tests.cli.helpers import Done
@@ -261,20 +262,39 @@ def test_messages_have_pythons_terms() -> None:
         ("choose with --system and --condition; there are: a", "choose with system= and condition=; there are: a"),
         ("several judges: -m or --run several times", "several judges: model= or runs= several times"),
         ("--mixed is fixed5 or retrieved:K", "readings['mixed'] is fixed5 or retrieved:K"),
+        ("try --k 1,5", "try readings['k']=1,5"),
         ("--batch goes with --reference", "batch= goes with reference="),
         ("--k is a list of whole numbers, not 'x'", "readings['k'] is a list of whole numbers, not 'x'"),
         ("left out (-m JUDGE, or --part exam)", "left out (model=JUDGE, or parts= exam)"),
         ("--where 'nonsense = 1': no such column", "where='nonsense = 1': no such column"),
-        ("no system has answers: judge systems import", "no system has answers: study.answers(...)"),
-        ("lacks it: judge systems import FILE --system 'a b' --condition base",
-         "lacks it: study.answers('FILE', system='a b', condition='base')"),
-        ("judge systems import RUN.trec --system a --stage retrieve",
-         "study.rankings('RUN.trec', system='a', stage='retrieve')"),
-        # A command that no method has stays one that can be typed.
-        ("judge rankings attach --name a -k 5", "judge rankings attach --name a -k 5"),
+        ("another column has it: --map condition=COLUMN", "another column has it: maps={'condition': 'COLUMN'}"),
+        ("--map-label grade:2=high says what it is", "label_maps={'grade': {'2': 'high'}} says what it is"),
+        ("--option n_ctx=8192", "settings={'n_ctx': '8192'}"),
+        # What no method has is said as the command line has it.
+        ("--worker-socket PATH", "--worker-socket PATH"),
         ("a well-known co-operation of n-grams", "a well-known co-operation of n-grams"),
     ):  # fmt: skip
         assert in_python(text) == python
+
+
+def test_commands_are_calls_where_a_method_does_the_same() -> None:
+    calls = Calls()
+    with written_by(calls):
+        for words, python in (
+            (("judge systems import FILE", "--system", "a b", "--condition", "base"),
+             "study.answers('FILE', system='a b', condition='base')"),
+            (("judge systems import RUN.trec", "--system", "a", "--stage", "retrieve"),
+             "study.rankings('RUN.trec', system='a', stage='retrieve')"),
+            (("judge systems import FILE --map id=sample_id --map text=x", "--dataset", "d"),
+             "study.answers('FILE', maps={'id': 'sample_id', 'text': 'x'}, dataset='d')"),
+            # A command that no method has stays one that can be typed.
+            (("judge rankings attach", "--name", "a", "--system", "s"), "judge rankings attach --name a --system s -d x.db"),
+        ):  # fmt: skip
+            written = command(*words, study="x.db")
+            assert (
+                calls.in_python(f"--system NAME: {written}, or --batch")
+                == f"system=NAME: {python}, or batch="
+            )
 
 
 def test_the_arguments_are_those_of_the_commands() -> None:
@@ -285,11 +305,11 @@ def test_the_arguments_are_those_of_the_commands() -> None:
     gates = {"on", "fail_under", "fail_over", "junit", "summary"}
     shared = {"db", "as_json", "as_csv", "systems", *gates}
     names = {"models": "model"}
-    for command, arguments, positional in (
+    for of_paper, arguments, positional in (
         (score_command.commands["mirage"], ScoreArguments, {"output"}),
         (suite_command.commands["mirage"], SuiteArguments, {"model"}),
     ):
-        options = {names.get(p.name or "", p.name) for p in command.params} - shared - positional
+        options = {names.get(p.name or "", p.name) for p in of_paper.params} - shared - positional
         from judge.suites.mirage import PAPER
 
         readings = {o.name.replace("-", "_") for o in PAPER.options}

@@ -46,5 +46,8 @@ def _hint(path: Path, label: str) -> None:
     there = columns_of(path)
     if label not in there and {"unit", SHA_KEY} <= set(there):
         raise BadInput(
-            "this is a sheet of annotate export --to csv: say --from csv", path=str(path), line=1, field=label
+            "this is a sheet that `annotate export` wrote: say --from csv",
+            path=str(path),
+            line=1,
+            field=label,
         )

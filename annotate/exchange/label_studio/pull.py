@@ -20,6 +20,7 @@ from annotate.exchange.responses import Response
 from annotate.exchange.taken import Retracted
 from annotate.exchange.units import ExchangeUnits
 from annotate.sitting.desk import BatchInfo, batch_info
+from judge.commands import command
 from judge.errors import BadInput, Rejected, ServerFault, UsageError
 from judge.store import Store
 from judge.store.study import dumps
@@ -121,7 +122,7 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
 
     Raises UsageError when there are none, Rejected when the only one is gone.
     """
-    hint = f"annotate push {info.batch} --url {server.url} --new makes another one"
+    hint = f"another one: {command('annotate push', info.batch, '--url', server.url, '--new')}"
     known = list(links.all_stored(store, info.batch, server.url))
     if not known and (shared := links.find(store, info, server, hint)):
         return dict([shared])
@@ -137,7 +138,7 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
         if one is not None:
             found[one[0]] = one[1]
     if not found and not out.problems:
-        told = f"batch '{info.batch}' is not on {server.url}: annotate push {info.batch} --url {server.url}"
+        told = f"batch '{info.batch}' is not on {server.url}: {command('annotate push', info.batch, '--url', server.url)}"
         raise UsageError(told)
     return found
 

@@ -14,10 +14,9 @@ from annotate.exchange.units import ExchangeUnits, absent
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
+from judge.commands import command
 from judge.errors import ProviderError, Rejected, StudyError, UsageError
 from judge.store import Store
-
-AGAIN = "annotate push --new makes another one"
 
 
 @dataclass(slots=True)
@@ -135,8 +134,8 @@ def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: boo
     """Whose projects there are to be; "" for one of all. Raises UsageError when it was pushed as one, and is to be several."""
     if "" in known and separate and not new:
         raise UsageError(
-            f"batch '{info.batch}' is one project of all at {known[''].address}: annotate pull what is there, then "
-            "--separate --new gives that up and makes one for each person"
+            f"batch '{info.batch}' is one project of all at {known[''].address}: --separate --new gives that up and "
+            f"makes one for each person; first take what is there: {command('annotate pull', info.batch, '--url', known[''].address)}"
         )
     if not separate and not any(known):
         return [""]
@@ -223,7 +222,10 @@ class _Job:
         if new and not person:
             return None
         try:
-            return links.find(self.store, self.info, self.server, AGAIN, person)
+            again = (
+                f"another one: {command('annotate push', self.info.batch, '--url', self.server.url, '--new')}"
+            )
+            return links.find(self.store, self.info, self.server, again, person)
         except Rejected as e:
             if not new or e.status != 404:
                 raise

@@ -32,7 +32,7 @@ def load() -> Any:
     except ImportError as e:
         raise MissingExtra(
             "Label Studio's SDK is not installed: pip install 'adjudge[label-studio]' "
-            "(annotate export --to label-studio and import --from label-studio work without it)"
+            "(files in its format, --to label-studio and --from label-studio, work without it)"
         ) from e
     return label_studio_sdk
 

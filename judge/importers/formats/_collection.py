@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
@@ -59,7 +60,9 @@ class Family:
         missing = {self.topics, "corpus"} - set(kinds.values())
         if missing or not {"qrels", "run"} & set(kinds.values()):
             lacks = ", ".join(sorted(missing)) or "qrels or a run"
-            raise UsageError(f"{self.name} lacks {lacks}: judge items import {self.name} {self.example}")
+            raise UsageError(
+                f"{self.name} lacks {lacks}: {command(f'judge items import {self.name} {self.example}')}"
+            )
         found = Collection()
         for path, kind in kinds.items():
             if kind in ("qrels", "run"):

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
@@ -49,7 +50,9 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     fields.no_maps(NAME, options)
     kinds = {path: _kind_of(path) for path in paths}
     if "dataset" not in kinds.values():
-        raise UsageError("mirage needs the questions: judge items import mirage dataset.json doc_pool.json")
+        raise UsageError(
+            f"mirage needs the questions: {command('judge items import mirage dataset.json doc_pool.json')}"
+        )
     builder = _Builder(options, bad)
     for kind, learn in (("dataset", builder.questions), ("oracle", builder.oracles)):
         for path in paths:

@@ -32,6 +32,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
@@ -146,7 +147,9 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     claims = [p for p in paths if kinds[p] == "claims"]
     documents = [p for p in paths if kinds[p] == "documents"]
     if documents and not claims:
-        raise UsageError("raguard needs the claims too: judge items import raguard claims.csv documents.csv")
+        raise UsageError(
+            f"raguard needs the claims too: {command('judge items import raguard claims.csv documents.csv')}"
+        )
     builder = _Builder(options, bad)
     for path in documents:
         builder.shelve(csv_records(path, bad, ("Document ID", "Title", "Full Text", "Claim ID"))[1])

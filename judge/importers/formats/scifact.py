@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
@@ -155,7 +156,9 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     corpora = [p for p in paths if is_corpus(p)]
     others = [p for p in paths if p not in corpora]
     if not corpora or not others:
-        raise UsageError("scifact needs both files: judge items import scifact claims.jsonl corpus.csv")
+        raise UsageError(
+            f"scifact needs both files: {command('judge items import scifact claims.jsonl corpus.csv')}"
+        )
     # Only cited abstracts are kept in memory, so the claims are read once just for their citations.
     cited = {doc for p in others for _, claim in claims(p, _pass_over).rows for doc in _documents(claim)}
     documents = {name: doc for p in corpora for name, doc in corpus(p, bad, cited)}
