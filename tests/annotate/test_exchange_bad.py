@@ -397,7 +397,7 @@ def test_an_exported_file_is_an_exposure(path: Path, tmp_path: Path) -> None:
 def test_a_sheet_of_ours_read_as_a_table_gets_a_hint(path: Path, tmp_path: Path) -> None:
     export(path, tmp_path / "sheet.csv", "csv")
     failed = take_in(path, tmp_path / "sheet.csv", "table", "--blind", "--as", "alice", code=1)
-    assert "this is a sheet of annotate export --to csv: say --from csv" in failed.stderr
+    assert "this is a sheet that `annotate export` wrote: say --from csv" in failed.stderr
 
 
 # Export

@@ -57,7 +57,7 @@ def test_a_bad_row_says_where_and_what_to_do(judge: Judge, tmp_path: Path) -> No
     ("args", "words"),
     [
         (["xml", "x"], "no format 'xml'; there are: "),
-        (["jsonl"], "needs a PATH"),
+        (["jsonl"], "judge items import jsonl FILE"),
         (["jsonl", "gone.jsonl"], "gone.jsonl: no such file"),
         (["jsonl", "."], ".: a folder: name its files"),
         (["jsonl", "pairs.jsonl", "--map", "claim"], "--map claim: write it as key=value"),
@@ -128,7 +128,7 @@ def test_list_and_show(judge: Judge, rows: Path) -> None:
     assert "Earth has one natural satellite." in shown
     assert "gold: stance=support" in shown
     missing = judge("items", "show", "pairs:sun", code=1)
-    assert "no item 'pairs:sun' in study.db; judge items list shows the ids" in missing.err
+    assert "no item 'pairs:sun' in study.db; these are there: judge items list" in missing.err
 
 
 def test_ids_with_every_sign(judge: Judge, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_ids_with_every_sign(judge: Judge, tmp_path: Path) -> None:
 def test_a_study_that_is_not_there_is_not_made(judge: Judge, tmp_path: Path, args: list[str]) -> None:
     done = judge(*args, code=1)
     assert (
-        "study.db: no such study; import something first (judge items import) or name another with -d"
+        "study.db: no such study; name another with -d, or import something: judge items import FORMAT FILE"
         in done.err
     )
     assert not (tmp_path / "study.db").exists()

@@ -62,7 +62,7 @@ def test_the_same_command_again_asks_for_nothing(judge: Judge) -> None:
 def test_people_get_a_table_and_the_next_step(judge: Judge) -> None:
     done = judge(*HASH)
     assert "4 of 4 units have a label (4 ok)" in done.out
-    name = re.search(r"next: judge runs show (\w{26}) -d study\.db", done.out)
+    name = re.search(r"next: judge runs show (\w{26})$", done.out, re.MULTILINE)
     assert name
     judge("runs", "show", name[1])
 

@@ -93,7 +93,7 @@ def test_the_printed_commands_typed_alone_make_the_same_study(judge: Judge, stud
     assert "No verdict yet" in done.err
     assert "No verdict yet" in study.with_suffix(".html").read_text("utf-8")
     # The batch is there, and who has no terminal gets the line to type.
-    assert "annotate open pilot-claim_support --as me -d study.db" in done.err
+    assert "annotate open pilot-claim_support --as me" in done.err
     # No step suggests a next command that the script types itself.
     assert "next:" not in done.err + done.out
     made = contents(study)

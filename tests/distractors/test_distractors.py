@@ -291,7 +291,7 @@ def test_what_cannot_be_asked_for(
 
 def test_export_without_distractors(judge: Judge, study: None) -> None:
     told = judge("distractors", "export", "-o", "x.json", code=2).err
-    assert "--system; systems with distractors: none; judge distractors generate makes some" in told
+    assert "--system; systems with distractors: none; make some: judge distractors generate" in told
     assert not Path("x.json").exists()
 
 

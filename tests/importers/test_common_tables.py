@@ -424,7 +424,7 @@ def test_the_next_command_for_two_systems_works_as_printed(judge: Judge, tmp_pat
         write_jsonl(tmp_path / f"{name}.jsonl", [{**ROW, "response": answer}])
         told = judge("items", "import", f"{name}.jsonl").err
     [line] = [line for line in told.splitlines() if line.startswith("next: judge suite")]
-    assert line.endswith("--system all -d study.db")
+    assert line.endswith("--system all")
     judge(*line.removeprefix("next: judge ").replace("MODEL", "scripted/hash").split())
 
 

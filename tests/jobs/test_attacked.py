@@ -253,7 +253,7 @@ def test_results_that_are_cut_after_they_were_fetched(server: Batching, db: Path
     [first, *_] = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")["files"]
     Path(first).write_bytes(_without_a_line(Path(first).read_bytes()))
     assert (
-        "changed since it was fetched; fetch these paid results again with judge jobs fetch"
+        "changed since it was fetched; fetch these paid results again: judge jobs fetch 01"
         in judge("jobs", "read", code=1).err
     )
     assert states(db) == {"open": UNITS}

@@ -432,7 +432,7 @@ def test_the_commands(judge: Callable[..., Done], tmp_path: Path) -> None:
 
 def test_commands_that_ask_for_what_there_is_not(judge: Callable[..., Done], tmp_path: Path) -> None:
     make_study(tmp_path / "study.db", numbered(3))
-    assert "no jobs yet" in judge("jobs", "read", code=2).err
+    assert "there are: none yet; write one: judge jobs write" in judge("jobs", "read", code=2).err
     assert "--offline" in judge("jobs", "write", "stance", "-m", MODEL, "--shards", "2", code=2).err
     assert (
         "no unit has the inputs of"

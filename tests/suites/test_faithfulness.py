@@ -22,7 +22,7 @@ def test_claims_step_by_step(judge: Judge) -> None:
     assert first.startswith("judge run claim_decomposition -m m ")
     lists = {A1: json.dumps(["one", "two"]), A2: "[]", A3: "unparsed"}
     run = give("claim_decomposition", lists)
-    assert commands(judge, *part) == [f"judge answers claims {run} -d study.db"]
+    assert commands(judge, *part) == [f"judge answers claims {run}"]
     judge("answers", "claims", run)
     [second] = commands(judge, *part)
     assert second.startswith("judge run claim_support -m m ")

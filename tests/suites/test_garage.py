@@ -175,7 +175,7 @@ def test_relevant_by_a_judges_run(judge: Judge) -> None:
     assert first.startswith("judge run garage_relevance ")
     judge(*shlex.split(first)[1:])
     [second] = commands(judge, *rest)
-    run = second.split("--relevant ")[1].split(":answer ")[0]
+    run = second.split("--relevant ")[1].split(":answer")[0]
     done = judge(*shlex.split(second)[1:], "--dry-run")
     # The judge calls every passage ANSWER-THE-QUESTION, so g1's sentences are shown all three.
     assert all(f"Passage {n} of g1." in done.out for n in (1, 2, 3))

@@ -114,18 +114,14 @@ def test_imported_answers_serve_too(judge: Judge, tmp_path: Path) -> None:
 
 def test_the_commands_that_are_missing_can_be_typed(judge: Judge, tmp_path: Path) -> None:
     lines = commands(judge, "raguard", "-m", "scripted/hash", "--k", "1")
-    assert (
-        lines
-        == [
-            "judge run raguard_exam -m scripted/hash --where \"dataset = 'raguard'\" -d study.db",
-            "judge answers generate verdict -m scripted/hash --context none --where \"dataset = 'raguard'\" -d study.db",
-            "judge answers generate verdict -m scripted/hash --context top:1 --ranking own --stage retrieve "
-            "--where \"dataset = 'raguard'\" -d study.db",
-            'judge run verdict_document -m scripted/hash --where "(unit_id IN (SELECT unit_id FROM labels WHERE '
-            "annotator_id = 'gold' AND field = 'raguard.role')) AND dataset = 'raguard'\" -d study.db",
-        ]
-        or len(lines) == 4
-    )
+    assert lines == [
+        "judge run raguard_exam -m scripted/hash --where \"dataset = 'raguard'\"",
+        "judge answers generate verdict -m scripted/hash --context none --where \"dataset = 'raguard'\"",
+        "judge answers generate verdict -m scripted/hash --context top:1 --ranking own --stage retrieve "
+        "--where \"dataset = 'raguard'\"",
+        'judge run verdict_document -m scripted/hash --where "(unit_id IN (SELECT unit_id FROM labels WHERE '
+        "annotator_id = 'gold' AND field = 'raguard.role')) AND dataset = 'raguard'\"",
+    ]
 
     for line in lines:
         judge(*shlex.split(line)[1:])
