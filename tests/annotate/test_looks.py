@@ -397,7 +397,10 @@ def test_a_closed_batch_with_open_units_says_what_to_do(tmp_path: Path) -> None:
         label(store, "one", truth, 0, 90)
         close_batch(store, "one")
         (found,) = ruled(store)
-        assert "batch 'one' is closed with open units: annotate batches reopen one" in found.sentence
+        assert (
+            "batch 'one' is closed with open units: stop their annotators, or annotate batches reopen one"
+            in found.sentence
+        )
 
 
 def test_a_block_that_a_file_completes_is_followed_by_the_next(tmp_path: Path) -> None:

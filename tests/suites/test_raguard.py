@@ -119,8 +119,8 @@ def test_the_commands_that_are_missing_can_be_typed(judge: Judge, tmp_path: Path
         "judge answers generate verdict -m scripted/hash --context none --where \"dataset = 'raguard'\"",
         "judge answers generate verdict -m scripted/hash --context top:1 --ranking own --stage retrieve "
         "--where \"dataset = 'raguard'\"",
-        'judge run verdict_document -m scripted/hash --where "(unit_id IN (SELECT unit_id FROM labels WHERE '
-        "annotator_id = 'gold' AND field = 'raguard.role')) AND dataset = 'raguard'\"",
+        'judge run verdict_document -m scripted/hash --where "unit_id IN (SELECT unit_id FROM labels WHERE '
+        "annotator_id = 'gold' AND field = 'raguard.role') AND dataset = 'raguard'\"",
     ]
 
     for line in lines:
