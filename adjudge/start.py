@@ -152,7 +152,9 @@ class Start:
         if self.model == EMBEDDED:
             tasks = [task for task in tasks if task == RELEVANT]
         if not tasks:
-            reason = f"no task that ships fits this file; --task NAME names one ({command('judge tasks list')})"
+            reason = (
+                f"no task that ships fits this file; --task NAME names one ({command('judge tasks list')})"
+            )
             if self.model == EMBEDDED:
                 reason = f"{EMBEDDED} judges passages of questions, and this file has none: -m MODEL names another judge"
             raise UsageError(reason)
@@ -237,7 +239,9 @@ class Start:
                 self._type(*typed)
                 break
             else:
-                note(f"labelling needs a terminal; there: {command(' '.join(typed[:2]), *typed[2:], study=self.db)}")
+                note(
+                    f"labelling needs a terminal; there: {command(' '.join(typed[:2]), *typed[2:], study=self.db)}"
+                )
         return mine
 
     def _draw(self, store: Store, task: Task, mine: list[str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from annotate.batch_plan import BatchPlan
 from annotate.drawing.eligible import eligible, with_taken
 from annotate.sitting.desk import batch_info
 from annotate.sitting.unit import PARTS
+from judge.commands import command
 from judge.errors import UsageError
 from judge.prompts.load import Task
 from judge.store import Store
@@ -85,7 +86,8 @@ def _end_of_frame(store: Store, task: Task, batch: str) -> int:
     if not 0 < size <= len(units) or frame.fingerprint() != plan.frame_id:
         raise UsageError(
             f"batch '{batch}': units that it was drawn from have changed, so that what came since cannot be told apart; "
-            f"draw from all that are left: annotate batches new NAME {task.task_id} -n {size} --annotators NAMES"
+            "draw from all that are left: "
+            + command("annotate batches new NAME", task.task_id, "-n", size, "--annotators", "A,B")
         )
     return units[size - 1][0]
 

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from judge.suites.queries import System
 
 
-NO_ABSTENTION = (
-    "it is not judged which answers decline (judge suite faithfulness --part claims --part abstention)"
-)
+NO_ABSTENTION = "it is not judged which answers decline: --part abstention of `judge suite faithfulness`"
 
 
 def read(study: PaperStudy) -> list[Score]:

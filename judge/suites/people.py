@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from judge.commands import command
 from judge.labels.reference import ReferenceLabels
 from judge.scores.score import NOT_JUDGED
 from judge.store import Store
@@ -52,8 +53,15 @@ class PeopleLabels:
                 # The more parts, the more rarely all of them are drawn: what is labelled as a whole is short.
                 self.refused.append(
                     f"{partly} labels of {name} on {wanted.task.task_id} are of {what} that are labelled in part, and {what} that "
-                    f"are labelled as a whole are the short ones: draw whole questions (annotate batches new NAME "
-                    f"{wanted.task.task_id} --by-question N --annotators NAMES)"
+                    f"are labelled as a whole are the short ones: draw whole questions: "
+                    + command(
+                        "annotate batches new NAME",
+                        wanted.task.task_id,
+                        "--by-question",
+                        "N",
+                        "--annotators",
+                        "A,B",
+                    )
                 )
                 labels[:], status[:], missing[:] = None, NOT_JUDGED, True
                 return labels, status, missing
