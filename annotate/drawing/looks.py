@@ -104,8 +104,8 @@ class StudyDraws:
             # Looks at a part of the units, and at the test beside it, would spend the level again.
             return replace(
                 draw,
-                refused="its looks are at all of these units, also those of the sealed test, which judge compare "
-                f"{self.panel.task.task_id} --part test opens",
+                refused="its looks are at all of these units, also those of the sealed test, which this opens: "
+                + command("judge compare", self.panel.task.task_id, "--part", "test"),
             )
         if not set(people) & set(self._given):
             return Draw(

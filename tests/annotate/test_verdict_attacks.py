@@ -209,7 +209,10 @@ def test_a_test_that_is_sealed_after_looks_gives_the_judge_no_further_ones(tmp_p
     judge("split", "stance", "-d", db)
     with open_study(db) as store:
         (closed,) = ruled(store)
-        assert closed.decision == "undecided" and "judge compare stance --part test opens" in closed.sentence
+        assert (
+            closed.decision == "undecided"
+            and "which this opens: judge compare stance --part test" in closed.sentence
+        )
         add_run(store, load_task("stance"), "m/two", truth)
     judge("compare", "stance", "--part", "test", "-d", db)
     with open_study(db) as store:
