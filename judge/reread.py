@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
+from judge.free_text import parse_free_text
 from judge.parse import parse_choice, parse_json
 from judge.prompts.load import Task
 from judge.prompts.render import CODES, Mode
@@ -75,7 +76,9 @@ def _answers(task: Task, options: Mapping[str, Json], text: str) -> dict[str, st
     mode, reply = Mode(str(options["mode"])), Reply(text)
     if mode is Mode.PAIR:
         return {}
-    if mode is Mode.JSON:
+    if mode is Mode.TEXT:
+        parsed = parse_free_text(task, reply, task.domain(task.spec.questions[0].field))
+    elif mode is Mode.JSON:
         parsed = parse_json(task, reply)
     else:
         shown = label_orders(task, str(options.get("label_order") or "declared"))

@@ -194,6 +194,8 @@ class Request:
     seed: int | None = None
     repeat: int = 0
     words: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    """The labels that a reply in free text can give. Providers send none of it."""
 
     @property
     def choices(self) -> Sequence[str]:

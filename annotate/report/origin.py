@@ -185,6 +185,11 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
         ("constant prompt part sha256", ", ".join(prefixes) or "no request is stored"),
         ("options", _pairs(json.loads(run["options"]))),
         ("provider", _pairs(provider)),
+        *(
+            [("fence", "none: a raw prompt, so that passages were not fenced off from instructions")]
+            if task.spec.raw
+            else []
+        ),
         ("rationale", task.spec.rationale),
         ("few-shot examples", _examples(task, json.loads(run["options"]))),
         ("started", run["started"]),

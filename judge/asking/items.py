@@ -76,7 +76,8 @@ def tried(
 
 def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
     """The messages of the first unit of the first of these tasks that has one; of an answer's sentence where there are answers."""
-    from judge.prompts import Renderer, load_task
+    from judge.prompts import load_task
+    from judge.prompts.raw import renderer_of
     from judge.runner.requests import choose_mode, label_orders
     from judge.store import selection
 
@@ -86,7 +87,7 @@ def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
         unit = next(selection.pending(store, task, run_id=""), None)
         if unit is not None:
             mode = choose_mode(task, False, "json")
-            prompt = Renderer(task, mode, label_orders(task, "declared")).render(unit.inputs)
+            prompt = renderer_of(task, mode, label_orders(task, "declared")).render(unit.inputs)
             head = f"{task.name} would show of {unit.unit_id}:"
             return [head, *(f"--- {message.role}\n{message.content}\n" for message in prompt.messages)]
     return []

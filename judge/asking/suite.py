@@ -126,7 +126,8 @@ def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
             name: getattr(began, name) for name in IDENTITY if name not in ("settings", "prompts", *OF_TASK)
         }
         own = replace(own, **{**kept, "asked_as": name})
-    if not any(question.labels for question in task_of(store, step.task, own.prompts).spec.questions):
+    asked = task_of(store, step.task, own.prompts).spec
+    if asked.raw or not any(question.labels for question in asked.questions):
         own = replace(own, **{name: getattr(RunOptions(), name) for name in OF_LABELS})
     return make_plan(step.task, model, own, store)
 

@@ -189,7 +189,7 @@ def render(
     judge tasks render stance
     judge tasks render stance --unit pairs:1/a --answers codes
     """
-    from judge.prompts import Renderer
+    from judge.prompts.raw import renderer_of
     from judge.runner.requests import choose_mode, label_orders
     from judge.store import selection
     from judge.store.export import known_task
@@ -202,7 +202,7 @@ def render(
     if unit is None:
         raise UsageError(f"{db}: no unit for {task.name}" + (f" called '{unit_id}'" if unit_id else ""))
     mode = choose_mode(task, False, answers)
-    prompt = Renderer(task, mode, label_orders(task, label_order)).render(unit.inputs)
+    prompt = renderer_of(task, mode, label_orders(task, label_order)).render(unit.inputs)
     if as_json:
         messages = [{"role": m.role, "content": m.content} for m in prompt.messages]
         document = {"task": task.name, "unit": unit.unit_id, "prefix": prompt.prefix, "messages": messages}

@@ -6,7 +6,7 @@ from jinja2 import TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from judge.errors import TaskError
-from judge.prompts.render import CODES, Mode, Renderer
+from judge.prompts.render import CODES, Mode
 from judge.prompts.task import UNIT_MARK, Task
 
 _CONSTANT_NAMES = {"title", "questions"}
@@ -19,6 +19,7 @@ def check_template(task: Task, where: str) -> None:
     """Compile and try both halves. Raises TaskError naming the variable or line that is wrong."""
     env = ImmutableSandboxedEnvironment()
     body = task.text.index("\n---\n", 3) + 5
+    cues = set() if task.spec.raw else {_CUE}
     trees = {}
     starts = {"constant": body, "unit": task.text.index(UNIT_MARK, body) + len(UNIT_MARK)}
     for half, source in (("constant", task.constant), ("unit", task.unit)):
@@ -35,11 +36,14 @@ def check_template(task: Task, where: str) -> None:
             raise TaskError(f"{where}: template: undeclared variable '{name}'")
     used = meta.find_undeclared_variables(trees["unit"])
     for name in sorted(used):
-        if name not in inputs and name != _CUE:
+        if name == _CUE and not cues:
+            raise TaskError(f"{where}: template: a raw task has no '{_CUE}': write what stands there")
+        if name not in inputs | cues:
             raise TaskError(f"{where}: template: undeclared variable '{name}'; add it to inputs or drop it")
     if unused := sorted(inputs - used):
         raise TaskError(f"{where}: template: input '{unused[0]}' is declared and never shown")
-    _refuse_unfencing(trees["unit"], inputs, where)
+    if not task.spec.raw:
+        _refuse_unfencing(trees["unit"], inputs, where)
     for tree in trees.values():
         _refuse_endless(tree, where)
     for question in task.spec.questions:
@@ -105,7 +109,10 @@ def _tested(node: nodes.Node) -> list[nodes.Name]:
 
 def _try(task: Task, where: str) -> None:
     """Render once with every choice of the optional inputs; one that is missing and shown raises."""
-    renderer = Renderer(task, Mode.CODES if task.one_choice else Mode.JSON)
+    # Imported here because a raw task is rendered by what is above this module.
+    from judge.prompts.raw import renderer_of
+
+    renderer = renderer_of(task, Mode.TEXT if task.spec.raw else Mode.CODES if task.one_choice else Mode.JSON)
     optional = task.spec.optional_inputs
     for count in range(len(optional) + 1):
         for given in combinations(optional, count):

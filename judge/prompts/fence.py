@@ -33,15 +33,20 @@ def untrusted(name: str, text: str) -> Untrusted:
     return marked
 
 
-def neutralise(text: str) -> str:
-    """Break up chat-template tokens and look-alike fences, and drop control characters."""
+def without_chat_tokens(text: str) -> str:
+    """Break up chat-template tokens, and drop control characters."""
     # Few texts hold any of these, and looking is much quicker than replacing.
     if not text.isprintable() and _HAS_CONTROL.search(text):
         text = text.translate(_CONTROL)
     if "<" in text or "[" in text:
         text = _CHAT_TOKENS.sub(lambda m: m[0][0] + " " + m[0][1:], text)
-        text = _FENCE_LIKE.sub("[ [", text)
     return text
+
+
+def neutralise(text: str) -> str:
+    """The same, with look-alike fences broken up too."""
+    text = without_chat_tokens(text)
+    return _FENCE_LIKE.sub("[ [", text) if "[" in text else text
 
 
 def fence(value: Untrusted, code: str) -> str:

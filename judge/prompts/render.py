@@ -45,13 +45,15 @@ THEN_WORD = "Now the answer: exactly one of the labels and nothing else.\nAnswer
 class Mode(StrEnum):
     """How an answer is asked for: one character or the label itself, with probabilities, or a JSON object.
 
-    `pair` asks nothing: a classifier reads two texts (see `judge.prompts.pair`).
+    `pair` asks nothing: a classifier reads two texts (see `judge.prompts.pair`). `text` is a raw task's: the reply is
+    what the model writes.
     """
 
     CODES = "codes"
     WORDS = "words"
     JSON = "json"
     PAIR = "pair"
+    TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Prompt:
     schema: Mapping[str, Json] | None
     codes: str | None
     words: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    """The labels that this unit can have, where the reply is free text; else None."""
 
 
 class _Fenced:

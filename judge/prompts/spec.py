@@ -46,6 +46,11 @@ FieldName = Annotated[str, BeforeValidator(_text), Field(pattern=r"^[a-z][a-z0-9
 Shown = Annotated[str | list[str] | dict[str, str], BeforeValidator(_shown)]
 
 
+WORDS = "words"
+LABEL, TEXT = "{label}", "{text}"
+"""Where a label, or a free answer, stands in the pattern `answer`."""
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -175,6 +180,15 @@ class TaskSpec(_Strict):
         description="free text beside the labels; `before` conditions the labels on it, and `quote` is words of the "
         "passages before the labels, checked against them",
     )
+    raw: bool = Field(
+        False,
+        description="sent exactly as written, after its fields are filled in: no notice, no fence, no answer format",
+    )
+    answer: Words = Field(
+        "",
+        description="of a raw task: how the reply gives the label: `words` (the label itself, anywhere), or a line with "
+        "`{label}` in its place, as `Answer: {label}`; for a free answer `{text}` (default: the whole reply)",
+    )
     citation: Citation | None = Field(None, description="where the labels are defined")
     guidelines: Words = Field("", description="Markdown for people")
 
@@ -208,6 +222,7 @@ class TaskSpec(_Strict):
                 keys[label.key] = here
         if self.rationale == "quote":
             self.check_quotable()
+        self._check_raw()
         self._check_inputs(names, fields)
         for name, rule in self.derive.items():
             self._check_rule(name, rule, fields)
@@ -246,6 +261,33 @@ class TaskSpec(_Strict):
                 )
         if rule.order and sorted(rule.order) != sorted(set(rule.table.values())):
             raise ValueError(f"derive '{name}': 'order' must list exactly the values of the table")
+
+    @property
+    def letters(self) -> bool:
+        """Whether the labels of the only question are single letters, as those of a question's options."""
+        labels = [label.value for question in self.questions for label in question.labels]
+        return len(self.questions) == 1 and bool(labels) and all(len(v) == 1 and v.isalpha() for v in labels)
+
+    def _check_raw(self) -> None:
+        if not self.raw:
+            if self.answer:
+                raise ValueError("answer: only a raw task finds its label in free text; add raw: true")
+            return
+        question = self.questions[0]
+        if (
+            len(self.questions) > 1
+            or self.rationale != "none"
+            or question.many
+            or question.level == "interval"
+        ):
+            raise ValueError("raw: one question with labels or free text, and no rationale")
+        place = LABEL if question.labels else TEXT
+        if question.labels and not self.answer:
+            raise ValueError(f"raw: 'answer' says how the reply gives a label: words, or a line with {place}")
+        if self.answer and not (question.labels and self.answer == WORDS):
+            words = self.answer.replace(place, "", 1).strip()
+            if self.answer.count(place) != 1 or not words or "\n" in self.answer:
+                raise ValueError(f"answer: one line with {place} once and other words, as 'Answer: {place}'")
 
     def check_quotable(self) -> None:
         """Raises ValueError where no passages are shown that a quote could be taken from."""

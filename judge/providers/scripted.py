@@ -69,7 +69,14 @@ class Provider:
             code = choices[number % len(choices)]
             tokens = _tokens(choices, code) if self.label_codes else None
             return Reply(code, usage=usage, resolved_model=resolved, tokens=tokens)
-        properties: Mapping[str, Json] = (request.schema or {}).get("properties", {})
+        if request.schema is None:
+            text = (
+                request.labels[number % len(request.labels)]
+                if request.labels
+                else f"scripted text {number % 1000}"
+            )
+            return Reply(text, usage=usage, resolved_model=resolved)
+        properties: Mapping[str, Json] = request.schema.get("properties", {})
         answer = {name: _value(spec, number) for name, spec in properties.items()}
         return Reply(json.dumps(answer), usage=usage, resolved_model=resolved)
 

@@ -117,7 +117,7 @@ class Caller:
         return replace(attempt, parsed=self.asker.one_of_several(attempt.parsed, number))
 
     async def _repaired(self, request: Request, first: Attempt) -> list[Attempt]:
-        if first.parsed.status is not Status.UNPARSED or first.reply is None:
+        if first.parsed.status is not Status.UNPARSED or first.reply is None or not self.asker.repairs:
             return [first]
         second = await self._next(
             self.asker.repair(request, first.reply, first.parsed.reason or "not readable")

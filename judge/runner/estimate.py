@@ -176,6 +176,8 @@ def _measured(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
 
 def _answer_tokens(task: Task, mode: Mode) -> float:
     """An answer in the task's format: a letter, or its JSON with the longest labels."""
+    if mode is Mode.TEXT and not task.spec.questions[0].labels:
+        return float(FREE_TEXT)
     if mode is not Mode.JSON:
         return 1.0 if mode is Mode.CODES else 3.0
     words = {

@@ -84,7 +84,7 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
     """One for every answer mode that the plan allows."""
     chosen = plan.sampling.answers
     modes = (
-        [Mode.CODES, Mode.JSON]
+        [Mode.CODES, choose_mode(plan.task, False, chosen)]
         if chosen == "auto" and takes_codes(plan.task)
         else [choose_mode(plan.task, False, chosen)]
     )

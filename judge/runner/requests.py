@@ -13,10 +13,12 @@ from itertools import permutations
 from json.encoder import encode_basestring as json_string
 
 from judge.errors import UsageError
+from judge.free_text import parse_free_text
 from judge.parse import Parsed, parse_choice, parse_json
 from judge.prompts.load import Task
 from judge.prompts.pair import PairRenderer
 from judge.prompts.quotes import is_quoted, shown_passages
+from judge.prompts.raw import RawRenderer
 from judge.prompts.render import Mode, Renderer
 from judge.providers.base import PairReader, Provider
 from judge.providers.tokens import label_distribution, word_distribution
@@ -149,9 +151,14 @@ class Asker:
         self._schema = None if schema is None else canonical(schema)
         self._views = [self._view(renderer) for renderer in renderers]
 
-    def _renderers(self) -> Sequence[Renderer | PairRenderer]:
+    def _renderers(self) -> Sequence[Renderer | PairRenderer | RawRenderer]:
         """One for each label order."""
         task, sampling = self.task, self.sampling
+        if task.spec.raw and self.mode is not Mode.PAIR:
+            if sampling.orders > 1 or sampling.label_order != "declared":
+                option = "--orders" if sampling.orders > 1 else "--label-order"
+                raise UsageError(f"{task.name} is sent as its file is written (raw): leave {option} out")
+            return [RawRenderer(task, self.mode)]
         if self.mode is Mode.PAIR:
             _check_pair(task, sampling)
             return [PairRenderer(task)]
@@ -167,7 +174,7 @@ class Asker:
             for order in several_orders(shown[field], sampling.orders)
         ]
 
-    def _view(self, renderer: Renderer | PairRenderer) -> _View:
+    def _view(self, renderer: Renderer | PairRenderer | RawRenderer) -> _View:
         prefix = canonical([[m.role, m.content] for m in renderer.prefix])
         # Sorted keys around the messages, so that only the unit's own part is hashed per request.
         end = f',"version":{REQUEST_VERSION}'
@@ -198,6 +205,7 @@ class Asker:
             schema=prompt.schema,
             codes=None if self.reasons_first else prompt.codes,
             words=None if self.reasons_first else prompt.words,
+            labels=prompt.labels,
             max_tokens=self.sampling.max_output_tokens,
             temperature=self.sampling.temperature,
             seed=self.sampling.seed,
@@ -218,6 +226,11 @@ class Asker:
             parameters=self._parameters,
             repeat=request.repeat,
         )
+
+    @property
+    def repairs(self) -> bool:
+        """Whether a reply that cannot be read is asked for once more: never of a raw task, which is sent as it is."""
+        return not self.task.spec.raw
 
     def repair(self, request: Request, reply: Reply, reason: str) -> Request:
         """Ask once more, showing the model its own reply and what was wrong with it."""
@@ -291,6 +304,11 @@ class Asker:
             quote = parsed.labels[0].rationale if parsed.labels else None
             return self._checked(parsed, quote, request)
         view = self._views[0] if request is None else self._shown(request)
+        if self.mode is Mode.TEXT:
+            labels = view.renderer.labels if request is None or request.labels is None else request.labels
+            return parse_free_text(self.task, reply, labels)
+        if self.task.spec.raw and request is not None and request.codes:
+            return self._choice(reply, view, request.codes)
         if not self.reasons_first or request is None:
             return self._choice(reply, view)
         if not request.choices:
@@ -307,8 +325,11 @@ class Asker:
             return parsed
         return Parsed(Status.UNPARSED, reason=f"the quote is not in the passages: {quote!r:.200}")
 
-    def _choice(self, reply: Reply, view: _View) -> Parsed:
+    def _choice(self, reply: Reply, view: _View, letters: str | None = None) -> Parsed:
+        """`letters` are the options that this unit has, where the labels are letters of options."""
         codes, labels = view.renderer.codes or "", view.renderer.labels
+        if letters is not None:
+            codes, labels = letters, list(letters)
         distribution: LabelDistribution | None = None
         why_none: str | None = "no token probabilities came with the reply" if reply.tokens is None else None
         if reply.tokens is not None and self.mode is Mode.PAIR:
@@ -319,7 +340,9 @@ class Asker:
             distribution, why_none = label_distribution(reply.tokens, codes, labels, reply.held)
         if distribution is not None:
             masses: Mapping[str, float] = distribution.probabilities
-            in_order = {label: masses[label] for label in self.task.domain(self.task.spec.questions[0].field)}
+            in_order = {
+                label: masses.get(label, 0.0) for label in self.task.domain(self.task.spec.questions[0].field)
+            }
             distribution = replace(distribution, probabilities=in_order)
         return parse_choice(self.task, reply, labels, codes, distribution, why_none)
 
@@ -329,6 +352,7 @@ _ONE_OF = {
     Mode.WORDS: "exactly one of the labels",
     Mode.JSON: "the one JSON object asked for",
     Mode.PAIR: "one of the labels",
+    Mode.TEXT: "one of the labels",
 }
 
 
@@ -336,7 +360,7 @@ _ONE_OF = {
 class _View:
     """One label order: how prompts look in it, their constant part as JSON, and the hash of a request."""
 
-    renderer: Renderer | PairRenderer
+    renderer: Renderer | PairRenderer | RawRenderer
     prefix: str
     hash: _Hashing
 
@@ -391,10 +415,15 @@ def _check_pair(task: Task, sampling: Sampling) -> None:
 def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
     """Codes when the model gives their probabilities and the task is one choice, else JSON.
 
+    A raw task is answered in free text, whatever `answers` says, but for the letters of options.
+
     A rationale before the choice takes two calls with codes: when it is asked for at run time, or codes are. Raises
     UsageError when codes or words are asked for and the task has several questions, or a rationale after its label;
     and for words when two labels begin alike.
     """
+    if task.spec.raw:
+        wanted = answers == "codes" or (answers == "auto" and label_codes)
+        return Mode.CODES if wanted and task.spec.letters else Mode.TEXT
     if answers in ("codes", "words") and not (task.one_choice or task.reasons_first):
         raise UsageError(f"{task.name} asks several questions or a rationale after: it needs --answers json")
     if answers == "words":
@@ -425,6 +454,8 @@ def _check_words(task: Task) -> None:
 
 def takes_codes(task: Task) -> bool:
     """Whether a task is answered in codes where the model gives their probabilities, unless told otherwise."""
+    if task.spec.raw:
+        return task.spec.letters
     return task.one_choice or (task.reasons_first and "rationale" in task.asked)
 
 

@@ -84,7 +84,8 @@ class Run:
             if name in REPORTED:
                 same = self.options.get(name) == value
             elif name == "answers":
-                same = value in ("auto", self.options.get("mode"))
+                # A raw task is answered in free text, whatever was typed.
+                same = value in ("auto", self.options.get("mode")) or self.options.get("mode") == "text"
             else:
                 same = getattr(options, name) == value or (self.rationale is None and name in OF_LABELS)
             if not same:

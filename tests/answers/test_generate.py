@@ -204,7 +204,7 @@ def test_what_is_no_answer_is_none(judge: Judge) -> None:
 def test_dry_run_shows_the_passages_and_sends_nothing(judge: Judge) -> None:
     rag(judge)
     out = judge(*GENERATE, "top:1", "--dry-run").out
-    assert "qa_answer.v1 with scripted/hash: 3 units" in out and "[[context:cite_2 " in out
+    assert "qa_answer.v2 with scripted/hash: 3 units" in out and "[[context:cite_2 " in out
     document = checked(judge(*GENERATE, "top:1", "--dry-run", "--json").out, "dry_run")
     assert document["units"] == 3
     assert column("SELECT count(*) FROM runs") == [0]

@@ -228,7 +228,7 @@ def test_answers_that_were_not_all_made_are_missing_too(judge: Judge, tmp_path: 
         "item_id = 'own:p'",
     )
     lines = commands(judge, *DEFLECTION, "--dataset", "own", "-m", "scripted/hash")
-    assert lines[0].startswith("judge answers generate qa_answer.v1 -m scripted/hash --context all ")
+    assert lines[0].startswith("judge answers generate qa_answer.v2 -m scripted/hash --context all ")
     found = checked(
         judge("suite", *DEFLECTION, "--dataset", "own", "-m", "scripted/hash", "--json").out, "score"
     )

@@ -1,0 +1,121 @@
+"""A raw task and a unit in, the messages exactly as the file has them out: no notice, no fence, no answer format.
+
+Fields are filled in as text. Only what a chat template would take for one of its own tokens is broken up in them, so that a
+passage cannot speak as another turn.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError, UndefinedError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from judge.errors import TaskError, UsageError
+from judge.prompts.fence import without_chat_tokens
+from judge.prompts.inputs import LIST_INPUTS
+from judge.prompts.render import Mode, Prompt, Renderer, as_text, instructions
+from judge.prompts.spec import Example
+from judge.prompts.task import Task
+from judge.types import Json, Message
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A passage, shown as its text below its title and date; a template can take its parts one by one."""
+
+    marker: str
+    title: str
+    date: str
+    text: str
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, [self.title, self.date, self.text]))
+
+
+class _Passages(list[_Passage]):
+    """Several passages; shown as they are, an empty line stands between two."""
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self))
+
+
+class RawRenderer:
+    """Renders one raw task. In the mode `codes` the answer is the letter of an option, with its probability."""
+
+    schema: Mapping[str, Json] | None = None
+    words: tuple[str, ...] | None = None
+    reasons_first = False
+    then_answer = ""
+
+    def __init__(self, task: Task, mode: Mode) -> None:
+        if refused := [name for name in ("guidelines", "instructions", "rationale") if name in task.asked]:
+            raise UsageError(f"{task.name} is sent as its file is written (raw): leave --{refused[0]} out")
+        self.task, self.mode = task, mode
+        environment = ImmutableSandboxedEnvironment(
+            undefined=StrictUndefined,
+            finalize=_filled,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,
+        )
+        self._unit = environment.from_string(task.unit)
+        self.labels = task.domain(task.spec.questions[0].field)
+        self.codes = "".join(self.labels) if mode is Mode.CODES else None
+        system = instructions(task)
+        head = [Message("system", system)] if system else []
+        self.prefix = (*head, *chain.from_iterable(self._example(example) for example in task.spec.examples))
+
+    def render(self, inputs: Mapping[str, Json]) -> Prompt:
+        """The prompt of one unit. Raises TaskError when the template cannot show these inputs."""
+        messages = (*self.prefix, Message("user", self._user(inputs)))
+        labels = self._available(inputs)
+        codes = "".join(labels) if self.mode is Mode.CODES else None
+        return Prompt(messages, len(self.prefix), None, codes, labels=labels)
+
+    def _available(self, inputs: Mapping[str, Json]) -> tuple[str, ...]:
+        """The labels that this unit can have: of letters of options, those that there are."""
+        options = inputs.get("options")
+        if self.task.spec.letters and isinstance(options, Mapping):
+            return tuple(label for label in self.labels if label in options) or tuple(self.labels)
+        return tuple(self.labels)
+
+    def _user(self, inputs: Mapping[str, Json]) -> str:
+        shown = {name: _value(name, inputs.get(name)) for name in self.task.input_names}
+        try:
+            return self._unit.render(shown).strip()
+        except (TemplateError, TypeError, ValueError) as e:
+            raise TaskError(f"{self.task.path or self.task.name}: template: {e}") from e
+
+    def _example(self, example: Example) -> list[Message]:
+        answer = example.answers[self.task.spec.questions[0].field]
+        return [Message("user", self._user(example.inputs)), Message("assistant", answer)]
+
+
+def renderer_of(
+    task: Task, mode: Mode, orders: Mapping[str, Sequence[str]] | None = None
+) -> Renderer | RawRenderer:
+    """Return the renderer of a task: as the file is written, or with fence and answer format."""
+    return RawRenderer(task, mode) if task.spec.raw else Renderer(task, mode, orders)
+
+
+def _filled(value: Any) -> Any:
+    if value is None:
+        raise UndefinedError("an input that is missing would be shown; put it in an {% if %}")
+    return value
+
+
+def _value(name: str, value: Json) -> str | _Passages | None:
+    if name not in LIST_INPUTS:
+        text = as_text(value)
+        return None if text is None else without_chat_tokens(text)
+    entries = [value] if isinstance(value, str) else list(value or ())
+    return _Passages(_passage(entry, number) for number, entry in enumerate(entries, 1)) or None
+
+
+def _passage(entry: Json, number: int) -> _Passage:
+    parts = {"marker": str(number), "text": entry} if isinstance(entry, str) else entry
+    return _Passage(
+        *(without_chat_tokens(str(parts.get(key) or "")) for key in ("marker", "title", "date", "text"))
+    )
