@@ -295,7 +295,7 @@ Masses = dict[str, Any]
 
 def _masses(store: Store, run: str, data: Set) -> Masses:
     domain = load_task(data.task).domain(data.field)
-    stored = relation.distributions(store.conn, run, data.field)
+    stored = dict(relation.distributions(store.conn, run, data.field))
     found = {unit: np.array([json.loads(d)[label] for label in domain]) for unit, d in stored.items()}
     return {unit: p / p.sum() for unit, p in found.items()}
 

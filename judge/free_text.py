@@ -18,7 +18,7 @@ _BEFORE = 40
 """Characters before a label in which a negation is looked for."""
 _MARKS = r"[\s\"'“”‘’`*_(\[{]*"
 """What may stand between the words of a pattern and the label: `Answer: **(B)**`."""
-_ARTICLE = r"(?!['’]|\s+(?!(?:is|because|since|seems|as)\b)[a-z])"
+_ARTICLE = r"(?!['’]|\s+(?!(?:is|or|and|because|since|seems|as)\b)[a-z])"
 """After a capital A or I, which are words too: "A book", "I think". "A is right" is the letter."""
 
 

@@ -49,6 +49,17 @@ Every unit has the inputs of its item: {item}. Beside them:
 passages of the item where that is not known; of an item only in `judge answers generate`), `passages` are all of
 the item's. `baseline_answer` is the item's answer by the system `human`.
 Never an input: {never}.
+
+## A prompt as it is written
+
+With `raw: true` the file is sent exactly as it is written after its fields are filled in: no notice, no fence, no answer
+format and no second try. What stands above `<!-- unit -->` is the system message (none where it is empty), what stands
+below it the user's. `{{{{ answer_cue }}}}` is not there, filters are allowed, and lists of passages may be walked through:
+`{{% for p in context %}}[{{{{ p.marker }}}}] {{{{ p.text }}}}{{% endfor %}}` (`marker`, `title`, `date`, `text`; `{{{{ context }}}}` alone
+shows title, date and text of each, with an empty line between two). Only control tokens of chat templates are broken up in
+a field, so that a passage cannot speak as another turn. `answer` says how the label is found in the reply: `words` finds it
+anywhere (two different labels, or a negated one, are no answer), `Answer: {{label}}` where it stands in these words. Of the
+letters of options only those that a question has count; where the model gives probabilities they are read at the answer.
 """
 
 _MODELS: tuple[tuple[str, type[BaseModel]], ...] = (

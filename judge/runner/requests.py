@@ -308,7 +308,12 @@ class Asker:
             labels = view.renderer.labels if request is None or request.labels is None else request.labels
             return parse_free_text(self.task, reply, labels)
         if self.task.spec.raw and request is not None and request.codes:
-            return self._choice(reply, view, request.codes)
+            parsed = self._choice(reply, view, request.codes)
+            if parsed.status is Status.REFUSED or any(label.distribution for label in parsed.labels):
+                return parsed
+            # Without probabilities the letter is found in the text, as in the mode `text`.
+            written = parse_free_text(self.task, reply, request.codes)
+            return replace(written, reason=written.reason or parsed.reason)
         if not self.reasons_first or request is None:
             return self._choice(reply, view)
         if not request.choices:

@@ -136,9 +136,9 @@ def test_replies_cite_by_the_markers_they_were_shown(judge: Judge, tmp_path: Pat
     replies = script(
         tmp_path / "s.jsonl",
         [
-            ("Which country", json.dumps({"qa_answer": "Kenya [cite_2]. China [1][cite_9]."})),
-            ("footbridge", json.dumps({"qa_answer": "Quist [1]. See [2]."})),
-            ("", json.dumps({"qa_answer": "Two crowns \0 [cite_1]."})),
+            ("Which country", "Kenya [cite_2]. China [1][cite_9]."),
+            ("footbridge", "Quist [1]. See [2]."),
+            ("", "Two crowns \0 [cite_1]."),
         ],
     )
     command = ("answers", "generate", "qa_answer", "-m", "scripted/file", "--option", f"script={replies}")
@@ -204,7 +204,7 @@ def test_what_is_no_answer_is_none(judge: Judge) -> None:
 def test_dry_run_shows_the_passages_and_sends_nothing(judge: Judge) -> None:
     rag(judge)
     out = judge(*GENERATE, "top:1", "--dry-run").out
-    assert "qa_answer.v2 with scripted/hash: 3 units" in out and "[[context:cite_2 " in out
+    assert "qa_answer.v2 with scripted/hash: 3 units" in out and "[cite_2] " in out and "[[" not in out
     document = checked(judge(*GENERATE, "top:1", "--dry-run", "--json").out, "dry_run")
     assert document["units"] == 3
     assert column("SELECT count(*) FROM runs") == [0]

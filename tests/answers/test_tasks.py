@@ -8,8 +8,9 @@ import pytest
 
 from judge.errors import TaskError
 from judge.parse import parse_json
-from judge.prompts import Mode, Renderer, find_tasks, load_task, parse_task
+from judge.prompts import Mode, find_tasks, load_task, parse_task
 from judge.prompts.inputs import INPUTS
+from judge.prompts.raw import renderer_of
 from judge.prompts.render import answer_schema
 from judge.store import Store, selection
 from judge.types import Reply, Status
@@ -101,7 +102,10 @@ def test_a_task_renders_and_runs(judge: Judge, study: None, name: str) -> None:
     assert {field for _, field in found} == {q.field for q in task.spec.questions}
     assert column("SELECT count(*) FROM labels WHERE annotator_id <> 'gold'")[0] > before
     out = judge("tasks", "render", name, "--answers", "codes" if task.one_choice else "json").out
-    assert task.spec.questions[0].ask in out
+    if task.spec.raw:
+        assert "[[" not in out and "JSON" not in out and task.spec.questions[0].ask not in out
+    else:
+        assert task.spec.questions[0].ask in out
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,7 +120,8 @@ def test_no_gold_and_no_meta_in_any_prompt(judge: Judge, study: None, name: str)
         units, _ = selection.select(store, task, asked)
         assert units, name
         shown = [
-            Renderer(task, Mode.JSON).render(u.inputs).messages for u in selection.pending(store, task, "")
+            renderer_of(task, Mode.TEXT if task.spec.raw else Mode.JSON).render(u.inputs).messages
+            for u in selection.pending(store, task, "")
         ]
     text = "\n".join(m.content for messages in shown for m in messages)
     assert CANARY not in text

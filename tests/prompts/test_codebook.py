@@ -11,7 +11,12 @@ from annotate.guidelines import markdown
 from judge.prompts import Mode, Renderer, Task, find_tasks, load_task
 from judge.prompts.fence import DATA_NOTICE
 
-SHIPPED = list(find_tasks())
+RAW = {
+    "claim_answer", "mirage_answer", "mirage_inference", "multiple_choice", "qa_answer", "urag_aware", "urag_choice",
+    "verdict", "verdict_document",
+}  # fmt: skip
+"""Tasks for systems under test: their prompt is a paper's, and nobody labels units with them."""
+SHIPPED = [name for name in find_tasks() if name.rpartition(".v")[0] not in RAW]
 FORM = (
     "Answer with exactly one",
     "Answer with one JSON object",
@@ -58,6 +63,10 @@ def test_people_and_models_read_the_same(name: str) -> None:
     for mode in modes:
         assert read_by_models(task, mode) == read_by_people(task)
     assert not task.spec.examples, "people would not see them"
+
+
+def test_what_is_sent_as_it_is_written_are_the_tasks_for_systems_under_test() -> None:
+    assert {load_task(name).task_id for name in find_tasks() if load_task(name).spec.raw} == RAW
 
 
 @pytest.mark.parametrize("name", SHIPPED)

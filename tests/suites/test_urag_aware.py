@@ -75,7 +75,7 @@ def test_what_failed_at_first_is_no_success_later(judge: Judge, study: None) -> 
     )
 
 
-def test_what_is_shown_is_fenced_and_tells_no_gold(judge: Judge, study: None) -> None:
+def test_what_is_shown_is_plain_and_tells_no_gold(judge: Judge, study: None) -> None:
     run = first_run()
     with Store.open("study.db") as store:
         own, wrong = (second.read(store, f"{run}:{kind}").texts for kind in ("self", "wrong"))
@@ -94,8 +94,8 @@ def test_what_is_shown_is_fenced_and_tells_no_gold(judge: Judge, study: None) ->
         "item_id = 'u:c1'",
     )
     prompt = judge("answers", "generate", "urag_aware", *options, "--dry-run").out
-    block = prompt.partition("[[option_probabilities ")[2].partition("[[/")[0]
-    # Inside its fence, and nothing beside it of what the first pass gave or what is right.
+    block = prompt.partition("Probabilities:\n")[2].partition("\nAnswer:")[0]
+    # Nothing beside it of what the first pass gave or what is right.
     assert "A. 0.100\nB. 0.900" in block and prompt.count("0.900") == 1 and "correct" not in prompt
 
 
