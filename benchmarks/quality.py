@@ -295,8 +295,12 @@ Masses = dict[str, Any]
 
 def _masses(store: Store, run: str, data: Set) -> Masses:
     domain = load_task(data.task).domain(data.field)
-    stored = dict(relation.distributions(store.conn, run, data.field))
-    found = {unit: np.array([json.loads(d)[label] for label in domain]) for unit, d in stored.items()}
+    unit_of = dict(store.conn.execute("SELECT rowid, unit_id FROM units").fetchall())
+    found = {}
+    for rowids, texts in relation.distributions(store.conn, run, data.field):
+        for row, text in zip(rowids.tolist(), texts, strict=True):
+            masses = json.loads(text)
+            found[unit_of[row]] = np.array([masses[label] for label in domain])
     return {unit: p / p.sum() for unit, p in found.items()}
 
 
