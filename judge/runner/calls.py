@@ -16,7 +16,7 @@ from judge.errors import (
 from judge.parse import Parsed
 from judge.providers.base import check_reply
 from judge.runner.budget import Budget, Reserve
-from judge.runner.dispatch import Dispatcher, End, ModelServer, Slot, ending
+from judge.runner.dispatch import Dispatcher, ModelServer, Slot, ending
 from judge.runner.requests import Asker
 from judge.runner.retry import Patience, told_to_wait
 from judge.store.judgements import RequestRecord
@@ -161,7 +161,7 @@ class Caller:
 
         While a server is down or overloaded, tries say nothing about the unit and are not counted.
         """
-        tries = 0
+        tries, is_first = 0, True
         begun = slot.at
         while True:
             server, sent = slot.server, self.dispatcher.now()
@@ -170,14 +170,20 @@ class Caller:
                 reply = await self._complete(server, request, claim)
             except ProviderError as e:
                 error = e
+                if is_first:
+                    server.first_call(is_failed=True)
                 tries += self._note(slot, begun, unit, e)
-                wait = self.patience.wait(e, max(1, tries), server.flow(self.dispatcher.now()))
+                wait = self.patience.wait(
+                    e, max(1, tries), server.flow(self.dispatcher.now()), server.failing()
+                )
                 if wait is None and not self._is_servers_fault(server, begun, e):
                     raise
             except BaseException as e:
                 error = e
                 raise
             else:
+                if is_first:
+                    server.first_call(is_failed=False)
                 self._answered_at = self.dispatcher.now()
                 self._not_found = 0
                 if reply.rate is not None:
@@ -185,6 +191,7 @@ class Caller:
                 return reply, self._answered_at - sent, server.url
             finally:
                 self.dispatcher.leave(slot, ending(error))
+            is_first = False
             if wait is None:
                 tries, wait = 0, self.patience.longest
             if not await self.budget.again(claim):
@@ -232,8 +239,6 @@ class Caller:
         wait = told_to_wait(error)
         if wait > self.patience.most_told:
             return True
-        if wait and ending(error) is End.REFUSED:
-            slot.server.rate.hold(now, wait)
         counts = slot.server.failed(slot, now, begun, unit, error)
         down = self.dispatcher.down_for()
         absent = isinstance(error, Unreachable) and not error.sent and not self.dispatcher.has_answered

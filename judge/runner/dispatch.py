@@ -1,8 +1,7 @@
 """Admission of calls: one queue in front of one server or several, and whether each server is there.
 
-A refused call waits out its own backoff and delays nobody else, unless the server says when to come back. A server
-that cannot be reached, or that has answered none of several new units, is down: one call at a time finds out whether
-it is back.
+A refused call waits out its own backoff, or the Retry-After of its refusal, and delays no other call. A server that
+cannot be reached, or that fails or refuses many calls in a row, is down: one call at a time finds out whether it is back.
 """
 
 from __future__ import annotations
@@ -22,12 +21,20 @@ from judge.runner.retry import told_to_wait
 
 EARLY_SECONDS = 0.001
 """A loop's timer is up to this late; the rest is waited for by looking at the clock."""
-SUSPECTS = 3
-"""If this many units begun since a server's last answer have all failed, the server counts as down."""
-REFUSALS, REFUSED_SECONDS = 16, 5.0
-"""So does one that has refused this many calls in a row for so long; in a shorter time it may be a rate limit."""
-FLOW = 32
-"""A refused call waits at most as long as the server took for its last answers of this number."""
+SUSPECTS, IN_A_ROW = 3, 16
+"""A server counts as down when it accepts no connection, or when calls of this many new units have failed and so many
+calls in a row. After three calls in a row a server that closes every second connection was taken for one that is down:
+300 units of 0.5 s took 14 s
+then, and 3 s without these outages and with shorter pauses (simulated)."""
+REFUSALS, REFUSED_SECONDS = 64, 5.0
+"""A server also counts as down when it has refused this many calls in a row, for at least so many seconds. With 16 calls,
+a server that refuses 90 % at random was taken for one that is down (0.9 ** 16 = 0.19, 0.9 ** 64 = 0.001)."""
+FLOW = 8
+"""A refused call waits at most as long as the server took for its last answers of this number. With 32 answers,
+600 units against 50 % random refusals took up to 20 s, and with 8 at most 5 s (simulated)."""
+FIRST_CALLS, FEWEST_FIRST_CALLS = 100, 16
+"""The share of units whose first call failed is that of the last 100 units, once there are 16. Retries are left out:
+a few units that always fail would otherwise look like a server that fails often."""
 FIRST_PROBE, LAST_PROBE = 0.5, 30.0
 """Seconds between the calls that look whether a server is back: doubled, up to the last."""
 
@@ -71,7 +78,8 @@ class ModelServer:
         self._refused_from = -math.inf
         self._answers: deque[float] = deque(maxlen=FLOW)
         self._suspects: set[str] = set()
-        self._refusals = 0
+        self._refusals = self._failures = 0
+        self._first_calls: deque[bool] = deque(maxlen=FIRST_CALLS)
         self._probing = False
         self._probe_at = 0.0
         self._probes = 0
@@ -121,6 +129,16 @@ class ModelServer:
         """Seconds since the last FLOW answers began to come, infinite before as many have."""
         return now - self._answers[0] if len(self._answers) == FLOW else math.inf
 
+    def failing(self) -> float:
+        """The share of units, of the last FIRST_CALLS, whose first call failed; 0 before a few of them."""
+        calls = len(self._first_calls)
+        # Below 1 also where all failed: a unit that never gets through is given up at some time.
+        return sum(self._first_calls) / (calls + 1) if calls >= FEWEST_FIRST_CALLS else 0.0
+
+    def first_call(self, is_failed: bool) -> None:
+        """Note how the first call of a unit ended."""
+        self._first_calls.append(is_failed)
+
     def failed(self, slot: Slot, now: float, begun: float, unit: str, error: ProviderError) -> bool:
         """A call has failed in a way that may pass; its unit's first call went out at `begun`.
 
@@ -143,9 +161,11 @@ class ModelServer:
             self._refusals += self.answered_at < slot.at
         elif since > self.answered_at:
             self._suspects.add(unit)
+        self._failures += 1
         absent = isinstance(error, Unreachable) and not error.sent and self.answered_at < slot.at
         refuses_all = self._refusals >= REFUSALS and now - self._refused_from >= REFUSED_SECONDS
-        if absent or len(self._suspects) >= SUSPECTS or refuses_all:
+        fails_all = len(self._suspects) >= SUSPECTS and (timed_out or self._failures >= IN_A_ROW)
+        if absent or fails_all or refuses_all:
             self.went_down(now, error)
             return False
         return not (timed_out and self.rate.timed_out(now, slot.at))
@@ -154,15 +174,15 @@ class ModelServer:
         """Wait for the server from now on."""
         self.down_since, self.error = now, error
         self._probing, self._probes = False, 0
-        self._probe_at = now + FIRST_PROBE / 4
+        self._probe_at = now + max(FIRST_PROBE / 4, told_to_wait(error))
         self._suspects.clear()
-        self._refusals = 0
+        self._refusals = self._failures = 0
 
     def _answered(self, now: float) -> None:
         self.answered_at = now
         self._answers.append(now)
         self._suspects.clear()
-        self._refusals = 0
+        self._refusals = self._failures = 0
         if self.is_down:
             self.down_since = self.error = None
             self._probing = False

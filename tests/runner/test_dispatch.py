@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.errors import RateLimited, ServerFault, Unreachable
-from judge.runner.dispatch import Dispatcher, End, Slot, ending
+from judge.runner.dispatch import REFUSALS, REFUSED_SECONDS, Dispatcher, End, Slot, ending
 from judge.types import RateState
 
 
@@ -85,10 +85,6 @@ async def stop(tasks: list[asyncio.Task[Slot]]) -> None:
 # --- when
 
 
-def hold(d: Dispatcher, seconds: float, time: FakeTime) -> None:
-    d.servers[0].rate.hold(time.now, seconds)
-
-
 def delay(d: Dispatcher, time: FakeTime, tokens: int = 0) -> float:
     return d.servers[0].delay(time.now, tokens)
 
@@ -97,20 +93,14 @@ def told(d: Dispatcher, time: FakeTime, rate: RateState) -> None:
     d.servers[0].rate.obey(rate, time.now)
 
 
-def test_retry_after_holds_everybody(time: FakeTime) -> None:
+def test_a_server_that_refuses_everything_is_left_alone_as_long_as_it_says(time: FakeTime) -> None:
     d = dispatcher(time)
-    hold(d, 7.5, time)
-    assert delay(d, time) == 7.5
-    hold(d, 2.0, time)
-    assert delay(d, time) == 7.5, "a shorter one does not end it earlier"
-    time.now += 7.5
-    assert delay(d, time) == 0
-
-
-def test_a_retry_after_of_one_second_is_about_its_own_call(time: FakeTime) -> None:
-    d = dispatcher(time)
-    hold(d, 1.0, time)
-    assert delay(d, time) == 0
+    server = d.servers[0]
+    for n in range(REFUSALS):
+        time.now += 1.01 * REFUSED_SECONDS / (REFUSALS - 1)
+        server.failed(server.take(time.now), time.now, time.now, f"unit {n}", RateLimited("slow down", 20.0))
+    assert server.is_down
+    assert delay(d, time) == 20.0
 
 
 async def test_a_single_refusal_holds_nobody(time: FakeTime) -> None:
@@ -120,31 +110,6 @@ async def test_a_single_refusal_holds_nobody(time: FakeTime) -> None:
     slot.server.failed(slot, time.now, slot.at, "unit", RateLimited("slow down"))
     d.leave(slot, End.REFUSED)
     assert (delay(d, time), d.limit, d.cuts) == (0, 100, 0)
-
-
-async def test_who_waits_is_let_in_when_the_hold_ends(time: FakeTime) -> None:
-    d = dispatcher(time, 2)
-    hold(d, 3.0, time)
-    tasks = await entering(d, 3)
-    await time.pass_(2.9)
-    assert inside(tasks) == 0
-    await time.pass_(0.1)
-    assert inside(tasks) == 2
-    d.leave(tasks[0].result(), End.REPLY)
-    await settle()
-    assert inside(tasks) == 3
-
-
-async def test_a_hold_that_grows_while_they_wait(time: FakeTime) -> None:
-    d = dispatcher(time)
-    hold(d, 1.5, time)
-    tasks = await entering(d, 1)
-    await time.pass_(0.5)
-    hold(d, 2.0, time)
-    await time.pass_(1.9)
-    assert inside(tasks) == 0
-    await time.pass_(0.1)
-    assert inside(tasks) == 1
 
 
 async def test_the_token_budget_of_the_headers(time: FakeTime) -> None:
@@ -316,8 +281,6 @@ async def test_any_order_of_events(ceiling: int, servers: int, steps: list[tuple
             slot.server.rate.obey(RateState(remaining_tokens=value, reset_tokens=3.0), time.now)
         if error is not None:
             slot.server.failed(slot, time.now, slot.at, str(id(task)), error)
-        if what == "429" and value is not None:
-            slot.server.rate.hold(time.now, value)
         d.leave(slot, ending(error))
 
     for what, value in steps:

@@ -1,12 +1,15 @@
 """Whole runs against limits of the rate, start and end included, in simulated time."""
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from judge.errors import RateLimited, Unreachable
 from judge.runner import RunReport
 from judge.runner.retry import Patience
+from judge.types import Reply, Request
 from tests.runner.helpers import make_study, numbered, plan, run
 from tests.runner.test_spacing import TokenBucket
 from tests.runner.virtual import Limited, simulated
@@ -38,6 +41,65 @@ def test_a_limit_whose_refusals_all_say_one_second_is_used_too(tmp_path: Path, d
     assert report.ended == {"ok": 1000}
     assert provider.ended <= 1000 / 90 + 2 + 2, "the search, and the wait of the calls that were refused last"
     assert provider.requests <= 1.3 * 1000 + 200
+
+
+@pytest.mark.parametrize("depth", [1, 10])
+def test_a_long_retry_after_holds_back_its_own_call_alone(tmp_path: Path, depth: int) -> None:
+    """Where each `Retry-After: 5` held back all calls, a bucket of 10 a second gave 2 a second.
+
+    The goal is 0.6 of the allowance: 600 calls in 100 s.
+    """
+    provider = Limited(TokenBucket(10.0, depth), 1, 0.2, retry_after=5.0)
+    report = ask(tmp_path, provider, 600)
+    assert report.ended == {"ok": 600}
+    assert provider.ended <= 600 / (0.6 * 10)
+    assert provider.requests <= 1.6 * 600
+
+
+@pytest.mark.parametrize("retry_after", [1.0, None])
+def test_a_fixed_window_is_used(tmp_path: Path, retry_after: float | None) -> None:
+    """50 calls in each second, and none until the next one. Where a refused call's slot was tried again all the time, the
+    calls of the closed window slowed all others down to 24 a second. The goal is 0.6: 1500 calls in 50 s."""
+    taken: Counter[int] = Counter()
+
+    def takes(at: float) -> bool:
+        taken[int(at)] += 1
+        return taken[int(at)] <= 50
+
+    provider = Limited(takes, 1, 0.05, retry_after=retry_after)
+    report = ask(tmp_path, provider, 1500)
+    assert report.ended == {"ok": 1500}
+    assert provider.ended <= 1500 / (0.6 * 50)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7, 0.9])
+def test_refusals_at_random_cost_no_unit(tmp_path: Path, share: float) -> None:
+    """Twelve tries were not enough: of 600 units 10 failed at 0.7, and 170 at 0.9."""
+    draw = random.Random(3)
+    provider = Limited(lambda at: draw.random() >= share, 1, 0.5)
+    assert ask(tmp_path, provider, 600).ended == {"ok": 600}
+
+
+class Closing(Limited):
+    """Loses the connection where the other one refuses."""
+
+    async def complete(self, request: Request) -> Reply:
+        try:
+            return await super().complete(request)
+        except RateLimited as error:
+            raise Unreachable("connection lost") from error
+
+
+def test_a_server_that_closes_every_second_connection_costs_no_unit(tmp_path: Path) -> None:
+    """Six tries were not enough for 4 to 7 of 300 units, and three units in a row took the server for one that is down.
+
+    At 100 calls at once, with answers after 0.5 s, 300 units take 1.5 s without any failure and 3 s with every second.
+    """
+    draw = random.Random(1)
+    provider = Closing(lambda at: draw.random() < 0.5, 1, 0.5)
+    report = ask(tmp_path, provider, 300)
+    assert report.ended == {"ok": 300}
+    assert provider.ended <= 3 * 3.0
 
 
 def test_nothing_is_taken_for_a_minute(tmp_path: Path) -> None:

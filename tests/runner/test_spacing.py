@@ -114,6 +114,7 @@ def simulate(
                 rest = draw.uniform(0.5, 1.0) * min(30.0, 0.5 * 2 ** (tries - 1))
                 heapq.heappush(resting, (now + rest, tries))
                 continue
+            spacing.accepted()
             done.labels += 1
             if done.labels == calls // 2:
                 half = (done.labels, now)
