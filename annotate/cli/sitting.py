@@ -38,13 +38,16 @@ BUSY_MS = 8
 @click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who you are.")
 @keymap_option
 @theme_option
+@click.option("--plain", is_flag=True, help="Line by line, for screen readers and simple terminals.")
 @db_option
-def open_(name: str, person: str, keymap: Path | None, theme: str | None, db: Path) -> None:
+def open_(name: str, person: str, keymap: Path | None, theme: str | None, plain: bool, db: Path) -> None:
     """Label the batch NAME in this terminal: one key per label, nothing to save.
 
     Go on where you stopped with the same command. ? shows guidelines and keys, Ctrl+Q quits.
     """
-    _sit(name, person, keymap, theme, db, adjudicate=False, allow_own=False)
+    if plain and (keymap or theme):
+        raise UsageError("--plain has neither keys nor colours to choose: leave --keymap and --theme out")
+    _sit(name, person, keymap, theme, db, adjudicate=False, allow_own=False, plain=plain)
 
 
 @click.command("adjudicate")
@@ -73,28 +76,38 @@ def _sit(
     *,
     adjudicate: bool,
     allow_own: bool,
+    plain: bool = False,
 ) -> None:
     from annotate.leading.adjudication import fill_queue
     from annotate.sitting.desk import Desk, batch_info, end_session
     from annotate.tui.app import run_app
     from annotate.tui.keymap import load_keymap
+    from annotate.tui.plain import BUSY_MS as WHOLE_WAIT_MS
+    from annotate.tui.plain import run_plain
 
     # In a browser there is no terminal: annotate serve says so by naming the driver.
-    if not (os.environ.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stdout.isatty())):
-        raise UsageError("this needs a terminal; annotate serve opens it in a browser")
+    if not plain and not (os.environ.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stdout.isatty())):
+        raise UsageError(
+            "this needs a terminal; annotate serve opens it in a browser, --plain goes line by line"
+        )
     with open_study(db) as store:
         task = batch_info(store, name).task
         keys = load_keymap(keymap or own_keymap(), task)
         if adjudicate and not fill_queue(store, name, person, allow_own=allow_own):
             note(f"batch '{name}': there is nothing to adjudicate so far")
             return
+        busy_ms = WHOLE_WAIT_MS if plain else BUSY_MS
         with Desk.open(
-            store, name, person, adjudicate=adjudicate, allow_own=allow_own, busy_ms=BUSY_MS
+            store, name, person, adjudicate=adjudicate, allow_own=allow_own, busy_ms=busy_ms
         ) as desk:
+            refused = None
             try:
-                refused = run_app(
-                    desk, keymap=keys, theme=theme, remembered=remembered_theme(), held_ms=held_ms()
-                )
+                if plain:
+                    run_plain(desk)
+                else:
+                    refused = run_app(
+                        desk, keymap=keys, theme=theme, remembered=remembered_theme(), held_ms=held_ms()
+                    )
             finally:
                 counts = desk.counts()
                 end_session(db, desk.seat.session)
@@ -109,7 +122,7 @@ def _sit(
         if message:
             note(message)
     if counts["open"]:
-        note(f"go on with: annotate {command} {name} --as {person} -d {db}")
+        note(f"go on with: annotate {command} {name} --as {person}{' --plain' if plain else ''} -d {db}")
 
 
 @click.command("serve")

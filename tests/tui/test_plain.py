@@ -1,0 +1,178 @@
+"""`annotate open --plain`: the same log as the screen writes for the same intentions, read and typed line by line."""
+
+import io
+import random
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from annotate.cli import main
+from annotate.sitting.desk import Desk
+from annotate.store import open_study
+from annotate.tui.plain import Dialogue
+from judge.store import Store
+from tests.tui.line import Line, log, settled
+from tests.tui.oracle import Oracle, plain, tokens
+from tests.tui.studies import NASTY, batch, build, judge_all, labels, rows_of, three
+
+UNITS = 20
+
+
+def talk(path: Path, lines: Iterable[str], *, busy_ms: int | None = None) -> str:
+    """What is printed to somebody who types these lines and then ends the input."""
+    out = io.StringIO()
+    with open_study(path) as store, Desk.open(store, "pilot", "alice", busy_ms=busy_ms) as desk:
+        Dialogue(desk, io.StringIO("".join(f"{line}\n" for line in lines)), out).run()
+    return out.getvalue()
+
+
+def lines_of(oracle: Oracle, token: str) -> list[str]:
+    """Let the oracle act, and say the same in lines."""
+    was_flagged = oracle._last("flag", oracle.at) is not None
+    oracle.act(token)
+    name, _, text = token.partition(" ")
+    if name == "note":
+        # The screen's box opens with the note before; a line is the whole note.
+        return ["+", str(oracle.log[-1][2])]
+    if name == "flag":
+        return ["!"] if was_flagged else ["!", text]
+    typed = {
+        "undo": "<",
+        "skip": "-",
+        "jump": f"# {text}",
+        "list": "= open",
+        "help": "?",
+        "find": "/ claim",
+        "words": ".",
+    }
+    return [typed.get(name, name)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_sittings_leave_the_log_that_was_meant(tmp_path: Path, seed: int) -> None:
+    path = build(tmp_path / "s.db", items=UNITS // 2)
+    batch(path, n=UNITS)
+    oracle, dice = Oracle(UNITS), random.Random(seed)
+    # Marking evidence and stepping are of the screen alone.
+    meant = [t for t in tokens(dice, UNITS, 150) if t not in ("mark", "left", "right")]
+    talk(path, [line for token in meant for line in lines_of(oracle, token)])
+    assert len(oracle.log) > 80
+    assert plain(log(path)) == plain(oracle.log)
+
+
+def test_a_unit_is_printed_with_its_texts_meanings_and_what_to_type(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=2)
+    said = talk(path, ["support", "r", "", ""])
+    assert "Unit 1 of 2, 0 done" in said and "Unit 2 of 2, 1 done" in said
+    assert "Claim number" in said and "says 42" in said
+    assert "s  support: the passage gives evidence that the claim is true" in said
+    # A label's name does what its key does; the first Enter at the end leaves.
+    assert [value for _, _, value in log(path)] == ["support", "refute"]
+    assert "Everything in this batch has been seen: 2 done, 0 skipped" in said
+
+
+def test_several_questions_are_asked_one_after_the_other(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, three(), n=1)
+    said = talk(path, ["s", "r", "g"])
+    # A key of a later question answers that one, as on the screen.
+    assert [value for _, _, value in log(path)] == ["support", "relevant", "good"]
+    assert said.index("Is it relevant?") < said.index("quality")
+
+
+def test_the_judge_comes_up_after_the_label_and_a_change_needs_a_reason(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    judge_all(path)
+    batch(path, n=3, reveal=True)
+    said = talk(path, ["r", "", "r", "s", "I overlooked it", "r", "s", "", "<"])
+    assert said.index("Stored: refute") < said.index("The judge says support, you refute.")
+    kinds = [(kind, position, value) for kind, position, value in log(path)]
+    assert kinds[:5] == [
+        ("label", 1, "refute"),
+        ("shown", 1, "judge"),
+        ("keep", 1, "refute"),
+        ("label", 2, "refute"),
+        ("shown", 2, "judge"),
+    ]
+    assert ("revise", 2, "support") in kinds and "Nothing was changed." in said
+    assert rows_of(path, "SELECT reason FROM events WHERE kind = 'revise'") == [("I overlooked it",)]
+    assert "your first label of this unit stands" in said
+    assert {v for (_, _, layer, _), v in labels(path).items() if layer == "first"} == {"refute"}
+
+
+def test_training_gives_a_second_try_and_the_answer(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=4, training=1)
+    [(right,)] = rows_of(
+        path,
+        "SELECT l.value FROM labels AS l JOIN assignments AS a ON a.unit_id = l.unit_id "
+        "WHERE l.annotator_id = 'gold' AND l.field = 'stance' AND a.role = 'training'",
+    )
+    wrong = next(value for value in ("support", "refute") if value != right)
+    said = talk(path, [wrong, right, ""])
+    assert f"not quite   stance: you said {wrong}" in said and "right the second time" in said
+    assert "The training units are done." in said and "0 of 1 right" in said
+
+
+def test_a_note_that_cannot_be_stored_is_kept_and_offered_again(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=2)
+    out = io.StringIO()
+    with (
+        open_study(path) as store,
+        Desk.open(store, "pilot", "alice", busy_ms=1) as desk,
+        Store.open(path) as other,
+    ):
+
+        def typed() -> Iterable[str]:
+            yield "+\n"
+            other.conn.execute("BEGIN IMMEDIATE")
+            yield "see page 3\n"
+            other.conn.execute("ROLLBACK")
+            yield "+\n"
+            yield "\n"
+
+        lines = typed()
+        source = io.StringIO()
+        source.readline = lambda *_: next(lines, "")  # type: ignore[assignment,method-assign]
+        Dialogue(desk, source, out).run()
+    assert "not stored" in out.getvalue() and "Typed before and not stored: see page 3" in out.getvalue()
+    assert log(path) == [("note", 1, "see page 3")]
+
+
+def test_what_a_terminal_would_obey_is_printed_as_escapes(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", texts=NASTY)
+    batch(path, n=12)
+    said = talk(path, [f"# {n}" for n in range(1, 13)] + ["= all", "!", "a\x1b[31mflag", "."])
+    assert "[bold red]not bold[/]" in said and "family" in said
+    assert not [c for c in said if c in "\x00\x07\x1b\x9b\x7f\x08\r\u202e"]
+
+
+def test_pasted_lines_label_one_unit_and_no_more(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=UNITS // 2)
+    batch(path, n=UNITS)
+    line = Line("open", "pilot", "--as", "alice", "--plain", "-d", str(path))
+    try:
+        line.until("> ")
+        line.burst(["s\ns\ns\ns\ns\n"])
+        settled(path, 1)
+        line.until("> ")
+        line.burst(["r\n"])
+        settled(path, 2)
+        line.until("> ")
+        # Ctrl+C and the end of the input leave what is stored.
+        line.burst(["\x03"])
+        assert line.ended() == 0
+        assert log(path) == [("label", 1, "support"), ("label", 2, "refute")]
+    finally:
+        line.close()
+
+
+def test_options_of_the_screen_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=1)
+    with pytest.raises(SystemExit) as ended:
+        main(["open", "pilot", "--as", "alice", "--plain", "--theme", "nord", "-d", str(path)])
+    assert ended.value.code == 2 and "leave --keymap and --theme out" in capsys.readouterr().err
