@@ -1,5 +1,6 @@
 """What a person sees of one unit: its inputs, its passages, the other parts of its answer, how it stands."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -65,6 +66,16 @@ class Sheet:
     inputs: dict[str, Any]
     state: State
     parts: list[AnswerPart] = field(default_factory=list)
+
+    def texts(self) -> Iterator[str]:
+        """Every text of the unit's inputs, those of listed passages too."""
+        for value in self.inputs.values():
+            if isinstance(value, str):
+                yield value
+            elif isinstance(value, list):
+                yield from (one.text if isinstance(one, ShownPassage) else str(one) for one in value)
+            elif isinstance(value, dict):
+                yield from map(str, value.values())
 
     @property
     def part(self) -> AnswerPart | None:

@@ -3,6 +3,7 @@
 Its rows are shared between question, text and labels so that nothing is squeezed out of sight.
 """
 
+import re
 from time import monotonic
 from typing import Literal, NamedTuple
 
@@ -56,6 +57,9 @@ def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareR
     return ShareRows(got["head"], got["labels"])
 
 
+# Hebrew, Arabic, Syriac, Thaana and N'Ko with their presentation forms. xterm.js, of which the page consists, has no
+# bidirectional layout.
+_RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 SMALLEST = (60, 15)
 WIDE = 110
 BESIDE = 44
@@ -306,6 +310,9 @@ class UnitView:
         """One line at the foot."""
         line = self._parts["message"]
         line.set_class(error, "error")
+        if not text and self.app.is_web and any(map(_RIGHT_TO_LEFT.search, self._hand.unit.texts())):
+            text = "this browser screen shows right-to-left text in the wrong order: use a terminal or Label Studio"
+            line.set_class(True, "error")
         if not text and self.highlights and self.text is not None and self.text.matches:
             text = "highlights show equal words; they do not by themselves mean relevance"
         self._message = one_line(text, 300)

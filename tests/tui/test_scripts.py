@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from annotate.highlights import find_answers, find_terms, query_terms, words
-from tests.tui.screens import press, screen, sitting
+from annotate.tui.app import AnnotateApp
+from tests.tui.screens import press, screen, sitting, text_of
 from tests.tui.studies import batch, build
 from tests.tui.test_drag import drag, marked
 
@@ -88,3 +89,16 @@ async def test_highlights_are_turned_off_and_on_by_one_key(tmp_path: Path) -> No
             counts.append(text.matches)
             await press(pilot, "percent_sign")
         assert counts[0] == counts[2] > counts[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "is_web", "warned"), [(ARABIC, True, True), (ARABIC, False, False), (THAI, True, False)]
+)
+async def test_a_browser_screen_says_that_it_cannot_lay_out_right_to_left_text(
+    text: str, is_web: bool, warned: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AnnotateApp, "is_web", is_web)
+    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
+    batch(path, n=1)
+    async with sitting(path) as pilot:
+        assert ("right-to-left text in the wrong order" in text_of(pilot, "message")) == warned
