@@ -70,7 +70,7 @@ class Busy(StudyError):
 class Blind:
     """What a screen can read of a study: `rows` of the views above."""
 
-    __slots__ = ("__conn", "__path")
+    __slots__ = ("__conn", "__path", "is_deciding")
 
     def __init__(self, store: Store, seat: Seat, task: Task, busy_ms: int = BUSY_MS) -> None:
         conn = store.clone().conn
@@ -80,6 +80,7 @@ class Blind:
         conn.execute("PRAGMA query_only = ON")
         conn.set_authorizer(_authorizer(inside, public, texts, set(task.input_names)))
         self.__conn, self.__path = conn, store.path
+        self.is_deciding = seat.is_deciding
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of one SELECT. Raises StudyError for anything that is not allowed."""

@@ -5,6 +5,7 @@ Reads only, through the blind connection; `Desk` adds what commits.
 
 import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from annotate.batch_plan import BatchPlan
@@ -20,9 +21,10 @@ from judge.store.export import stored_task
 from judge.store.inputs import own_name
 from judge.store.study import dumps
 
-LOOKED_AT = 200
-"""Units from which the list of units learns which of their texts tells them apart."""
-SHORT = 28
+SHORT, LONG = 60, 200
+"""Characters of the claim and of its text in a row of the list."""
+STUCK = "nobody could say"
+"""The kind of a unit that a lead decides although no two labels of it differ."""
 LISTS = {"reference_answers", "options", *LIST_INPUTS}
 
 
@@ -58,7 +60,7 @@ class Queue:
         self.info, self.task = info, info.task
         self.fields = [q.field for q in info.task.spec.questions]
         self._blind = blind
-        self._telling: list[str] | None = None
+        self._kinds: dict[str, list[int]] | None = None
         self._unjudged: set[int] = set()
         """Locked units of which the judge has said nothing more than was answered."""
         self._tally: Counter[str] = Counter()
@@ -184,7 +186,7 @@ class Queue:
     def listing(
         self, only: str = "all", search: str = "", *, offset: int = 0, limit: int = 100
     ) -> list[ReviewLine]:
-        """A page of the own queue; `only` is all, open, done, skipped, flagged or noted."""
+        """A page of the own queue; `only` is all, open, done, skipped, flagged, noted, or one of `kinds`."""
         where, values = self._where(only, search)
         text = self._line()
         query = (
@@ -192,9 +194,9 @@ class Queue:
             f"JOIN my_texts AS t ON t.position = u.position WHERE {where} "
             f"ORDER BY u.position LIMIT {int(limit)} OFFSET {int(offset)}"
         )
-        return [
-            ReviewLine(p, s, json.loads(a), f, n, t) for p, s, a, f, n, t in self._blind.rows(query, values)
-        ]
+        rows = self._blind.rows(query, values)
+        said = self._said([row[0] for row in rows])
+        return [ReviewLine(p, s, json.loads(a), f, n, said.get(p, "") + t) for p, s, a, f, n, t in rows]
 
     def count(self, only: str = "all", search: str = "") -> int:
         """How many units `listing` has."""
@@ -206,6 +208,7 @@ class Queue:
 
     def _where(self, only: str, search: str) -> tuple[str, list[str]]:
         conditions = {
+            **{kind: f"u.position IN ({','.join(map(str, at))})" for kind, at in self.kinds().items()},
             "all": "1",
             "flagged": "u.flag IS NOT NULL",
             "noted": "u.note IS NOT NULL",
@@ -221,24 +224,14 @@ class Queue:
         return where, values
 
     def _line(self) -> str:
-        """The SQL of what a row of the list shows: the start of the text that tells units apart, and if it takes
-        two, of both."""
-        if self._telling is None:
-            names = self._text_columns()
-            starts = ", ".join(f'substr(t."{n}", 1, 200)' for n in names)
-            rows = self._blind.rows(f"SELECT {starts} FROM my_texts AS t LIMIT {LOOKED_AT}") if names else []
-            there = [n for i, n in enumerate(names) if any(row[i] for row in rows)]
-            column = {n: [row[i] for row in rows] for i, n in enumerate(names)}
-            best = sorted(there, key=lambda n: (-len(set(column[n])), names.index(n)))[:2]
-            if len(best) == 2:
-                both = len(set(zip(column[best[0]], column[best[1]], strict=True)))
-                best = best if both > len(set(column[best[0]])) else best[:1]
-            self._telling = best
-        parts = [f"coalesce(substr(t.\"{n}\", 1, 200), '')" for n in self._telling]
-        if len(parts) == 2:
-            # The one that fewer units share stands first, short enough to leave room for the other.
-            parts[0] = f"substr({parts[0]}, 1, {SHORT})"
-        return " || ' · ' || ".join(parts) or "''"
+        """The SQL of what a row of the list shows: the claim or question, then the text that it is about."""
+        names = self._text_columns()
+        about = next((n for n in ("claim", "question") if n in names), None)
+        text = next((n for n in names if n != about), None)
+        both = [
+            f"coalesce(substr(t.\"{n}\", 1, {most}), '')" for n, most in ((about, SHORT), (text, LONG)) if n
+        ]
+        return " || ' · ' || ".join(both) or "''"
 
     def _text_columns(self) -> list[str]:
         names = [n for n in self.task.input_names if n not in LISTS]
@@ -286,6 +279,38 @@ class Queue:
             Source(chr(64 + n), json.loads(answers), note, flag, spans_of(spans))
             for n, answers, note, flag, spans in self._blind.rows(query, [position])
         ]
+
+    def kinds(self) -> dict[str, list[int]]:
+        """When adjudicating: the labels between which people differ, as "refute / support" -> positions; else nothing.
+
+        A unit that differs in several questions is of several kinds.
+        """
+        if self._kinds is None:
+            given: dict[int, list[dict[str, str]]] = {}
+            for position, answers in self._sources_at():
+                given.setdefault(position, []).append(answers)
+            self._kinds = {}
+            for position, answers_of in sorted(given.items()):
+                differing = [{a[f] for a in answers_of if f in a} for f in self.fields]
+                kinds = [" / ".join(sorted(values)) for values in differing if len(values) > 1]
+                for kind in kinds or [STUCK]:
+                    self._kinds.setdefault(kind, []).append(position)
+        return self._kinds
+
+    def _said(self, positions: Sequence[int]) -> dict[int, str]:
+        """When adjudicating: who differs, by the letters of `sources`, for a row of the list."""
+        if not positions or not self._blind.is_deciding:
+            return {}
+        return {
+            at: ", ".join(f"{one.letter} {'+'.join(one.answers.values()) or '-'}" for one in self.sources(at))
+            + " · "
+            for at in positions
+        }
+
+    def _sources_at(self) -> Iterator[tuple[int, dict[str, str]]]:
+        if self._blind.is_deciding:
+            for position, answers in self._blind.rows("SELECT position, answers FROM my_sources"):
+                yield position, json.loads(answers)
 
     def training(self) -> tuple[int, int, int]:
         """(training units, those answered, those of them with every known answer right)."""

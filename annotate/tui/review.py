@@ -113,6 +113,8 @@ class Review(Screen[None]):
         super().__init__()
         self._desk, self._near, self._ask = desk, near, ask
         self._typed, self._chosen = typed, chosen
+        self._filters = (*FILTERS, *desk.kinds())
+        """What Tab goes through; a lead's list can also be narrowed to one kind of disagreement."""
         self.keys: dict[str, Callable[[ReviewRows], None]] = {
             **dict.fromkeys(("down", "j"), lambda rows: rows.move(1)),
             **dict.fromkeys(("up", "k"), lambda rows: rows.move(-1)),
@@ -190,7 +192,7 @@ class Review(Screen[None]):
     def _tell(self) -> None:
         rows = self.query_one(ReviewRows)
         parts: list[Content] = [Content.styled(f"{self._desk.info.batch}   ", "bold")]
-        for name in FILTERS:
+        for name in self._filters:
             parts.append(Content.styled(f" {name} ", "reverse" if name == rows.only else ""))
         told = f"   {rows.count} unit{'' if rows.count == 1 else 's'}"
         parts.append(Content(told + (f" with “{one_line(rows.search, 30)}”" if rows.search else "")))
@@ -207,7 +209,8 @@ class Review(Screen[None]):
     def filter(self, step: int) -> None:
         """The next or the previous filter."""
         rows = self.query_one(ReviewRows)
-        rows.only = FILTERS[(FILTERS.index(rows.only) + step) % len(FILTERS)]
+        names = self._filters
+        rows.only = names[(names.index(rows.only) + step) % len(names)]
         rows.reload()
         self._tell()
 

@@ -285,7 +285,7 @@ def vendors() -> list[str]:
     """Return all vendors, which are the files of this package."""
     package = importlib.import_module("judge.providers")
     shared = {
-            "base", "bill", "chat", "features", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
+            "base", "bill", "chat", "connections", "features", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
         }  # fmt: skip
     names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in names)

@@ -555,14 +555,8 @@ async def test_evidence_starts_at_what_was_searched_for_else_at_a_highlight(tmp_
 SAME = {"a": "Alpha of it.", "b": "Beta of it.", "c": "Alpha of it.", "d": "Beta of it."}
 
 
-@pytest.mark.parametrize(
-    ("texts", "told"),
-    [({}, ["Passage"]), (SAME, ["Claim number", "of it."])],
-    ids=["the passage does", "claim and passage only together"],
-)
-async def test_the_list_shows_what_tells_units_apart(
-    texts: dict[str, str], told: list[str], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("texts", [{}, SAME], ids=["the passage does", "claim and passage only together"])
+async def test_the_list_shows_what_tells_units_apart(texts: dict[str, str], tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=2, each=2, texts=texts)
     with open_study(path) as store, store.transaction() as conn:
         conn.execute("UPDATE passages SET title = 'The same'")
@@ -572,4 +566,45 @@ async def test_the_list_shows_what_tells_units_apart(
         found = pilot.app.screen.query_one(ReviewRows)
         shown = [found.row(n).text for n in range(4)]
     assert len(set(shown)) == 4, shown
-    assert all(part in text for text in shown for part in told), shown
+    assert all(text.startswith("Claim number") and "of " in text for text in shown), shown
+
+
+async def test_a_lead_s_list_shows_who_differs_and_can_be_narrowed_to_one_kind(tmp_path: Path) -> None:
+    """Three units: support against refute, support against neutral, and one that both skipped."""
+    path = build(tmp_path / "s.db", items=3, each=1)
+    batch(path, n=3, annotators=["ann", "bob"], overlap=2)
+    said = {"ann": ["support", "support", None], "bob": ["refute", "neutral", None]}
+    order = [
+        u
+        for (u,) in rows_of(
+            path, "SELECT unit_id FROM assignments WHERE annotator_id = 'ann' ORDER BY position"
+        )
+    ]
+    for person, labels_given in said.items():
+        with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
+            for position in range(1, 4):
+                value = labels_given[order.index(desk.load(position).unit_id)]
+                if value is None:
+                    desk.skip(position)
+                else:
+                    desk.label(position, "stance", value)
+    async with sitting(path, "lead", adjudicate=True) as pilot:
+        await press(pilot, "equals_sign")
+        found = pilot.app.screen.query_one(ReviewRows)
+        kinds = {}
+        for _ in range(9):
+            kinds[found.only] = [found.row(n).text for n in range(found.count)]
+            await press(pilot, "tab")
+        assert list(kinds)[6:] == sorted(
+            ["refute / support", "neutral / support", "nobody could say"], key=list(kinds).index
+        )
+        assert [
+            len(kinds[k]) for k in ("all", "refute / support", "neutral / support", "nobody could say")
+        ] == [3, 1, 1, 1]
+        # Letters, no names, in an order of each unit's own.
+        [text] = kinds["refute / support"]
+        assert (
+            text[:30].split(" · ")[0] in ("A support, B refute", "A refute, B support")
+            and "Claim number" in text
+        )
+        assert not [t for t in kinds["all"] if "ann" in t or "bob" in t]
