@@ -11,6 +11,7 @@ from annotate.cli import main
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.plain import Dialogue
+from judge.prompts import load_task
 from judge.store import Store
 from tests.tui.line import Line, log, settled
 from tests.tui.oracle import Oracle, plain, tokens
@@ -67,7 +68,8 @@ def test_a_unit_is_printed_with_its_texts_meanings_and_what_to_type(tmp_path: Pa
     said = talk(path, ["support", "r", "", ""])
     assert "Unit 1 of 2, 0 done" in said and "Unit 2 of 2, 1 done" in said
     assert "Claim number" in said and "says 42" in said
-    assert "s  support: the passage gives evidence that the claim is true" in said
+    first = load_task("stance").spec.questions[0].labels[0]
+    assert first.meaning and f"s  support: {first.meaning}" in said
     # A label's name does what its key does; the first Enter at the end leaves.
     assert [value for _, _, value in log(path)] == ["support", "refute"]
     assert "Everything in this batch has been seen: 2 done, 0 skipped" in said
