@@ -107,7 +107,7 @@ def verdict(folder: Path) -> None:
         async with browser() as page:
             await page.look(width=1000)
             await page.open(folder / "votes.html")
-            await page.screenshot(folder / "verdict.png", x=0, y=0, width=1000, height=842)
+            await page.screenshot(folder / "verdict.png", x=0, y=0, width=1000, height=802)
         return (folder / "verdict.png").read_bytes()
 
     _write_png("verdict", asyncio.run(take()))

@@ -12,6 +12,6 @@ COMMAND = re.compile(
 
 def count(sentence: str) -> int:
     """Words of a sentence. A filter in brackets, a quoted name and a command to type are one word each."""
-    text = re.sub(r"\(those [^()]*\)", "FILTER", sentence)
+    text = re.sub(r"\(those with [^()]*\)", "FILTER", sentence)
     text = COMMAND.sub("COMMAND", text)
     return len(re.sub(r"'[^']*'", "NAME", text).split())

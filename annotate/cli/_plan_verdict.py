@@ -6,7 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from annotate.cli._show import table
-from annotate.drawing.looks import StudyDraws, judge_verdicts
+from annotate.drawing.looks import StudyDraws
+from annotate.drawing.verdicts import judge_verdicts
 from judge.console import visible
 from judge.errors import BadInput, UsageError
 from judge.labels.reference import Reference

@@ -108,7 +108,7 @@ def extend(
 
     The weights of all its units are written again. Given again, the command changes nothing: --to is the new total.
     """
-    from annotate.drawing.batch import extend_batch
+    from annotate.drawing.extend import extend_batch
 
     people = None if annotators is None else _names(annotators)
     done = extend_batch(store, name, to=to, people=people, allow_exposed=allow_exposed)

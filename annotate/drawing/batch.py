@@ -1,4 +1,4 @@
-"""Draw a batch with known probabilities, and draw more of it later with the same seed, strata and frame.
+"""Draw a batch with known probabilities and hand it out.
 
 The weights (1 / probability) lead from the sample back to the study, for a sample that grew as for the first one.
 """
@@ -11,22 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from annotate.batch_plan import BatchPlan
-from annotate.drawing import sample, seats
+from annotate.drawing import places, sample, seats
 from annotate.drawing.adopt import adopt, labelled_before
-from annotate.drawing.eligible import eligible, run_of, with_gold, with_taken
+from annotate.drawing.eligible import run_of, with_gold, with_taken
 from annotate.drawing.frame import Frame
 from annotate.drawing.sample import DrawnUnit
-from annotate.drawing.seats import Changed
 from annotate.drawing.sequences import in_blocks, sequence_of, shared_level
-from annotate.sitting.desk import BatchInfo
-from annotate.sitting.standing import is_stopped, people_of
 from annotate.store import ensure_human
-from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.store.runs import keep_task
-from judge.store.study import dumps, now
+from judge.store.study import now
 from judge.types import Json
 
 NOT_EVEN = (
@@ -82,7 +78,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             overlap=plan.each,
             run=run,
             frame=made.frame,
-            strata=_strata(candidates, plan),
+            strata=strata_sizes(candidates, plan),
             frame_id=frame_id,
             shares=shared_with,
             level=level,
@@ -99,9 +95,9 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         answer_of = {d.unit_id: d.answer for d in drawn if d.answer}
         units: dict[str, list[str]] = {person: list(attention) for person in people}
         for number, block in enumerate(blocks):
-            shares = sample.assign(block, people, plan.each, plan.seed, together=plan.by_question is not None)
+            shares = places.assign(block, people, plan.each, plan.seed, together=plan.by_question is not None)
             for person in people:
-                places = sample.sequence(
+                queue = places.sequence(
                     shares[person],
                     person,
                     plan.seed,
@@ -110,8 +106,8 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
                     repeats=plan.repeats,
                     answer_of=answer_of,
                 )
-                seats.add_places(conn, plan.name, person, places)
-                made.positions[person] = made.positions.get(person, 0) + len(places)
+                seats.add_places(conn, plan.name, person, queue)
+                made.positions[person] = made.positions.get(person, 0) + len(queue)
                 units[person] += [u for some in shares[person] for u in some]
         there = {person: len(some) for person, some in units.items()}
         made.notes += _adopt(conn, task, plan, units)
@@ -199,7 +195,7 @@ def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
     return sample.draw(candidates, plan.n or 0, plan.seed, equal=plan.equal_parts)
 
 
-def _strata(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
+def strata_sizes(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
     """The sizes of the strata, from which the order of a stratified draw follows; one stratum needs none."""
     if not plan.by or not plan.is_even:
         return {}
@@ -252,127 +248,3 @@ def _stratum(frame: int, weights: Sequence[float | None]) -> dict[str, Json]:
     low, high = min(known, default=None), max(known, default=None)
     weight = low if low == high else None
     return {"frame": frame, "drawn": len(weights), "weight": weight, "weight_low": low, "weight_high": high}
-
-
-def extend_batch(
-    store: Store,
-    name: str,
-    *,
-    to: int,
-    people: Sequence[str] | None = None,
-    allow_exposed: bool = False,
-) -> Changed:
-    """Draw on until the batch has `to` units (questions, where whole ones were drawn), of the frame and with the seed of
-    the first draw. A batch that has as many already stays as it is, so that the command can be given twice.
-
-    The larger sample is the one that would have been drawn at once, so its weights are right for old and new units;
-    all are written again. Raises UsageError when the frame has changed since, or another batch took those units.
-    """
-    info = seats.open_batch(store, name)
-    plan = info.plan
-    if not plan.annotators:
-        raise UsageError(f"batch '{name}' does not say how it was drawn: draw a new batch")
-    if plan.purpose or plan.from_route:
-        raise UsageError(
-            f"batch '{name}' was drawn once for all (--for ppi, --from-route): draw another batch"
-        )
-    if plan.looks == 1:
-        raise UsageError(
-            f"batch '{name}' declared one look at its end, so it does not grow: a new batch over the same frame gives estimates"
-        )
-    larger = _larger(plan, to)
-    done = Changed(name)
-    if larger is None:
-        return done
-    with store.transaction() as conn:
-        if people is None:
-            people = [p for p in people_of(conn, name) if not is_stopped(conn, name, p)]
-        others = [p for p in people if p not in people_of(conn, name)]
-        if others:
-            raise UsageError(
-                f"{others[0]} is not in batch '{name}': {command('annotate batches add', name, '--annotators', others[0])}"
-            )
-        for person in people:
-            seats.not_stopped(conn, name, person)
-        overlap = plan.overlap or len(people)
-        if not people or overlap > len(people):
-            raise UsageError(f"each unit of batch '{name}' needs {overlap} people: there are {len(people)}")
-        checks = "SELECT unit_id FROM batch_units WHERE batch = ? AND role <> 'sample'"
-        apart = [u for (u,) in conn.execute(checks, [name])]
-        frame = eligible(store, info.task, plan, plan.run, name)
-        frame.leave_out(apart)
-        before = set(seats.sample_of(conn, name))
-        try:
-            again = {d.unit_id for d in redraw(frame, plan)}
-        except UsageError:
-            again = set()
-        if again != before:
-            raise UsageError(
-                f"batch '{name}': the units it was drawn from have changed since (imports, or labels of its run): "
-                "its weights would not hold; draw a new batch"
-            )
-        drawn = redraw(frame, larger)
-        if not before <= {d.unit_id for d in drawn}:
-            raise UsageError(
-                f"batch '{name}' cannot grow by so many in proportion to its strata: take another number"
-            )
-        new = [d for d in drawn if d.unit_id not in before]
-        _untaken(store, info, {d.unit_id for d in new})
-        _weigh(conn, name, drawn, before)
-        # Units that were imported since are in the frame by now, and every weight says so.
-        conn.execute(
-            "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?, '$.frame', ?, '$.strata', json(?)) "
-            "WHERE batch = ?",
-            [larger.n, larger.by_question, len(frame), dumps(_strata(frame, plan)), name],
-        )
-        given: dict[str, list[str]] = {}
-        for block in in_blocks(store, info.task, name, new):
-            shares = sample.assign(block, people, overlap, plan.seed, together=plan.by_question is not None)
-            for person, some in shares.items():
-                if some:
-                    given.setdefault(person, []).extend(seats.seat(conn, info, person, some, checks=False))
-        seats.log(conn, name, "extend", None, {"units": len(new), "sample": len(drawn)})
-        seats.finish(store, info, given, done, allow_exposed)
-    done.units, done.strata = len(new), strata_of(drawn, frame)
-    return done
-
-
-def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
-    """The plan of the larger sample, None where the batch has that many. Raises UsageError where it has more."""
-    has, noun = (plan.by_question, "questions") if plan.by_question else (plan.n or 0, "units")
-    if to < has:
-        raise UsageError(
-            f"--to {to}: batch '{plan.name}' has {has} {noun} already, and none can be taken out"
-        )
-    if to == has:
-        return None
-    if not plan.by_question:
-        return replace(plan, n=to)
-    return replace(plan, by_question=to, n=None if plan.n is None else plan.n // plan.by_question * to)
-
-
-def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
-    """Raises UsageError when a later batch on the same questions holds any of the units."""
-    query = (
-        "SELECT b.batch, count(*) FROM batch_units AS b WHERE b.unit_id IN (SELECT value FROM json_each(?)) AND b.batch <> ? "
-        "AND EXISTS (SELECT 1 FROM batches AS o WHERE o.batch = b.batch AND o.task = ?) GROUP BY b.batch"
-    )
-    found = store.conn.execute(query, [dumps(sorted(units)), info.batch, info.task.name]).fetchone()
-    if found:
-        raise UsageError(
-            f"batch '{info.batch}': {found[1]} of the next units are in batch '{found[0]}', drawn since: draw a new batch"
-        )
-
-
-def _weigh(conn: sqlite3.Connection, name: str, drawn: Sequence[DrawnUnit], before: set[str]) -> None:
-    for d in drawn:
-        if d.unit_id in before:
-            conn.execute(
-                "UPDATE batch_units SET probability = ?, weight = ? WHERE batch = ? AND unit_id = ?",
-                [d.probability, d.weight, name, d.unit_id],
-            )
-        else:
-            conn.execute(
-                "INSERT INTO batch_units VALUES (?, ?, 'sample', ?, ?, ?)",
-                [name, d.unit_id, d.stratum, d.probability, d.weight],
-            )

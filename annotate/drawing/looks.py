@@ -6,27 +6,29 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from annotate.drawing.sequences import DrawnBatch, DrawnSequence, drawn_batches, seats_of, sequences
+from annotate.drawing.sequences import (
+    DrawnBatch,
+    DrawnSequence,
+    decided_against,
+    drawn_batches,
+    seats_of,
+    sequences,
+)
 from judge.commands import command
 from judge.labels.panel import Panel
-from judge.labels.reference import Reference, voices
 from judge.labels.relation import judges_of, labelled_since
-from judge.labels.scope import Scope, read
 from judge.labels.split import find
 from judge.labels.words import MAJORITY
-from judge.stats import MISSING, Ratings, Verdict, verdict
+from judge.stats import MISSING, Ratings
 from judge.stats.looks import MOST_MISSING, ONE_LOOK, Draw, Looks, places_until, spent_at
-from judge.stats.multiple import holm_steps
 from judge.store import Store
 from judge.store.derived import stored
 from judge.store.runs import IMPORTED
 from judge.store.splits import closed
 from judge.store.study import dumps
-from judge.types import AnnotatorKind
 
 STAND_IN = "scripted/"
 """Models of this provider stand in for a judge in tests and documentation."""
@@ -90,6 +92,11 @@ class StudyDraws:
             elif person not in self.panel.judges:
                 # A majority, too, holds on the drawn units only.
                 codes[~drawn, column] = MISSING
+        columns = {person: column for column, person in enumerate(ratings.annotators)}
+        rows = {unit: row for row, unit in enumerate(ratings.units)}
+        for person, unit, value in decided_against(self.store, self.panel.field, self.sequence):
+            if person in columns and unit in rows and value in ratings.domain:
+                codes[rows[unit], columns[person]] = ratings.domain.index(value)
         return replace(ratings, codes=codes) if self._given else ratings
 
     def of(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
@@ -110,10 +117,9 @@ class StudyDraws:
         if not set(people) & set(self._given):
             return Draw(
                 "whose labels were imported",
-                refused="these labels were imported, and beside a batch imported labels give estimates only: compare "
-                "the judge with the people of the batch (leave out --reference and --annotators)",
+                refused="beside a batch imported labels give estimates only: leave out --reference and --annotators",
             )
-        if absent := sorted(self._labelled - set(people)):
+        if absent := sorted({person for person, units in self._given.items() if units} - set(people)):
             return Draw(
                 draw.words,
                 refused=f"the verdict rests on everybody who labelled these units, also {', '.join(absent)}: leave out "
@@ -127,17 +133,12 @@ class StudyDraws:
         batches = self.sequence.batches if self.sequence else ()
         return sorted({seat.person for b in batches for seat in seats_of(self.store, b.name) if seat.stopped})
 
-    @cached_property
-    def _labelled(self) -> set[str]:
-        """The people with a labelled unit of the deciding sequence."""
-        return {person for person, units in self._given.items() if units}
-
     def _drawn(self, judge: str, ratings: Ratings) -> Draw:
         if self.is_table and self.panel.weights:
             return Draw(
                 "drawn with unequal probabilities (column 'weight')",
-                refused="these units were not drawn with equal probability: the column 'weight' of the table has several values. "
-                f"A plain draw can decide: {command('annotate batches new NAME TASK -n 300', '--annotators', ','.join(self.panel.people) or 'A,B')}",
+                refused="these units were not drawn with equal probability: column 'weight' has several values. A plain draw can "
+                f"decide: {command('annotate batches new NAME TASK -n 300', '--annotators', ','.join(self.panel.people) or 'A,B')}",
             )
         if self.is_table:
             # The best of several judges is chosen on these labels: they share the level.
@@ -150,12 +151,12 @@ class StudyDraws:
             return Draw(words, unlabelled=self._unlabelled(judge, None), family=family)
         found = self.sequence
         if found is None:
-            return Draw(self._uneven_words, refused=self._uneven)
+            return Draw("drawn with unequal probabilities", refused=self._uneven)
         words = f"drawn with equal probability from {found.frame}"
         if self._stopped:
             # Whoever stops a person has chosen whose labels decide.
             who = self._stopped[0] if len(self._stopped) == 1 else f"{len(self._stopped)} people"
-            words += f" (without {who}, stopped)"
+            words += f" ({who} stopped)"
         if found.later is not None:
             return Draw(
                 words,
@@ -190,10 +191,6 @@ class StudyDraws:
         units = [table.units[i] for i in np.flatnonzero(labelled)]
         found = judges_of(self.store.conn, self.panel.field, units)
         return tuple(run for run, n in found.items() if 2 * n >= len(units) and not self._is_stand_in(run))
-
-    @property
-    def _uneven_words(self) -> str:
-        return "drawn with unequal probabilities"
 
     @property
     def _uneven(self) -> str:
@@ -239,10 +236,10 @@ class StudyDraws:
         task = self.panel.task.name if self.panel.task is not None else "TASK"
         how = command("judge run", task, "-m", self._model(run))
         if made:
-            how = "label them with the runs that it was made from, and make it again"
+            how = "run its parents on them, and make it again"
         return (
-            f"the judge has no label on {len(missing):,} of {int(asked.sum()):,} of these units ({', '.join(missing[:2])} ...); "
-            f"what is left may be the easier ones: {how}"
+            f"the judge has no label on {len(missing):,} of {int(asked.sum()):,} units ({missing[0]} ...), perhaps the harder "
+            f"ones: {how}"
         )
 
     def _closed(self, judge: str, run: str | None) -> set[str]:
@@ -287,8 +284,8 @@ class StudyDraws:
         if later := labelled_since(self.store.conn, self.panel.field, units, look.at):
             return Draw(
                 words,
-                refused=f"{later:,} of these units were labelled after look {look.look} at the sealed test, which has one level "
-                f"for the labels of then; the next one: {command('judge compare TASK', '--part', 'test')}",
+                refused=f"{later:,} of these units were labelled after look {look.look} at the sealed test; the next one: "
+                f"{command('judge compare TASK', '--part', 'test')}",
             )
         n = int(used.sum())
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
@@ -351,87 +348,3 @@ class StudyDraws:
 def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     chosen = set(units)
     return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)
-
-
-def judge_verdicts(
-    drawn: StudyDraws, held: Reference | None, *, power: float, confidence: float = 0.0, **rule: Any
-) -> dict[str, Verdict]:
-    """The verdict on each judge of the panel; `rule` has the limits, as `verdict` takes them, `held` is the reference.
-
-    Judges of a family share the level by Holm's steps: all are decided at the share of m judges, those that stay undecided at
-    the share of as many as they are, and so on.
-    Members that the panel leaves out (--run) are decided, too, and not shown.
-    """
-    panel = drawn.panel
-    people = drawn.people(voices(panel, held))
-    compared = {judge: _Compared(drawn, judge, held, people) for judge in panel.judges}
-    shown = {drawn.run_of(judge): judge for judge in panel.judges}
-    family = {run for one in compared.values() for run in one.draw.family}
-    # A table has no runs: its judges are in the family under their names.
-    others = _others(drawn, sorted(family - {run for run in shown if run} - compared.keys()))
-    if others is not None:
-        compared |= {judge: _Compared(others, judge, held, people) for judge in others.panel.judges}
-
-    def decide(judge: str, share: float, power: float | None) -> Verdict:
-        one = compared[judge]
-        sure = max(confidence, one.drawn.panel.confidence(judge))
-        draw = replace(one.draw, share=share)
-        return verdict(
-            one.table, judge, people, reference=one.reference, gold=one.gold, draw=draw, level=panel.level, field=panel.field,
-            confidence=sure, power=power, **rule,
-        )  # fmt: skip
-
-    share = dict.fromkeys(compared, 1.0)
-    for members in {one.draw.family for one in compared.values() if len(one.draw.family) > 1}:
-        judges = [
-            judge for judge, one in compared.items() if one.draw.family == members and not one.draw.refused
-        ]
-        share |= holm_steps(
-            judges, len(members), lambda judge, part: decide(judge, part, None).decision != "undecided"
-        )
-    return {judge: decide(judge, share[judge], power) for judge in panel.judges}
-
-
-@dataclass(frozen=True, eq=False)
-class _Compared:
-    """One judge beside the people and the reference that its verdict compares it with."""
-
-    drawn: StudyDraws
-    judge: str
-    held: Reference | None
-    people: Sequence[str]
-
-    @cached_property
-    def reference(self) -> str | None:
-        name = self.held.name if self.held is not None and self.held.name != self.judge else None
-        return self.drawn.reference(name, self.people)
-
-    @cached_property
-    def gold(self) -> str | None:
-        return next(iter(self.drawn.panel.of_kind(AnnotatorKind.GOLD)), None)
-
-    @cached_property
-    def table(self) -> Ratings:
-        return self.drawn.table(self.drawn.panel.judged(self.judge, self.reference, self.people))
-
-    @cached_property
-    def draw(self) -> Draw:
-        return self.drawn.of(self.judge, self.table, self.people)
-
-
-def _others(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
-    """The same with these runs in place of the panel's judges; None without any."""
-    if not runs:
-        return None
-    panel = drawn.panel
-    order = None if panel.numeric else panel.domain
-    scope = Scope(
-        panel.field,
-        panel.task.name if panel.task else None,
-        drawn.batch,
-        tuple(runs),
-        None,
-        panel.level,
-        order,
-    )
-    return StudyDraws(drawn.store, read(drawn.store, scope), drawn.batch)

@@ -1,4 +1,4 @@
-"""Which units a batch holds, who labels them and in which order: pure functions of a seed.
+"""Which units a batch holds, and in which order they were drawn: pure functions of a seed.
 
 Every order is that of sha256(seed : purpose : id), so that a draw does not depend on the order of
 rows, the Python version or the machine, and two purposes never share their randomness.
@@ -37,22 +37,13 @@ class DrawnUnit:
         return None if self.probability is None else 1 / self.probability
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One position of an annotator's queue."""
-
-    unit_id: str
-    role: str
-    repeat: int = 0
-
-
-def _rank(seed: int, purpose: str, name: str) -> bytes:
+def rank(seed: int, purpose: str, name: str) -> bytes:
     return hashlib.sha256(f"{seed}:{purpose}:{name}".encode()).digest()[:12]
 
 
 def shuffled(names: Iterable[str], seed: int, purpose: str) -> list[str]:
     """The names in an order that only seed and purpose decide."""
-    return sorted(names, key=lambda name: (_rank(seed, purpose, name), name))
+    return sorted(names, key=lambda name: (rank(seed, purpose, name), name))
 
 
 BLOCK = 50
@@ -88,7 +79,7 @@ def in_proportion(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int
             return
         size = min(BLOCK, total)
         taken = {stratum: size * n // total for stratum, n in left.items()}
-        place = int.from_bytes(_rank(seed, "remainder", str(number)), "big") % total
+        place = int.from_bytes(rank(seed, "remainder", str(number)), "big") % total
         for stratum, n in left.items():
             before, place = place, place + size * n % total
             taken[stratum] += place // total - before // total
@@ -135,7 +126,7 @@ def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = 
     kept = {stratum: _First(wanted[stratum]) for stratum in sizes if wanted[stratum]}
     for c in candidates:
         if c.stratum in kept:
-            kept[c.stratum].add(_rank(seed, f"draw:{c.stratum}", c.unit_id), c)
+            kept[c.stratum].add(rank(seed, f"draw:{c.stratum}", c.unit_id), c)
     found = {c.unit_id: c for stratum in sorted(kept) for c in kept[stratum].ordered()}
     if equal:
         return [_drawn(c, wanted[c.stratum] / sizes[c.stratum]) for c in found.values()]
@@ -237,7 +228,7 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
 def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
     """n units of what a route left, by chance; they stand for nothing else. Raises UsageError when there are fewer."""
     _check_enough(candidates, n)
-    first = heapq.nsmallest(n, candidates, key=lambda c: (_rank(seed, "rest", c.unit_id), c.unit_id))
+    first = heapq.nsmallest(n, candidates, key=lambda c: (rank(seed, "rest", c.unit_id), c.unit_id))
     return [_drawn(c, None) for c in first]
 
 
@@ -283,9 +274,9 @@ def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:
     """
     _check_enough(frame, n)
     probability = chances(frame, n)
-    start = int.from_bytes(_rank(seed, "ppi", "start"), "big") / 2 ** (8 * 12)
+    start = int.from_bytes(rank(seed, "ppi", "start"), "big") / 2 ** (8 * 12)
     drawn, total = [], start
-    for c in frame.ordered_by(lambda name: _rank(seed, "ppi", name)):
+    for c in frame.ordered_by(lambda name: rank(seed, "ppi", name)):
         own = probability(c)
         before, total = total, total + own
         if math.floor(total + 1e-9) > math.floor(before + 1e-9):
@@ -300,74 +291,3 @@ def _check_enough(candidates: Collection[Candidate], n: int) -> None:
 
 def _drawn(c: Candidate, probability: float | None, stratum: str | None = None) -> DrawnUnit:
     return DrawnUnit(c.unit_id, c.question_id, stratum or c.stratum, probability, c.answer, c.place)
-
-
-def assign(
-    drawn: Sequence[DrawnUnit], annotators: Sequence[str], overlap: int, seed: int, *, together: bool
-) -> dict[str, list[list[str]]]:
-    """Blocks of units for each annotator: `overlap` people to each block, everybody about as many.
-
-    `together` keeps the units of a question in one block (same people, one after the other); the parts
-    of an answer are in one block in any case.
-    """
-    blocks: dict[str, list[str]] = {}
-    for d in sorted(drawn, key=lambda d: d.place if d.answer else 0):
-        blocks.setdefault(d.question_id if together else d.answer or d.unit_id, []).append(d.unit_id)
-    out: dict[str, list[list[str]]] = {name: [] for name in annotators}
-    for i, block in enumerate(shuffled(blocks, seed, "assign")):
-        for k in range(overlap):
-            out[annotators[(i + k) % len(annotators)]].append(blocks[block])
-    return out
-
-
-def sequence(
-    blocks: Sequence[Sequence[str]],
-    annotator: str,
-    seed: int,
-    *,
-    training: Sequence[str] = (),
-    attention: Sequence[str] = (),
-    repeats: float = 0.0,
-    answer_of: Mapping[str, str] | None = None,
-) -> list[Place]:
-    """One annotator's queue: training first, then the blocks in an order of their own.
-
-    `answer_of` names the answer of units that are parts of one: they follow each other as given.
-
-    Repeats are units of the first half shown again in the second half; attention items stand
-    anywhere between blocks.
-    """
-    by_name = {block[0]: block for block in blocks}
-    order = [by_name[name] for name in shuffled(by_name, seed, f"order:{annotator}")]
-    chain = [[Place(u, "sample") for u in _inner(b, answer_of or {}, seed, annotator)] for b in order]
-    total = sum(len(block) for block in chain)
-    wanted = round(total * repeats)
-    half = len(chain) // 2
-    early = [p.unit_id for block in chain[:half] for p in block]
-    again = [[Place(u, "repeat", 1)] for u in shuffled(early, seed, f"again:{annotator}")[:wanted]]
-    checks = [[Place(u, "attention")] for u in attention]
-    chain = chain[:half] + _mixed(chain[half:], again, seed, f"repeat:{annotator}")
-    chain = _mixed(chain, checks, seed, f"attention:{annotator}")
-    first = [Place(u, "training") for u in shuffled(training, seed, f"training:{annotator}")]
-    return first + [place for block in chain for place in block]
-
-
-def _inner(block: Sequence[str], answer_of: Mapping[str, str], seed: int, annotator: str) -> list[str]:
-    """The units of a block in a seeded order, those of one answer one after the other as they stand in it."""
-    groups: dict[str, list[str]] = {}
-    for unit in block:
-        groups.setdefault(answer_of.get(unit, unit), []).append(unit)
-    return [u for name in shuffled(groups, seed, f"inner:{annotator}") for u in groups[name]]
-
-
-def _mixed(chain: list[list[Place]], extra: list[list[Place]], seed: int, purpose: str) -> list[list[Place]]:
-    """`extra` dropped into seeded gaps of `chain` (never before its first block)."""
-    gaps: dict[int, list[list[Place]]] = {}
-    for block in extra:
-        spot = int.from_bytes(_rank(seed, purpose, block[0].unit_id), "big") % max(len(chain), 1)
-        gaps.setdefault(spot, []).append(block)
-    out: list[list[Place]] = []
-    for i, block in enumerate(chain):
-        out.append(block)
-        out += gaps.pop(i, [])
-    return out + [block for rest in gaps.values() for block in rest]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.drawing.adopt import adopt
-from annotate.drawing.sample import Place, sequence
+from annotate.drawing.places import Place, sequence
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.standing import is_stopped
@@ -71,7 +71,7 @@ def sample_of(conn: sqlite3.Connection, name: str) -> list[str]:
 
 
 def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -> list[list[str]]:
-    """Units that stay together, as `sample.assign` keeps them, in study order."""
+    """Units that stay together, as `places.assign` keeps them, in study order."""
     query = "SELECT unit_id, question_id, answer_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     found: dict[str, list[str]] = {}
     for unit, question, answer in conn.execute(query, [dumps(sorted(units))]):

@@ -16,6 +16,7 @@ from judge.prompts.load import Task
 from judge.stats.looks import LEVEL, PLACES, places_until, spent_at
 from judge.store import Store
 from judge.store.export import stored_task
+from judge.store.study import dumps
 
 ALIKE = 1e-9
 """Probabilities that differ by less are the same."""
@@ -218,12 +219,9 @@ def _words(batch: DrawnBatch) -> str:
     n, where = batch.plan.frame, batch.plan.where
     words = f"{n:,} units" if n else "the units of the study"
     # Short, as all of these may come together in one sentence.
-    limits = [
-        f"those with {where}" if where else "",
-        f"{len(batch.plan.left_out):,} labelled before left out" if batch.plan.left_out else "",
-        "those of earlier batches left out" if batch.plan.shares else "",
-    ]
-    return words + "".join(f" ({limit})" for limit in limits if limit)
+    labelled = [f"{len(batch.plan.left_out):,} labelled before"] if batch.plan.left_out else []
+    without = ", ".join([*labelled, *(["earlier batches"] if batch.plan.shares else [])])
+    return words + (f" (those with {where})" if where else "") + (f" (without {without})" if without else "")
 
 
 @dataclass(frozen=True)
@@ -251,6 +249,20 @@ def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
         "LEFT JOIN stopped AS s USING (batch, annotator_id) WHERE a.batch = ? AND a.role = 'sample'"
     )
     return [DrawnSeat(p, u, *map(bool, flags)) for p, u, *flags in store.conn.execute(query, [batch])]
+
+
+def decided_against(store: Store, field: str, sequence: DrawnSequence | None) -> list[tuple[str, str, str]]:
+    """(person, unit, label) of a sequence where a conflict was resolved for another label.
+
+    The verdict keeps these: whoever imports and resolves labels could make people agree with the judge.
+    """
+    query = (
+        "SELECT s.annotator_id, s.unit_id, s.value FROM label_sources AS s JOIN label_resolutions AS r "
+        "USING (annotator_id, unit_id, repeat, source, field, value) WHERE r.given IS s.given AND s.field = ? "
+        "AND s.repeat = 0 AND s.layer = 'first' AND s.source IN (SELECT value FROM json_each(?))"
+    )
+    names = [f"batch:{b.name}" for b in sequence.batches] if sequence else []
+    return store.conn.execute(query, [field, dumps(names)]).fetchall()
 
 
 def in_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ulid import ULID
 
-from annotate.drawing.sample import Place
+from annotate.drawing.places import Place
 from annotate.drawing.seats import add_places
 from annotate.exchange.responses import Response
 from annotate.exchange.taken import COUNTED, Intake, Retracted, Taken, conflict, ensure_person, kind_of

@@ -16,7 +16,8 @@ from statistics import median
 from ulid import ULID
 
 from annotate.batch_plan import Policy
-from annotate.drawing.sample import Place, shuffled
+from annotate.drawing.places import Place
+from annotate.drawing.sample import shuffled
 from annotate.drawing.seats import add_places, log
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold

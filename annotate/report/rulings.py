@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from annotate.drawing.looks import StudyDraws, judge_verdicts
+from annotate.drawing.looks import StudyDraws
+from annotate.drawing.verdicts import judge_verdicts
 from annotate.report.cells import counted
 from annotate.report.model import Block, Cell, Figure, Ruling, Section, Table, heads
 from annotate.report.subject import Subject
@@ -177,12 +178,9 @@ def sentence(subject: Subject, judge: str, found: Verdict) -> str:
     of_family = f", one of {family} judges," if family > 1 else ""
     start = f"{judge}{of_family} was compared with {whom} on {drawn_words(found)}."
     if found.decision in ("trust", "trust in part"):
-        asked, given = _asked_and_given(subject, judge)
-        # A warning has the numbers.
-        where = ", where it gives labels" if asked - given > SILENT * asked else ""
         which = f" {labels_text(found.labels)}" if found.decision == "trust in part" else ""
-        head = "Trust it" if found.decision == "trust" else "Trust it in part"
-        return f"{start} It {_non_inferior(found)}. {head} on '{subject.panel.field}'{where}{which}."
+        head = "Trust it" if found.decision == "trust" else "Trust it partly"
+        return f"{start} It {_non_inferior(found)}. {head} on '{subject.panel.field}'{which}."
     if found.decision == "do not trust":
         limit = _limit(found)
         return f"{start} It is worse than {limit}. Do not trust it on '{subject.panel.field}': improve it with `judge improve`, or label by hand."
@@ -202,11 +200,11 @@ def _non_inferior(found: Verdict) -> str:
         return (
             f"agrees above the threshold {found.limits.threshold:g}; how well people would agree is unknown"
         )
-    return f"is non-inferior to a human annotator within the margin {found.limits.margin:g}"
+    return f"is non-inferior to a human annotator (margin {found.limits.margin:g})"
 
 
 def _open(found: Verdict) -> str:
-    names = {"evidence": "too few labels", "people_agree": "people do not agree enough with each other"}
+    names = {"evidence": "too few labels", "people_agree": "people agree too little with each other"}
     for c in found.conditions:
         if c.state == "open" and c.name in names:
             return names[c.name]
@@ -227,7 +225,8 @@ def _ahead(found: Verdict) -> str:
         return " No look is left on these units."
     ahead = found.outlook
     # A sentence without a verdict names the next look already.
-    next_look = draw.next_place is not None and not found.refused
+    hopeless = ahead is not None and bool(ahead.why) and not found.more_units
+    next_look = draw.next_place is not None and not found.refused and not hopeless
     parts = [f" The next look is at {draw.next_place:,} units."] if next_look else []
     if found.more_units:
         units = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from annotate.drawing.batch import extend_batch
+from annotate.drawing.extend import extend_batch
 from annotate.drawing.sequences import sequence_of
 from annotate.leading.lead import close_batch
 from annotate.leading.progress import show_batch

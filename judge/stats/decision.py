@@ -188,8 +188,8 @@ def verdict(
                 held_up = held_up or f"people contradict '{gold}'"
         if draw.looks and draw.looks.chosen > MOST_MISSING:
             held_up = held_up or (
-                f"{draw.looks.chosen:.0%} of these units were skipped, or labelled before the draw or by people who were "
-                "stopped, so that others may be the easier ones"
+                f"{draw.looks.chosen:.0%} of these units were skipped, labelled before the draw, or by people who were stopped; "
+                "the others may be easier"
             )
         held_up = held_up or draw.unlabelled
     if held_up:

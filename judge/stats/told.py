@@ -243,7 +243,7 @@ def by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
 
 
 MOST_NAMED = 6
-"""Labels that a sentence names; of more it gives the numbers, and the table has the labels."""
+"""Labels that a sentence names; of more it gives the numbers of those that a verdict allows, and the table has the labels."""
 
 
 def labels_text(rows: Sequence[LabelRow]) -> str:
@@ -263,13 +263,10 @@ def labels_text(rows: Sequence[LabelRow]) -> str:
             what = "not for" if "missed" in (finds.state, means.state) else "open for"
         groups[what].append(f"'{finds.label}'")
     n = sum(map(len, groups.values()))
-    few = n <= MOST_NAMED
-    parts = [
-        f"{what} {', '.join(names) if few else f'{len(names):,} of {n:,} labels'}"
-        for what, names in groups.items()
-        if names
-    ]
-    return "; ".join(parts)
+    if n > MOST_NAMED:
+        allowed = [f"{what} {len(groups[what]):,}" for what in kinds[:3] if groups[what]]
+        return f"{'; '.join(allowed)} of {n:,} labels"
+    return "; ".join(f"{what} {', '.join(names)}" for what, names in groups.items() if names)
 
 
 def is_used(finds: LabelRow, means: LabelRow) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from annotate.batch_plan import Policy
-from annotate.drawing.batch import extend_batch
+from annotate.drawing.extend import extend_batch
 from annotate.exchange.intake import Intake, accept, take
 from annotate.exchange.quarantine import listing
 from annotate.exchange.responses import Response
@@ -413,13 +413,13 @@ def test_a_kill_in_the_middle_of_a_change_leaves_nothing_half(tmp_path: Path) ->
         for t in ("assignments", "batch_units", "batch_changes", "batches")
     }
     killed = (
-        "import os, signal\nfrom annotate.drawing import batch, seats\nfrom annotate.leading import lead\n"
+        "import os, signal\nfrom annotate.drawing import extend, seats\nfrom annotate.leading import lead\n"
         "from annotate.store import open_study\n"
         "seats.check_exposed = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)\n"
         f"store = open_study({str(path)!r})\n"
     )
     for call in (
-        "batch.extend_batch(store, 'pilot', to=10)",
+        "extend.extend_batch(store, 'pilot', to=10)",
         "lead.hand_over(store, 'pilot', 'alice', ['bob'])",
         "lead.add_people(store, 'pilot', ['bob'])",
     ):

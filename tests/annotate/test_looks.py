@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from annotate.agreement.one_field import panels_of
-from annotate.drawing.batch import extend_batch
+from annotate.drawing.extend import extend_batch
 from annotate.drawing.sequences import sequences
 from annotate.leading.lead import close_batch
 from annotate.report import ReportOptions
@@ -282,11 +282,11 @@ def test_labels_imported_beside_a_batch_never_decide(tmp_path: Path) -> None:
             assert found.decision == "do not trust" and "with 2 people on 200 units" in found.sentence
         names = [run for (run,) in store.conn.execute("SELECT run_id FROM runs")]
         (found,) = ruled(store, annotators=[*names, "carol", "dave"])
-        assert found.decision == "undecided" and "these labels were imported" in found.sentence
+        assert found.decision == "undecided" and "imported labels give estimates only" in found.sentence
         (found,) = ruled(store, annotators=[*names, "ann", "carol"])
         assert found.decision == "undecided" and "also bob" in found.sentence
         (found,) = ruled(store, annotators=[*names, "gold"], reference="gold")
-        assert found.decision == "undecided" and "these labels were imported" in found.sentence
+        assert found.decision == "undecided" and "imported labels give estimates only" in found.sentence
 
 
 def test_a_judge_without_labels_on_many_drawn_units_is_not_trusted(tmp_path: Path) -> None:
@@ -488,7 +488,7 @@ def test_a_fresh_draw_says_that_labelled_units_are_left_out(tmp_path: Path) -> N
         draw(store, "rest", 100, fresh=True)
         label(store, "rest", truth, 0, 100)
         (found,) = ruled(store)
-        assert found.draw.endswith(f"from {UNITS - 20} units (20 labelled before left out)")
+        assert found.draw.endswith(f"from {UNITS - 20} units (without 20 labelled before)")
 
 
 def test_the_sentence_names_people_whom_a_lead_stopped(tmp_path: Path) -> None:
@@ -500,7 +500,7 @@ def test_the_sentence_names_people_whom_a_lead_stopped(tmp_path: Path) -> None:
     annotate("batches", "stop", "one", "--annotator", "ann", "--why", "differs from the judge", "-d", db)
     with open_study(db) as store:
         (found,) = ruled(store)
-        assert found.draw.endswith(f"from {UNITS} units (without ann, stopped)")
+        assert found.draw.endswith(f"from {UNITS} units (ann stopped)")
         assert found.draw in found.sentence
 
 
@@ -558,6 +558,6 @@ def test_an_exported_table_of_a_draw_in_equal_parts_decides_nothing(tmp_path: Pa
     table.write_text("\n".join(units) + "\n", encoding="utf-8")
     words = ("report", table, "--unit", "unit", "--annotators", "ann,bob,one", "--judge", "one")
     printed = annotate(*words).stdout
-    assert "these units were not drawn with equal probability: the column 'weight'" in printed
+    assert "these units were not drawn with equal probability: column 'weight'" in printed
     table.write_text("\n".join(line.rpartition(",")[0] for line in units) + "\n", encoding="utf-8")
     assert "how they were chosen is not recorded: one look" in annotate(*words).stdout

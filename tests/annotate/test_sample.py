@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from annotate.batch_plan import BatchPlan
 from annotate.drawing.frame import Candidate
+from annotate.drawing.places import assign, sequence
 from annotate.drawing.sample import (
     BLOCK,
-    assign,
     chances,
     draw,
     draw_questions,
@@ -27,7 +27,6 @@ from annotate.drawing.sample import (
     equal_parts,
     in_order,
     in_proportion,
-    sequence,
 )
 from judge.errors import UsageError
 from judge.labels.batches import weights

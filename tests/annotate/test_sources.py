@@ -8,7 +8,7 @@ from shutil import copy
 
 import pytest
 
-from annotate.drawing.batch import extend_batch
+from annotate.drawing.extend import extend_batch
 from annotate.leading.verify import verify
 from annotate.packing.merge import merge as merge_pack
 from annotate.packing.pack import pack

@@ -54,7 +54,7 @@ def test_no_verdict_rests_on_a_batch_that_adopts_most_of_its_labels(
         assert any("no verdict rests on them" in note for note in notes)
         (found,) = ruled(store)
         assert found.decision == "undecided"
-        assert "100% of these units were skipped, or labelled before the draw" in found.sentence
+        assert "100% of these units were skipped, labelled before the draw" in found.sentence
         # The estimates of the report are with these labels.
         assert "100 units" in found.draw
 
@@ -115,7 +115,7 @@ def test_stopping_everybody_in_a_batch_leaves_its_units_without_labels(tmp_path:
         label(store, "two", truth, 0, 100)
         (found,) = ruled(store)
         assert found.decision == "undecided" and "50% of these units were skipped" in found.sentence
-        assert "(without 2 people, stopped)" in found.sentence
+        assert "(2 people stopped)" in found.sentence
 
 
 def test_a_person_who_is_stopped_before_the_labels_come_back_is_named(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_person_who_is_stopped_before_the_labels_come_back_is_named(tmp_path: 
     annotate("batches", "stop", "one", "--annotator", "eve", "--why", "differs from the judge", "-d", db)
     with open_study(db) as store:
         label(store, "one", truth, 0, 100)
-        assert "(without eve, stopped)" in ruled(store)[0].sentence
+        assert "(eve stopped)" in ruled(store)[0].sentence
 
 
 def test_short_runs_are_the_family_where_no_judge_has_half_of_the_units(tmp_path: Path) -> None:
@@ -217,4 +217,27 @@ def test_a_test_that_is_sealed_after_looks_gives_the_judge_no_further_ones(tmp_p
     judge("compare", "stance", "--part", "test", "-d", db)
     with open_study(db) as store:
         after = {r.judge: r for r in ruled(store)}["m/one"]
+        assert (after.decision, after.conditions) == (before.decision, before.conditions)
+
+
+def test_a_resolved_conflict_leaves_the_verdict_with_the_labels_of_the_batch(tmp_path: Path) -> None:
+    # Where the judge errs, labels like the judge's are imported, and all conflicts are resolved for the later label.
+    db, truth, judged = bad_world(tmp_path, 0.17)
+    with open_study(db) as store:
+        draw(store, "one", 200, seed=3)
+        label(store, "one", truth, 0, 200)
+        (before,) = ruled(store)
+        units = sequences(store, "stance")[0].units
+    table = tmp_path / "labels.csv"
+    wrong = [u for u in units if judged[u] != truth[u]]
+    table.write_text(
+        "unit,annotator,label\n" + "".join(f"{u},{p},{judged[u]}\n" for u in wrong for p in PEOPLE)
+    )
+    annotate("import", table, "--field", "stance", "--blind", "-d", db)
+    with open_study(db) as store:
+        assert "in conflict" in ruled(store)[0].sentence
+    annotate("conflicts", "resolve", "--all", "--keep", "latest", "-d", db)
+    with open_study(db) as store:
+        (after,) = ruled(store)
+        assert before.decision == "undecided"
         assert (after.decision, after.conditions) == (before.decision, before.conditions)

@@ -41,7 +41,7 @@ MUTANTS = {
         "",
     ),
     "7: a batch grows by what is its new total": (
-        "annotate/drawing/batch.py",
+        "annotate/drawing/extend.py",
         "return replace(plan, n=to)",
         "return replace(plan, n=(plan.n or 0) + to)",
     ),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.drawing.batch import extend_batch
+from annotate.drawing.extend import extend_batch
 from annotate.sitting.blind import Busy
 from annotate.sitting.desk import Desk
 from annotate.sitting.events import Event, fold, label_rows

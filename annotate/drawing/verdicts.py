@@ -1,0 +1,100 @@
+"""The verdict on each judge of a field, and Holm's steps through the judges that share one level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from annotate.drawing.looks import StudyDraws
+from judge.labels.reference import Reference, voices
+from judge.labels.scope import Scope, read
+from judge.stats import Ratings, Verdict, verdict
+from judge.stats.looks import Draw
+from judge.stats.multiple import holm_steps
+from judge.types import AnnotatorKind
+
+
+def judge_verdicts(
+    drawn: StudyDraws, held: Reference | None, *, power: float, confidence: float = 0.0, **rule: Any
+) -> dict[str, Verdict]:
+    """The verdict on each judge of the panel; `rule` has the limits, as `verdict` takes them, `held` is the reference.
+
+    Judges of a family share the level by Holm's steps: all are decided at the share of m judges, those that stay undecided at
+    the share of as many as they are, and so on.
+    Members that the panel leaves out (--run) are decided, too, and not shown.
+    """
+    panel = drawn.panel
+    people = drawn.people(voices(panel, held))
+    compared = {judge: _Compared(drawn, judge, held, people) for judge in panel.judges}
+    shown = {drawn.run_of(judge): judge for judge in panel.judges}
+    family = {run for one in compared.values() for run in one.draw.family}
+    # A table has no runs: its judges are in the family under their names.
+    others = _others(drawn, sorted(family - {run for run in shown if run} - compared.keys()))
+    if others is not None:
+        compared |= {judge: _Compared(others, judge, held, people) for judge in others.panel.judges}
+
+    def decide(judge: str, share: float, power: float | None) -> Verdict:
+        one = compared[judge]
+        sure = max(confidence, one.drawn.panel.confidence(judge))
+        draw = replace(one.draw, share=share)
+        return verdict(
+            one.table, judge, people, reference=one.reference, gold=one.gold, draw=draw, level=panel.level, field=panel.field,
+            confidence=sure, power=power, **rule,
+        )  # fmt: skip
+
+    share = dict.fromkeys(compared, 1.0)
+    for members in {one.draw.family for one in compared.values() if len(one.draw.family) > 1}:
+        judges = [
+            judge for judge, one in compared.items() if one.draw.family == members and not one.draw.refused
+        ]
+        share |= holm_steps(
+            judges, len(members), lambda judge, part: decide(judge, part, None).decision != "undecided"
+        )
+    return {judge: decide(judge, share[judge], power) for judge in panel.judges}
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """One judge beside the people and the reference that its verdict compares it with."""
+
+    drawn: StudyDraws
+    judge: str
+    held: Reference | None
+    people: Sequence[str]
+
+    @cached_property
+    def reference(self) -> str | None:
+        name = self.held.name if self.held is not None and self.held.name != self.judge else None
+        return self.drawn.reference(name, self.people)
+
+    @cached_property
+    def gold(self) -> str | None:
+        return next(iter(self.drawn.panel.of_kind(AnnotatorKind.GOLD)), None)
+
+    @cached_property
+    def table(self) -> Ratings:
+        return self.drawn.table(self.drawn.panel.judged(self.judge, self.reference, self.people))
+
+    @cached_property
+    def draw(self) -> Draw:
+        return self.drawn.of(self.judge, self.table, self.people)
+
+
+def _others(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
+    """The same with these runs in place of the panel's judges; None without any."""
+    if not runs:
+        return None
+    panel = drawn.panel
+    order = None if panel.numeric else panel.domain
+    scope = Scope(
+        panel.field,
+        panel.task.name if panel.task else None,
+        drawn.batch,
+        tuple(runs),
+        None,
+        panel.level,
+        order,
+    )
+    return StudyDraws(drawn.store, read(drawn.store, scope), drawn.batch)
