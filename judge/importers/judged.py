@@ -16,7 +16,7 @@ from judge.parse import derive, read_value
 from judge.prompts.load import Task
 from judge.prompts.spec import Question
 from judge.store.export import FITTED
-from judge.store.runs import keep_run
+from judge.store.runs import add_run
 from judge.store.study import Store, now
 from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status, Usage
 
@@ -64,7 +64,8 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     how = {"field": given.field, "dataset": given.dataset, "maps": given.maps, "label_maps": given.label_maps}
     options = {"imported": digest, **{name: value for name, value in how.items() if value}}
     origin = {"imported": now(), "file": str(given.path), "sha256": digest}
-    run_id, known = keep_run(store, task, given.model, options, origin, judgements, given_table.fitted)
+    with store.transaction() as conn:
+        run_id, known = add_run(conn, task, given.model, options, origin, judgements, given_table.fitted)
     statuses = [j.status for j in judgements]
     return KeptRun(run_id, known, {s: statuses.count(s) for s in Status})
 

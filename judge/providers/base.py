@@ -127,7 +127,7 @@ class Provider(Protocol):
 class BaseProvider:
     """The base class for a plugin's provider: everything except `complete` has a default.
 
-    `name` follows the vendor's slash in `-m`; `settings` are the servers and options from the command line.
+    A subclass that forgets `complete` is refused before it is made (`lack`); `judge plugins` names it. `name` follows the vendor's slash in `-m`; `settings` are the servers and options from the command line.
     """
 
     label_codes: bool = False
@@ -151,13 +151,23 @@ class BaseProvider:
         return {}
 
 
+def lack_of_class(provider: Any) -> str | None:
+    """Return what a provider's class lacks, before one is made; None if nothing. A function that makes one is no class."""
+    if (
+        isinstance(provider, type)
+        and getattr(provider, "complete", BaseProvider.complete) is BaseProvider.complete
+    ):
+        return "it has no 'complete'"
+    return None
+
+
 def lack(provider: Any) -> str | None:
     """Return why an object cannot be used as a provider; None if it can.
 
     Methods that need no model are called; the result of `complete` is checked at a run's first reply.
     """
-    if getattr(type(provider), "complete", BaseProvider.complete) is BaseProvider.complete:
-        return "it has no 'complete'"
+    if why := lack_of_class(type(provider)):
+        return why
     for name in ("open", "complete", "close"):
         method = getattr(provider, name, None)
         if not inspect.iscoroutinefunction(method):
@@ -201,14 +211,15 @@ def check_reply(provider: Provider, reply: object) -> None:
     )
 
 
+Send = Callable[[], Awaitable[Reply | None]]
+"""Sends one call and returns its reply; None for a refusal that is an answer."""
+
+
 class Purse(Protocol):
     """Pays for the start-up probes with which a provider finds out what its server supports."""
 
     async def pay(
-        self,
-        request: Request,
-        send: Callable[[], Awaitable[Reply | None]],
-        is_needed: Callable[[], bool] = lambda: True,
+        self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
         """What `send` returns, counted as a call of the request. Raises LimitReached for one that could cross a limit.
 
@@ -223,10 +234,7 @@ class NoLimits:
         self.took: list[Usage] = []
 
     async def pay(
-        self,
-        request: Request,
-        send: Callable[[], Awaitable[Reply | None]],
-        is_needed: Callable[[], bool] = lambda: True,
+        self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
         """What `send` returns."""
         reply = await send() if is_needed() else None
@@ -337,8 +345,9 @@ def get(model: str, settings: Settings | None = None) -> Provider:
         provider: Provider = module.Provider(name, given)
         return provider
     try:
-        made = module.Provider(name, given)
-        why = lack(made)
+        why = lack_of_class(module.Provider)
+        made = None if why else module.Provider(name, given)
+        why = why or lack(made)
     except AdjudgeError:
         raise
     except Exception as error:

@@ -210,19 +210,27 @@ class Provider(Vendor):
         """The reply; after a refusal that names a parameter, the one to the request without it."""
         while True:
             known = self._dialect
-            answer = await wire.post(chat.PATH, self._writer.body(request, known))
-            if answer.status == 200:
-                return self._read(wire, answer, request, known.masks)
-            said = wire.complaint(answer)
-            if (ended := chat.ended(said, answer.headers)) is not None:
-                return ended
-            step = self._writer.step_down(known, request, said)
-            if step is None:
-                raise self._error(answer, said)
+            step = await self._sent(wire, request, known)
+            if isinstance(step, Reply):
+                return step
+            if isinstance(step, ProviderError):
+                raise step
             # Calls in flight together meet the same refusal; the first one to return decides.
             if self._dialect is known:
                 self._dialect = step
                 self.label_codes = self.label_codes and step.top_logprobs > 0
+
+    async def _sent(
+        self, wire: http.Door, request: Request, dialect: chat.Dialect
+    ) -> Reply | chat.Dialect | ProviderError:
+        """The reply to a request in a dialect; after a refusal the dialect to try next, or the error if there is none."""
+        answer = await wire.post(chat.PATH, self._writer.body(request, dialect))
+        if answer.status == 200:
+            return self._read(wire, answer, request, dialect.masks)
+        said = wire.complaint(answer)
+        if (ended := chat.ended(said, answer.headers)) is not None:
+            return ended
+        return self._writer.step_down(dialect, request, said) or self._error(answer, said)
 
     def _read(
         self, wire: http.Door, answer: http.HttpAnswer, request: Request, sent: tuple[str, ...]
@@ -284,18 +292,13 @@ class Provider(Vendor):
         if question.mask == "logit_bias" and not await self._learn_tokens(wire, request.choices):
             return None
         while True:
-            answer = await wire.post(chat.PATH, self._writer.body(request, sent))
-            if answer.status == 200:
-                return self._read(wire, answer, request, sent.masks)
-            said = wire.complaint(answer)
-            if (ended := chat.ended(said, answer.headers)) is not None:
-                return ended
-            step = self._writer.step_down(sent, request, said)
-            if step is None:
-                error = self._error(answer, said)
-                if isinstance(error, Rejected) and question.name != features.PLAIN:
+            step = await self._sent(wire, request, sent)
+            if isinstance(step, Reply):
+                return step
+            if isinstance(step, ProviderError):
+                if isinstance(step, Rejected) and question.name != features.PLAIN:
                     return None
-                raise error
+                raise step
             if (step.limit, step.dropped) != (sent.limit, sent.dropped):
                 # Every request has these fields, whatever it asks for.
                 dropped = tuple(dict.fromkeys((*self._dialect.dropped, *step.dropped)))

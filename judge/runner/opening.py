@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 
 from judge.errors import LimitReached, ProviderError, Unreachable
-from judge.providers.base import Probing, Provider
+from judge.providers.base import Probing, Provider, Send
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Opened
 from judge.runner.dispatch import Dispatcher
@@ -136,18 +136,13 @@ class _Purse:
         """A question did not fit into a limit, so that no other one is of use."""
 
     async def pay(
-        self,
-        request: Request,
-        send: Callable[[], Awaitable[Reply | None]],
-        is_needed: Callable[[], bool] = lambda: True,
+        self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
         """What `send` returns, counted. Raises LimitReached."""
         async with self._room:
             return await self._paid(request, send, is_needed)
 
-    async def _paid(
-        self, request: Request, send: Callable[[], Awaitable[Reply | None]], is_needed: Callable[[], bool]
-    ) -> Reply | None:
+    async def _paid(self, request: Request, send: Send, is_needed: Callable[[], bool]) -> Reply | None:
         claim = self.budget.claim(request)
         has_room = await self.budget.room(claim) and not self._is_over
         if not is_needed():

@@ -205,27 +205,6 @@ def tried(conn: sqlite3.Connection) -> set[str]:
     }
 
 
-def keep_run(
-    store: Store,
-    task: Task,
-    model: str,
-    options: Mapping[str, Json],
-    provider: Mapping[str, Json],
-    judgements: Sequence[Judgement],
-    fitted: Collection[str] = (),
-) -> tuple[str, bool]:
-    """Store a complete run that was made elsewhere, in one transaction; the `run_id` of the judgements is
-
-    ignored.
-
-    `fitted`: units whose labels come from something that was fitted on labels of their questions.
-    Returns its id and whether the study already has it (task, model and identity); a stored run is not
-    changed.
-    """
-    with store.transaction() as conn:
-        return add_run(conn, task, model, options, provider, judgements, fitted)
-
-
 def add_run(
     conn: sqlite3.Connection,
     task: Task,
@@ -235,7 +214,12 @@ def add_run(
     judgements: Sequence[Judgement],
     fitted: Collection[str] = (),
 ) -> tuple[str, bool]:
-    """Store a complete run as `keep_run` does, inside the caller's transaction."""
+    """Store a complete run that was made elsewhere, inside the caller's transaction; the `run_id` of the judgements is
+    ignored.
+
+    `fitted`: units whose labels come from something that was fitted on labels of their questions.
+    Returns its id and whether the study already has it (task, model and identity); a stored run is not changed.
+    """
     if earlier := begun(conn, task.name, model, [identity(options)]):
         return earlier[0].run_id, True
     keep_task(conn, task)

@@ -14,7 +14,7 @@ from judge.prompts import load_task
 from judge.store import Store
 from judge.store.imports import ImportInfo
 from judge.store.items import add_items
-from judge.store.runs import keep_run
+from judge.store.runs import add_run
 from judge.types import Answered, Item, Judgement, LabelDistribution, Passage, Row, Status, Usage, Vote, Where
 from tests.opened import opened
 
@@ -77,7 +77,8 @@ def judged(
         masses = None if plain else LabelDistribution(dict(zip(LABELS, own.tolist(), strict=True)), 0.0)
         labels = (Answered("stance", LABELS[int(own.argmax())], masses),) if status is Status.OK else ()
         rows.append(Judgement("", unit, 0, 1, status, None, None, labels, Usage(), None, None))
-    return keep_run(store, load_task(TASK), model, {"mode": "codes", "m": model}, {}, rows)[0]
+    with store.transaction() as conn:
+        return add_run(conn, load_task(TASK), model, {"mode": "codes", "m": model}, {}, rows)[0]
 
 
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:

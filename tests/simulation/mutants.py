@@ -3,15 +3,11 @@
 `python -m tests.simulation.mutants` copies the tree, puts each fault back, and runs the simulation on it.
 """
 
-import os
 import resource
-import shutil
-import subprocess
 import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).parents[2]
+from tests.mutants import run_on, tell
+
 SECONDS = 60
 """Of the processor, for each mutant."""
 MUTANTS = {
@@ -60,50 +56,21 @@ def _processor() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def main() -> int:
-    """Print the seconds for each mutant; exit 1 when one was not found."""
-    missed = 0
-    for name, (path, right, wrong) in MUTANTS.items():
-        with TemporaryDirectory(prefix="adjudge-mutant-") as folder:
-            copy = Path(folder)
-            for part in ("judge", "annotate", "adjudge", "tests", "prompts", "data"):
-                shutil.copytree(
-                    ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", "*.svg")
-                )
-            text = (copy / path).read_text("utf-8")
-            if right not in text:
-                raise SystemExit(f"{path} has no {right!r} any more: change the mutant with it")
-            (copy / path).write_text(text.replace(right, wrong), "utf-8")
-            before = _processor()
-            command = [
-                sys.executable,
-                "-m",
-                "tests.simulation",
-                "--seed",
-                "1",
-                "--operations",
-                "100000",
-                "--only-find",
-            ]
-            done = subprocess.run(
-                command,
-                cwd=copy,
-                env={**os.environ, "PYTHONPATH": folder},
-                capture_output=True,
-                text=True,
-                check=False,
-                # Other work runs beside it: what counts is the processor's time, not the clock's.
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS)),
-            )
-            took = _processor() - before
-        wrong = [line for line in done.stdout.splitlines() if line.startswith("seed ")]
-        if done.returncode == 1 and wrong:
-            told = f"found after {took:.0f} s: {wrong[0][:160]}"
-        else:
-            missed, told = missed + 1, f"not found in {SECONDS} s\n{done.stderr[-300:]}"
-        print(f"{name}: {told}", flush=True)
-    return 1 if missed else 0
+def find(name: str) -> tuple[bool, str]:
+    """Whether the simulation found the mutant in time, and after how many seconds."""
+    before = _processor()
+    done = run_on(
+        MUTANTS[name],
+        ["tests.simulation", "--seed", "1", "--operations", "100000", "--only-find"],
+        # Other work runs beside it: what counts is the processor's time, not the clock's.
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS)),
+    )
+    took = _processor() - before
+    wrong = [line for line in done.stdout.splitlines() if line.startswith("seed ")]
+    if done.returncode == 1 and wrong:
+        return True, f"found after {took:.0f} s: {wrong[0][:160]}"
+    return False, f"not found in {SECONDS} s\n{done.stderr[-300:]}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tell([*MUTANTS], find))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from judge.prompts import load_task
 from judge.store import Store
-from judge.store.runs import keep_run
+from judge.store.runs import add_run as add
 from judge.types import Answered, Judgement, LabelDistribution, Status, Usage
 from tests.annotate.agreement_helpers import judge
 
@@ -67,6 +67,6 @@ def add_run(
                 cost=facts.get("cost"),
             )
         )
-    with Store.open(db) as store:
-        run, _ = keep_run(store, load_task(task), model, {"mode": "codes"}, {}, found)
+    with Store.open(db) as store, store.transaction() as conn:
+        run, _ = add(conn, load_task(task), model, {"mode": "codes"}, {}, found)
     return run

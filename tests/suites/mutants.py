@@ -3,26 +3,48 @@
 `python -m tests.suites.mutants` copies the tree, puts each fault in, and runs the tests of systems on it: each must fail.
 """
 
-import os
-import shutil
-import subprocess
 import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-ROOT = Path(__file__).parents[2]
+from tests.mutants import run_on, tell
+
 TESTS = ("tests/suites/test_three_systems.py", "tests/suites/test_systems.py", "tests/suites/test_runs.py")
 STUDY = "judge/suites/paper_study.py"
 MUTANTS = {
-    "verdicts on documents of any model": (
+    "imported verdicts on documents of any system": (
         STUDY,
-        "if r.task_id == task and r.model == system]",
-        "if r.task_id == task]",
+        "if r.task_id == task and r.model == system and r.imported]",
+        "if r.task_id == task and r.imported]",
+    ),
+    "verdicts on documents of any model": (
+        "judge/suites/run_labels.py",
+        "if run.task_id == task_id and run.model == system]",
+        "if run.task_id == task_id]",
     ),
     "verdicts on documents of a judge that is called as the system": (
+        "judge/suites/run_labels.py",
+        "if run.imported or run.added or not is_imported]",
+        "if run]",
+    ),
+    "a run named with --run stands for a system": (
+        "judge/suites/run_labels.py",
+        'self.runs if wanted.role == "judge" else self.made_for(wanted.models[0], task_id)',
+        "self.runs",
+    ),
+    "verdicts that a model may not have added": (
         STUDY,
-        "if r.imported or r.added]",
-        "if r]",
+        "if maker is None and not any(run.added for run in self.judges.made_for(system, task)):",
+        "if maker is None and not self.judges.made_for(system, task):",
+    ),
+    "a file of verdicts alone": (STUDY, "for run in runs[1:]:", "for run in ():"),
+    "a model adds verdicts to imported ones": (
+        STUDY,
+        "        if imported:",
+        "        if imported and not self.asked.also_generate:",
+    ),
+    "what a model added is not marked": (
+        "judge/suites/perform.py",
+        "mark_added(store, report.run_id)",
+        "pass",
     ),
     "a model makes what an imported system lacks": (
         STUDY,
@@ -81,35 +103,15 @@ MUTANTS = {
 """Fault -> file, what stands there, and what makes the fault."""
 
 
-def main() -> int:
-    """Print for each mutant the test that found it; exit 1 when one was not found."""
-    missed = 0
-    for name, (path, right, wrong) in MUTANTS.items():
-        with TemporaryDirectory(prefix="adjudge-mutant-") as folder:
-            copy = Path(folder)
-            for part in ("judge", "annotate", "adjudge", "tests", "prompts", "data"):
-                shutil.copytree(
-                    ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", "*.svg")
-                )
-            shutil.copy(ROOT / "pyproject.toml", copy)
-            text = (copy / path).read_text("utf-8")
-            if right not in text:
-                raise SystemExit(f"{path} has no {right!r} any more: change the mutant with it")
-            (copy / path).write_text(text.replace(right, wrong), "utf-8")
-            words = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *TESTS]
-            environment = {**os.environ, "PYTHONPATH": folder}
-            done = subprocess.run(
-                words, cwd=copy, env=environment, capture_output=True, text=True, check=False
-            )
-        # 1: a test failed. Any other code means that the tests did not run.
-        failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
-        if done.returncode == 1 and failed:
-            told = failed[0].split(" - ")[0].removeprefix("FAILED ")
-        else:
-            missed, told = missed + 1, f"NOT FOUND (exit {done.returncode}) {done.stdout[-200:]}"
-        print(f"{name}: {told}", flush=True)
-    return 1 if missed else 0
+def find(name: str) -> tuple[bool, str]:
+    """Whether a test failed on the mutant, and which."""
+    done = run_on(MUTANTS[name], ["pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *TESTS])
+    # 1: a test failed. Any other code means that the tests did not run.
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED ")]
+    if done.returncode == 1 and failed:
+        return True, failed[0].split(" - ")[0].removeprefix("FAILED ")
+    return False, f"NOT FOUND (exit {done.returncode}) {done.stdout[-200:]}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tell([*MUTANTS], find))
