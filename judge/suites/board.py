@@ -179,13 +179,14 @@ def board(
         rows,
         first.options,
         [{"contender": name, **r.as_json()} for name, study in studies.items() for r in study.judges.read],
-        list(
-            dict.fromkeys(
+        [
+            *_different_settings(studies),
+            *dict.fromkeys(
                 f"{name}: {text}"
                 for name, study in studies.items()
                 for text in (*study.notes, *_runs_told(study))
-            )
-        ),
+            ),
+        ],
         printed_of(paper, measures),
         {
             name: corrected(study, found[name], held, confidence)
@@ -223,6 +224,26 @@ def of_one(found: Result, confidence: float) -> Board:
         confidence,
         found.lacking,
     )
+
+
+def _different_settings(studies: Mapping[str, PaperStudy]) -> list[str]:
+    """A note for each role, judge or system, whose runs have other settings for one contender than for another."""
+    notes = []
+    for role in ("judge", "system"):
+        of = {
+            name: [
+                words
+                for asker, settings in study.judges.settings_read().items()
+                if asker[0] == role
+                for words in settings
+            ]
+            for name, study in studies.items()
+        }
+        told = {name: " and ".join(words) for name, words in of.items() if words}
+        if len(set(told.values())) > 1:
+            each = "; ".join(f"{name}: {words}" for name, words in told.items())
+            notes.append(f"the contenders' {role} runs have different settings: {each}")
+    return notes
 
 
 def _runs_told(study: PaperStudy) -> list[str]:

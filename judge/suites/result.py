@@ -144,6 +144,7 @@ def scores_of(store: Store, paper: Paper, asked: Asked, judges: str | None) -> t
             study = PaperStudy(store, paper, replace(asked, equal=equal), study.rows)
             scores = _checked(study)
         _note_unread(study)
+        _note_settings(study)
         return scores, study
     return over_judges(store, paper, asked)
 
@@ -154,6 +155,15 @@ def _note_unread(study: PaperStudy) -> None:
     for run in study.judges.pinned:
         if run.run_id not in read:
             study.note(f"--run {run.run_id} ({run.task} by {run.model}) is read by no part of this score")
+
+
+def _note_settings(study: PaperStudy) -> None:
+    """Say where parts of one score rest on runs with different settings: only one run fits each, or --run names them."""
+    for (role, model), settings in study.judges.settings_read().items():
+        if len(settings) > 1:
+            whose = f"judge {model}" if role == "judge" else "system"
+            told = "; ".join(f"{', '.join(tasks)}: {words}" for words, tasks in settings.items())
+            study.note(f"the runs of the {whose} have different settings: {told}")
 
 
 def _checked(study: PaperStudy) -> list[Score]:

@@ -211,6 +211,17 @@ class RunLabels:
             found[asker] = min(common, key=order.index)
         return found
 
+    def settings_read(self) -> dict[Asker, dict[str, list[str]]]:
+        """Asker -> the settings of the runs that were read, in words -> the tasks of these runs."""
+        read = {own.run.run_id for own in self.read}
+        found: dict[Asker, dict[str, list[str]]] = {}
+        for part in self.parts:
+            for run in part.runs:
+                if run.run_id in read:
+                    tasks = found.setdefault(part.asker, {}).setdefault(comparable(run), [])
+                    tasks += [part.task] if part.task not in tasks else []
+        return found
+
     def others(self) -> list[str]:
         """The runs that fit and were not read, with their settings."""
         read = {own.run.run_id for own in self.read}

@@ -3,6 +3,7 @@
 import csv
 import io
 import shlex
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -351,3 +352,30 @@ def test_the_newest_setting_is_that_of_the_judge(judge: Judge) -> None:
     found = score(judge, "garage", "--part", "eligibility", "--part", "deflection", "-m", "m")
     assert found.value("eligibility") == 1.0
     assert [run["settings"] for run in found.document["runs"]] == [{"seed": 2}] * 2
+
+
+def test_parts_with_different_settings_are_named_in_a_note(judge: Judge) -> None:
+    """One run fits each part, so that none is chosen; the table says that they were asked differently."""
+    parts = ("garage", "--part", "deflection", "--part", "eligibility")
+    every = dict.fromkeys((A1, A2, A3, "garage:g1@human@full", "garage:g2@human@full"), "No Issues")
+    give("eligibility", every, options={"seed": 1})
+    same = deflected("missing", "missing", options={"seed": 1})
+    told = "the runs of the judge m have different settings: "
+    assert not any(told in text for text in score(judge, *parts).document["notes"])
+    other = deflected("missing", "missing", options={"seed": 3})
+    found = score(judge, *parts, "--run", other)
+    assert f"{told}eligibility: --seed 1; deflection: --seed 3" in found.document["notes"]
+    assert told in judge("score", *parts, "--run", other).out
+    with sqlite3.connect("study.db") as conn:
+        conn.execute("DELETE FROM labels WHERE annotator_id = ?", [same])
+        conn.execute("DELETE FROM judgements WHERE run_id = ?", [same])
+        conn.execute("DELETE FROM runs WHERE run_id = ?", [same])
+    assert f"{told}eligibility: --seed 1; deflection: --seed 3" in score(judge, *parts).document["notes"]
+
+
+def test_a_leaderboard_says_that_its_contenders_were_judged_differently(judge: Judge) -> None:
+    for model, seed in (("one", 1), ("two", 2)):
+        deflected("missing", "missing", model=model, options={"seed": seed})
+    words = ("score", *DEFLECTION, "-m", "one", "-m", "two", "--judges", "each", "--interval", "none")
+    notes = checked(judge(*words, "--json").out, "board")["notes"]
+    assert "the contenders' judge runs have different settings: one: --seed 1; two: --seed 2" in notes

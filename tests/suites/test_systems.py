@@ -525,3 +525,19 @@ def test_verdicts_may_come_in_several_files(judge: Judge, tmp_path: Path) -> Non
     assert [row for row in systems(judge) if row[1] == "one document"] == [
         ("mine", "one document", 6, "imported")
     ]
+
+
+@pytest.mark.usefixtures("claims")
+def test_a_named_run_of_a_judge_is_no_output_of_a_model_either(judge: Judge) -> None:
+    """The system is a model that made its own verdicts; --run names a judge's, which is right on every document."""
+    parts = ("raguard", "--system", "scripted/first", "--part", "oracle")
+    judge("suite", *parts, "-m", "scripted/first")
+    gold = dict(zip(UNITS, ("true", "true", "true", "false", "false", "false"), strict=True))
+    run = give("verdict_document", gold, model="the/judge")
+    found = score(judge, *parts, "--run", run)
+    # The model says true on all six documents; claim 1, which has three of them, is true.
+    assert found.value("accuracy_oracle") == 0.5
+    assert (
+        f"--run {run} (verdict_document.v2 by the/judge) is read by no part of this score"
+        in found.document["notes"]
+    )
