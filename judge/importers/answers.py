@@ -74,6 +74,10 @@ def of_records(
     reader.finish(path)
 
 
+ROUNDING = 0.005
+"""The most by which rounding to two decimals changes a probability."""
+
+
 class _Reader:
     def __init__(self, options: Options, system: str | None, condition: str | None, cells: bool) -> None:
         allowed = {*KEYS, "answers", *(f"answers.{key}" for key in KEYS if key != "id")}
@@ -217,7 +221,10 @@ class _Reader:
         return claims
 
     def _masses(self, value: Any, place: str) -> dict[str, float]:
-        """Probabilities of options by letter: numbers from 0, not all of them 0; at most 1 together."""
+        """Probabilities of options by letter: numbers from 0, not all of them 0; at most 1 together.
+
+        Probabilities that were rounded to two decimals may sum to a little more; they are divided by their sum.
+        """
         if self._cells and isinstance(value, str):
             value = _loaded(value, place)
         found = {}
@@ -225,8 +232,11 @@ class _Reader:
             if isinstance(mass, bool) or not isinstance(mass, int | float) or not 0 <= mass <= 1:
                 raise BadInput("must be a number from 0 to 1", field=f"{place}.{letter}")
             found[letter] = float(mass)
-        if found and not 0 < sum(found.values()) <= 1 + 1e-6:
-            raise BadInput(f"the sum is {sum(found.values()):g}, not above 0 and at most 1", field=place)
+        total = sum(found.values())
+        if found and not 0 < total <= 1 + ROUNDING * len(found) + 1e-9:
+            raise BadInput(f"the sum is {total:.9g}, not above 0 and at most 1", field=place)
+        if total > 1:
+            found = {letter: mass / total for letter, mass in found.items()}
         return found
 
     def _meta(self, source: Mapping[str, Any], prefix: str, own: Any) -> dict[str, Any]:

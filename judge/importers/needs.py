@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from judge.commands import command
 from judge.importers.conditions import DOCUMENT, name_of
+from judge.retrieve import NAME
 from judge.store.listing import list_outputs
 from judge.store.study import Store
 
@@ -47,10 +48,19 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
                 own = [_name(name, condition) for condition in conditions]
                 missing = [_SHOWN.get(c, c) for c in NEEDED[name] if not _has(c, own)]
                 if missing and system != "human":
+                    if "ranking" in missing and (others := _of_no_system(store, dataset, set(there))):
+                        named = ", ".join(f"'{name}'" for name in others)
+                        missing[-1] += f" (no system is called {named}: --system says whose a ranking is)"
                     told.append(
                         f"'{system}' lacks {', '.join(missing)} for {name}; it has {', '.join(dict.fromkeys(own))}"
                     )
     return told
+
+
+def _of_no_system(store: Store, dataset: str, systems: set[str]) -> list[str]:
+    """The imported rankings of a data set that are called as no system: a tag in a TREC run has no spaces, a system may."""
+    query = "SELECT DISTINCT name FROM rankings WHERE name <> ? AND item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
+    return [str(row[0]) for row in store.conn.execute(query, [NAME, dataset]) if row[0] not in systems]
 
 
 def _name(paper: str, condition: str) -> str:

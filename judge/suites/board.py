@@ -252,7 +252,8 @@ def _runs_told(study: PaperStudy) -> list[str]:
     for read in study.judges.read:
         n = sum(read.counts.values())
         told.append(
-            f"run {read.run.run_id}: {read.run.task} by {read.run.model}, {in_words(read.run.settings)}, {n} units"
+            f"run {read.run.run_id}: {read.run.task} by {read.run.model}, "
+            f"{'imported' if read.run.imported else in_words(read.run.settings)}, {n} units"
         )
     others = study.judges.others()
     return [*told, *([f"not read: {', '.join(others)}"] if others else [])]

@@ -102,6 +102,10 @@ class PaperStudy(Reading):
                     fit, key=lambda found: STAGES.index(found[1]) if found[1] in STAGES else len(STAGES)
                 )
         if len(fit) == 1:
+            if system is not None and name is None:
+                self.note(
+                    f"the ranking '{fit[0][0]}' ({fit[0][1]}) has no system's name and is taken for '{system}'"
+                )
             return fit[0]
         known = ", ".join(f"{n} ({s})" for n, s in there)
         if fit:

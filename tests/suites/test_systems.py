@@ -541,3 +541,18 @@ def test_a_named_run_of_a_judge_is_no_output_of_a_model_either(judge: Judge) -> 
         f"--run {run} (verdict_document.v2 by the/judge) is read by no part of this score"
         in found.document["notes"]
     )
+
+
+@pytest.mark.usefixtures("claims")
+def test_a_ranking_that_is_called_as_no_system_is_named(judge: Judge, tmp_path: Path) -> None:
+    """The tag of a TREC run has no spaces, so `my_rag` is not 'my rag': the import says so, and the score what it took."""
+    answers(judge, tmp_path, [(n, "my rag", "top-1", "true") for n in "123"])
+    path = tmp_path / "x.run"
+    path.write_text("".join(f"{n} Q0 {d} 1 1 my_rag\n" for n, d in zip("123", "246", strict=True)), "utf-8")
+    told = judge("systems", "import", "--stage", "retrieve", path).err
+    assert "ranking (no system is called 'my_rag': --system says whose a ranking is)" in told
+    words = ("raguard", "--system", "my rag", "--part", "retrieval", "--k", "1")
+    taken = "the ranking 'my_rag' (retrieve) has no system's name and is taken for 'my rag'"
+    assert taken in score(judge, *words).document["notes"]
+    judge("systems", "import", "--stage", "retrieve", path, "--system", "my rag")
+    assert taken not in score(judge, *words).document["notes"]

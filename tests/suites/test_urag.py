@@ -244,6 +244,11 @@ def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None
     }
     # The text is the most probable letter.
     assert column("SELECT text FROM answers WHERE item_id = 'u:c2' AND system = 'own'") == ["B"]
+    # Rounding to two decimals changes each of two probabilities by .005 at most: a sum of 1.01, and no more.
+    rounded = write_jsonl(tmp_path / "r.jsonl", [{"id": "t1", "probabilities": {"A": 0.51, "B": 0.5}}])
+    judge("systems", "import", rounded, "--system", "rounded", "--condition", "all")
+    bad = write_jsonl(tmp_path / "s.jsonl", [{"id": "t1", "probabilities": {"A": 0.51, "B": 0.51}}])
+    assert "the sum is 1.02" in judge("systems", "import", bad, "--system", "x", code=1).err
     bad = write_jsonl(tmp_path / "q.jsonl", [{"id": "t1", "probabilities": {"A": 0.9, "B": 0.9}}])
     told = judge("systems", "import", bad, "--system", "x", code=1).err
     assert "the sum is 1.8, not above 0 and at most 1" in told
