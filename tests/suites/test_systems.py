@@ -556,3 +556,12 @@ def test_a_ranking_that_is_called_as_no_system_is_named(judge: Judge, tmp_path: 
     assert taken in score(judge, *words).document["notes"]
     judge("systems", "import", "--stage", "retrieve", path, "--system", "my rag")
     assert taken not in score(judge, *words).document["notes"]
+
+
+@pytest.mark.usefixtures("claims")
+def test_a_judges_run_alone_makes_no_system(judge: Judge, tmp_path: Path) -> None:
+    """Nothing of `mine` was imported; a judge was called so, as `judge run -m openai/x --as mine` leaves it."""
+    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    give("verdict_document", dict.fromkeys(UNITS, "true"), model="mine", options={"asked_as": "openai/x"})
+    told = judge("score", "raguard", "--system", "mine", "--part", "oracle", code=2).err
+    assert told.startswith("judge: 'mine' has no output for any condition of raguard (zero-context, oracle)")
