@@ -239,10 +239,6 @@ class PaperStudy(Reading):
             ]
         return next((System(system, name) for name in names if System(system, name) in there), None)
 
-    def has_output(self, context: str) -> bool:
-        """Whether the system under test has imported answers under a context."""
-        return self.stored(self.tested(), context) is not None
-
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
         """The outputs of the system under test about one passage at a time: as `labels`, with passage_id.
 
