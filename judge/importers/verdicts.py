@@ -143,11 +143,11 @@ class Verdicts:
     def _known(self, system: str, own: dict[str, Judgement]) -> set[str]:
         """The units whose output the study has already. Raises BadInput when it has another output for one of them."""
         query = (
-            "SELECT j.unit_id, j.reply FROM judgements AS j JOIN runs AS r USING (run_id) WHERE r.model = ? AND r.task = ? "
+            "SELECT j.unit_id, j.reply FROM judgements AS j JOIN runs AS r USING (run_id) WHERE r.model = ? AND r.task GLOB ? "
             f"AND json_extract(r.options, '$.{IMPORTED}') IS NOT NULL"
         )
         known = set()
-        for unit, reply in self._store.conn.execute(query, [system, self._task.name]):
+        for unit, reply in self._store.conn.execute(query, [system, f"{TASK}.v*"]):
             if unit not in own:
                 continue
             if own[unit].reply != reply:

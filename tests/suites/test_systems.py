@@ -538,7 +538,7 @@ def test_a_named_run_of_a_judge_is_no_output_of_a_model_either(judge: Judge) -> 
     # The model says true on all six documents; claim 1, which has three of them, is true.
     assert found.value("accuracy_oracle") == 0.5
     assert (
-        f"--run {run} (verdict_document.v2 by the/judge) is read by no part of this score"
+        f"--run {run} (verdict_document.v3 by the/judge) is read by no part of this score"
         in found.document["notes"]
     )
 
@@ -565,3 +565,25 @@ def test_a_judges_run_alone_makes_no_system(judge: Judge, tmp_path: Path) -> Non
     give("verdict_document", dict.fromkeys(UNITS, "true"), model="mine", options={"asked_as": "openai/x"})
     told = judge("score", "raguard", "--system", "mine", "--part", "oracle", code=2).err
     assert told.startswith("judge: 'mine' has no output for any condition of raguard (zero-context, oracle)")
+
+
+@pytest.mark.usefixtures("claims")
+def test_verdicts_imported_under_an_older_task_are_known(judge: Judge, tmp_path: Path) -> None:
+    path = tmp_path / "outputs.jsonl"
+    row = {"id": "1", "condition": "oracle", "document": "1", "text": "true"}
+    path.write_text(json.dumps(row) + "\n", "utf-8")
+    judge("systems", "import", path, "--system", "mine")
+    with sqlite3.connect("study.db") as conn:
+        # As an earlier version left it: the same task with a smaller number.
+        conn.execute("PRAGMA foreign_keys = OFF")
+        conn.execute("UPDATE runs SET task = 'verdict_document.v1'")
+        conn.execute("UPDATE tasks SET task = 'verdict_document.v1', version = 1")
+    [again] = checked(judge("systems", "import", path, "--system", "mine", "--json").out, "systems_import")[
+        "rows"
+    ]
+    assert (again["verdicts"], again["unchanged"]) == (0, 1)
+    path.write_text(json.dumps({**row, "text": "false"}) + "\n", "utf-8")
+    assert (
+        "the study has another output of 'mine'"
+        in judge("systems", "import", path, "--system", "mine", code=1).err
+    )
