@@ -274,6 +274,10 @@ def improve(
     from judge.runner import open_patiently
     from judge.runner.flow import Flow
 
+    if asking.plan.task.spec.raw:
+        raise UsageError(
+            f"{asking.plan.task.name} is sent as its file is written (raw): there is no way of asking to improve"
+        )
     name = field_of(asking.plan.task, field)
 
     async def work(rewriter: Rewriter | None) -> Improved:

@@ -98,9 +98,11 @@ def probe(task_name: str, model: str, **options: Any) -> int:
     given = RunOptions.of(options)
     with Store.open(options["db"], create=False) as store:
         plan = make_plan(task_name, model, given, store)
+    # The labels of a raw task stand in its file in one order.
+    usual = tuple(name for name in PROBES if name != "order" or not plan.task.spec.raw)
     wanted = Wanted(
         field_of(plan.task, options["field"]),
-        options["probes"] or PROBES,
+        options["probes"] or usual,
         options["nothing"],
         _paraphrases(options["paraphrases"]),
     )

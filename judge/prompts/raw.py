@@ -41,6 +41,15 @@ class _Passages(list[_Passage]):
         return "\n\n".join(map(str, self))
 
 
+_CHANGES = {
+    "guidelines": "--guidelines",
+    "rationale": "--rationale",
+    "instructions": "rewritten instructions",
+    "nearest_examples": "examples chosen for each unit",
+}
+"""What a run can ask for that would change the prompt, in words."""
+
+
 class RawRenderer:
     """Renders one raw task. In the mode `codes` the answer is the letter of an option, with its probability."""
 
@@ -50,8 +59,8 @@ class RawRenderer:
     then_answer = ""
 
     def __init__(self, task: Task, mode: Mode) -> None:
-        if refused := [name for name in ("guidelines", "instructions", "rationale") if name in task.asked]:
-            raise UsageError(f"{task.name} is sent as its file is written (raw): leave --{refused[0]} out")
+        if refused := [words for name, words in _CHANGES.items() if name in task.asked]:
+            raise UsageError(f"{task.name} is sent as its file is written (raw), without {refused[0]}")
         self.task, self.mode = task, mode
         environment = ImmutableSandboxedEnvironment(
             undefined=StrictUndefined,

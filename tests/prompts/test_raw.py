@@ -13,11 +13,13 @@ from judge.providers.scripted import Provider
 from judge.runner.requests import Asker, Sampling, choose_mode
 from judge.types import Json, Reply, Status, Unit
 from tests.annotate.agreement_helpers import annotate
+from tests.annotate.agreement_helpers import judge as command
 from tests.answers.helpers import column
 from tests.answers.helpers import rows as rows_of
 from tests.formats import write_jsonl
 from tests.prompts.helpers import BODY as HELPERS_BODY
 from tests.prompts.helpers import STANCE, text
+from tests.split.worlds import planted
 from tests.suites.helpers import Judge
 
 RAW: dict[str, Any] = {**STANCE, "raw": True, "answer": "words"}
@@ -99,7 +101,7 @@ def test_options_that_would_change_the_prompt_are_refused(given: dict[str, Any],
         UsageError, match=rf"mine\.v1 is sent as its file is written \(raw\): leave {option} out"
     ):
         asked(raw(), **given)
-    with pytest.raises(UsageError, match="leave --instructions out"):
+    with pytest.raises(UsageError, match="without rewritten instructions"):
         asked(raw().with_instructions("Say no."))
 
 
@@ -158,3 +160,24 @@ def test_what_a_run_stores_is_what_its_replies_say(judge: Judge, tmp_path: Path)
     assert rows_of(query) == [("d:a/p", "ok", 1), ("d:b/p", "unparsed", 1), ("d:c/p", "ok", 1)]
     assert column("SELECT value FROM labels WHERE annotator_id <> 'gold' ORDER BY unit_id") == ["yes", "no"]
     assert "differ" not in annotate("verify").stdout
+
+
+def test_the_probes_of_a_raw_task_leave_its_order_alone(judge: Judge, tmp_path: Path) -> None:
+    rows = [{"id": str(n), "claim": f"Claim {n}.", "passages": [{"id": "p", "text": "T."}]} for n in range(4)]
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "r.jsonl", rows), "--dataset", "d")
+    (tmp_path / "mine.v1.md").write_text(text(RAW, BODY), "utf-8")
+    told = judge("probe", "mine.v1.md", "-m", "scripted/hash", "-n", "4").out
+    assert "injection" in told and "order" not in told
+    assert "raw" in judge("probe", "mine.v1.md", "-m", "scripted/hash", "--probe", "order", code=2).err
+
+
+def test_a_raw_prompt_is_not_improved(tmp_path: Path) -> None:
+    db = planted(tmp_path, 20)
+    (tmp_path / "own.v1.md").write_text(
+        load_task("stance")
+        .text.replace("citation:", "raw: true\nanswer: words\ncitation:", 1)
+        .replace("{{ answer_cue }}", "")
+    )
+    command("split", tmp_path / "own.v1.md", "-d", db)
+    said = command("improve", "own", "-m", "scripted/hash", "-d", db, code=2).stderr
+    assert "own.v1 is sent as its file is written (raw)" in said
