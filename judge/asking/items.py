@@ -218,13 +218,15 @@ def suited(store: Store) -> list[str]:
     from judge.store.selection import suits_newest
 
     fields = newest_fields(store.conn)
-    found: dict[str, tuple[bool, bool, int]] = {}
+    found: dict[str, tuple[bool, bool, int, int]] = {}
     for name in find_tasks():
         task = load_task(name)
         if task.people_only or not _asks_for_labels(task) or not suits_newest(store, task):
             continue
         has_labels = bool(fields & set(task.fields))
-        rank = (has_labels, task.spec.unit == "passage", len(task.required_inputs))
+        # Of tasks that show the same, the one with the fewest labels is the easiest to begin with.
+        fewest = -sum(len(question.labels) for question in task.spec.questions)
+        rank = (has_labels, task.spec.unit == "passage", len(task.required_inputs), fewest)
         found[task.task_id] = max(rank, found.get(task.task_id, rank))
     ranked = sorted(found, key=lambda name: (*(-int(x) for x in found[name]), name))
     # Where labels say what is wanted, other tasks are no advice.

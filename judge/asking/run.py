@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from judge.store import Store
 
 
+SAMPLE, SAMPLE_QUESTIONS = 100, 50
+"""Units, or whole questions, of the sample that the next command draws."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asking:
     """What is asked of whom. `recipe`: how `judge improve` found it best; `notes` are for people."""
@@ -251,9 +255,16 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
 def what_next(store: Store, ran: Ran) -> str:
     """The command after a run: the report where somebody else labelled what it did, else labels by people."""
     from judge.labels.relation import labellers
+    from judge.suites.queries import PARTS
 
     task = ran.plan.task
     field = next((q.field for q in task.spec.questions if q.labels), None)
     if field is not None and labellers(store.conn, field):
         return command("annotate report", "--field", field, "-o", "report.html")
-    return command("annotate batches new NAME", task.task_id, "-n", 50, "--annotators", "A,B")
+    # Numbers of answers take labels on all parts of an answer, so these are drawn as whole questions.
+    kind, is_part = task.spec.unit, task.spec.unit in PARTS
+    what = "count(DISTINCT question_id)" if is_part else "count(*)"
+    [(there,)] = store.conn.execute(f"SELECT {what} FROM units WHERE kind = ?", [kind]).fetchall()
+    most = min(there, SAMPLE_QUESTIONS if is_part else SAMPLE)
+    how_many = ("--by-question" if is_part else "-n", most)
+    return command("annotate batches new pilot", task.task_id, *how_many, "--annotators", "me")

@@ -26,6 +26,9 @@ from judge.errors import BadInput, UsageError
 from judge.importers import base
 from judge.store import Store, listing
 
+EMBEDDED, RELEVANT = "embedded/minilm", "relevant"
+"""A judge that needs no key, and the task that it is for."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 skip_option = click.option(
@@ -175,7 +178,7 @@ def import_(
         systems = ["--system", "all"] if several else []
         note(f"next: {command('judge suite faithfulness -m MODEL', *systems)}")
     for task in done.tasks[:MOST_SUGGESTED]:
-        note(f"next: {command('judge run', task, '-m', 'MODEL')}")
+        note(f"next: {command('judge run', task, '-m', EMBEDDED if task == RELEVANT else 'MODEL')}")
 
 
 def read_scores(values: tuple[str, ...]) -> dict[str, str]:
