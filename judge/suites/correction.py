@@ -127,6 +127,8 @@ def beside(judge: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, we
         refused = "" if (~np.isnan(human) & ~known).any() else "; ".join(people.refused)
         if refused:
             human = np.full(len(human), np.nan)
+        if not refused and np.isnan(own).all() and np.isnan(human).all():
+            continue  # the paper itself says why
         own_weights, told = _weights(score, counted, ~np.isnan(human), known, weights)
         notes += [told] if told and told not in notes else []
         found.append(

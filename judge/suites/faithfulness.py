@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judge.suites.queries import System
 
 
-NO_ABSTENTION = "it is not judged which answers decline: --part abstention of `judge suite faithfulness`"
+NO_ABSTENTION = "abstention not judged"
 
 
 def read(study: PaperStudy) -> list[Score]:
@@ -47,10 +47,14 @@ def read(study: PaperStudy) -> list[Score]:
     if claims is not None:
         scores.append(faithfulness.ragas(answers, claims))
         facts = faithfulness.factscore(answers, claims, gamma=int(study.number("gamma")))
-        # FActScore leaves out answers that decline: without that judgement it cannot be told which these are.
-        scores += (
-            facts if study.part("abstention") else [score.without_value(NO_ABSTENTION) for score in facts]
-        )
+        if not study.part("abstention"):
+            # FActScore leaves out answers that decline: without that judgement it cannot be told which these are.
+            facts = [score.without_value(NO_ABSTENTION) for score in facts]
+            study.note(
+                "it is not judged which answers decline, as FActScore, the respond ratio and facts per answer need it: "
+                "judge suite faithfulness --part claims --part abstention"
+            )
+        scores += facts
     if citations is not None:
         lines = study.rows.sentences(chosen).rename(columns={"answer_unit": "answer_id"})
         marks = citations.assign(

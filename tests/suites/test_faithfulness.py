@@ -35,7 +35,7 @@ def test_claims_step_by_step(judge: Judge) -> None:
     # FActScore is of answers that do not decline, and nothing says which do.
     for name in ("factscore", "factscore_unpenalised", "respond_ratio", "facts_per_answer"):
         assert found.value(name) is None
-        assert "which answers decline" in found[name]["reason"]
+        assert "abstention not judged" in found[name]["reason"]
     give("deflection", {A1: "attempted", A2: "attempted", A3: "unparsed"})
     found = score(judge, *part, "--part", "abstention")
     # g1 has 2 facts, fewer than 10: penalty exp(1 - 10 / 2). g2 responds without any; nothing is known of g3.
