@@ -12,6 +12,7 @@ FORMATS = [
     "garage",
     "jsonl",
     "langfuse",
+    "langsmith",
     "mirage",
     "otlp",
     "phoenix",
@@ -30,7 +31,7 @@ def test_names() -> None:
 def test_each_says_what_it_is(name: str) -> None:
     module = base.get(name)
     assert (module.NAME, bool(module.HELP)) == (name, True)
-    together = ("beir", "langfuse", "mirage", "otlp", "phoenix", "raguard", "scifact", "trec")
+    together = ("beir", "langfuse", "langsmith", "mirage", "otlp", "phoenix", "raguard", "scifact", "trec")
     assert getattr(module, "TOGETHER", False) == (name in together)
 
 

@@ -17,6 +17,7 @@ ASKED = ["How many moons has Mars?", "Which of Venus and Mercury has a moon?"]
 MARS = ["Mars has two moons, Phobos and Deimos.", "Mars is red."]
 EXPORTS = {
     "langfuse": ["langfuse.jsonl"],
+    "langsmith": ["langsmith_runs.jsonl", "langsmith_feedback.jsonl"],
     "phoenix": ["phoenix_spans.jsonl", "phoenix_annotations.jsonl"],
     "frame": ["phoenix_frame.jsonl"],
     "otlp": ["otlp.json"],
@@ -92,6 +93,13 @@ def test_scores_come_with_their_origin(judge: Judge) -> None:
         ("judge", "phoenix-llm", "passage", "relevance", "irrelevant", None),
     ]
     assert rows_of("SELECT text FROM labels JOIN passages ON unit_id = passage_id") == [("Mars is red.",)]
+    Path("study.db").unlink()
+    judge("items", "import", *files("langsmith"))
+    assert rows_of(query) == [
+        ("judge", "langsmith-model", "answer", "faithfulness", "0.75", "one claim open"),
+        ("human", "ana", "answer", "helpful", "1.0", "short"),
+        ("judge", "langsmith-api", "item", "relevance", "0.5", None),
+    ]
     Path("study.db").unlink()
     judge("items", "import", *files("otlp"))
     assert rows_of(query) == [("judge", "gen_ai.evaluation", "answer", "faithfulness", "0.75", None)]

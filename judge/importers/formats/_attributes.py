@@ -85,3 +85,13 @@ def _messages(attributes: Mapping[str, Any]) -> Any:
     start, end = "llm.output_messages.", ".message.content"
     texts = [value for name, value in attributes.items() if name.startswith(start) and name.endswith(end)]
     return texts[-1] if texts else None
+
+
+def loaded(value: Any) -> Any:
+    """JSON in text as what it holds: exports write inputs and outputs so."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value

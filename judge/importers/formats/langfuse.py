@@ -13,7 +13,6 @@ runs of `langfuse-eval` and `langfuse-api`. What is made of them: `judge.importe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields, traces
 from judge.importers.base import Bad, Options, Row
+from judge.importers.formats._attributes import loaded
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
 NAME = "langfuse"
@@ -44,14 +44,14 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
 
 
 def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
-    observations = _loaded(row.get("observations"))
+    observations = loaded(row.get("observations"))
     if isinstance(observations, list) and all(isinstance(found, dict) for found in observations):
         trace = fields.identifier(row.get("id"), "id")
         # The trace stands above its observations; no observation has its id.
-        yield TraceSpan(trace, trace, input=_loaded(row.get("input")), output=_loaded(row.get("output")))
+        yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
         for found in observations:
             yield _observation(found, trace)
-        for score in fields.listing(_loaded(row.get("scores")), "scores"):
+        for score in fields.listing(loaded(row.get("scores")), "scores"):
             # A list of traces has the ids of its scores alone, and they stand in a file of their own.
             if not isinstance(score, str):
                 yield from _score(fields.record(score), trace)
@@ -61,7 +61,7 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         yield from _score(row, str(_get(row, "traceId") or ""))
     elif row.get("timestamp") is not None:
         trace = fields.identifier(row.get("id"), "id")
-        yield TraceSpan(trace, trace, input=_loaded(row.get("input")), output=_loaded(row.get("output")))
+        yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
     else:
         told = ", ".join(list(row)[:12])
         raise BadInput(f"is no trace, observation or score of Langfuse; it has: {told}", field="type")
@@ -72,7 +72,7 @@ def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
     kind = KINDS.get(str(row.get("type")).upper(), "")
     found = TraceSpan(trace, name, str(_get(row, "parentObservationId") or trace), kind)
     found.start = str(_get(row, "startTime") or "")
-    found.input, found.output = _loaded(row.get("input")), _loaded(row.get("output"))
+    found.input, found.output = loaded(row.get("input")), loaded(row.get("output"))
     if kind == MODEL:
         model = row.get("model") or _get(row, "providedModelName")
         found.model = None if model is None else str(model)
@@ -114,13 +114,3 @@ def _get(row: Mapping[str, Any], name: str) -> Any:
     """A value by the name that the API gives it, or by that of an export to a warehouse (trace_id)."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return row.get(name, row.get(snake))
-
-
-def _loaded(value: Any) -> Any:
-    """JSON in text as what it holds: exports write inputs and outputs so."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value

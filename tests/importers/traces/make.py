@@ -1,8 +1,8 @@
 """Write the traces of this folder with the vendors' own models and libraries.
 
-    python make.py langfuse | phoenix | otlp
+    python make.py langfuse | langsmith | phoenix | otlp
 
-in a throwaway environment: `uv pip install "langfuse<4"`; `uv pip install arize-phoenix-client openinference-instrumentation`;
+in a throwaway environment: `uv pip install "langfuse<4"`; `uv pip install langsmith langchain-core`; `uv pip install arize-phoenix-client openinference-instrumentation`;
 `uv pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-common opentelemetry-semantic-conventions`. Nothing is sent
 anywhere. The packages are no dependencies of adjudge. README.md has the versions that wrote what is here.
 
@@ -320,6 +320,66 @@ def write_otlp() -> None:
                     if name in made:
                         made[name] = base64.b64decode(made[name]).hex()
     (HERE / "otlp.json").write_text(json.dumps(found, indent=1))
+
+
+def write_langsmith() -> None:
+    """Runs and feedback, as the client returns them, a line each; outputs as LangChain's tracer writes them."""
+    from uuid import NAMESPACE_DNS, uuid5
+
+    from langchain_core.documents import Document
+    from langsmith.schemas import Feedback, FeedbackSourceBase, Run
+
+    def named(name: str) -> object:
+        return uuid5(NAMESPACE_DNS, name)
+
+    def run(name: str, trace: str, parent: str | None, kind: str, second: int, **more: object) -> Run:
+        return Run(
+            id=named(name), name=name, trace_id=named(trace), parent_run_id=named(parent) if parent else None,
+            run_type=kind, start_time=at(second), dotted_order=name, **more,
+        )  # fmt: skip
+
+    def search(name: str, trace: str, second: int, query: str) -> Run:
+        found = [
+            Document(page_content=text, metadata={"source": "kb"}).model_dump() for text in DOCUMENTS[query]
+        ]
+        return run(
+            name, trace, trace, "retriever", second, inputs={"query": query}, outputs={"documents": found}
+        )
+
+    def call(name: str, trace: str, second: int, text: str) -> Run:
+        outputs = {"generations": [[{"text": text, "type": "ChatGeneration"}]]}
+        extra = {"metadata": {"ls_model_name": "gpt-5-mini"}}
+        return run(name, trace, trace, "llm", second, inputs={}, outputs=outputs, extra=extra)
+
+    runs = [
+        run("rag-1", "rag-1", None, "chain", 0, inputs={"question": ASKED[0]}, outputs={"answer": ANSWERS[0]}),
+        run("guard-1", "rag-1", "rag-1", "tool", 0, inputs={"input": ASKED[0]}, outputs={"output": "guardrail ok"}),
+        search("search-1", "rag-1", 1, ASKED[0]),
+        call("call-1", "rag-1", 2, ANSWERS[0]),
+        run("rag-2", "rag-2", None, "chain", 0, inputs={"question": ASKED[1]}, outputs={"answer": ANSWERS[1]}),
+        call("call-3", "rag-2", 5, ANSWERS[1]),
+        call("call-2", "rag-2", 1, "search"),
+        search("search-2", "rag-2", 2, "moons of Venus"),
+        search("search-3", "rag-2", 3, "moons of Mercury"),
+    ]  # fmt: skip
+
+    def feedback(
+        run_name: str, key: str, score: float, source: FeedbackSourceBase, comment: str | None = None
+    ) -> Feedback:
+        return Feedback(
+            id=named(key), created_at=at(9), modified_at=at(9), run_id=named(run_name), trace_id=named("rag-1"), key=key,
+            score=score, comment=comment, feedback_source=source,
+        )  # fmt: skip
+
+    person = FeedbackSourceBase(type="app", user_name="ana")
+    given = [
+        feedback("rag-1", "helpful", 1.0, person, "short"),
+        feedback("call-1", "faithfulness", 0.75, FeedbackSourceBase(type="model"), "one claim open"),
+        feedback("search-1", "relevance", 0.5, FeedbackSourceBase(type="api")),
+    ]
+    for path, rows in (("langsmith_runs.jsonl", runs), ("langsmith_feedback.jsonl", given)):
+        lines = [row.model_dump_json(exclude_none=True) + "\n" for row in rows]
+        (HERE / path).write_text("".join(lines))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,83 @@
+"""Traces of LangSmith: one item a retrieval. Runs and feedback belong together.
+
+Records, as JSON Lines, JSON, CSV or Parquet, told apart by their keys, as the client's models write them
+(`client.list_runs(...)`, `client.list_feedback(...)`, each as `run.model_dump_json()`):
+
+    run       {id, trace_id, parent_run_id, run_type, start_time, inputs, outputs, extra: {metadata: {ls_model_name}}}
+    feedback  {run_id, key, score, value, comment, feedback_source: {type, user_name}}
+
+A retrieval is a run of type `retriever`, its output the list of documents; `llm` is a model's call. Feedback of source `app` was
+given by people; that of others becomes a run of `langsmith-api`, `langsmith-model` ... What is made of them: `judge.importers.traces`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput
+from judge.importers import fields, traces
+from judge.importers.base import Bad, Options, Row
+from judge.importers.formats._attributes import loaded
+from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
+
+NAME = "langsmith"
+HELP = "runs of LangSmith: an item a retrieval, with the answer and the feedback"
+TOGETHER = True
+SIGNS = (("id", "run_type", "trace_id"),)
+BESIDE = (("run_id", "key"),)
+KINDS = {"retriever": RETRIEVER, "llm": MODEL}
+
+
+def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    """One row a retrieval. Raises BadInput for files without any."""
+    fields.no_maps(NAME, options)
+    yield from traces.items(paths, traces.parts_of(paths, _of_record, bad), options, bad)
+
+
+def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
+    if row.get("run_type") is not None:
+        yield _run(row)
+    elif row.get("run_id") is not None and row.get("key") is not None:
+        yield from _feedback(row)
+    else:
+        told = ", ".join(list(row)[:12])
+        raise BadInput(f"is no run and no feedback of LangSmith; it has: {told}", field="run_type")
+
+
+def _run(row: Mapping[str, Any]) -> TraceSpan:
+    name, trace = (fields.identifier(row.get(key), key) for key in ("id", "trace_id"))
+    parent = row.get("parent_run_id")
+    found = TraceSpan(
+        trace, name, None if parent is None else str(parent), KINDS.get(str(row["run_type"]), "")
+    )
+    found.start = str(row.get("start_time") or "")
+    found.input, found.output = loaded(row.get("inputs")), loaded(row.get("outputs"))
+    if found.kind == MODEL:
+        extra = fields.mapping(loaded(row.get("extra")), "extra")
+        model = fields.mapping(extra.get("metadata"), "extra.metadata").get("ls_model_name")
+        found.model = None if model is None else str(model)
+    if found.kind == RETRIEVER:
+        outputs = found.output
+        documents = outputs.get("documents") if isinstance(outputs, dict) else outputs
+        found.documents = documents if isinstance(documents, list) else []
+        found.output = None
+    return found
+
+
+def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
+    """A score, or the value in words; feedback that is a comment alone has neither."""
+    value = row.get("value") if row.get("score") is None else row["score"]
+    if isinstance(value, bool):
+        value = str(value).lower()
+    if not isinstance(value, str | int | float) or value == "":
+        return
+    source = fields.mapping(loaded(row.get("feedback_source")), "feedback_source")
+    kind = str(source.get("type") or "api")
+    by = str(source.get("user_name") or "langsmith") if kind == "app" else f"langsmith-{kind}"
+    key = fields.identifier(row["key"], "key")
+    comment = row.get("comment") or None
+    yield TraceScore(
+        str(row.get("trace_id") or ""), str(row["run_id"]), key, value, by, kind == "app", comment
+    )
