@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from judge.commands import command
 from judge.suites.paper import UNANSWERED, Option, Paper, Part
 from judge.suites.steps import Step
 
@@ -52,7 +53,7 @@ def read(study: PaperStudy) -> list[Score]:
             facts = [score.without_value(NO_ABSTENTION) for score in facts]
             study.note(
                 "it is not judged which answers decline, as FActScore, the respond ratio and facts per answer need it: "
-                "judge suite faithfulness --part claims --part abstention"
+                + command("judge suite faithfulness --part claims --part abstention")
             )
         scores += facts
     if citations is not None:

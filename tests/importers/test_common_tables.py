@@ -492,6 +492,6 @@ def test_a_table_without_contexts_suggests_what_its_answers_allow(judge: Judge, 
     told = judge("items", "import", table(tmp_path / "aqrm.csv", rows)).err
     assert "faithfulness -m" not in told
     typed = [line for line in told.splitlines() if line.startswith("next: ")]
-    assert typed == [f"next: judge run {task} -m MODEL -d study.db" for task in ("eligibility", "deflection")]
+    assert typed == [f"next: judge run {task} -m MODEL" for task in ("eligibility", "deflection")]
     for line in typed:
         judge(*line.removeprefix("next: judge ").replace("MODEL", "scripted/hash").split())
