@@ -14,7 +14,8 @@ from annotate.cli._named import BatchName, Person
 from annotate.store import open_study
 from annotate.tui.settings import held_ms, own_keymap, remembered_theme
 from annotate.tui.web import make_server
-from judge.console import db_option, note, say, visible
+from judge import commands
+from judge.console import db_option, note, say, suggests_next, visible
 from judge.errors import StudyError, UsageError
 
 keymap_option = click.option(
@@ -123,6 +124,9 @@ def _sit(
             note(message)
     if counts["open"]:
         note(f"go on with: annotate {command} {name} --as {person}{' --plain' if plain else ''} -d {db}")
+    elif not adjudicate and suggests_next():
+        report = commands.command("annotate report", "--task", task.task_id, "-o", "report.html", study=db)
+        note(f"next: {report}")
 
 
 @click.command("serve")
