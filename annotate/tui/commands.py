@@ -17,6 +17,8 @@ from annotate.tui.workplace import Workplace
 
 ALWAYS = ("undo", "review", "search", "jump", "help")
 """Commands that mean the same whatever is on the screen, so at the end of the batch too."""
+ALL = 1_000_000
+"""Lines that no text has."""
 LONG = 12
 """Digits that no number of a unit has; neither Python nor SQLite reads any number of them."""
 
@@ -62,6 +64,10 @@ class Commands:
             "up": lambda: self.scroll(-1),
             "page_down": lambda: self.scroll(10),
             "page_up": lambda: self.scroll(-10),
+            "begin": lambda: self.scroll(-ALL),
+            "end": lambda: self.scroll(ALL),
+            "match_below": lambda: self.match(1),
+            "match_above": lambda: self.match(-1),
         }
 
     async def run(self, name: str, at: float) -> None:
@@ -237,8 +243,13 @@ class Commands:
             self._place.show(found)
 
     async def scroll(self, lines: int) -> None:
-        """Scroll what is chosen; ten lines stand for a page."""
+        """Scroll what is chosen; ten lines stand for a page, more for all of it."""
         self._view.scroll(lines)
+
+    async def match(self, step: int) -> None:
+        """The next highlight or match that is not in sight, in the text that is read."""
+        if not self._view.texts.turn_to_match(step):
+            self._view.say(f"no highlight or match {'below' if step > 0 else 'above'} what you see")
 
     async def pane(self) -> None:
         """The next pane that has something to scroll: the texts, then question and labels where they are cut."""

@@ -22,7 +22,7 @@ from judge.prompts.load import Task
 
 
 class KeyCommand(NamedTuple):
-    """One command: keys as Textual names them, comma-separated; the last one is a function key."""
+    """One command: keys as Textual names them, comma-separated. What is not for scrolling has a second one, which no label is."""
 
     id: str
     keys: str
@@ -52,11 +52,16 @@ COMMANDS = (
     KeyCommand("up", "up", "", "scroll a line up"),
     KeyCommand("page_down", "space,pagedown", "", "scroll a page down"),
     KeyCommand("page_up", "pageup", "", "scroll a page up"),
+    KeyCommand("begin", "home", "", "scroll to the beginning"),
+    KeyCommand("end", "end", "", "scroll to the end"),
+    KeyCommand("match_below", "greater_than_sign,f12", "", "the next highlight or match below what you see"),
+    KeyCommand("match_above", "less_than_sign,f11", "", "the next highlight or match above what you see"),
 )
 _SYMBOLS = {
     "backspace": "⌫", "minus": "-", "exclamation_mark": "!", "plus": "+", "asterisk": "*", "equals_sign": "=",
     "slash": "/", "number_sign": "#", "percent_sign": "%", "question_mark": "?", "left": "←", "right": "→",
     "up": "↑", "down": "↓", "tab": "⇥", "enter": "⏎", "pagedown": "PgDn", "pageup": "PgUp",
+    "home": "Home", "end": "End",
 }  # fmt: skip
 _NAMES = {v: k for k, v in _SYMBOLS.items() if len(v) == 1 and v.isascii()}
 _TAKEN = {

@@ -4,11 +4,14 @@ The question above and the labels below can be longer than their share of a smal
 panes too, so that the same key reaches whatever has more than is shown.
 """
 
+from collections.abc import Sequence
+
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from annotate.tui.rows import matches_above, matches_below, row_of, row_starts
 from annotate.tui.unit import Markable, UnitText
 
 READABLE_COLUMNS = 120
@@ -31,7 +34,7 @@ class Texts(Horizontal):
         """Whether the passages are the ones that scroll and, in a narrow terminal, that show."""
         self._wide = False
         self._text: UnitText | None = None
-        self._passages = ""
+        self._passages, self._rule = "", ""
 
     def compose(self) -> ComposeResult:
         """Two panes."""
@@ -39,6 +42,12 @@ class Texts(Horizontal):
             yield Static("", id="body", markup=False)
         with VerticalScroll(id="aside-scroll", can_focus=False):
             yield Static("", id="aside", markup=False)
+
+    def on_mount(self) -> None:
+        """The position follows the scrolling, by keys or the wheel, and what was laid out."""
+        for box in self.query(VerticalScroll):
+            self.watch(box, "scroll_y", self._tell_position, init=False)
+            self.watch(box, "virtual_size", self._tell_position, init=False)
 
     def show(self, text: UnitText, *, wide: bool, top: bool) -> None:
         """Draw; `top` begins reading at the start, or at the part in question or what was searched for."""
@@ -55,7 +64,7 @@ class Texts(Horizontal):
         self._passages = plain
         self.query_one("#body-scroll").scroll_to(y=0, animate=False)
         if text.focus is not None:
-            self.call_after_refresh(self._reveal, False, text.body, text.focus)
+            self.call_after_refresh(self._reveal, False, text.focus)
 
     @property
     def two(self) -> bool:
@@ -71,12 +80,55 @@ class Texts(Horizontal):
         self.set_class(self.two and self.aside, "aside")
         self.set_class(self.two and not self._wide, "one-of-two")
         here = text.aside_title if self.aside else text.title
-        if not self.two and not other:
-            self.border_title = ""
-            return
-        next_ = other or (text.title if self.aside else text.aside_title)
-        scrolls = f"arrows scroll: {chosen or here}" if chosen or self._wide else here
-        self.border_title = f"{scrolls} · ⇥ {next_}"
+        self._rule = ""
+        if self.two or other:
+            next_ = other or (text.title if self.aside else text.aside_title)
+            scrolls = f"arrows scroll: {chosen or here}" if chosen or self._wide else here
+            self._rule = f"{scrolls} · ⇥ {next_}"
+        self.call_after_refresh(self._tell_position)
+
+    def _tell_position(self) -> None:
+        rule = " · ".join(filter(None, (self._rule, self._position())))
+        if self.border_title != rule:
+            self.border_title = rule
+
+    def _position(self) -> str:
+        """How far a text is scrolled that does not fit, and how many matches are below what is seen."""
+        box = self.box
+        if self._text is None or not box.max_scroll_y:
+            return ""
+        pane = self._text.aside if self.two and self.aside and self._text.aside else self._text.body
+        if row_of(self._starts(), len(pane.plain.rstrip()) - 1) < box.size.height:
+            return ""  # only the empty lines behind it do not fit
+        n = len(matches_below(self._matches(), self._starts(), self._visible()[1]))
+        below = f", {n} match{'' if n == 1 else 'es'} below" if n else ""
+        return f"{round(100 * box.scroll_y / box.max_scroll_y)} %{below}"
+
+    def turn_to_match(self, step: int) -> bool:
+        """Show the next match below what is seen, or the one above; whether there is one."""
+        top, end = self._visible()
+        matches, starts, box = self._matches(), self._starts(), self.box
+        there = matches_below(matches, starts, end) if step > 0 else matches_above(matches, starts, top)
+        if there:
+            # At once, because the key that is next in the queue begins where this one has led.
+            line = row_of(starts, there[0 if step > 0 else -1])
+            box.scroll_to(y=max(line - box.size.height // 3, 0), animate=False, immediate=True)
+        return bool(there)
+
+    def _matches(self) -> Sequence[int]:
+        return self._text.places[self.two and self.aside] if self._text is not None else ()
+
+    def _starts(self) -> Sequence[int]:
+        return self._rows(self.two and self.aside)
+
+    def _rows(self, beside: bool) -> Sequence[int]:
+        part = self.query_one("#aside" if beside else "#body", Static)
+        return row_starts(str(part.content), max(part.size.width, 1))
+
+    def _visible(self) -> tuple[int, int]:
+        """The first row that is seen, and the one below the last."""
+        top = round(self.box.scroll_y)
+        return top, top + self.box.size.height
 
     def name_of(self, aside: bool) -> str:
         """What a pane is called."""
@@ -97,18 +149,20 @@ class Texts(Horizontal):
         if found.aside is not None and self.aside != text.beside:
             self.aside = text.beside
             self.lay_out()
-        pane = found.aside if text.beside and found.aside is not None else found.body
-        self._reveal(text.beside, pane, text.at + text.shown.at(offset))
+        self._reveal(text.beside, text.at + text.shown.at(offset))
 
-    def _reveal(self, beside: bool, pane: Content, offset: int) -> None:
+    def _reveal(self, beside: bool, offset: int) -> None:
         box = self.query_one("#aside-scroll" if beside else "#body-scroll")
-        width = max(min(box.content_size.width, READABLE_COLUMNS), 1)
-        line = len(pane[: offset + 1].wrap(width)) - 1
+        line = row_of(self._rows(beside), offset)
         if not box.scroll_y <= line < box.scroll_y + box.size.height - 1:
             box.scroll_to(y=max(line - box.size.height // 3, 0), animate=False)
 
 
 def scroll_lines(box: VerticalScroll, lines: int) -> None:
-    """Scroll a pane; ten lines stand for a page."""
+    """Scroll a pane; ten lines stand for a page, more for all of it."""
+    if abs(lines) > 10:
+        # At once, as for a match.
+        box.scroll_to(y=box.max_scroll_y if lines > 0 else 0, animate=False, immediate=True)
+        return
     step = lines if abs(lines) == 1 else (max(box.size.height - 2, 1) * (1 if lines > 0 else -1))
     box.scroll_relative(y=step, animate=False)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from textual.content import Content
+from textual.content import Content, Span
 from textual.style import Style
 
 from annotate.guidelines import label_keys
@@ -89,6 +89,8 @@ class UnitText:
     """Where evidence is looked for first: what was searched for, else an answer, else a word of the question."""
     hits: int = 0
     """How often what was searched for is there."""
+    places: dict[bool, list[int]] = field(default_factory=dict)
+    """Where highlights and what was searched for begin, sorted: in the body (False) and in the pane beside it (True)."""
 
 
 def unit_text(
@@ -113,6 +115,7 @@ def unit_text(
     out = UnitText(
         head(task, sheet), body, aside if apart and names else None,
         NAMES.get(own[0], "") if own else "", " · ".join(names), maker.texts, maker.matches, maker.focus,
+        places={beside: sorted(places) for beside, places in maker.places.items()},
     )  # fmt: skip
     if sheet.parts:
         # The evidence for a part is looked for in the passages first.
@@ -143,6 +146,7 @@ class _Maker:
         self.cited = _own_names(inputs)
         self.parts: dict[bool, list[Content]] = {False: [], True: []}
         self.length = {False: 0, True: 0}
+        self.places: dict[bool, set[int]] = {False: set(), True: set()}
         self.texts: list[Markable] = []
         self.matches = 0
         self.focus: int | None = None
@@ -176,6 +180,7 @@ class _Maker:
         self.hits += len(hits)
         self.found[name] = _firsts([*hits, *found])
         found += hits
+        self.places[beside] |= {self.length[beside] + view.at(a) for a, _, style in found if style in _RANKS}
         found += [(a, b, EVIDENCE_STYLE) for n, a, b in self.sheet.state.spans if n == name]
         if picker is not None and picker.name == name:
             low = min(picker.start, picker.anchor if picker.anchor is not None else picker.start)
@@ -184,7 +189,7 @@ class _Maker:
         part = self.sheet.part
         if name == "answer" and part is not None and part.span is not None:
             self.focus = self.length[beside] + view.at(part.span[0])
-        self._add(beside, _styled(Content(view.text), view, found))
+        self._add(beside, Content(view.text, [Span(view.at(a), view.at(b), style) for a, b, style in found]))
         self._add(beside, Content("\n\n"))
 
     def _in_passage(self, raw: str) -> list[tuple[int, int, str]]:
@@ -228,12 +233,6 @@ def _own_names(inputs: dict[str, Any]) -> set[str]:
     """The ids by which the passages on the screen can be cited."""
     lists: Iterable[Sequence[ShownPassage]] = (inputs[n] for n in LIST_INPUTS if inputs.get(n))
     return {p.own for passages in lists for p in passages if p.own}
-
-
-def _styled(text: Content, view: ShownText, found: Iterable[tuple[int, int, str]]) -> Content:
-    for start, end, style in found:
-        text = text.stylize(style, view.at(start), view.at(end))
-    return text
 
 
 def _title(name: str, inputs: dict[str, Any]) -> Content:

@@ -266,7 +266,7 @@ class UnitView:
         return ways[(at + 1) % len(ways)]
 
     def scroll(self, lines: int) -> None:
-        """Scroll what is chosen; ten lines stand for a page."""
+        """Scroll what is chosen; ten lines stand for a page, more for all of it."""
         scroll_lines(self.texts.box if self.pane == "text" else self.scrolls[self.pane], lines)
 
     def draw_top(self) -> None:

@@ -275,7 +275,7 @@ def test_any_character_is_a_key_and_shown_as_itself(tmp_path: Path) -> None:
     # One of the keymap's own table, ASCII with a hyphen in its name and two renamed by Textual, and others.
     for character in ("-", "<", "@", "_", ";", "§", "ä", "u"):
         assert symbol(key_name(character)) == character
-    assert [symbol(key) for key in ("f11", "ctrl+z", "delete", "space", "home")] == ["F11", "^Z", "delete", "space", "home"]  # fmt: skip
+    assert [symbol(key) for key in ("f11", "ctrl+z", "delete", "space", "home")] == ["F11", "^Z", "delete", "space", "Home"]  # fmt: skip
     text = (ROOT / "prompts" / "stance.v2.md").read_text("utf-8")
     task = parse_task(text.replace("key: s", 'key: ";"', 1), "stance.v2.md")
     path = tmp_path / "keymap.toml"
