@@ -66,6 +66,7 @@ class Commands:
             "page_up": lambda: self.scroll(-10),
             "begin": lambda: self.scroll(-ALL),
             "end": lambda: self.scroll(ALL),
+            "raw": self.raw,
             "match_below": lambda: self.match(1),
             "match_above": lambda: self.match(-1),
         }
@@ -245,6 +246,11 @@ class Commands:
     async def scroll(self, lines: int) -> None:
         """Scroll what is chosen; ten lines stand for a page, more for all of it."""
         self._view.scroll(lines)
+
+    async def raw(self) -> None:
+        """The texts as they are stored, or tables and code laid out again."""
+        self._view.switch_raw()
+        self._view.say("texts as they are stored" if self._view.raw else "")
 
     async def match(self, step: int) -> None:
         """The next highlight or match that is not in sight, in the text that is read."""

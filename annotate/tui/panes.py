@@ -85,6 +85,8 @@ class Texts(Horizontal):
             next_ = other or (text.title if self.aside else text.aside_title)
             scrolls = f"arrows scroll: {chosen or here}" if chosen or self._wide else here
             self._rule = f"{scrolls} · ⇥ {next_}"
+        if any(t.shown.added for t in text.texts):
+            self._rule = " · ".join(filter(None, (self._rule, "~ as stored")))
         self.call_after_refresh(self._tell_position)
 
     def _tell_position(self) -> None:
@@ -124,6 +126,26 @@ class Texts(Horizontal):
     def _rows(self, beside: bool) -> Sequence[int]:
         part = self.query_one("#aside" if beside else "#body", Static)
         return row_starts(str(part.content), max(part.size.width, 1))
+
+    def place(self) -> tuple[str, int] | None:
+        """The text, and the character of it, that is at the top of what is seen; None at the beginning."""
+        top, starts, beside = self._visible()[0], self._starts(), self.two and self.aside
+        if self._text is None or not 0 < top < len(starts):
+            return None
+        above = [t for t in self._text.texts if t.beside == beside and t.at <= starts[top]]
+        return (
+            (above[-1].name, above[-1].shown.raw(starts[top] - above[-1].at, len(above[-1].raw)))
+            if above
+            else None
+        )
+
+    def put_on_top(self, place: tuple[str, int] | None) -> None:
+        """Scroll to what `place` gave, after the texts were laid out anew."""
+        text = (
+            next((t for t in self._text.texts if place and t.name == place[0]), None) if self._text else None
+        )
+        y = row_of(self._starts(), text.at + text.shown.at(place[1])) if text and place else 0
+        self.box.scroll_to(y=y, animate=False)
 
     def _visible(self) -> tuple[int, int]:
         """The first row that is seen, and the one below the last."""

@@ -6,7 +6,7 @@ Nothing here parses markup: text from the study goes into Content character by c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from annotate.highlights import find_answers, find_terms, find_text, query_terms
 from annotate.sitting.desk import Sheet
 from annotate.sitting.unit import AnswerPart, ShownPassage
 from annotate.tui.colours import MARK, QUIET
+from annotate.tui.layout import laid_out
 from annotate.tui.untrusted import ShownText, one_line, shown
 from judge.prompts.inputs import LIST_INPUTS
 from judge.prompts.load import Task
@@ -94,16 +95,24 @@ class UnitText:
 
 
 def unit_text(
-    task: Task, sheet: Sheet, *, highlights: bool = True, picker: Picker | None = None, searched: str = ""
+    task: Task,
+    sheet: Sheet,
+    columns: Callable[[bool], int],
+    *,
+    highlights: bool = True,
+    picker: Picker | None = None,
+    searched: str = "",
 ) -> UnitText:
-    """Head, body and aside of a unit."""
-    maker = _Maker(task, sheet, highlights, picker, searched)
+    """Head, body and aside of a unit. `columns` tells those of a line, by whether there are two panes; 0 shows texts as
+    they are stored."""
     inputs, own = sheet.inputs, []
     # What an answer is held against stands beside it; alone, passages are the body.
     apart = bool(inputs.get("answer"))
     beside = ["passage"] if apart and inputs.get("passage") else []
     own += [n for n in BODY if inputs.get(n) and n not in beside]
     lists = [n for n in inputs if n in LIST_INPUTS and inputs.get(n)]
+    two = apart and bool(beside or lists)
+    maker = _Maker(task, sheet, columns(two), highlights, picker, searched)
     for name in own:
         maker.text(name, beside=False)
     for name in beside:
@@ -113,7 +122,7 @@ def unit_text(
     body, aside = (Content("").join(maker.parts[side]) for side in (False, True))
     names = [NAMES[n] for n in [*beside, *lists]]
     out = UnitText(
-        head(task, sheet), body, aside if apart and names else None,
+        head(task, sheet), body, aside if two else None,
         NAMES.get(own[0], "") if own else "", " · ".join(names), maker.texts, maker.matches, maker.focus,
         places={beside: sorted(places) for beside, places in maker.places.items()},
     )  # fmt: skip
@@ -131,9 +140,15 @@ class _Maker:
     """Collects the pieces of both panes and where the texts stand in them."""
 
     def __init__(
-        self, task: Task, sheet: Sheet, highlights: bool, picker: Picker | None, searched: str
+        self,
+        task: Task,
+        sheet: Sheet,
+        columns: int,
+        highlights: bool,
+        picker: Picker | None,
+        searched: str,
     ) -> None:
-        self.searched = searched
+        self.columns, self.searched = columns, searched
         self.found: dict[str, list[tuple[int, int]]] = {}
         """Per text: (rank, offset) of the first thing of each kind that stands out in it."""
         self.hits = 0
@@ -175,7 +190,7 @@ class _Maker:
         self.length[beside] += len(piece.plain)
 
     def _add_text(self, name: str, raw: str, found: list[tuple[int, int, str]], beside: bool) -> None:
-        view, picker = shown(raw), self.picker
+        view, picker = laid_out(raw, self.columns), self.picker
         hits = [(a, b, SEARCH_STYLE) for a, b in find_text(raw, self.searched.strip())]
         self.hits += len(hits)
         self.found[name] = _firsts([*hits, *found])
@@ -189,7 +204,9 @@ class _Maker:
         part = self.sheet.part
         if name == "answer" and part is not None and part.span is not None:
             self.focus = self.length[beside] + view.at(part.span[0])
-        self._add(beside, Content(view.text, [Span(view.at(a), view.at(b), style) for a, b, style in found]))
+        spans = [Span(*added, QUIET) for added in view.added]
+        spans += [Span(view.at(a), view.end(b), style) for a, b, style in found]
+        self._add(beside, Content(view.text, spans))
         self._add(beside, Content("\n\n"))
 
     def _in_passage(self, raw: str) -> list[tuple[int, int, str]]:

@@ -5,7 +5,6 @@ Its rows are shared between question, text and labels so that nothing is squeeze
 
 import re
 from time import monotonic
-from typing import Literal, NamedTuple
 
 from textual.app import App, ComposeResult
 from textual.containers import Vertical, VerticalScroll
@@ -17,45 +16,9 @@ from annotate.tui import label_panel
 from annotate.tui.at_hand import AtHand
 from annotate.tui.keymap import COMMANDS, symbol
 from annotate.tui.panes import READABLE_COLUMNS, Texts, put, scroll_lines
+from annotate.tui.sharing import Pane, ShareRows, rows_of, share
 from annotate.tui.unit import UnitText, unit_text
 from annotate.tui.untrusted import one_line
-
-Pane = Literal["head", "text", "labels"]
-LEAST = {"head": 2, "text": 4, "labels": 3}
-"""Rows that each keeps, if it has that many: text counts its rule."""
-PART = {"head": 0.3, "labels": 0.45}
-"""The share that each may take before the text gets what is left: a claim of three lines is read whole."""
-
-
-class ShareRows(NamedTuple):
-    """Rows for the head and for the labels; the text has the rest."""
-
-    head: int
-    labels: int
-
-
-def rows_of(content: Content, width: int, most: int) -> int:
-    """How many rows a text takes, counted no further than `most`."""
-    start = content[: most * max(width, 1) + 1]
-    return min(len(start.wrap(max(width, 1))), most)
-
-
-def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareRows:
-    """`head`, `text` and `labels` are the rows each would need. Question or labels, once chosen, get what the others can
-    spare."""
-    wanted = {"head": head, "text": text, "labels": labels}
-    got = {name: min(n, LEAST[name]) for name, n in wanted.items()}
-    part = {**PART, "text": 1.0, chosen: 1.0}
-    order: list[Pane] = ["head", "labels", "text"]
-    if chosen != "text":
-        order.sort(key=lambda name: name != chosen)
-    for limit in (part, dict.fromkeys(part, 1.0)):  # first within the shares, then what is left over
-        for name in order:
-            left = total - sum(got.values())
-            room = max(int(total * limit[name]) - got[name], 0)
-            got[name] += max(min(wanted[name] - got[name], left, room), 0)
-    return ShareRows(got["head"], got["labels"])
-
 
 # Hebrew, Arabic, Syriac, Thaana and N'Ko with their presentation forms. xterm.js, of which the page consists, has no
 # bidirectional layout.
@@ -77,6 +40,8 @@ class UnitView:
         self.pane: Pane = "text"
         """What the arrows scroll."""
         self.highlights = True
+        self.raw = False
+        """Whether texts are shown as they are stored, without tables and code laid out."""
         self.small = False
         """Whether the terminal is too small to show anything."""
         self._size = Size(80, 24)
@@ -150,8 +115,9 @@ class UnitView:
         hand = self._hand
         picker = hand.evidence.picker if hand.evidence else None
         text = self.text = unit_text(
-            hand.desk.task, hand.unit, highlights=self.highlights, picker=picker, searched=hand.searched
-        )
+            hand.desk.task, hand.unit, self._text_columns,
+            highlights=self.highlights, picker=picker, searched=hand.searched,
+        )  # fmt: skip
         put(self._parts["head"], text.head)
         self.texts.show(text, wide=self.wide, top=top)
         if top:
@@ -200,13 +166,34 @@ class UnitView:
             return label_panel.sources_panel(desk.sources(unit.position), desk.fields, texts)
         return None
 
+    def _label_columns(self, two: bool) -> int:
+        """Columns of labels that stand beside the text, or beside two texts.
+
+        Lines of texts have an end, so a wide terminal leaves the rest of its columns to the labels."""
+        return max(BESIDE, self._size.width - (2 if two else 1) * (READABLE_COLUMNS + 5))
+
+    def _text_columns(self, two: bool) -> int:
+        """Columns of a line of text to lay out tables and code in, of the narrower pane where there are two; 0 where
+        that is off. What is taken away is the padding of app.tcss and the bar."""
+        if self.raw:
+            return 0
+        if not self.wide:
+            return self._size.width - 3
+        left = self._size.width - self._label_columns(two)
+        return min(left // 2 if two else left, READABLE_COLUMNS + 5) - 5
+
+    def switch_raw(self) -> None:
+        """Show the texts as they are stored, or laid out again, with the same place at the top."""
+        self.raw, place = not self.raw, self.texts.place()
+        self.draw()
+        self.texts.call_after_refresh(self.texts.put_on_top, place)
+
     def _share(self, said: Content, note: Content) -> None:
         """Rows for question, text and labels; the panes that have more than they show."""
         hand, text, columns = self._hand, self.text, self._size.width
         if text is None:
             return
-        # Lines of texts have an end, so a wide terminal leaves the rest of its columns to the labels.
-        beside = max(BESIDE, columns - (2 if self.texts.two else 1) * (READABLE_COLUMNS + 5))
+        beside = self._label_columns(self.texts.two)
         self.scrolls["labels"].styles.width = beside if self.wide else "1fr"
         width = columns - (beside + 5 if self.wide else 3)
         feet = 3 + (min(rows_of(note, columns - 2, 3), 3) if note.plain else 0)

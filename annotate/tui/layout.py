@@ -1,0 +1,178 @@
+"""Markdown tables and code made readable in the columns of a pane, as replacements on the text of the study.
+
+A table that fits is aligned by padding. One that does not is printed row by row, a cell a line. Long lines of code go on
+below their indentation. No word of a text is replaced: only bars, the line under a header, and the spaces around them.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from annotate.tui.untrusted import Replacement, ShownText, one_line, shown
+
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_INDENTED = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\S")
+_BAR = re.compile(r"\\.|\|")
+_RULE = re.compile(r":?-+:?")
+LABEL = 30
+"""Columns of a header where it is repeated before a cell."""
+HANGING = 2
+"""Columns by which the rest of a long line of code stands further in."""
+
+
+class _Line(NamedTuple):
+    """A line of the text, without its end, and where it begins."""
+
+    at: int
+    text: str
+
+    @property
+    def end(self) -> int:
+        return self.at + len(self.text)
+
+
+class _Cell(NamedTuple):
+    """A cell without the spaces around it: from `start` to `end` of the text, `columns` wide."""
+
+    start: int
+    end: int
+    text: str
+    columns: int
+
+
+@lru_cache(maxsize=64)
+def laid_out(raw: str, columns: int) -> ShownText:
+    """A text as it is displayed in `columns`; 0 displays tables and code as they are stored."""
+    return shown(raw, list(replacements(raw, columns)) if columns else ())
+
+
+def replacements(raw: str, columns: int) -> Iterator[Replacement]:
+    """What is replaced to lay out the tables and the code of a text, in order."""
+    lines, at = [], 0
+    for text in raw.split("\n"):
+        lines.append(_Line(at, text.removesuffix("\r")))
+        at += len(text) + 1
+    n, after_blank = 0, True
+    while n < len(lines):
+        line, begin = lines[n], n
+        n += 1
+        if fence := _FENCE.match(line.text):
+            # As in CommonMark, a fence that is not closed is code to the end of the text.
+            closing = re.compile(rf" {{0,3}}{fence[1][0]}{{{len(fence[1])},}}[ \t]*")
+            while n < len(lines) and not closing.fullmatch(lines[n].text):
+                yield from _hanging(lines[n], columns)
+                n += 1
+            n += 1
+        elif after_blank and _INDENTED.match(line.text):
+            yield from _hanging(line, columns)
+            while n < len(lines) and (_INDENTED.match(lines[n].text) or not lines[n].text.strip()):
+                yield from _hanging(lines[n], columns)
+                n += 1
+        elif n < len(lines) and _is_header(line, lines[n]):
+            n += 1
+            while n < len(lines) and lines[n].text.strip() and _bars(lines[n]):
+                n += 1
+            yield from _table(lines[begin:n], columns)
+        after_blank = n <= len(lines) and not lines[n - 1].text.strip()
+
+
+def _bars(line: _Line) -> list[int]:
+    """Where the bars of a line are that separate cells: a bar behind a backslash is text."""
+    if "|" not in line.text:
+        return []
+    return [line.at + m.start() for m in _BAR.finditer(line.text) if m[0] == "|"]
+
+
+def _cells(line: _Line) -> list[_Cell]:
+    """The cells of a row; bars at its ends are optional."""
+    bars = _bars(line)
+    ends = [line.at - 1, *bars, line.end]
+    spans = list(pairwise(ends))
+    if bars and not line.text[: bars[0] - line.at].strip():
+        spans = spans[1:]
+    if bars and not line.text[bars[-1] + 1 - line.at :].strip() and len(spans) > 1:
+        spans = spans[:-1]
+    out = []
+    for before, end in spans:
+        text = line.text[before + 1 - line.at : end - line.at]
+        start = before + 1 + len(text) - len(text.lstrip(" \t"))
+        text = text.strip(" \t")
+        start = start if text else before + 1
+        out.append(_Cell(start, start + len(text), text, cell_len(shown(text).text)))
+    return out
+
+
+def _is_header(line: _Line, under: _Line) -> bool:
+    """Whether a table begins here: a row, and under it a line of dashes with as many cells."""
+    if "-" not in under.text or not _bars(under) or not _bars(line):
+        return False
+    rule = _cells(under)
+    return all(_RULE.fullmatch(cell.text) for cell in rule) and len(rule) == len(_cells(line))
+
+
+def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
+    """The replacements of a table: its header, the line under it, its rows."""
+    header, rule, *rows = (_cells(line) for line in lines)
+    widest = [
+        max(row[n].columns for row in (header, *rows) if n < len(row))
+        for n in range(max(map(len, (header, *rows))))
+    ]
+    if sum(widest) + 3 * len(widest) + 1 <= columns:
+        sides = [cell.text for cell in rule] + ["-"] * (len(widest) - len(rule))
+        yield from _aligned(lines[0], header, widest, sides)
+        yield lines[1].at, lines[1].end, "├" + "┼".join("─" * (width + 2) for width in widest) + "┤"
+        for line, row in zip(lines[2:], rows, strict=True):
+            yield from _aligned(line, row, widest, sides)
+        return
+    yield from _aligned(lines[0], header, [0] * len(widest), ["-"] * len(widest))
+    yield lines[1].at, lines[1].end, "─" * min(LABEL, columns)
+    for line, row in zip(lines[2:], rows, strict=True):
+        at = line.at
+        for n, cell in enumerate(row):
+            label = one_line(header[n].text, LABEL) if n < len(header) else ""
+            yield at, cell.start, ("\n" if n else "") + (label or f"column {n + 1}") + ": "
+            at = cell.end
+        # An empty line keeps the rows apart, but for the last one.
+        yield at, line.end, "" if line is lines[-1] else "\n"
+
+
+def _aligned(
+    line: _Line, row: Sequence[_Cell], widest: Sequence[int], sides: Sequence[str]
+) -> Iterator[Replacement]:
+    """A row whose cells are padded to the widest of their column, to the side that the colons of the rule name."""
+    at, right = line.at, ""
+    for n, cell in enumerate(row):
+        spare = max(widest[n] - cell.columns, 0)
+        left = spare if sides[n].endswith(":") else 0
+        if sides[n].startswith(":"):
+            left //= 2
+        yield at, cell.start, (f"{right} │ " if n else "│ ") + " " * left
+        at, right = cell.end, " " * (spare - left)
+    yield at, line.end, f"{right} │"
+
+
+def _hanging(line: _Line, columns: int) -> Iterator[Replacement]:
+    """Where a long line of code is broken, at a space if there is one, and how far its rest stands in."""
+    text = line.text
+    if cell_len(shown(text).text) <= columns:
+        return
+    code = text.lstrip(" \t")
+    indent = min(cell_len(shown(text[: len(text) - len(code)]).text) + HANGING, columns // 2)
+    least = len(text) - len(code)
+    widths = [1 if " " <= c <= "~" else cell_len(shown(c).text) for c in text]
+    begin, room = 0, columns
+    while True:
+        at, used = begin, 0
+        while at < len(text) and used + widths[at] <= room:
+            used += widths[at]
+            at += 1
+        if at == len(text):
+            return
+        after_space = max(text.rfind(" ", begin, at), text.rfind("\t", begin, at)) + 1
+        begin = after_space if after_space > max(begin, least) else max(at, begin + 1)
+        yield line.at + begin, line.at + begin, "\n" + " " * indent
+        room = columns - indent
