@@ -248,9 +248,9 @@ class Commands:
         self._view.scroll(lines)
 
     async def raw(self) -> None:
-        """The texts as they are stored, or tables and code laid out again."""
+        """The raw text, or tables and code laid out again."""
         self._view.switch_raw()
-        self._view.say("texts as they are stored" if self._view.raw else "")
+        self._view.say("raw text; the same key lays tables and code out again" if self._view.raw else "")
 
     async def match(self, step: int) -> None:
         """The next highlight or match that is not in sight, in the text that is read."""

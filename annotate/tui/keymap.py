@@ -41,7 +41,7 @@ COMMANDS = (
     KeyCommand("search", "slash,f8", "find", "find text in your units"),
     KeyCommand("jump", "number_sign,f9", "jump", "go to a unit by its number"),
     KeyCommand("highlights", "percent_sign,f6", "highlights", "highlighted words on or off"),
-    KeyCommand("raw", "tilde,ctrl+r", "", "texts as they are stored, or tables and code laid out again"),
+    KeyCommand("raw", "tilde,ctrl+r", "", "the raw text, or tables and code laid out again"),
     KeyCommand("help", "question_mark,f1", "help", "guidelines, labels and keys"),
     KeyCommand(
         "pane", "tab,f10", "texts", "the next text; question and labels too where they are longer than shown"

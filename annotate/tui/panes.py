@@ -86,7 +86,7 @@ class Texts(Horizontal):
             scrolls = f"arrows scroll: {chosen or here}" if chosen or self._wide else here
             self._rule = f"{scrolls} · ⇥ {next_}"
         if any(t.shown.added for t in text.texts):
-            self._rule = " · ".join(filter(None, (self._rule, "~ as stored")))
+            self._rule = " · ".join(filter(None, (self._rule, "~ raw text")))
         self.call_after_refresh(self._tell_position)
 
     def _tell_position(self) -> None:

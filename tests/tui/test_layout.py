@@ -34,6 +34,15 @@ TABLE = "\n".join(
     + ["| " + " | ".join(f"{name.lower()} {n} 42" for name in HEADERS) + " |" for n in range(1, 5)]
 )
 """Ten columns of about ten characters: over 130 columns of a terminal."""
+SCRIPTS = (
+    "| السنة | المدينة | العدد |\n|---|---|---:|\n| 2001 | القاهرة | 42 |\n| 2002 | دمشق | 7 |\n\nهذا نص عربي عن المدن.",
+    "| 年份 | 城市 | 人口 |\n|---|---|---:|\n| 2001 | 北京 | 1300万 |\n| 2002 | 上海市 | 42 |\n\n这是一段关于城市的文字。",
+    "| 年 | 都市 | 人口 |\n|---|:-:|---:|\n| 2001年 | 東京 | 1,300万 |\n| 2002年 | ニューヨーク | 42 |\n\n```\nif 東京:\n    print('"
+    + "とても長い文字列です" * 7
+    + "')\n```",
+    "| ปี | เมือง | ประชากร |\n|---|---|---:|\n| 2544 | กรุงเทพมหานคร | 42 |\n| 2545 | เชียงใหม่ | 7 |\n\nข้อความเกี่ยวกับเมือง",
+)
+"""Arabic, Chinese, Japanese and Thai: each a table, and a text or code."""
 CODE = """Call it like this:
 
 ```python
@@ -74,6 +83,12 @@ def test_code_keeps_its_indentation_and_long_lines_hang() -> None:
     ]
     # Indented by four spaces behind an empty line is code, too; a word without a space is broken where the columns end.
     assert laid_out("Text\n\n\t" + "x" * 30, 20).text == "Text\n\n    " + "x" * 16 + "\n      " + "x" * 14
+
+
+@pytest.mark.parametrize("raw", SCRIPTS, ids=["arabic", "chinese", "japanese", "thai"])
+def test_tables_of_every_script_are_aligned_by_the_columns_they_take(raw: str) -> None:
+    table = [line for line in laid_out(raw, 80).text.split("\n") if line[:1] in ("│", "├")]
+    assert len(table) == 4 and len({cell_len(line) for line in table}) == 1
 
 
 @pytest.mark.parametrize(
@@ -146,12 +161,12 @@ async def test_evidence_in_a_table_is_stored_as_the_text_has_it(tmp_path: Path) 
     batch(path, n=1)
     async with sitting(path) as pilot:
         assert any("│ 2001 │  東京  │   3.5 │" in row for row in rows(pilot))
-        assert rule(pilot) == "~ as stored"
+        assert rule(pilot) == "~ raw text"
         await drag(pilot, "2001", "3.5")
         assert marked(pilot) == ["2001 | 東京 | 3.5"]
         await press(pilot, "tilde")
         assert any("| 2001 | 東京 | 3.5 |" in row for row in rows(pilot)) and rule(pilot) == ""
-        assert "as they are stored" in text_of(pilot, "message")
+        assert "raw text" in text_of(pilot, "message")
         await drag(pilot, "2002", "2002")
         assert marked(pilot) == ["2001 | 東京 | 3.5", "2002"]
         await press(pilot, "ctrl+r")

@@ -14,6 +14,8 @@ from annotate.tui.app import AnnotateApp
 from tests.opened import opened
 from tests.tui.answers import build_answers
 from tests.tui.studies import batch, build, judge_all, three
+from tests.tui.test_layout import CODE, SCRIPTS, SMALL, TABLE
+from tests.tui.test_moving import LONG
 
 SIZES = [(80, 24), (140, 45)]
 SCREENS: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -122,6 +124,36 @@ def test_what_is_longer_than_the_screen_leaves_room_for_the_rest(
         await pilot.pause()
 
     assert snap_compare(app, terminal_size=SIZES[0], run_before=before)
+    app.desk.close()
+
+
+STRUCTURED: dict[str, tuple[str, list[str], tuple[int, int]]] = {
+    "table": (f"Ten columns about claims:\n\n{TABLE}\n\nAfter the table.", [], (80, 24)),
+    "code": (
+        f"{CODE}\n{SMALL}\n\nAfter the table.",
+        ["asterisk", *["right"] * 9, "space", "right"],
+        (100, 40),
+    ),
+    "long": (LONG, ["greater_than_sign"], (120, 40)),
+    "scripts": ("\n\n".join(SCRIPTS), [], (200, 50)),
+}
+"""Texts with a structure, or 30,000 characters; the keys; the size."""
+
+
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_long_and_structured_texts(name: str, tmp_path: Path, snap_compare: Callable[..., bool]) -> None:
+    text, keys, size = STRUCTURED[name]
+    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
+    batch(path, n=1)
+    app = app_for(path)
+
+    async def before(pilot: Any) -> None:
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=before)
     app.desk.close()
 
 
