@@ -21,8 +21,8 @@ from judge.store.export import stored_task
 from judge.store.inputs import own_name
 from judge.store.study import dumps
 
-SHORT, LONG = 60, 200
-"""Characters of the claim and of its text in a row of the list."""
+SHORT, LONG = 30, 200
+"""Characters of the claim and of its text in a row of the list: at 80 columns both are seen."""
 STUCK = "nobody could say"
 """The kind of a unit that a lead decides although no two labels of it differ."""
 LISTS = {"reference_answers", "options", *LIST_INPUTS}

@@ -97,7 +97,7 @@ class Dialogue:
     def _print_unit(self) -> None:
         hand, desk = self._hand, self._desk
         role = f", {hand.unit.role}" if hand.unit.role != "unit" else ""
-        text = unit_text(desk.task, hand.unit, highlights=False)
+        text = unit_text(desk.task, hand.unit, lambda _: 0, highlights=False)
         self._say(f"\nUnit {hand.unit.position} of {desk.total}, {hand.counts['done']} done{role}")
         for content in (head(desk.task, hand.unit), text.body, text.aside):
             if content is not None and content.plain.strip():

@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
+from annotate.store import open_study
 from judge.prompts.load import parse_task
 from tests.tui.screens import press, screen, sitting, text_of
 from tests.tui.studies import batch, build
@@ -68,3 +69,17 @@ async def test_a_wide_terminal_has_no_empty_columns_between_text_and_labels(tmp_
         end = max(len(row[:124].rstrip()) for row in shown[5:40])
         begin = min(row.index("the passage") for row in shown if "the passage" in row)
         assert end > 110 and begin - end < 20
+
+
+async def test_a_list_at_80_columns_shows_the_claim_and_the_passage(tmp_path: Path) -> None:
+    path = build(
+        tmp_path / "s.db", items=1, each=2, texts={"one": "The first passage.", "two": "Another one."}
+    )
+    with open_study(path) as store, store.transaction() as conn:
+        conn.execute("UPDATE items SET claim = ?", [f"A claim that {'goes on and on ' * 9}"])
+    batch(path, n=2)
+    async with sitting(path) as pilot:
+        await press(pilot, "s", "equals_sign")
+        shown = "\n".join(rows(pilot))
+        assert shown.count("A claim that goes on") == 2
+        assert "The first pas" in shown and "Another one." in shown
