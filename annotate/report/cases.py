@@ -1,6 +1,5 @@
 """Single units on which judge and reference differ, with their text and everybody's labels."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,9 +10,11 @@ from annotate.report.model import Block, Cases, Disagreement, Paragraph, Said, S
 from annotate.report.subject import Subject
 from judge.console import unit_link
 from judge.labels import relation
+from judge.prompts.inputs import LIST_INPUTS
 from judge.stats import MISSING
 from judge.stats.ratings import FloatArray, IntArray
 from judge.store import Store
+from judge.store.inputs import decode
 from judge.types import Json
 
 LONGEST = 1500
@@ -140,13 +141,18 @@ def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]
     row = store.conn.execute(
         f"SELECT {', '.join(names)} FROM unit_texts WHERE unit_id = ?", [unit_id]
     ).fetchone()
+    if row is None:
+        return []
     shown = []
-    for name, value in zip(names, row or (), strict=False):
-        if value in (None, ""):
-            continue
-        if name in ("reference_answers", "options"):
-            value = _listed(json.loads(value))
-        shown.append((name.replace("_", " "), _cut(str(value))))
+    for name, value in decode(store.conn, [dict(zip(names, row, strict=True))])[0].items():
+        title = name.replace("_", " ")
+        if name in LIST_INPUTS:
+            # Each passage is shortened by itself: the one that decides may be the last.
+            for passage in value or ():
+                text = "\n".join(filter(None, (passage["title"], passage["text"])))
+                shown.append((f"{title} [{passage['marker']}]", _cut(text)))
+        elif value not in (None, ""):
+            shown.append((title, _cut(value if isinstance(value, str) else _listed(value))))
     return shown
 
 

@@ -151,6 +151,24 @@ def test_disagreements_come_with_text_and_all_labels_the_surest_error_first(docu
     assert (last.said[0].how_sure, last.said[0].rationale) == ("probability 0.60", "it says so")
 
 
+def test_a_disagreement_shows_the_texts_of_listed_passages(tmp_path: Path) -> None:
+    task = parse_task(
+        "---\ntitle: All?\nunit: item\ninputs: [claim, passages]\nquestions:\n  - field: verdict_of_all\n"
+        "    labels: [{value: support}, {value: refute}]\n---\nAll?\n<!-- unit -->\n{{ claim }}\n{{ passages }}\n"
+        "{{ answer_cue }}\n",
+        "all.v1.md",
+    )
+    path = study(tmp_path / "study.db", [U(text="Mars is red.")], task)
+    with Store.open(path, create=False) as store:
+        add_run(store, task, "m/judge", {"study:0": R})
+    add_label(path, "study:0", "verdict_of_all", "ann", S)
+    with Store.open(path, create=False) as store:
+        (cases,) = [
+            b for b in section(build(store, ReportOptions()), "disagreements").blocks if isinstance(b, Cases)
+        ]
+    assert cases.rows[0].shown == [("claim", "The claim."), ("passages [p]", "Mars is red.")]
+
+
 def test_the_list_of_disagreements_has_a_limit(db: Path) -> None:
     with Store.open(db, create=False) as store:
         document = build(store, ReportOptions(limit=1))
