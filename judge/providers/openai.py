@@ -56,6 +56,8 @@ class Provider(Vendor):
         self.purse: Purse = NoLimits()
         self._questions: list[features.FeatureQuestion] = []
         self._answers: dict[str, Reply | None] = {}
+        self._refusals = 1
+        """Refusals that end a round of questions after the first one."""
         self.learnt_at = ""
 
     def _address(self, settings: Settings) -> str:
@@ -92,10 +94,7 @@ class Provider(Vendor):
             for error in ended:
                 if error is not None:
                     raise error
-        # Opened again after an error: a server that takes one call at a time would refuse all others once more.
-        for question in self._questions:
-            if question.name not in self._answers:
-                await self._ask(question)
+        await self._ask_rest()
         self._conclude()
         self._questions, self._answers = [], {}
         self.learnt_at = datetime.now(UTC).isoformat()
@@ -277,6 +276,27 @@ class Provider(Vendor):
         if self.chosen_mask != "auto":
             return (self.chosen_mask,)
         return () if self._is_openai else masks.MASKS
+
+    async def _ask_rest(self) -> None:
+        """Put the questions without an answer one after the other, and raise the last error.
+
+        A server that takes one call at a time would refuse all others once more, so the first refusal ends the round. If
+        a round brought no answer, the next one goes on after twice as many refusals: the server may refuse at random.
+        """
+        before, refusals = len(self._answers), 0
+        error: ProviderError | None = None
+        for question in self._questions:
+            if question.name in self._answers:
+                continue
+            try:
+                await self._ask(question)
+            except (RateLimited, ServerFault) as refusal:
+                error, refusals = refusal, refusals + 1
+                if refusals == self._refusals:
+                    break
+        self._refusals = 1 if len(self._answers) > before else 2 * self._refusals
+        if error is not None:
+            raise error
 
     async def _ask(self, question: features.FeatureQuestion) -> None:
         """Put a question, if it is still needed, and note the answer. Raises as `complete`."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from judge.errors import Unreachable, UsageError
+from judge.errors import RateLimited, Unreachable, UsageError
 from judge.providers import base
 from judge.runner import RunReport, open_patiently, run_task
 from judge.runner.dispatch import Dispatcher
@@ -417,3 +417,24 @@ async def test_the_seconds_of_a_run_begin_with_the_first_question(db: Path, serv
     report = await ask(db, server)
     assert report.opened is not None and report.opened.seconds >= 0.2
     assert report.seconds >= report.opened.seconds + 0.2, "one round of questions and one of units"
+
+
+async def test_a_server_that_refuses_most_questions_gets_more_of_them_in_a_round(
+    db: Path, server: OpenAIServer
+) -> None:
+    """Each refusal ended the round and was followed by a pause of up to 8 s. With 90 % random refusals, the questions alone
+    took six minutes."""
+    server.script(None, *["429"] * (QUESTIONS - 1), *["429"] * 7)
+    provider = base.get("openai/loopback", base.Settings(base_url=server.url))
+    calls = []
+    try:
+        for _ in range(4):
+            before = server.requests
+            with pytest.raises(RateLimited):
+                await provider.open()
+            calls.append(server.requests - before)
+        await provider.open()
+    finally:
+        await provider.close()
+    # All together; one refusal; after a round without an answer two, and then four.
+    assert calls == [QUESTIONS, 1, 2, 4]
