@@ -161,8 +161,8 @@ class Caller:
 
         While a server is down or overloaded, tries say nothing about the unit and are not counted.
         """
-        tries, is_first = 0, True
-        begun = slot.at
+        tries, begun = 0, slot.at
+        first_call = slot.server.first_call()
         while True:
             server, sent = slot.server, self.dispatcher.now()
             error: BaseException | None = None
@@ -170,8 +170,8 @@ class Caller:
                 reply = await self._complete(server, request, claim)
             except ProviderError as e:
                 error = e
-                if is_first:
-                    server.first_call(is_failed=True)
+                if first_call.is_failed is None:
+                    first_call.is_failed = True
                 tries += self._note(slot, begun, unit, e)
                 wait = self.patience.wait(
                     e, max(1, tries), server.flow(self.dispatcher.now()), server.failing()
@@ -182,8 +182,8 @@ class Caller:
                 error = e
                 raise
             else:
-                if is_first:
-                    server.first_call(is_failed=False)
+                if first_call.is_failed is None:
+                    first_call.is_failed = False
                 self._answered_at = self.dispatcher.now()
                 self._not_found = 0
                 if reply.rate is not None:
@@ -191,7 +191,6 @@ class Caller:
                 return reply, self._answered_at - sent, server.url
             finally:
                 self.dispatcher.leave(slot, ending(error))
-            is_first = False
             if wait is None:
                 tries, wait = 0, self.patience.longest
             if not await self.budget.again(claim):

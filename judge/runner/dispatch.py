@@ -11,6 +11,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -57,6 +58,13 @@ class Slot(NamedTuple):
     tokens: int
 
 
+@dataclass(slots=True)
+class FirstCall:
+    """The first call of a unit. `is_failed` is None until it has ended."""
+
+    is_failed: bool | None = None
+
+
 class ModelServer:
     """One server: its rate controller, and whether it is there. Times are in seconds of one clock, `now` its reading."""
 
@@ -79,7 +87,7 @@ class ModelServer:
         self._answers: deque[float] = deque(maxlen=FLOW)
         self._suspects: set[str] = set()
         self._refusals = self._failures = 0
-        self._first_calls: deque[bool] = deque(maxlen=FIRST_CALLS)
+        self._first_calls: deque[FirstCall] = deque(maxlen=FIRST_CALLS)
         self._probing = False
         self._probe_at = 0.0
         self._probes = 0
@@ -131,13 +139,18 @@ class ModelServer:
 
     def failing(self) -> float:
         """The share of units, of the last FIRST_CALLS, whose first call failed; 0 before a few of them."""
-        calls = len(self._first_calls)
+        ended = [call.is_failed for call in self._first_calls if call.is_failed is not None]
         # Below 1 also where all failed: a unit that never gets through is given up at some time.
-        return sum(self._first_calls) / (calls + 1) if calls >= FEWEST_FIRST_CALLS else 0.0
+        return sum(ended) / (len(ended) + 1) if len(ended) >= FEWEST_FIRST_CALLS else 0.0
 
-    def first_call(self, is_failed: bool) -> None:
-        """Note how the first call of a unit ended."""
-        self._first_calls.append(is_failed)
+    def first_call(self) -> FirstCall:
+        """Note that the first call of a unit is sent. The caller notes there how it ends.
+
+        They count in the order in which they were sent: refusals come back before answers, so that those that ended last
+        would be mostly answered ones.
+        """
+        self._first_calls.append(FirstCall())
+        return self._first_calls[-1]
 
     def failed(self, slot: Slot, now: float, begun: float, unit: str, error: ProviderError) -> bool:
         """A call has failed in a way that may pass; its unit's first call went out at `begun`.
