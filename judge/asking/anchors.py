@@ -26,7 +26,8 @@ from judge.runner.run import run_task
 from judge.stats.drift import as_codes, drift_power, noise_of
 from judge.store import splits
 from judge.store.runs import TRIED
-from judge.store.selection import select, selected_units
+from judge.store.selection import PAGE, select, selected_units
+from judge.store.study import dumps
 from judge.types import Json
 
 if TYPE_CHECKING:
@@ -139,6 +140,8 @@ def next_check(store: Store, plan: Plan, number: int) -> int:
 def _chosen(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], set[str]]:
     """The units of a new set, and all units that people or gold labelled: those come first, in a shuffled order each.
 
+    Of units with the same text only the first is chosen.
+
     Units of a sealed test are left out: how the judge stands to people there may be looked at once only.
     """
     select(store, plan.task, plan.selection)
@@ -148,7 +151,16 @@ def _chosen(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], se
         raise UsageError(f"{store.path}: no unit that {plan.task.name} can show (outside a sealed test)")
     labelled = relation.labelled_by_people(store.conn, field)
     units.sort(key=lambda unit: (unit not in labelled, hashlib.sha256(unit.encode()).digest()))
-    return units[:n], labelled
+    # Identical requests share one reply, and the test takes the anchors as independent.
+    by_inputs: dict[str, str] = {}
+    for start in range(0, len(units), PAGE):
+        some = units[start : start + PAGE]
+        inputs = ladder.inputs_of(store, plan.task, some)
+        for unit in some:
+            by_inputs.setdefault(dumps(dict(inputs[unit])), unit)
+        if len(by_inputs) >= n:
+            break
+    return list(by_inputs.values())[:n], labelled
 
 
 def ask_about(
