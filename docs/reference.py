@@ -29,7 +29,8 @@ TABLES = {
     "answers": "what a system answered under a condition: text, `cited` and `context` (passage ids), `origin` (import or run)",
     "rankings": "one passage in a list: name, stage, item, rank (from 1), score",
     "units": "what can be labelled: item, passage, answer `item@system@condition`, sentence `…#s0`, citation `…#s0/passage`, "
-    "claim `…#c0`, pair of claims `item~item`; `span` says where a sentence stands (code points) and what it cites",
+    "claim `…#c0`, nugget `…#n0`, pair of claims `item~item`; `span` says where a sentence stands (code points) and what it cites",
+    "nuggets": "what a good answer to an item contains: item, n, text, importance (vital or okay)",
     "tasks": "a task file, by name and version",
     "prompts": "a constant prompt part or answer schema, by sha256",
     "runs": "one task with one model and one set of options; `derived_from` names what a judge made without a call was made of",

@@ -235,7 +235,7 @@ class Queue:
 
     def _text_columns(self) -> list[str]:
         names = [n for n in self.task.input_names if n not in LISTS]
-        order = ["sentence", "answer_claim", "passage", "answer", "claim", "question"]
+        order = ["sentence", "answer_claim", "nugget", "passage", "answer", "claim", "question"]
         return sorted(names, key=lambda n: order.index(n) if n in order else len(order))
 
     def key(self, position: int) -> dict[str, str]:

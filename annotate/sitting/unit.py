@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from annotate.sitting.events import State
 
-PARTS = ("sentence", "citation", "claim")
+PARTS = ("sentence", "citation", "claim", "nugget")
 """Kinds of units that are parts of an answer, and stay together in a queue."""
 
 

@@ -33,6 +33,7 @@ NAMES = {
     "reference_answers": "Reference answer",
     "sentence": "Sentence",
     "answer_claim": "Claim of the answer",
+    "nugget": "Nugget",
     "answer": "Answer",
     "passage": "Passage",
     "baseline_answer": "Human answer",
@@ -156,7 +157,9 @@ class _Maker:
         inputs = sheet.inputs
         self.answers = [a for a in (inputs.get("reference_answers") or []) if isinstance(a, str)]
         self.terms = query_terms(
-            str(inputs[n]) for n in ("question", "claim", "answer_claim", "sentence") if inputs.get(n)
+            str(inputs[n])
+            for n in ("question", "claim", "answer_claim", "nugget", "sentence")
+            if inputs.get(n)
         )
         self.cited = _own_names(inputs)
         self.parts: dict[bool, list[Content]] = {False: [], True: []}
@@ -262,8 +265,17 @@ def _title(name: str, inputs: dict[str, Any]) -> Content:
     return Content.assemble(*parts, "\n")
 
 
-HEAD = ("question", "claim", "counter_claim", "options", "reference_answers", "sentence", "answer_claim")
-BOLD = ("question", "claim", "counter_claim", "sentence", "answer_claim")
+HEAD = (
+    "question",
+    "claim",
+    "counter_claim",
+    "options",
+    "reference_answers",
+    "sentence",
+    "answer_claim",
+    "nugget",
+)
+BOLD = ("question", "claim", "counter_claim", "sentence", "answer_claim", "nugget")
 GOLD_STYLE = "bold $text on $warning-muted"
 HERE_STYLE = "bold $text on $primary-muted"
 MOST_PARTS = 40

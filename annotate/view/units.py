@@ -33,7 +33,7 @@ MOST = 10_000
 """Units of one page: with more, a browser takes longer than three seconds to open it."""
 _JSON = ("reference_answers", "options")
 _ABOUT = ("passage_title", "passage_date", "passage_source")
-_ASKED = ("question", "claim", "answer_claim", "sentence")
+_ASKED = ("question", "claim", "answer_claim", "nugget", "sentence")
 """Inputs whose words are highlighted in the other texts."""
 
 HIGHLIGHT, EVIDENCE = "h", "e"

@@ -15,6 +15,7 @@ from judge.cli.improve import improve
 from judge.cli.items import items
 from judge.cli.jobs import jobs
 from judge.cli.models import models
+from judge.cli.nuggets import nuggets
 from judge.cli.pairs import pairs
 from judge.cli.panel import panel
 from judge.cli.plugins import plugins
@@ -49,7 +50,7 @@ def main() -> None:
 
 answers.add_command(generate)
 for command in (
-    demo, start, examples, items, tasks, models, estimate, run, runs, systems, answers, rankings, retrieve, distractors, pairs, score, suite,
+    demo, start, examples, items, tasks, models, estimate, run, runs, systems, answers, rankings, retrieve, distractors, pairs, nuggets, score, suite,
     jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe, drift, plugins,
 ):  # fmt: skip
     main.add_command(command)

@@ -102,7 +102,7 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
 @click.option(
     "--unit",
     default="passage",
-    type=click.Choice(("passage", "item", "answer", "sentence", "citation", "claim", "pair")),
+    type=click.Choice(("passage", "item", "answer", "sentence", "citation", "claim", "nugget", "pair")),
     help="What gets a label.",
 )
 @click.option("--labels", default="yes,no", metavar="A,B,...", help="The labels, in order.")
@@ -133,6 +133,7 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
         "passage": "question,passage",
         "item": "question",
         "claim": "answer_claim",
+        "nugget": "answer,nugget",
         "pair": "claim,counter_claim",
     }
     shown = (inputs or usual.get(unit) or f"question,{'sentence' if unit == 'citation' else unit}").split(",")

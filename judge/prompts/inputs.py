@@ -11,6 +11,7 @@ INPUTS = {
     "sentence": (*ITEM_INPUTS, *ANSWER_INPUTS, "sentence"),
     "citation": (*ITEM_INPUTS, *PASSAGE_INPUTS, *ANSWER_INPUTS, "sentence", "other_cited_passages"),
     "claim": (*ITEM_INPUTS, *ANSWER_INPUTS, "answer_claim"),
+    "nugget": (*ITEM_INPUTS, *ANSWER_INPUTS, "nugget"),
     "pair": (*ITEM_INPUTS, "counter_claim"),
 }
 """Kind of unit -> its inputs. A citation is one sentence with one passage it cites; a pair is an

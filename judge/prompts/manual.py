@@ -97,6 +97,7 @@ _ARE = {
     "sentence": "one sentence of an answer",
     "citation": "one sentence with one passage that it cites",
     "claim": "one claim that an answer makes",
+    "nugget": "one nugget of a question with one answer: does the answer contain it?",
     "pair": "an original claim and its counter claim",
 }
 

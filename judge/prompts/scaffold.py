@@ -8,7 +8,7 @@ from judge.prompts.inputs import INPUTS
 
 _WHAT = {
     "passage": "passage", "item": "question", "answer": "answer", "sentence": "sentence", "citation": "sentence and the passage it cites",
-    "claim": "claim", "pair": "pair of claims",
+    "claim": "claim", "nugget": "nugget and answer", "pair": "pair of claims",
 }  # fmt: skip
 
 

@@ -158,7 +158,7 @@ class TaskSpec(_Strict):
     """The front matter of `prompts/NAME.vN.md`."""
 
     title: Text = Field(description="one line for listings")
-    unit: Literal["passage", "item", "answer", "sentence", "citation", "claim", "pair"] = Field(
+    unit: Literal["passage", "item", "answer", "sentence", "citation", "claim", "nugget", "pair"] = Field(
         description="what is labelled"
     )
     inputs: list[Text] = Field(

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from sqlite3 import Connection
 
 from judge.commands import command
+from judge.store.nuggets import add_nugget_units
 
 __all__ = ["Connection", "add_labels", "add_others", "add_splits", "add_texts", "tables"]
 
@@ -17,6 +18,7 @@ TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "polarity"),
     ),
     "answers": (("answer_id",), ("item_id", "system", "condition", "text", "cited", "context")),
+    "nuggets": (("item_id", "n"), ("text", "importance")),
     "units": (("unit_id",), ("kind", "item_id", "question_id", "passage_id", "answer_id", "span")),
     "tasks": (("task",), ("sha256",)),
     "rankings": (("name", "stage", "item_id", "rank"), ("passage_id",)),
@@ -78,8 +80,10 @@ def add_texts(conn: Connection) -> Iterator[str]:
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
     yield from _keyed(conn, "items")
     yield from _passages(conn)
-    for name in ("answers", "units", "tasks", "rankings"):
+    for name in ("answers", "nuggets", "units", "tasks", "rankings"):
         yield from _keyed(conn, name)
+    # One study may have the nuggets of a question, and the other one answers to it.
+    add_nugget_units(conn)
     yield from _people(conn)
 
 

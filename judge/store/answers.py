@@ -15,6 +15,7 @@ from judge.errors import BadInput
 from judge.store import label_rows
 from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable
 from judge.store.inputs import marked, passages
+from judge.store.nuggets import add_nugget_units
 from judge.store.study import Store, canonical, dumps
 from judge.text import markers, sentences
 from judge.types import Answer, AnswerRow, Vote, Where
@@ -194,6 +195,7 @@ class AnswerAdder(Adder[AnswerRow]):
         for n, claim in enumerate(answer.claims):
             unit(f"{answer_id}#c{n}", "claim", {"n": n, "claim": claim.text})
             self.counts["claims"] += 1
+        add_nugget_units(self.conn, "a.answer_id = ?", [answer_id])
 
 
 def _sha(answer: Answer, cited: list[str], context: list[str] | None) -> str:

@@ -37,7 +37,7 @@ Axis = Literal["system", "judge"]
 Mark = Literal["best", "tied", "worse", ""]
 ALPHA = 0.05
 # Units of these kinds stand for their item, which systems share: an answer that is missing has its item's unit.
-_OF_ITEMS = ("item", "answer", "sentence", "citation", "claim")
+_OF_ITEMS = ("item", "answer", "sentence", "citation", "claim", "nugget")
 # How a unit ends that has no value for no fault of the judge.
 _NOT_LOST = [STATUSES.index(Status.OK), STATUSES.index(NO_ANSWER)]
 _EQUAL = 1e-12

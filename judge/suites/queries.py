@@ -26,7 +26,7 @@ from judge.types import GOLD
 HUMAN = "human"
 ON_DOCUMENTS = "verdict_document"
 """The task whose runs are outputs of a system about one passage at a time."""
-PARTS = ("sentence", "citation", "claim")
+PARTS = ("sentence", "citation", "claim", "nugget")
 """Kinds of units that are parts of an answer."""
 
 

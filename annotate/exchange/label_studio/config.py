@@ -25,7 +25,7 @@ MARK = "evidence"
 NOTE = "adjudge_note"
 _MAIN = ("passage", "answer")
 _ORDER = ("question_date", "question", "claim", "counter_claim", "options", "reference_answers", "sentence",
-          "answer_claim", "answer", "baseline_answer", "passage_title", "passage_date", "passage_source",
+          "answer_claim", "nugget", "answer", "baseline_answer", "passage_title", "passage_date", "passage_source",
           "passage")  # fmt: skip
 _TEXTS = "padding-bottom: 1em"
 _MEANING = "font-size: 0.9em; font-weight: normal; margin: 0"

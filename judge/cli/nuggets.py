@@ -1,0 +1,80 @@
+"""judge nuggets: what good answers contain, imported with assignments."""
+
+from pathlib import Path
+
+import click
+
+from judge.cli.items import skip_option
+from judge.console import db_option, emit_json, emit_rows, json_option, note
+from judge.errors import UsageError
+from judge.store import Store
+
+
+@click.group()
+def nuggets() -> None:
+    """Nuggets of questions (TREC RAG): what a good answer contains."""
+
+
+@nuggets.command("import")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--judge", metavar="MODEL", help="The model whose assignments the file has: they become a run of it."
+)
+@click.option("--annotator", metavar="PERSON", help="The person whose assignments the file has.")
+@click.option(
+    "--condition", help="The condition of the answers that were assigned, for systems with several."
+)
+@click.option("--dataset", help="The data set of the items, when ids occur in several.")
+@skip_option
+@db_option
+@json_option
+def import_(
+    paths: tuple[Path, ...],
+    judge: str | None,
+    annotator: str | None,
+    condition: str | None,
+    dataset: str | None,
+    skip_bad: bool,
+    db: Path,
+    as_json: bool,
+) -> None:
+    """Import nuggets with their importance, for items of the study: JSON Lines of `nuggetizer`, or CSV.
+
+    \b
+    judge nuggets import nuggets.jsonl
+    judge nuggets import assignments.jsonl --judge gpt-4o
+    judge nuggets import assessors.csv --annotator ann
+
+    A CSV file has the columns id, nugget, importance (vital or okay) and, where answers were assigned, system and
+    assignment (support, partial_support or not_support). Each nugget with each answer becomes a unit for the task
+    nugget_assignment. A file is one transaction; importing it again changes nothing.
+    """
+    from judge.importers import nuggets as files
+    from judge.importers.importing import import_each
+    from judge.store.imports import ImportInfo, add_rows
+    from judge.store.nuggets import Assigner, NuggetAdder
+
+    if judge and annotator:
+        raise UsageError("--judge or --annotator, not both: the assignments of a file are one's")
+    assigner = Assigner(judge, annotator, condition)
+    info = ImportInfo("nuggets", {}, dataset)
+    rows, skipped = [], []
+    with Store.open(db, create=False) as store:
+        for path, report in import_each(
+            store,
+            paths,
+            info,
+            skip_bad,
+            files.read,
+            lambda store, rows, info, skipped, bad: add_rows(
+                store, adder := NuggetAdder(store, dataset, assigner), rows, info, skipped, bad, adder.keep
+            ),
+        ):
+            rows.append({"file": str(path), **report.counts, "skipped": len(report.skipped)})
+            skipped += [str(error) for error in report.skipped]
+    for problem in skipped:
+        note(f"skipped: {problem}")
+    if as_json:
+        emit_json("nuggets_import", {"study": str(db), "rows": rows, "skipped": skipped})
+        return
+    emit_rows("nuggets_import", rows, ["file", "nuggets", "labels", "unchanged", "skipped"])

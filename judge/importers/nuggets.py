@@ -1,0 +1,76 @@
+"""Nuggets of questions, with assignments where a file has them. Not a format of items: `judge nuggets import` reads it.
+
+JSON Lines as the package `nuggetizer` writes them (castorini/nuggetizer), before and after the assignment:
+
+    {"qid": "q1", "query": "...", "nuggets": [{"text": "...", "importance": "vital"}]}
+    {"qid": "q1", "run_id": "system", "answer_text": "...",
+     "nuggets": [{"text": "...", "importance": "okay", "assignment": "partial_support"}]}
+
+A table (CSV) has a row a nugget, or a row a nugget and system: id (or qid), nugget, importance, and, where answers were
+assigned, system (or run_id) and assignment.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from judge.errors import BadInput
+from judge.importers import fields
+from judge.importers.base import Bad
+from judge.importers.records import csv_records, json_records, placed
+from judge.store.nuggets import NuggetRow
+from judge.types import Where
+
+IDS = ("id", "qid", "question_id")
+SYSTEMS = ("system", "run_id")
+
+
+def read(path: Path, bad: Bad) -> Iterator[NuggetRow]:
+    """The nuggets of one file, in order."""
+    is_table = any(ending in path.suffixes for ending in (".csv", ".tsv"))
+    records = csv_records(path, bad, ("nugget", "importance"))[1] if is_table else json_records(path, bad)
+    for number, record in records.rows:
+        where = Where(str(path), number)
+        try:
+            row = fields.record(record)
+            found = [_nugget(row, row, where)] if is_table else _of_record(row, where)
+        except BadInput as error:
+            bad(placed(error, path, number, records.word))
+            continue
+        yield from found
+
+
+def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
+    """The nuggets of a record of `nuggetizer`. Raises BadInput for none, and for one that is there twice."""
+    rows = []
+    for place, entry in enumerate(fields.listing(row.get("nuggets"), "nuggets")):
+        nugget = fields.mapping(entry, f"nuggets.{place}")
+        try:
+            rows.append(_nugget(row, {**nugget, "nugget": nugget.get("text")}, where))
+        except BadInput as error:
+            inside = error.field in ("nugget", "importance", "assignment")
+            field = {"nugget": "text"}.get(error.field, error.field)
+            raise BadInput(error.reason, field=f"nuggets.{place}.{field}" if inside else field) from None
+    if not rows:
+        raise BadInput("no nuggets", field="nuggets")
+    texts = [one.text for one in rows]
+    if twice := [text for text in texts if texts.count(text) > 1]:
+        raise BadInput(f"the nugget '{twice[0]}' is there twice", field="nuggets")
+    return rows
+
+
+def _nugget(row: Mapping[str, Any], nugget: Mapping[str, Any], where: Where) -> NuggetRow:
+    """One nugget; `row` names the question and the system."""
+    return NuggetRow(
+        item=fields.identifier(_first(row, IDS), "id"),
+        text=fields.required(nugget.get("nugget"), "nugget").strip(),
+        importance=fields.required(nugget.get("importance"), "importance").strip(),
+        where=where,
+        system=fields.word(_first(row, SYSTEMS), "system"),
+        assignment=fields.word(nugget.get("assignment"), "assignment"),
+        answer=row.get("answer_text") if isinstance(row.get("answer_text"), str) else None,
+    )
+
+
+def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((row[name] for name in names if row.get(name) not in (None, "")), None)

@@ -1,0 +1,188 @@
+"""Import nuggets, what a good answer to an item contains, with assignments of answers to them (TREC RAG).
+
+Each nugget with each answer to its item is a unit. It is no unit of the kind `claim`: claims are what an answer makes, so
+nuggets among them would be judged by the tasks on claims and counted by their scores.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judge.commands import command
+from judge.errors import BadInput, UsageError
+from judge.store.export import known_task
+from judge.store.imports import Adder, at, check_storable
+from judge.store.rankings import Ids
+from judge.store.runs import IMPORTED, add_run
+from judge.store.study import Store, canonical, now
+from judge.types import GOLD, AnnotatorKind, Answered, Judgement, Status, Usage, Vote, Where
+
+TASK = "nugget_assignment"
+IMPORTANCE = ("vital", "okay")
+FAILED = "failed"
+"""What the `nuggetizer` package writes for an assignment that its model did not give."""
+_BLANK = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class NuggetRow:
+    """One nugget of an item; with an assignment, of an answer by `system`, whose text is `answer` (None: not known)."""
+
+    item: str
+    text: str
+    importance: str
+    where: Where
+    system: str | None = None
+    assignment: str | None = None
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assigner:
+    """Whose the assignments are: a judge's, by its model, or an annotator's; neither where a file has none."""
+
+    judge: str | None = None
+    annotator: str | None = None
+    condition: str | None = None
+    """The condition of the answers, for systems with several."""
+
+
+class NuggetAdder(Adder[NuggetRow]):
+    """Adds nuggets, and collects the assignments that `keep` stores."""
+
+    adds = ("nuggets", "labels")
+
+    def __init__(self, store: Store, dataset: str | None, assigner: Assigner) -> None:
+        super().__init__(store.conn)
+        self._ids, self._assigner = Ids(store, dataset), assigner
+        self._task = known_task(store, TASK)
+        self._assigned: dict[str, tuple[str, Where]] = {}
+
+    def add(self, row: NuggetRow) -> None:
+        """Check the whole row first, then write it."""
+        check_storable(row, row.where)
+        try:
+            item = self._ids.item(row.item)
+        except BadInput as error:
+            raise at(row.where, error.reason, "id") from None
+        if row.importance not in IMPORTANCE:
+            raise at(row.where, f"'{row.importance}' is neither vital nor okay", "importance")
+        query = "SELECT n, importance FROM nuggets WHERE item_id = ? AND text = ?"
+        number, importance = self.conn.execute(query, [item, row.text]).fetchone() or (None, None)
+        if importance not in (None, row.importance):
+            problem = f"this nugget of '{row.item}' is {importance} in the study and {row.importance} here"
+            raise at(row.where, problem, "importance")
+        if number is None:
+            number = self._next(item, row)
+        assigned = self._assignment(item, number, row)
+        if importance is None:
+            self.conn.execute(
+                "INSERT INTO nuggets VALUES (?, ?, ?, ?, ?)",
+                [item, number, row.text, row.importance, self.import_id],
+            )
+            self.counts["nuggets"] += 1
+        elif assigned is None:
+            self.counts["unchanged"] += 1
+        if assigned is not None:
+            self._assigned[assigned] = (str(row.assignment), row.where)
+        self.datasets.add(item.partition(":")[0])
+
+    def _next(self, item: str, row: NuggetRow) -> int:
+        """The number of a new nugget. Raises BadInput where the item has nuggets from another import."""
+        query = "SELECT count(*), count(nullif(import_id, ?)) FROM nuggets WHERE item_id = ?"
+        count, from_others = self.conn.execute(query, [self.import_id, item]).fetchone()
+        if from_others:
+            # Two sets of nuggets of one question would be scored as one set that nobody made.
+            problem = f"'{row.item}' has other nuggets in the study, and stored nuggets are never replaced or added to"
+            raise at(row.where, problem, "nugget")
+        return int(count)
+
+    def _assignment(self, item: str, number: int, row: NuggetRow) -> str | None:
+        """The unit that the row assigns; None for a row without an assignment, or of an empty answer, which scores 0."""
+        if row.assignment is None:
+            return None
+        labels = self._task.domain(self._task.spec.questions[0].field)
+        if row.assignment not in (*labels, FAILED):
+            problem = f"'{row.assignment}' is none of {', '.join(labels)}"
+            raise at(row.where, problem, "assignment")
+        if row.system is None:
+            raise at(row.where, "an assignment without the system whose answer it is about", "system")
+        if not (self._assigner.judge or self._assigner.annotator):
+            raise UsageError(
+                f"{row.where.path} has assignments: say whose they are, --judge MODEL or --annotator PERSON"
+            )
+        answer_id, text = self._answer(item, row)
+        if row.answer is not None and row.answer.split() != text.split():
+            problem = f"the assignments are of another text than the answer of '{row.system}' in the study"
+            raise at(row.where, problem, "answer_text")
+        if not text.strip(_BLANK):
+            return None
+        unit = f"{answer_id}#n{number}"
+        before, where = self._assigned.get(unit, (row.assignment, row.where))
+        if before != row.assignment:
+            problem = f"a second assignment of this nugget to '{row.system}': {before} on line {where.line}"
+            raise at(row.where, problem, "assignment")
+        return unit
+
+    def _answer(self, item: str, row: NuggetRow) -> tuple[str, str]:
+        """(answer_id, text) of the answer that a row is about. Raises BadInput for none, or several."""
+        query = "SELECT answer_id, text FROM answers WHERE item_id = ? AND system = ? AND condition = coalesce(?, condition)"
+        found = self.conn.execute(query, [item, row.system, self._assigner.condition]).fetchall()
+        if not found:
+            first = command("judge systems import", "ANSWERS")
+            raise at(
+                row.where,
+                f"'{row.system}' has no answer to '{row.item}'; import answers first: {first}",
+                "system",
+            )
+        if len(found) > 1:
+            raise at(
+                row.where,
+                f"'{row.system}' has several answers to '{row.item}': --condition says which",
+                "system",
+            )
+        return found[0][0], found[0][1]
+
+    def keep(self, conn: sqlite3.Connection) -> None:
+        """Make the units of all new nuggets and store the assignments, inside the import's transaction."""
+        add_nugget_units(conn)
+        if self._assigner.judge:
+            self._keep_run(conn, self._assigner.judge)
+            return
+        field, name = self._task.spec.questions[0].field, str(self._assigner.annotator)
+        kind = AnnotatorKind.GOLD if name == GOLD else AnnotatorKind.HUMAN
+        for unit, (label, where) in self._assigned.items():
+            if label != FAILED:
+                new = self.votes.new([(unit, Vote(field, label, name, kind))], where)
+                self.votes.insert(new)
+                self.counts["unchanged"] += not new
+
+    def _keep_run(self, conn: sqlite3.Connection, model: str) -> None:
+        """The assignments as a run of the judge; the same ones again are the same run."""
+        field = self._task.spec.questions[0].field
+        made = [
+            Judgement("", unit, 0, 0, Status.OK, label, None, (Answered(field, label),), Usage(), None, None)
+            if label != FAILED
+            else Judgement("", unit, 0, 0, Status.FAILED, None, "the file says so", (), Usage(), None, None)
+            for unit, (label, _) in self._assigned.items()
+        ]
+        if not made:
+            return
+        digest = hashlib.sha256(canonical(sorted((j.unit_id, j.reply) for j in made)).encode()).hexdigest()
+        _, known = add_run(conn, self._task, model, {IMPORTED: digest}, {"imported": now()}, made)
+        self.counts["unchanged" if known else "labels"] += len(made)
+
+
+def add_nugget_units(conn: sqlite3.Connection, where: str = "1", values: Sequence[str] = ()) -> None:
+    """Add the units of nuggets and answers that are missing; `where` is a condition on answers `a` and nuggets `n`.
+
+    An empty answer has none: it contains no nugget, and nobody need be asked.
+    """
+    conn.execute(
+        "INSERT OR IGNORE INTO units (unit_id, kind, item_id, question_id, answer_id, span) "
+        "SELECT a.answer_id || '#n' || n.n, 'nugget', i.item_id, i.question_id, a.answer_id, "
+        "json_object('n', n.n, 'nugget', n.text) FROM answers AS a JOIN nuggets AS n USING (item_id) "
+        f"JOIN items AS i USING (item_id) WHERE trim(a.text, ?) <> '' AND {where} ORDER BY a.rowid, n.n",
+        [_BLANK, *values],
+    )
