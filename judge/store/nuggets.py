@@ -126,9 +126,12 @@ class NuggetAdder(Adder[NuggetRow]):
         return unit
 
     def _answer(self, item: str, row: NuggetRow) -> tuple[str, str]:
-        """(answer_id, text) of the answer that a row is about. Raises BadInput for none, or several."""
+        """(answer_id, text) of the answer that a row is about, "" for an answer that is missing. Raises BadInput for none, or several."""
         query = "SELECT answer_id, text FROM answers WHERE item_id = ? AND system = ? AND condition = coalesce(?, condition)"
         found = self.conn.execute(query, [item, row.system, self._assigner.condition]).fetchall()
+        if not found and row.answer is not None and not row.answer.strip():
+            # `nuggetizer` writes a record for a missing answer, too, in which nothing is supported.
+            return "", ""
         if not found:
             first = command("judge systems import", "ANSWERS")
             raise at(

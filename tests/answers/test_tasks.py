@@ -61,6 +61,10 @@ ANSWERS = [
     for polarity in ("original", "counter")
     for system in ("human", "model")
 ]
+NUGGETS = [
+    {"id": f"claim-{polarity}", "nuggets": [{"text": "Tea is Chinese.", "importance": "vital"}]}
+    for polarity in ("original", "counter")
+]
 
 
 @pytest.fixture
@@ -70,6 +74,7 @@ def study(judge: Judge, tmp_path: Path) -> None:
         rag(judge)
         judge("items", "import", "jsonl", write(tmp_path / "pairs.jsonl", CLAIMS))
         judge("systems", "import", write(tmp_path / "more.jsonl", ANSWERS))
+        judge("nuggets", "import", write(tmp_path / "nuggets.jsonl", NUGGETS))
         MADE.append((tmp_path / "study.db").read_bytes())
     (tmp_path / "study.db").write_bytes(MADE[0])
 

@@ -85,6 +85,7 @@ def test_a_study_of_0_2_0_keeps_its_rows_and_ends_like_a_new_one(old: Path, tmp_
     with open_study(old) as store, open_study(tmp_path / "new.db") as new:
         found = content(store.conn)
         assert found.pop("label_changes") == found.pop("label_resolutions") == found.pop("drafts") == []
+        assert found.pop("nuggets") == []
         assert found.pop("imported_labels") == [], "a batch explains every label of this study"
         assert len(found.pop("label_sources")) == 13, "what people said, by source"
         # The last column of a label says where it came from, which 0.2.0 did not.
