@@ -117,10 +117,11 @@ def _is_header(line: _Line, under: _Line) -> bool:
 def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
     """The replacements of a table: its header, the line under it, its rows."""
     header, rule, *rows = (_cells(line) for line in lines)
-    widest = [
-        max(row[n].columns for row in (header, *rows) if n < len(row))
-        for n in range(max(map(len, (header, *rows))))
-    ]
+    widest: list[int] = []
+    for row in (header, *rows):  # cell by cell, because a row of a hostile text has thousands
+        widest += [0] * (len(row) - len(widest))
+        for n, cell in enumerate(row):
+            widest[n] = max(widest[n], cell.columns)
     if sum(widest) + 3 * len(widest) + 1 <= columns:
         sides = [cell.text for cell in rule] + ["-"] * (len(widest) - len(rule))
         yield from _aligned(lines[0], header, widest, sides)
@@ -130,11 +131,12 @@ def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
         return
     yield from _aligned(lines[0], header, [0] * len(widest), ["-"] * len(widest))
     yield lines[1].at, lines[1].end, "─" * min(LABEL, columns)
+    labels = [one_line(cell.text, LABEL) for cell in header]
     for line, row in zip(lines[2:], rows, strict=True):
         at = line.at
         for n, cell in enumerate(row):
-            label = one_line(header[n].text, LABEL) if n < len(header) else ""
-            yield at, cell.start, ("\n" if n else "") + (label or f"column {n + 1}") + ": "
+            label = labels[n] if n < len(labels) and labels[n] else f"column {n + 1}"
+            yield at, cell.start, ("\n" if n else "") + label + ": "
             at = cell.end
         # An empty line keeps the rows apart, but for the last one.
         yield at, line.end, "" if line is lines[-1] else "\n"
