@@ -256,6 +256,20 @@ class Rows:
         found = self._frame(query, [kind], "n count_n")
         return pd.Series(found["count_n"].to_numpy(), index=found["n"].to_numpy())
 
+    def nuggets(self) -> pd.DataFrame:
+        """n_vital, n_okay: how many nuggets of each importance an item has, by item_id; items without any are not in it."""
+        query = "SELECT item_id, sum(importance = 'vital'), sum(importance = 'okay') FROM nuggets GROUP BY 1 ORDER BY 1"
+        found = self._frame(query, [], "item_id vital_n okay_n").set_index("item_id")
+        return found.rename(columns={"vital_n": "n_vital", "okay_n": "n_okay"})
+
+    def importance(self) -> pd.Series:
+        """The importance of each unit of the kind `nugget`."""
+        query = (
+            "SELECT u.rowid, g.importance FROM units AS u JOIN nuggets AS g ON g.item_id = u.item_id "
+            "AND g.n = json_extract(u.span, '$.n') WHERE u.kind = 'nugget'"
+        )
+        return self._frame(query, [], "n importance").set_index("n")["importance"]
+
     def sentences_of(self, citations: pd.DataFrame) -> np.ndarray[Any, Any]:
         """The units of the sentences that these citations stand in."""
         query = (

@@ -1,0 +1,55 @@
+"""How many of a topic's nuggets an answer contains: TREC RAG (Pradeep et al. 2024, arXiv 2411.09607).
+
+Tables (see `judge.scores.columns`):
+    answers      unit_id, question_id, answered, n_vital and n_okay (how many nuggets of each importance the topic has)
+    assignments  one row a nugget and answer: unit_id, answer_id, importance (vital or okay), label, status
+"""
+
+import numpy as np
+import pandas as pd
+
+from judge.scores.columns import Parts, coded, column, empty, statuses, units
+from judge.scores.score import SHARE, STATUSES, Score, scored
+from judge.stats.coefficients import ratio
+
+SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
+STRICT = {"support": 1.0, "partial_support": 0.0, "not_support": 0.0}
+WEIGHTS = {
+    "vital": {"vital": 1.0},
+    "weighted": {"vital": 1.0, "okay": 0.5},
+    "all": {"vital": 1.0, "okay": 1.0},
+}
+"""Measure -> the weights of the nuggets that it counts, by importance."""
+_NOT_JUDGED = np.int8(len(STATUSES) - 1)
+
+
+def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:
+    """A value for each answer (one a topic), then the mean over topics; each with a strict form.
+
+    nugget_vital     mean support of the vital nuggets; a topic without any has no value
+    nugget_weighted  the same of all nuggets, where an okay one counts half as much as a vital one
+    nugget_all       mean support of all nuggets
+
+    Support is 1, partial support 0.5, in the strict form 0. A missing or empty answer has 0. An answer whose nuggets that a measure
+    counts are not all labelled has no value.
+    """
+    who = units(answers, "answers")
+    importance = column(assignments, "importance", "assignments")
+    nothing = empty(answers)
+    scores = []
+    for measure, weights in WEIGHTS.items():
+        table = assignments[importance.isin(list(weights)).to_numpy()]
+        parts = Parts(table, "assignments", who, "answers", "answer_id")
+        weight = table["importance"].map(weights).to_numpy(dtype=np.float64)
+        numbers = {name: column(answers, f"n_{name}", "answers").to_numpy(np.float64) for name in weights}
+        status = parts.status(statuses(table, table["label"].notna().to_numpy()))
+        incomplete = (status == 0) & (parts.count() < sum(numbers.values()))
+        status = np.where(nothing, 0, np.where(incomplete, _NOT_JUDGED, status)).astype(np.int8)
+        total = sum((weights[name] * numbers[name] for name in weights), np.zeros(len(who)))
+        for form, codes in (("_strict", STRICT), ("", SUPPORT)):
+            support = parts.total(weight * coded(table["label"], codes, "nugget assignment"))
+            values = np.where(status == 0, ratio(np.where(nothing, 0.0, support), total), np.nan)
+            scores.append(
+                scored(f"nugget_{measure}{form}", who, values, status, why="no vital nugget", bounds=SHARE)
+            )
+    return scores

@@ -1,0 +1,176 @@
+"""Nuggets out of a study (TREC RAG): how much of what a good answer contains does each system's answer have?
+
+Without --system all systems with answers are scored. The rankings of the systems by the judge's and by people's
+assignments are compared where people have labelled (Kendall's tau-b and rank-biased overlap, as in `retrieval`).
+Arithmetic: `judge.scores.nuggets`, `judge.scores.system_order`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from judge.commands import command
+from judge.errors import BadInput, NothingToScore, UsageError
+from judge.labels.words import HELP, MAJORITY
+from judge.suites.paper import UNANSWERED, Option, Paper, Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.scores.score import Score
+    from judge.suites.paper_study import PaperStudy
+    from judge.suites.queries import System
+
+TASK = "nugget_assignment"
+
+
+def read(study: PaperStudy) -> list[Score]:
+    """The scores of one system or, where none is named, of all of them."""
+    topics = _topics(study)
+    systems = _systems(study)
+    tables = {system: _tables(study, system, topics) for system in systems}
+    study.check()
+    scores = {system: _scored(tables[system], _suffix(system, systems)) for system in systems}
+    if not study.of_people:
+        _write(study, {system: tables[system][0] for system in systems}, scores)
+    found = [score for of_system in scores.values() for score in of_system] if study.part("scores") else []
+    if study.part("order") and len(systems) > 1 and not study.of_people:
+        found += _order(study, systems, topics, tables, scores)
+    elif study.insists("order") and not study.of_people:
+        raise UsageError("the part order compares systems: it needs several, and no --system")
+    return found
+
+
+def _topics(study: PaperStudy) -> pd.DataFrame:
+    """n_vital and n_okay by item_id, of items with nuggets; notes those without nuggets, and without vital ones."""
+    counts = study.rows.nuggets()
+    items = study.rows.items["item_id"]
+    counts = counts[counts.index.isin(items)]
+    if not len(counts):
+        how = command("judge nuggets import", "FILE", study=study.db)
+        raise NothingToScore(f"no item of '{study.dataset}' has nuggets: {how}")
+    if len(counts) < len(items):
+        study.note(f"{len(items) - len(counts)} of {len(items)} items have no nuggets and are left out")
+    if len(without := counts.index[counts["n_vital"] == 0]):
+        study.note(f"topics without a vital nugget, which have no Vital score: {', '.join(without)}")
+    return counts
+
+
+def _systems(study: PaperStudy) -> list[System]:
+    """The system that is named or the only one; else every system, under the condition that is named."""
+    there = [s for s in study.rows.systems() if study.asked.condition in (None, s.condition)]
+    if study.asked.system is not None or len(there) < 2:
+        return [study.answering("qa_answer", "all")]
+    return there
+
+
+def _suffix(system: System, systems: list[System]) -> str:
+    if len(systems) == 1:
+        return ""
+    several = sum(other.system == system.system for other in systems) > 1
+    return f"[{system.system}, {system.condition}]" if several else f"[{system.system}]"
+
+
+def _tables(study: PaperStudy, of: System, topics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The system's answers to the topics, and the assignments of its nuggets."""
+    answers = study.all_answers(of, unanswered=study.option("unanswered"))
+    answers = answers[answers["item_id"].isin(topics.index)].reset_index(drop=True)
+    answers = answers.join(topics, on="item_id")
+    table = study.labels(TASK, of)
+    table = table[table["answer_unit"].isin(answers["unit_id"])]
+    importance = study.rows.importance().reindex(table["unit_id"])
+    table = table.assign(importance=importance.to_numpy()).drop(columns=["item_id", "question_id"])
+    return answers, table.rename(columns={"answer_unit": "answer_id"})
+
+
+def _scored(tables: tuple[pd.DataFrame, pd.DataFrame], suffix: str) -> list[Score]:
+    from judge.scores import nuggets
+
+    return [score.named(f"{score.measure}{suffix}") for score in nuggets.trec(*tables)]
+
+
+def _by_topic(answers: pd.DataFrame, score: Score, topics: pd.DataFrame) -> pd.Series:
+    import pandas as pd
+
+    return pd.Series(score.rows[:, 0], index=answers["item_id"].to_numpy()).reindex(topics.index)
+
+
+def _order(
+    study: PaperStudy,
+    systems: list[System],
+    topics: pd.DataFrame,
+    tables: dict[System, tuple[pd.DataFrame, pd.DataFrame]],
+    scores: dict[System, list[Score]],
+) -> list[Score]:
+    """tau_b and rbo of each measure's rankings of the systems, by the judge and by people; none where nobody labelled."""
+    import numpy as np
+
+    from judge.labels.reference import ReferenceLabels
+    from judge.scores import system_order
+    from judge.scores.columns import units
+
+    try:
+        held = ReferenceLabels(study.store, study.option("people"))
+    except UsageError:
+        if study.insists("order") or study.option("people") != MAJORITY:
+            raise
+        study.note("no ranking by people: nobody has labelled")
+        return []
+    people = study.by_people(replace(study.asked, partial=True), held)
+    by_people = {system: _tables(people, system, topics) for system in systems}
+    for text in people.notes:
+        study.note(text)
+    theirs = {system: _scored(by_people[system], "") for system in systems}
+    items = study.rows.items.set_index("item_id").loc[topics.index].reset_index()
+    who = units(items.assign(unit_id=items["item_id"]), "topics")
+    found = []
+    for place, first in enumerate(theirs[systems[0]]):
+        both = [
+            np.column_stack([_by_topic(of[system][0], own[system][place], topics) for system in systems])
+            for of, own in ((tables, scores), (by_people, theirs))
+        ]
+        found += system_order.agreement(first.measure, who, *both)
+    return found
+
+
+def _write(study: PaperStudy, answers: dict[System, pd.DataFrame], scores: dict[System, list[Score]]) -> None:
+    """The table of topics, where it was asked for."""
+    import pandas as pd
+
+    path = study.option("topics")
+    if not path:
+        return
+    parts = []
+    for system, own in scores.items():
+        table = answers[system][["item_id", "answered", "n_vital", "n_okay"]].copy()
+        table.insert(0, "system", system.system)
+        table.insert(1, "condition", system.condition)
+        for score in own:
+            table[score.measure.partition("[")[0]] = score.rows[:, 0]
+        parts.append(table)
+    try:
+        pd.concat(parts).to_csv(path, index=False)
+    except OSError as e:
+        raise BadInput(f"--topics {path}: {e.strerror}") from e
+
+
+PAPER = Paper(
+    name="nuggets",
+    title="Nuggets (TREC RAG): how much of what a good answer contains each system's answers have",
+    read=read,
+    main=("nugget_vital_strict*", "nugget_weighted_strict*", "nugget_all_strict*"),
+    parts=(
+        Part("scores", (TASK,), "Vital, Weighted and All, each with its strict form"),
+        Part(
+            "order",
+            (TASK,),
+            "Kendall's tau-b and rank-biased overlap (p = 0.9) of the systems by judge and people, from five on",
+        ),
+    ),
+    options=(
+        UNANSWERED,
+        Option("people", MAJORITY, f"Whose labels rank the systems beside the judge's: {HELP}."),
+        Option("topics", "", "Write the scores of each topic to this CSV file.", writes=True),
+    ),
+)

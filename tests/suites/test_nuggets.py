@@ -1,0 +1,191 @@
+"""judge score nuggets and judge suite nuggets: systems, topics, rankings by judge and people, and nuggetizer's numbers."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.store import Store
+from tests.formats import write_jsonl
+from tests.real import ROOT
+from tests.suites.helpers import Judge, Scored, answers, commands, give, score
+from tests.suites.test_people import people
+
+FILES = ROOT / "tests" / "importers" / "nuggets"
+EXAMPLE = ROOT / "data" / "examples" / "nuggets"
+S, P, N = "support", "partial_support", "not_support"
+TASK = "nugget_assignment"
+
+
+def example(judge: Judge) -> None:
+    judge("items", "import", "jsonl", EXAMPLE / "topics.jsonl", "--dataset", "tides")
+    judge("systems", "import", EXAMPLE / "answers.jsonl")
+    judge("nuggets", "import", EXAMPLE / "nuggets.csv")
+
+
+def test_against_nuggetizer(judge: Judge, tmp_path: Path) -> None:
+    """The same numbers from the same files, but for two differences, which are named here."""
+    items = FILES / "nuggets.jsonl"
+    judge("items", "import", "jsonl", items, "--dataset", "x", "--map", "id=qid", "--map", "question=query")
+    files = [FILES / "first.jsonl", FILES / "second.jsonl"]
+    judge(
+        "systems",
+        "import",
+        *files,
+        "--map",
+        "id=qid",
+        "--map",
+        "text=answer_text",
+        "--system-column",
+        "run_id",
+    )
+    judge("nuggets", "import", *files, "--judge", "gpt-4o")
+    found = score(judge, "nuggets", "--topics", "topics.csv")
+    theirs: dict[str, list[dict[str, Any]]] = json.loads((FILES / "metrics.json").read_text("utf-8"))
+    names = {
+        "all": "all_score",
+        "all_strict": "strict_all_score",
+        "vital": "vital_score",
+        "vital_strict": "strict_vital_score",
+    }
+    with Path("topics.csv").open(encoding="utf-8") as file:
+        topics = {(row["system"], row["item_id"].removeprefix("x:")): row for row in csv.DictReader(file)}
+    for system, records in theirs.items():
+        *each, every = records
+        for ours, name in names.items():
+            for record in each:
+                cell = topics[system, record["qid"]][f"nugget_{ours}"]
+                if (ours.startswith("vital"), record["qid"]) == (True, "emma"):
+                    # Difference 1: emma has no vital nugget. It has no Vital score; nuggetizer's is 0.
+                    assert (cell, record[name]) == ("", 0.0)
+                else:
+                    assert float(cell) == pytest.approx(record[name])
+            value = found.value(f"nugget_{ours}[{system}]")
+            # Of the two topics, ours is the mean of the one that has vital nuggets.
+            assert value == pytest.approx(every[name] * (2 if ours.startswith("vital") else 1))
+        # Difference 2: it has no Weighted.
+        assert not any("weight" in name for name in every)
+        assert found.value(f"nugget_weighted[{system}]") is not None
+    # mars of `first`: (1 + .5 + .5 x 0)/(2 + .5); emma has okay ones alone: 1. (.6 + 1)/2
+    assert found.value("nugget_weighted[first]") == pytest.approx(0.8)
+    assert any(
+        "topics without a vital nugget" in note and "x:emma" in note for note in found.document["notes"]
+    )
+
+
+def test_step_by_step(judge: Judge) -> None:
+    judge("items", "import", "jsonl", EXAMPLE / "topics.jsonl", "--dataset", "tides")
+    judge("systems", "import", EXAMPLE / "answers.jsonl")
+    assert "judge nuggets import FILE" in judge("score", "nuggets", code=2).err
+    judge("nuggets", "import", EXAMPLE / "nuggets.csv")
+    steps = commands(judge, "nuggets", "-m", "scripted/hash")
+    assert len(steps) == 5 and all(line.startswith(f"judge run {TASK} -m scripted/hash ") for line in steps)
+    judge("suite", "nuggets", "-m", "scripted/hash")
+    found = score(judge, "nuggets")
+    assert {name.partition("[")[2] for name in found.names} == {
+        "alpha]",
+        "beta]",
+        "gamma]",
+        "delta]",
+        "omega]",
+    }
+    assert any("nobody has labelled" in note for note in found.document["notes"])
+    one = score(judge, "nuggets", "--system", "omega")
+    assert one.value("nugget_all") == found.value("nugget_all[omega]")
+    assert "order" in judge("score", "nuggets", "--system", "omega", "--part", "order", code=2).err
+
+
+def test_missing_and_empty_answers_score_zero(judge: Judge) -> None:
+    example(judge)
+    judge("nuggets", "import", EXAMPLE / "people.csv", "--judge", "m")
+    found = score(judge, "nuggets")
+    # delta: tides is empty; bread P N / N, sky P / N, salt - / N S. Vital (0 + .25 + .5)/3, strict 0.
+    # All (0 + 1/6 + 1/4 + 1/2)/4; Weighted (0 + .5/2.5 + .5/1.5 + .5)/4.
+    assert found.value("nugget_vital[delta]") == pytest.approx(0.25)
+    assert found.value("nugget_vital_strict[delta]") == 0
+    assert found.value("nugget_all[delta]") == pytest.approx((1 / 6 + 1 / 4 + 1 / 2) / 4)
+    assert found.value("nugget_weighted[delta]") == pytest.approx((0.2 + 1 / 3 + 0.5) / 4)
+    # omega has no answer to bread: salt alone is in the answers, 1 of 4 topics.
+    assert (found.value("nugget_all[omega]"), found["nugget_all[omega]"]["n_units"]) == (0.25, 4)
+    left = score(judge, "nuggets", "--system", "omega", "--unanswered", "left-out")
+    assert left.value("nugget_all") == pytest.approx(1 / 3)
+
+
+def ladder(judge: Judge, folder: Path) -> dict[str, list[str]]:
+    """One topic with four vital nuggets and five systems, s0 to s4; the units by system."""
+    judge(
+        "items",
+        "import",
+        "jsonl",
+        write_jsonl(folder / "i.jsonl", [{"id": "t", "question": "What?"}]),
+        "--dataset",
+        "d",
+    )
+    answers(judge, folder, [("t", f"s{n}", "default", f"Answer {n}.") for n in range(5)])
+    nuggets = [{"text": f"Nugget {n}", "importance": "vital"} for n in range(4)]
+    judge("nuggets", "import", write_jsonl(folder / "n.jsonl", [{"qid": "t", "nuggets": nuggets}]))
+    return {f"s{n}": [f"d:t@s{n}@default#n{k}" for k in range(4)] for n in range(5)}
+
+
+def supported(units: dict[str, list[str]], counts: list[int]) -> dict[str, str]:
+    """The first so many nuggets of each system are supported."""
+    return {
+        unit: S if place < count else N
+        for count, own in zip(counts, units.values(), strict=True)
+        for place, unit in enumerate(own)
+    }
+
+
+def test_rankings_by_judge_and_people(judge: Judge, tmp_path: Path) -> None:
+    units = ladder(judge, tmp_path)
+    give(TASK, supported(units, [0, 1, 2, 3, 4]))
+    people(TASK, {"ann": supported(units, [0, 1, 2, 4, 3])})
+    found = score(judge, "nuggets")
+    assert [found.value(f"nugget_vital_strict[s{n}]") for n in range(5)] == [0, 0.25, 0.5, 0.75, 1]
+    # Ten pairs of systems, of which people order one the other way: (9 - 1)/10.
+    assert found.value("tau_b[nugget_vital_strict]") == pytest.approx(0.8)
+    assert score(judge, "nuggets", "--people", "ann").value("tau_b[nugget_all]") == pytest.approx(0.8)
+    assert "bob" in judge("score", "nuggets", "--people", "bob", code=2).err
+
+
+def test_a_topic_that_people_labelled_in_part_ranks_nobody(judge: Judge, tmp_path: Path) -> None:
+    units = ladder(judge, tmp_path)
+    give(TASK, supported(units, [0, 1, 2, 3, 4]))
+    labels = supported(units, [0, 1, 2, 3, 4])
+    del labels[units["s2"][3]]
+    people(TASK, {"ann": labels})
+    found = score(judge, "nuggets")
+    assert found.value("tau_b[nugget_vital]") is None
+    assert any("not all parts of those answers are labelled" in note for note in found.document["notes"])
+
+
+def test_corrected_by_people(judge: Judge) -> None:
+    example(judge)
+    judge("nuggets", "import", EXAMPLE / "people.csv", "--annotator", "cleo")
+    with Store.open("study.db", create=False) as store:
+        query = "SELECT unit_id FROM units WHERE kind = 'nugget' AND answer_id LIKE '%@alpha@default' ORDER BY rowid"
+        units = [unit for (unit,) in store.conn.execute(query)]
+        # cleo keeps her labels of alpha's answers to tides and sky.
+        store.conn.execute("DELETE FROM labels WHERE unit_id LIKE '%bread%' OR unit_id LIKE '%salt%'")
+        store.conn.commit()
+    give(TASK, dict.fromkeys(units, P))
+    found = score(judge, "nuggets", "--system", "alpha", "--reference", "cleo")
+    rows = {row["measure"]: row for row in found.document["correction"]["measures"]}
+    # The judge says half of everything. cleo: tides (1 + .5 + 1)/3, sky 1.
+    assert rows["nugget_all"]["judge_only"]["value"] == found.value("nugget_all") == 0.5
+    by_people = rows["nugget_all"]["human_only"]
+    assert (by_people["value"], by_people["n_units"]) == (pytest.approx((2.5 / 3 + 1) / 2), 2)
+    assert rows["nugget_vital_strict"]["human_only"]["value"] == 1.0
+    # A judge that says the same of all answers tells nothing: the people's mean stays.
+    assert rows["nugget_all"]["ppi"]["value"] == pytest.approx((2.5 / 3 + 1) / 2)
+
+
+def test_claims_of_answers_are_no_nuggets(judge: Judge, tmp_path: Path) -> None:
+    example(judge)
+    found: Scored
+    give(TASK, {"tides:sky@beta@default#n0": S, "tides:sky@beta@default#n1": N})
+    found = score(judge, "faithfulness", "--system", "beta", "--part", "claims", "--partial")
+    assert all("nugget" not in row["task"] for row in found.document["runs"])
+    assert found.value("ragas_faithfulness") is None
