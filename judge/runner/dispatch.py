@@ -33,6 +33,8 @@ a server that refuses 90 % at random was taken for one that is down (0.9 ** 16 =
 FLOW = 8
 """A refused call waits at most as long as the server took for its last answers of this number. With 32 answers,
 600 units against 50 % random refusals took up to 20 s, and with 8 at most 5 s (simulated)."""
+RECENT_FLOWS, LEAST_FLOW = 64, 0.5
+"""Such times that are compared, and the seconds below which the shortest of them counts no more."""
 FIRST_CALLS, FEWEST_FIRST_CALLS = 100, 16
 """The share of units whose first call failed is that of the last 100 units, once there are 16. Retries are left out:
 a few units that always fail would otherwise look like a server that fails often."""
@@ -85,6 +87,7 @@ class ModelServer:
         self.answered_at = -math.inf
         self._refused_from = -math.inf
         self._answers: deque[float] = deque(maxlen=FLOW)
+        self._flows: deque[float] = deque(maxlen=RECENT_FLOWS)
         self._suspects: set[str] = set()
         self._refusals = self._failures = 0
         self._first_calls: deque[FirstCall] = deque(maxlen=FIRST_CALLS)
@@ -134,8 +137,14 @@ class ModelServer:
             self.rate.refused(now, slot.at)
 
     def flow(self, now: float) -> float:
-        """Seconds since the last FLOW answers began to come, infinite before as many have."""
-        return now - self._answers[0] if len(self._answers) == FLOW else math.inf
+        """Seconds since the last FLOW answers began to come, infinite before as many have.
+
+        No longer than the shortest such time of the last answers, or LEAST_FLOW: the last few units of a run get answers
+        more rarely because they wait, and would wait the longer for that.
+        """
+        if len(self._answers) < FLOW:
+            return math.inf
+        return min(now - self._answers[0], max(LEAST_FLOW, min(self._flows)))
 
     def failing(self) -> float:
         """The share of units, of the last FIRST_CALLS, whose first call failed; 0 before a few of them."""
@@ -194,6 +203,8 @@ class ModelServer:
     def _answered(self, now: float) -> None:
         self.answered_at = now
         self._answers.append(now)
+        if len(self._answers) == FLOW:
+            self._flows.append(now - self._answers[0])
         self._suspects.clear()
         self._refusals = self._failures = 0
         if self.is_down:
