@@ -1,7 +1,7 @@
 """`Study.items`: a file, a table or rows; and what to write where the columns have other names."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,12 +72,17 @@ def _rows(
     if format is not None:
         raise UsageError("format is for files; a DataFrame or rows have their own")
     rows, columns = rows_of(data)
+    refuse_index(data, columns, {"id", "question", "claim", "passages.text", *maps.values()})
+    return rows, columns
+
+
+def refuse_index(data: Any, columns: list[str] | None, read: Collection[str]) -> None:
+    """Raises UsageError where a column that is `read` is the index of the frame."""
     # The index of a frame is no column: groupby and set_index put there what was one.
     named = [name for name in getattr(getattr(data, "index", None), "names", ()) if isinstance(name, str)]
-    wanted = {"id", "question", "claim", "passages.text", *maps.values()} - set(columns or ())
+    wanted = set(read) - set(columns or ())
     if columns is not None and (lost := [name for name in named if name in wanted]):
         raise UsageError(f"'{lost[0]}' is the frame's index and no column: give frame.reset_index()")
-    return rows, columns
 
 
 def _check_maps(maps: Any, label_maps: Any) -> None:

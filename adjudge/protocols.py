@@ -40,8 +40,11 @@ def import_outputs(
 ) -> Outcome:
     """Outputs of systems into the study, out of a file, a table or rows. Raises as `judge.asking.systems.import_files`."""
     from adjudge.frames import rows_of
+    from adjudge.incoming import refuse_index
     from judge.asking.systems import import_files, import_rows
+    from judge.importers.answers import KEYS
     from judge.importers.base import Options
+    from judge.importers.importing import check_names
 
     said: list[str] = []
     options = Options(dataset, maps or {}, label_maps or {}, said.append)
@@ -52,6 +55,8 @@ def import_outputs(
     else:
         rows, columns = rows_of(data)
         name = "rows" if columns is None else "DataFrame"
+        check_names(columns or (), name)
+        refuse_index(data, columns, {*KEYS, *options.maps.values()})
         done = import_rows(store, name, rows, options, outputs, cells=columns is not None)
     new = sum(n for row in done.rows() for name, n in row.items() if name in ("answers", "verdicts", "lists"))
     notes = [*said, *done.lacks, *(f"skipped: {text}" for text in done.skipped)]

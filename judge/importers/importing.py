@@ -161,7 +161,7 @@ def _items(
     path = Path(name)
     reader = RowReader(path, options, is_csv=columns is not None)
     try:
-        _check_names(columns or ())
+        check_names(columns or ())
         if columns is not None:
             reader.check_columns(dict.fromkeys(columns), all_rows=True)
     except BadInput as problem:
@@ -172,7 +172,7 @@ def _items(
     def numbered() -> Iterator[tuple[int, Any]]:
         for number, row in enumerate(rows, 1):
             try:
-                _check_names(row)
+                check_names(row)
             except BadInput as problem:
                 bad(placed(problem, path, number))
                 continue
@@ -182,14 +182,14 @@ def _items(
     reader.finish()
 
 
-def _check_names(names: Iterable[Any]) -> None:
+def check_names(names: Iterable[Any], table: str | None = None) -> None:
     """Raises BadInput for a column without a name, of a name that is no text, or of a name that is there twice."""
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if not isinstance(name, str) or not name.strip():
-            raise BadInput(f"column {place} has no name that is text: {name!r}")
+            raise BadInput(f"column {place} has no name that is text: {name!r}", path=table)
         if name in seen:
-            raise BadInput("two columns have this name", field=name)
+            raise BadInput("two columns have this name", path=table, field=name)
         seen.add(name)
 
 

@@ -164,6 +164,10 @@ class RowReader:
         system = fields.word(get("system"), "system") if self._taken and self._taken.has_answers else None
         system = system or self._options.system or system_name(self._path)
         words = item.question or item.claim
+        if self._taken and not words:
+            raise BadInput(
+                "missing: every row has its question", field=self._maps.get("question", "question")
+            )
         if self._taken and self._taken.derives_id:
             named = hashed([words, item.reference_answers])
             self._repeats[item.dataset, named, system] += 1

@@ -37,6 +37,9 @@ __all__ = [
 # Lists and objects of data sets as they stream: no key twice, no nameless field, no abyss of brackets.
 DEEPEST = 200
 """Lists and objects within each other; ijson keeps the whole path of each, which grows with its square."""
+LONGEST_NUMBER = 4000
+"""Digits of a number; Python makes no integer of over 4,300, and ijson's parser written in C dies of one."""
+_LONG = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _REST = re.compile(rb'(?:[^"\\]+|\\.)*', re.DOTALL)
 _PLAIN = bytes(set(range(256)) - set(b"[]{}"))
@@ -69,12 +72,14 @@ def refuse_noted(value: Any) -> None:
 
 
 class Shallow:
-    """A file's bytes as they are read, as long as they nest no deeper than `DEEPEST`. Raises BadInput."""
+    """A file's bytes as they are read, as long as they nest no deeper than `DEEPEST` and no number is endless. Raises BadInput."""
 
     def __init__(self, handle: IO[bytes], path: str) -> None:
         self._handle, self._path = handle, path
         self._depth = 0
         self._in_string = self._escaped = False
+        # The digits at the end of the bytes so far: the next bytes may go on with the number.
+        self._digits = b""
 
     def read(self, size: int = -1) -> bytes:
         """The next bytes."""
@@ -99,6 +104,10 @@ class Shallow:
             slashes = len(outside) - len(outside.rstrip(b"\\"))
             self._escaped = slashes % 2 == 1
             outside = outside[:begun]
+        outside = self._digits + outside
+        if _LONG.search(outside):
+            raise BadInput(f"a number of over {LONGEST_NUMBER:,} digits", path=self._path)
+        self._digits = outside[len(outside.rstrip(b"0123456789")) :]
         for mark in outside.translate(None, _PLAIN):
             self._depth += 1 if mark in b"[{" else -1
             if self._depth > DEEPEST:

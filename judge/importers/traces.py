@@ -40,6 +40,8 @@ _ANSWERS = ("answer", "response", "output", "result", "content", "text")
 _QUESTIONS = ("question", "query", "input", "user_input", "content", "text")
 _AT_ONCE = 1000
 DEEPEST = 20
+THOUGHTS = ("reasoning", "thinking")
+"""Types of the parts of a message that a model writes for itself: no part of its answer."""
 """Objects within each other in which a text is looked for."""
 
 
@@ -319,21 +321,27 @@ def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
     if isinstance(value, str):
         if value[:1] in ("{", "["):
             try:
-                inside = text_of(json.loads(value), names, depth + 1)
+                inner = json.loads(value)
             except (ValueError, RecursionError):
-                inside = None
-            return inside or value
+                return value
+            # JSON may be the answer itself, messages without text (a call of a tool) are none.
+            return text_of(inner, names, depth + 1) or (None if _is_chat(inner) else value)
         return value if value.strip() else None
     if isinstance(value, list):
         texts = [found for part in value if (found := text_of(part, names, depth + 1))]
-        is_chat = any(isinstance(part, dict) and "role" in part for part in value)
         # A chat: its last message; a message in parts: all of it.
-        return (texts[-1] if is_chat else "\n".join(texts)) if texts else None
+        return (texts[-1] if _is_chat(value) else "\n".join(texts)) if texts else None
     if isinstance(value, dict):
+        if value.get("type") in THOUGHTS:
+            return None
         for name in (*names, "messages", "message", "parts", "choices", "generations"):
             if value.get(name) and (found := text_of(value[name], names, depth + 1)):
                 return found
     return None
+
+
+def _is_chat(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(part, dict) and "role" in part for part in value)
 
 
 def _word(value: Any) -> str | None:

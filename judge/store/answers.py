@@ -20,6 +20,9 @@ from judge.store.study import Store, canonical, dumps
 from judge.text import markers, sentences
 from judge.types import Answer, AnswerRow, Vote, Where
 
+ALL = "all"
+"""In place of a system's name: every system of the study."""
+
 
 def add_answers(
     store: Store,
@@ -67,6 +70,10 @@ class AnswerAdder(Adder[AnswerRow]):
             value = getattr(answer, name)
             if not value.strip() or "@" in value or "#" in value:
                 raise at(where, f"'{value}' must be a name without '@' and '#' (they join ids)", name)
+            if value != value.strip() or any(mark in value for mark in "\n\r\t"):
+                raise at(where, f"{value!r} has spaces at its ends, a tab or a line break", name)
+        if answer.system == ALL:
+            raise at(where, f"'{ALL}' stands for every system: name this one by {self._ways}", "system")
         item_id, question_id = self._item(answer.item, where)
         answer_id = f"{item_id}@{answer.system}@{answer.condition}"
         citable, context = self._context(item_id, answer.context, where)

@@ -307,6 +307,7 @@ def test_hostile_cells_name_file_row_and_column(
     [
         (b"question,contexts,answer\nq,['a'],r\nq,['\xe9'],r\n", ":3: field 'contexts': ", "not UTF-8"),
         (b"question,contexts,answer\nq,['a'],r\nq,['a']\n", ":3: ", "2 cells, the header 3"),
+        (b"question,contexts,answer\nq,['a'],r\n,['b'],r\n", ":3: field 'question': ", "missing"),
         (
             b"question,contexts,answer,answer\nq,['a'],r,r\n",
             ":1: field 'answer': ",
@@ -320,7 +321,7 @@ def test_hostile_cells_name_file_row_and_column(
         (b"question,contexts,answer\n", ": ", "no rows under the header"),
         (b"question,contexts,answer\nq,\"['a',r\n", ":2: ", "a quote that is not closed?"),
     ],
-    ids=["encodings", "ragged", "equal names", "UTF-16", "no rows", "open quote"],
+    ids=["encodings", "ragged", "no question", "equal names", "UTF-16", "no rows", "open quote"],
 )
 def test_hostile_files_name_file_row_and_column(
     content: bytes, place: str, why: str, judge: Judge, tmp_path: Path

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from judge.errors import BadInput
 from judge.importers.records import DEEPEST, Shallow, csv_records, json_pairs, json_records
 from tests.real import ROOT
+from tests.suites.helpers import Judge
 
 CODE = """
 import resource, sys
@@ -53,6 +54,25 @@ def test_brackets_in_texts_are_not_counted_wherever_the_bytes_are_cut(value: obj
             read += piece
         assert read == data
         assert (shallow._depth, shallow._in_string) == (0, False)
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"id": "a", "n": %s}]', '{"question": "q", "n": %s}', '{"name": %s, "calibration": []}']
+)
+def test_an_endless_number_is_refused(judge: Judge, tmp_path: Path, text: str) -> None:
+    """ijson's parser written in C ended the process: Python makes no integer of over 4,300 digits."""
+    path = tmp_path / "x.json"
+    path.write_text(text % ("9" * 5000))
+    told = judge("items", "import", path, code=1).err
+    assert str(path) in told and "digits" in told
+    for size in (1, 7, 5000):
+        pieces = Shallow(io.BytesIO(b"[" + b"1" * 4001), "x")
+        with pytest.raises(BadInput, match="a number of over 4,000 digits"):
+            while pieces.read(size):
+                pass
+        short = Shallow(io.BytesIO((b"[" + b"1" * 4000 + b",") * 2), "x")
+        while short.read(size):
+            pass
 
 
 def test_the_depth_is_that_of_open_brackets(tmp_path: Path) -> None:

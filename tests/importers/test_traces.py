@@ -233,6 +233,43 @@ def test_what_is_left_out_is_counted(judge: Judge, tmp_path: Path) -> None:
     assert rows_of("SELECT count(*) FROM answers") == [(0,)]
 
 
+def test_what_a_model_thinks_is_no_part_of_its_answer(judge: Judge, tmp_path: Path) -> None:
+    """The GenAI conventions have parts of the type `reasoning` in a message, and messages that only call a tool."""
+
+    def span(name: str, operation: str, attributes: dict[str, Any]) -> dict[str, Any]:
+        plain = {"gen_ai.operation.name": operation, **attributes}
+        return {
+            "traceId": name[0],
+            "spanId": name,
+            "startTimeUnixNano": name[1],
+            "attributes": [
+                {"key": key, "value": {"stringValue": value if isinstance(value, str) else json.dumps(value)}}
+                for key, value in plain.items()
+            ],
+        }
+
+    def trace(name: str, *parts: dict[str, Any]) -> list[dict[str, Any]]:
+        found = {
+            "gen_ai.retrieval.query.text": "q",
+            "gen_ai.retrieval.documents": [{"content": f"of {name}"}],
+        }
+        said = [{"role": "assistant", "parts": list(parts), "finish_reason": "stop"}]
+        return [
+            span(f"{name}1", "retrieval", found),
+            span(f"{name}2", "chat", {"gen_ai.output.messages": said}),
+        ]
+
+    thought = {"type": "reasoning", "content": "The user wants the moons."}
+    spans = [
+        *trace("a", thought, {"type": "text", "content": "Two."}),
+        *trace("b", thought, {"type": "tool_call", "name": "search", "arguments": {"q": "x"}}),
+    ]
+    path = tmp_path / "otlp.json"
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
+    assert "1 answers without text" in judge("items", "import", path).err
+    assert rows_of("SELECT text FROM answers") == [("Two.",)]
+
+
 def split_langfuse(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """The records of the example as Langfuse exports its tables: traces name their observations and scores by id."""
     found: dict[str, list[dict[str, Any]]] = {"traces": [], "observations": [], "scores": []}

@@ -200,6 +200,38 @@ def test_arguments_that_fit_no_score_are_refused_as_on_the_command_line(tmp_path
     assert [gap["add"] for gap in lacking] == ["study.answers('FILE', system='brief', condition='oracle')"]
 
 
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (pd.DataFrame([["1", "true", "false"]], columns=["id", "text", "text"]), "DataFrame: field 'text': two columns have this name"),
+        (pd.DataFrame([["1", "true"]], columns=pd.MultiIndex.from_tuples([("a", "id"), ("a", "text")])),
+         r"DataFrame: column 1 has no name that is text: \('a', 'id'\)"),
+        (pd.DataFrame({"id": ["1"], "text": ["true"]}).set_index("id"), r"'id' is the frame's index .*reset_index"),
+    ],
+)  # fmt: skip
+def test_a_frame_whose_columns_cannot_be_told_apart(tmp_path: Path, frame: pd.DataFrame, told: str) -> None:
+    study = by_python("raguard", tmp_path / "x.db")
+    before = study.systems()
+    with pytest.raises(AdjudgeError, match=told):
+        study.answers(frame, system="new", condition="zero-context")
+    assert study.systems().equals(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("all", "'all' stands for every system"),
+        (" mine", "' mine' has spaces at its ends"),
+        ("a\nb", r"'a\\nb' has .* a line break"),
+    ],
+)
+def test_names_that_no_system_can_have(tmp_path: Path, name: str, told: str) -> None:
+    """`--system all` and systems="all" are every system, and a name in a line of a table is one line."""
+    study = by_python("raguard", tmp_path / "x.db")
+    with pytest.raises(AdjudgeError, match=told):
+        study.answers([{"id": "1", "text": "true"}], system=name, condition="zero-context")
+
+
 def test_a_suite_has_the_judge_label_for_every_system(tmp_path: Path) -> None:
     study = by_python("raguard", tmp_path / "x.db")
     found = study.suite("raguard", model="scripted/hash", systems=["steady", "swayed"], progress=False, interval=None,

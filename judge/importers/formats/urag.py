@@ -16,14 +16,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import ijson
 
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.records import Records, each, json_elements, opened
+from judge.importers.records import Records, Shallow, each, json_elements, opened
 from judge.types import Item, Passage
 
 NAME = "urag"
@@ -59,10 +59,10 @@ def _name(path: Path) -> str:
     """The file's `name`, which usually stands before the questions."""
     with opened(path) as handle:
         try:
-            for prefix, event, value in ijson.parse(handle):
+            for prefix, event, value in ijson.parse(cast("IO[bytes]", Shallow(handle, str(path)))):
                 if prefix == "name" and event == "string" and value.strip():
                     return str(value).replace(":", "-")
-        except ijson.JSONError:
+        except (ijson.JSONError, BadInput):
             return NAME  # reading the questions will say where it breaks
     return NAME
 
