@@ -182,7 +182,7 @@ def _items(
     reader.finish()
 
 
-def check_names(names: Iterable[Any], table: str | None = None) -> None:
+def check_names(names: Iterable[Any], table: str = "") -> None:
     """Raises BadInput for a column without a name, of a name that is no text, or of a name that is there twice."""
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
