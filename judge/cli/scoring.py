@@ -75,6 +75,11 @@ by_option = click.option(
 )
 
 
+def _joined(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:
+    """An option that was given several times, as the one text that a reading is."""
+    return ",".join(given)
+
+
 def paper_options(paper: Paper) -> Callable[[F], F]:
     """The readings between which a paper leaves a choice."""
     return together(
@@ -82,8 +87,10 @@ def paper_options(paper: Paper) -> Callable[[F], F]:
             click.option(
                 *(f"--{name}" for name in (o.name, *o.other_names)),
                 o.name.replace("-", "_"),
-                default=o.default,
+                default=None if o.several else o.default,
                 type=click.Choice(o.choices) if o.choices else None,
+                multiple=o.several,
+                callback=_joined if o.several else None,
                 help=o.help,
             )
             for o in paper.options

@@ -6,20 +6,31 @@ The one place that imports the library. Tables (see `judge.scores.columns`):
     relevance  item_id, passage_id, grade (0, 1, ...; None: not judged): one row a judged passage
 """
 
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytrec_eval
 
-from judge.errors import BadInput
+from judge.errors import BadInput, UsageError
 from judge.scores.columns import column, positions, units
-from judge.scores.score import STATUSES, Score, Units, scored
+from judge.scores.score import STATUSES, Score, StatusArray, Units, scored
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
 Numbers = IntArray | FloatArray
 
 _NOT_JUDGED = np.int8(len(STATUSES) - 1)
+NONE_RELEVANT = "no relevant passage"
+_NAME = re.compile(r"(?P<kind>nDCG|P|R|RR|AP)(@(?P<depth>[1-9][0-9]{0,5}))?")
+"""A measure as ir_measures writes it."""
+_CUT = {"nDCG": "ndcg_cut", "P": "P", "R": "recall", "AP": "map_cut"}
+_WHOLE = {"nDCG": "ndcg", "AP": "map"}
+"""pytrec_eval's names, with a depth and without."""
 
 
 def at(
@@ -53,6 +64,124 @@ def at(
     """
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
+    topics = _topics(queries, rankings, relevance, complete, relevant_from)
+    # The ideal of the retrieved list: nothing outside it is known to be relevant.
+    kept = {
+        query: {name: grade for name, grade in topics.qrels.get(query, {}).items() if name in retrieved}
+        for query, retrieved in topics.run.items()
+    }
+    precision = topics.values(f"P_{k}")
+    recall = topics.values(f"recall_{k}")
+    total = precision + recall
+    named = {
+        "precision": precision,
+        "recall": recall,
+        "f1": np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1), total),
+        "ndcg": topics.values(f"ndcg_cut_{k}"),
+        "ndcg_retrieved": replace(topics, qrels=kept, has_gain=np.ones_like(topics.has_gain)).values(
+            f"ndcg_cut_{k}"
+        ),
+    }
+    if reciprocal:
+        named["mrr"] = topics.first(k).values("recip_rank")
+    return [
+        scored(
+            f"{prefix}{name}@{k}{suffix}",
+            topics.who,
+            values,
+            topics.status,
+            why=NONE_RELEVANT,
+            notes=topics.notes(k),
+        )
+        for name, values in named.items()
+    ]
+
+
+def by_name(
+    names: Sequence[str],
+    queries: pd.DataFrame,
+    rankings: pd.DataFrame,
+    relevance: pd.DataFrame,
+    *,
+    suffix: str = "",
+    relevant_from: int = 1,
+) -> list[Score]:
+    """The measures that ir_measures calls so: nDCG, P, R, RR and AP, each with a depth (nDCG@10) or, but for P and R, without.
+
+    Which queries have a value, and what is raised, is as in `at`. Raises UsageError for an unknown name.
+    """
+    topics = _topics(queries, rankings, relevance, complete=False, relevant_from=relevant_from)
+    found = []
+    for name in names:
+        match = _NAME.fullmatch(name)
+        if match is None or (match["kind"] in ("P", "R") and match["depth"] is None):
+            raise UsageError(
+                f"no measure '{name}': there are nDCG@10, P@10, R@10, RR@10 and AP@10, with any depth; nDCG, RR, AP"
+            )
+        kind, depth = match["kind"], match["depth"]
+        if kind == "RR":
+            values = (topics.first(int(depth)) if depth else topics).values("recip_rank")
+        else:
+            values = topics.values(f"{_CUT[kind]}_{depth}" if depth else _WHOLE[kind])
+        notes = topics.notes(int(depth) if depth else None)
+        found.append(
+            scored(f"{name}{suffix}", topics.who, values, topics.status, why=NONE_RELEVANT, notes=notes)
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Topics:
+    """Queries with their ranking and grades, as pytrec_eval takes them: {query: {passage: grade, or minus its rank}}."""
+
+    who: Units
+    run: dict[str, dict[str, float]]
+    qrels: dict[str, dict[str, int]]
+    relevant_from: int
+    complete: bool
+    ranked: BoolArray
+    has_relevant: BoolArray
+    has_gain: BoolArray
+
+    @property
+    def status(self) -> StatusArray:
+        """0 where a query has a ranking and grades, else "not judged"."""
+        return np.where(self.ranked, 0, _NOT_JUDGED).astype(np.int8)
+
+    def values(self, measure: str) -> FloatArray:
+        """pytrec_eval's measure for each query; NaN where it is undefined."""
+        family, _, depth = measure.rpartition("_")
+        asked = f"{family}.{depth}" if depth.isdecimal() else measure
+        evaluator = pytrec_eval.RelevanceEvaluator(self.qrels, {asked}, relevance_level=self.relevant_from)
+        by_query: dict[str, dict[str, float]] = evaluator.evaluate(self.run)
+        values = [by_query.get(str(query), {}).get(measure, 0.0) for query in self.who.ids]
+        needs = self.has_gain if measure.startswith("ndcg") else self.has_relevant
+        defined = self.ranked if measure.startswith("P_") else self.ranked & needs
+        return np.where(defined, np.array(values, dtype=np.float64), np.nan)
+
+    def first(self, k: int) -> _Topics:
+        """The same with the first k passages of each ranking."""
+        cut = {query: {name: s for name, s in kept.items() if -s <= k} for query, kept in self.run.items()}
+        return replace(self, run=cut)
+
+    def notes(self, k: int | None) -> tuple[str, ...]:
+        """How many of the first k passages (of all) have no grade."""
+        nothing: dict[str, int] = {}
+        n_first = n_unjudged = 0
+        for query, retrieved in self.run.items():
+            known = self.qrels.get(query, nothing)
+            for name, score in retrieved.items():
+                if k is None or -score <= k:
+                    n_first += 1
+                    n_unjudged += name not in known
+        if not n_unjudged or self.complete:
+            return ()
+        return (f"{n_unjudged} of {n_first} retrieved passages are unjudged: taken as not relevant",)
+
+
+def _topics(
+    queries: pd.DataFrame, rankings: pd.DataFrame, relevance: pd.DataFrame, complete: bool, relevant_from: int
+) -> _Topics:
     who = units(queries, "queries")
     where = checked(rankings, who)
     rank = rankings["rank"].to_numpy(dtype=np.float64)
@@ -65,61 +194,20 @@ def at(
     of = who.ids.get_indexer(pd.Index(judged["item_id"].to_numpy())).astype(np.int64)
     grades = judged["grade"].to_numpy(dtype=np.int64)
     qrels = _nested(who, of, column(judged, "passage_id", "relevance"), grades)
-    n_first = int((rank <= k).sum())
-    nothing: dict[str, int] = {}
-    n_unjudged = sum(
-        name not in known
-        for query, retrieved in run.items()
-        if len(known := qrels.get(query, nothing)) < len(retrieved) or not retrieved.keys() <= known.keys()
-        for name, score in retrieved.items()
-        if -score <= k
-    )
-    told = f"{n_unjudged} of {n_first} retrieved passages are unjudged: taken as not relevant"
-    notes = (told,) if n_unjudged and not complete else ()
-
     ids = [str(name) for name in who.ids]
     # A query without any judged passage says nothing about a ranking: it is left out of every measure.
     has_qrels = np.array([complete or name in qrels for name in ids], dtype=bool)
-    ranked = np.array([name in run for name in ids], dtype=bool) & has_qrels
-    has_relevant = np.array(
-        [any(g >= relevant_from for g in qrels.get(name, {}).values()) for name in ids], dtype=bool
+    best = [max(qrels.get(name, {}).values(), default=0) for name in ids]
+    return _Topics(
+        who,
+        run,
+        qrels,
+        relevant_from,
+        complete,
+        ranked=np.array([name in run for name in ids], dtype=bool) & has_qrels,
+        has_relevant=np.array([grade >= relevant_from for grade in best], dtype=bool),
+        has_gain=np.array([grade > 0 for grade in best], dtype=bool),
     )
-    has_gain = np.array([any(g > 0 for g in qrels.get(name, {}).values()) for name in ids], dtype=bool)
-    status = np.where(ranked, 0, _NOT_JUDGED).astype(np.int8)
-    found = _evaluate(qrels, run, k, relevant_from)
-    # The ideal of the retrieved list: nothing outside it is known to be relevant.
-    kept = {
-        query: {name: grade for name, grade in qrels.get(query, {}).items() if name in retrieved}
-        for query, retrieved in run.items()
-    }
-    own = _evaluate(kept, run, k, relevant_from)
-
-    def column_of(source: dict[str, dict[str, float]], name: str, defined: BoolArray) -> FloatArray:
-        values = np.array([source.get(query, {}).get(name, 0.0) for query in ids], dtype=np.float64)
-        return np.where(defined, values, np.nan)
-
-    precision = column_of(found, f"P_{k}", ranked)
-    recall = column_of(found, f"recall_{k}", ranked & has_relevant)
-    total = precision + recall
-    f1 = np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1), total)
-    ndcg = column_of(found, f"ndcg_cut_{k}", ranked & has_gain)
-    ndcg_retrieved = column_of(own, f"ndcg_cut_{k}", ranked)
-    named = {
-        "precision": precision,
-        "recall": recall,
-        "f1": f1,
-        "ndcg": ndcg,
-        "ndcg_retrieved": ndcg_retrieved,
-    }
-    if reciprocal:
-        first = {q: {name: s for name, s in kept.items() if -s <= k} for q, kept in run.items()}
-        named["mrr"] = column_of(
-            _evaluate(qrels, first, k, relevant_from), "recip_rank", ranked & has_relevant
-        )
-    return [
-        scored(f"{prefix}{name}@{k}{suffix}", who, values, status, why="no relevant passage", notes=notes)
-        for name, values in named.items()
-    ]
 
 
 def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
@@ -153,13 +241,3 @@ def _nested(who: Units, where: IntArray, passage: pd.Series, value: Numbers) -> 
         for query, a, b in zip(who.ids, ends[:-1], ends[1:], strict=True)
         if b > a
     }
-
-
-def _evaluate(
-    qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]], k: int, relevant_from: int
-) -> dict[str, dict[str, float]]:
-    evaluator = pytrec_eval.RelevanceEvaluator(
-        qrels, {f"P.{k}", f"recall.{k}", f"ndcg_cut.{k}", "recip_rank"}, relevance_level=relevant_from
-    )
-    found: dict[str, dict[str, float]] = evaluator.evaluate(run)
-    return found

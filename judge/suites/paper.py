@@ -21,6 +21,7 @@ class Option:
     """A choice between readings. Without `choices` any text is taken, and `read` checks it.
 
     `writes`: it names a file to write, which changes no number. `other_names` work on the command line too.
+    `several`: it may be given several times, which is the same as once with commas.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Option:
     choices: tuple[str, ...] = ()
     writes: bool = False
     other_names: tuple[str, ...] = ()
+    several: bool = False
 
 
 def reading(paper: str, practice: str) -> Option:

@@ -59,6 +59,10 @@ class Reading:
             raise UsageError(f"--{name} is a list of whole numbers from 1, as 1,5, not '{self.option(name)}'")
         return [int(word) for word in words]
 
+    def words(self, name: str) -> list[str]:
+        """A reading that is a list of words, as nDCG@10,AP; empty by default."""
+        return [word.strip() for word in self.option(name).split(",") if word.strip()]
+
     def part(self, name: str) -> bool:
         """Whether this part is to be read."""
         return not self.asked.parts or name in self.asked.parts

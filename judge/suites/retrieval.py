@@ -70,16 +70,24 @@ def _scores(
     for whose, relevance in qrels.items():
         for (name, stage), ranked in listed.items():
             suffix = f"[{whose}]" if study.asked.system else f"[{whose}, {name} {stage}]"
-            for k in study.numbers("k"):
-                for score in retrieval.at(
-                    k, queries, ranked, relevance, suffix=suffix, relevant_from=at_least, reciprocal=True
-                ):
-                    measure = score.measure.removesuffix(suffix)
-                    if measure.partition("@")[0] in COMPARED:
-                        values.setdefault((measure, whose), []).append(score.rows[:, 0])
+            tables = (queries, ranked, relevance)
+            if names := study.words("measure"):
+                scores = retrieval.by_name(names, *tables, suffix=suffix, relevant_from=at_least)
+            else:
+                scores = [
+                    score
+                    for k in study.numbers("k")
+                    for score in retrieval.at(
+                        k, *tables, suffix=suffix, relevant_from=at_least, reciprocal=True
+                    )
                     # What is judged here is the whole pool: an ideal out of the retrieved list says nothing more.
-                    if study.part("rankings") and not measure.startswith("ndcg_retrieved"):
-                        found.append(score)
+                    if not score.measure.startswith("ndcg_retrieved")
+                ]
+            for score in scores:
+                measure = score.measure.removesuffix(suffix)
+                if names or measure.partition("@")[0] in COMPARED:
+                    values.setdefault((measure, whose), []).append(score.rows[:, 0])
+            found += scores if study.part("rankings") else []
     if study.part("order") and len(qrels) == 2 and not study.asked.system:
         who = units(queries, "queries")
         for measure in dict.fromkeys(measure for measure, _ in values):
@@ -198,6 +206,12 @@ PAPER = Paper(
     ),
     options=(
         Option("k", "10", "Depths, as 5,10."),
+        Option(
+            "measure",
+            "",
+            "In place of all at --k: a measure by its ir_measures name, as nDCG@10, P@5, R@1000, RR@10 or AP; repeatable.",
+            several=True,
+        ),
         Option(
             "qrels",
             "both",

@@ -37,6 +37,16 @@ def test_ranx_says_the_same(system: str, measure: str) -> None:
     assert score.measured(interval=None).value == pytest.approx(RANX[system][measure], abs=1e-12)
 
 
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize(
+    ("name", "of_ranx"),
+    [("nDCG@10", "ndcg@10"), ("P@5", "precision@5"), ("R@5", "recall@5"), ("RR@5", "mrr@5")],
+)
+def test_ranx_says_the_same_by_the_names_of_ir_measures(system: str, name: str, of_ranx: str) -> None:
+    [score] = retrieval.by_name([name], QUERIES, ranking(system), RELEVANCE)
+    assert score.measured(interval=None).value == pytest.approx(RANX[system][of_ranx], abs=1e-12)
+
+
 def test_the_gain_of_ndcg_does_not_depend_on_what_is_called_relevant() -> None:
     each = [retrieval.at(5, QUERIES, ranking("fair"), RELEVANCE, relevant_from=n) for n in (1, 2, 3)]
     values = [next(s for s in found if s.measure == "ndcg@5").measured(interval=None).value for found in each]

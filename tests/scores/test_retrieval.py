@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.errors import BadInput
+from judge.errors import BadInput, UsageError
 from judge.scores import raguard, retrieval
 from tests.scores.helpers import numbers, points, table
 
@@ -42,6 +42,43 @@ def test_at_two() -> None:
         "ndcg@2": pytest.approx((gain / (1 + gain) + 1) / 2),
         "ndcg_retrieved@2": pytest.approx((gain + 1) / 2),
     }
+
+
+def test_measures_by_the_names_of_ir_measures() -> None:
+    # q1 ranks a, b, c; relevant are b and z, so AP is (1/2) / 2 and RR 1/2. q2 ranks d, which is relevant: 1 in both.
+    # AP@1 and RR@1: 0 for q1. R@1000: 1 of 2, and 1. nDCG without a depth: q1 has 1/log2(3) of 1 + 1/log2(3).
+    gain = 1 / log2(3)
+    names = ["AP", "AP@1", "RR", "RR@1", "R@1000", "P@2", "nDCG", "nDCG@1"]
+    assert numbers(retrieval.by_name(names, QUERIES, RANKINGS, RELEVANCE)) == pytest.approx(
+        {
+            "AP": (1 / 4 + 1) / 2,
+            "AP@1": 1 / 2,
+            "RR": 3 / 4,
+            "RR@1": 1 / 2,
+            "R@1000": 3 / 4,
+            "P@2": 1 / 2,
+            "nDCG": (gain / (1 + gain) + 1) / 2,
+            "nDCG@1": 1 / 2,
+        }
+    )
+    # A query without grades is in no measure, and one whose grades are all 0 in precision alone.
+    nothing = pd.concat(
+        [RELEVANCE[RELEVANCE["item_id"] == "q2"], table("item_id passage_id grade", ("q1", "a", 0))]
+    )
+    found = {
+        s.measure: s.measured(interval=None)
+        for s in retrieval.by_name(["AP", "P@1"], QUERIES, RANKINGS, nothing)
+    }
+    assert (found["AP"].value, found["AP"].n_units, found["P@1"].value) == (1.0, 1, 0.5)
+    alone = RELEVANCE[RELEVANCE["item_id"] == "q2"]
+    [found_alone] = retrieval.by_name(["P@1"], QUERIES, RANKINGS, alone)
+    assert found_alone.measured(interval=None).n_units == 1
+
+
+@pytest.mark.parametrize("name", ["ndcg@10", "P", "R", "nDCG@0", "nDCG@", "AP@1.5", "Success@5", ""])
+def test_an_unknown_measure_lists_those_that_there_are(name: str) -> None:
+    with pytest.raises(UsageError, match="there are nDCG@10, P@10"):
+        retrieval.by_name([name], QUERIES, RANKINGS, RELEVANCE)
 
 
 def test_k_beyond_what_was_retrieved() -> None:
