@@ -94,6 +94,7 @@ def _print(found: Board) -> None:
 
     say(found.paper.title)
     say(f"data set {found.dataset}; {len(found.contenders)} {found.axis}s on the rows that all share\n")
+    _print_values(found)
     people = bool(found.corrections)
     stratified = any(row.stratum for row in found.rows)
     columns = [
@@ -125,6 +126,23 @@ def _print(found: Board) -> None:
                 ],
             )
         )
+
+
+def _print_values(found: Board) -> None:
+    """One line a contender, one column a measure; the best of each has a star. What the values rest on follows below."""
+    from judge.suites.board_files import MOST_MEASURES, columns_of, head, number
+
+    columns = columns_of(found)
+    for at in range(0, len(columns), MOST_MEASURES):
+        part = columns[at : at + MOST_MEASURES]
+        rows = [
+            [
+                name,
+                *(number(c.cells[n].shared.value) + ("*" if c.cells[n].mark == "best" else "") for c in part),
+            ]
+            for n, name in enumerate(found.contenders)
+        ]
+        print(table([found.axis, *map(head, part)], rows) + "\n")
 
 
 def _ordered(row: BoardRow) -> list[Cell]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,10 @@ from judge.suites.board import ALPHA, Board, BoardRow, Cell
 from judge.suites.result import is_of
 from judge.types import Measure
 
+MOST_MEASURES = 7
+"""Measures that stand beside each other in LaTeX, and on a terminal: with the name that is eight columns."""
+HEAD_WIDTH = 10
+"""Characters of a line in the head of a LaTeX column."""
 MARKS = {"best": "best", "tied": "tied with the best", "worse": "worse than the best", "": ""}
 COLUMNS = (
     "stratum", "measure", "better", "contender", "value", "low", "high", "n_shared", "questions_shared",
@@ -204,13 +209,28 @@ def span(m: Measure) -> str:
 
 
 def as_latex(found: Board) -> str:
-    """A table* with booktabs: `\\usepackage{booktabs}`; the best bold, ties marked."""
+    """A table* with booktabs: `\\usepackage{booktabs}`; the best bold, ties marked. Many measures stand in parts below
+    each other, so that no part has more than eight columns."""
     columns = columns_of(found)
-    lines = [
-        r"% needs \usepackage{booktabs,graphicx}",
+    parts = [columns[n : n + MOST_MEASURES] for n in range(0, len(columns), MOST_MEASURES)]
+    tables = [line for part in parts for line in [*_tex_part(found, part), r"\par\medskip"]]
+    people = dict.fromkeys(c.reference for c in found.corrections.values())
+    texts = [*legend(found)[:2], *(f"corrected by labels of {who} (PPI++), on own rows" for who in people)]
+    told = ". ".join(latex(text[:1].upper() + text[1:]) for text in texts)
+    caption = rf"\caption{{{latex(found.paper.title)}. {told}.}}"
+    begin = [
+        r"% needs \usepackage{booktabs}",
         r"\begin{table*}",
         r"\centering",
-        r"\resizebox{\textwidth}{!}{%",
+        r"\footnotesize",
+        r"\setlength{\tabcolsep}{3pt}",
+    ]
+    return "\n".join([*begin, *tables[:-1], caption, r"\end{table*}", ""])
+
+
+def _tex_part(found: Board, columns: Sequence[BoardRow]) -> list[str]:
+    """One tabular: a line a contender, then the rows shared, the corrected values and the paper's own."""
+    lines = [
         r"\begin{tabular}{l" + "r" * len(columns) + "}",
         r"\toprule",
         " & ".join([latex(found.axis), *(_tex_head(head(c)) for c in columns)]) + r" \\",
@@ -223,23 +243,21 @@ def as_latex(found: Board) -> str:
         r"\midrule",
         " & ".join(["rows shared" if len(found.contenders) > 1 else "rows", *shared]) + r" \\",
     ]
-    people = dict.fromkeys(c.reference for c in found.corrections.values())
     if found.corrections:
         lines.append(r"\midrule")
     for n, name in enumerate(found.contenders if found.corrections else ()):
         each = [corrected(found, c, c.cells[n]) for c in columns]
         cells = ["" if m is None else latex(number(m.value)) for m in each]
         lines.append(" & ".join([rf"{latex(name)}, corrected", *cells]) + r" \\")
-    others = printed(found)
+    at = [next(n for n, row in enumerate(columns_of(found)) if row is c) for c in columns]
+    others = [(system, [values[n] for n in at], by) for system, values, by, _ in printed(found)]
+    others = [other for other in others if any(v is not None for v in other[1])]
     if others:
         lines.append(r"\midrule")
-    for system, values, by, _ in others:
+    for system, values, by in others:
         cells = ["" if v is None else number(v) for v in values]
         lines.append(" & ".join([rf"\emph{{{latex(system)}}} ({latex(by)})", *cells]) + r" \\")
-    texts = [*legend(found)[:2], *(f"corrected by labels of {who} (PPI++), on own rows" for who in people)]
-    told = ". ".join(latex(text[:1].upper() + text[1:]) for text in texts)
-    caption = rf"\caption{{{latex(found.paper.title)}. {told}.}}"
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", caption, r"\end{table*}", ""])
+    return [*lines, r"\bottomrule", r"\end{tabular}"]
 
 
 def latex(text: str) -> str:
@@ -253,13 +271,14 @@ def latex(text: str) -> str:
 
 
 def _tex_head(text: str) -> str:
-    """A name over several lines, broken after underscores: long names would make the whole table small."""
+    """A name over several lines, broken before a depth or a bracket and after an underscore: long names need wide columns."""
     lines = [""]
-    for part in text.replace("_", "_\n").split("\n"):
-        if lines[-1] and len(lines[-1]) + len(part) > 12:
+    for part in re.split(r"(?<=[_ ])|(?=[@\[])", text):
+        if lines[-1] and len(lines[-1]) + len(part) > HEAD_WIDTH:
             lines.append("")
         lines[-1] += part
-    stacked = r" \\ ".join(map(latex, lines))
+    # The braces keep TeX from reading a bracket behind the line's end as its height.
+    stacked = r" \\ {}".join(latex(line) for line in lines)
     return rf"\shortstack[r]{{{stacked}}}" if len(lines) > 1 else stacked
 
 

@@ -53,7 +53,7 @@ def read(study: PaperStudy) -> list[Score]:
             facts = [score.without_value(NO_ABSTENTION) for score in facts]
             study.note(
                 "it is not judged which answers decline, as FActScore, the respond ratio and facts per answer need it: "
-                + command("judge suite faithfulness --part claims --part abstention")
+                + command("judge suite faithfulness -m MODEL --part claims --part abstention")
             )
         scores += facts
     if citations is not None:

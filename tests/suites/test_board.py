@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -195,11 +196,33 @@ def test_the_latex_compiles(judge: Judge, tmp_path: Path) -> None:
     label()
     judge("score", "garage", "--part", "eligibility", "--system", "all", "-o", "b.tex")
     (tmp_path / "d.tex").write_text(
-        "\\documentclass{article}\\usepackage{booktabs,graphicx}\\begin{document}\\input{b.tex}\\end{document}"
+        "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{b.tex}\\end{document}"
     )
     command = [str(pdflatex), "-interaction=nonstopmode", "-halt-on-error", "d.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout[-500:]
+
+
+@pytest.mark.real
+def test_fifteen_measures_fit_a_column_in_parts_of_eight(judge: Judge, tmp_path: Path) -> None:
+    """Five measures at each of three depths: 7, 7 and 1 beside the name, within the text's width of an article."""
+    pdflatex = require("pdflatex")
+    trec = Path(__file__).parents[2] / "data" / "examples" / "trec"
+    judge("items", "import", "trec", *(trec / name for name in ("topics.tsv", "docs.tsv", "qrels.txt")))
+    judge("systems", "import", "--stage", "retrieve", *sorted(trec.glob("*.run")))
+    printed = judge("score", "retrieval", "--k", "1,2,3", "--system", "all", "-o", "b.tex").out
+    text = (tmp_path / "b.tex").read_text("utf-8")
+    assert [len(spec) for spec in re.findall(r"begin\{tabular\}\{(l?r+)\}", text)] == [8, 8, 2]
+    assert "resizebox" not in text
+    # On a terminal, too, systems are lines and measures columns; the best of each has a star.
+    first = next(line for line in printed.splitlines() if line.startswith("system1"))
+    assert len(first.split()) == 8 and "1.000*" in first
+    (tmp_path / "d.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{b.tex}\\end{document}"
+    )
+    command = [str(pdflatex), "-interaction=nonstopmode", "-halt-on-error", "d.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "Overfull" not in done.stdout, done.stdout[-500:]
 
 
 @pytest.mark.usefixtures("study")
