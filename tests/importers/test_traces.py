@@ -233,6 +233,14 @@ def test_what_is_left_out_is_counted(judge: Judge, tmp_path: Path) -> None:
     assert rows_of("SELECT count(*) FROM answers") == [(0,)]
 
 
+def test_a_number_of_otlp_that_is_none(judge: Judge, tmp_path: Path) -> None:
+    attribute = {"key": "k", "value": {"intValue": "abc"}}
+    span = {"traceId": "ab", "spanId": "01", "attributes": [attribute]}
+    path = write_jsonl(tmp_path / "x.jsonl", [{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}])
+    told = judge("items", "import", path, code=1).err
+    assert f"{path}:1: field 'attributes.value.intValue': span 1: no whole number" in told
+
+
 def test_what_a_model_thinks_is_no_part_of_its_answer(judge: Judge, tmp_path: Path) -> None:
     """The GenAI conventions have parts of the type `reasoning` in a message, and messages that only call a tool."""
 

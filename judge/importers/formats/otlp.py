@@ -90,5 +90,8 @@ def _plain(value: Any, depth: int) -> Any:
         }
     if "intValue" in value:
         # 64-bit numbers are text in OTLP's JSON.
-        return int(value["intValue"])
+        try:
+            return int(value["intValue"])
+        except (TypeError, ValueError):
+            raise BadInput("no whole number", field="attributes.value.intValue") from None
     return next((value[name] for name in ("stringValue", "doubleValue", "boolValue") if name in value), None)
