@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from annotate.drawing.missing import missing_labels
 from annotate.drawing.sequences import (
     DrawnBatch,
     DrawnSequence,
@@ -23,7 +24,7 @@ from judge.labels.relation import judges_of, labelled_since
 from judge.labels.split import find
 from judge.labels.words import MAJORITY
 from judge.stats import MISSING, Ratings
-from judge.stats.looks import MOST_MISSING, ONE_LOOK, Draw, Looks, places_until, spent_at
+from judge.stats.looks import ONE_LOOK, Draw, Looks, places_until, spent_at
 from judge.store import Store
 from judge.store.derived import stored
 from judge.store.runs import IMPORTED
@@ -230,17 +231,13 @@ class StudyDraws:
             asked = _among(table, set(drawn) - self._closed(judge, run))
         if self.panel.people:
             asked = asked & self.panel.by_people
-        missing = [table.units[i] for i in np.flatnonzero(asked & (self.panel.labels_of(judge) == MISSING))]
-        if len(missing) <= MOST_MISSING * int(asked.sum()):
+        if not (missing := missing_labels(self.panel, judge, asked)):
             return ""
         task = self.panel.task.name if self.panel.task is not None else "TASK"
         how = command("judge run", task, "-m", self._model(run))
         if made:
             how = "run its parents on them, and make it again"
-        return (
-            f"the judge has no label on {len(missing):,} of {int(asked.sum()):,} units ({missing[0]} ...), perhaps the harder "
-            f"ones: {how}"
-        )
+        return f"the judge has no label on {missing}, perhaps the harder ones: {how}"
 
     def _closed(self, judge: str, run: str | None) -> set[str]:
         """The units of a sealed test that was not opened for the judge."""
@@ -317,7 +314,9 @@ class StudyDraws:
         waits = "labelled or skipped by everybody"
         if found.closed is not None:
             waits += f"; batch '{found.closed}' is closed with open units: stop their annotators, or {command('annotate batches reopen', found.closed)}"
-        return replace(draw, refused=f"the first verdict is computed when {places[0]:,} units are {waits}")
+        return replace(
+            draw, refused=f"the first verdict is computed when the first {places[0]:,} units are {waits}"
+        )
 
     def _first_batch(self, judge: str, found: DrawnSequence) -> int | None:
         """From which batch on the units were drawn with no label of theirs in the judge's choice; None where there is none."""

@@ -228,7 +228,8 @@ def _ahead(found: Verdict) -> str:
     hopeless = ahead is not None and bool(ahead.why) and not found.more_units
     next_look = draw.next_place is not None and not found.refused and not hopeless
     parts = [f" The next look is at {draw.next_place:,} units."] if next_look else []
-    if found.more_units:
+    # Labels with gaps: the units that would do are labelled already, and the place before them is not complete.
+    if found.more_units and found.more_units > 0:
         units = (
             f"about {found.more_units:,} more"
             if not found.of.sums.weighted

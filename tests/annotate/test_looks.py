@@ -35,7 +35,7 @@ def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
         (early,) = ruled(store)
         assert (early.decision, early.next_place) == ("undecided", 100)
         assert (
-            "No verdict on 'stance': the first verdict is computed when 100 units are labelled or skipped"
+            "No verdict on 'stance': the first verdict is computed when the first 100 units are labelled or skipped"
             in early.sentence
         )
         assert {c.state for c in early.conditions} == {"not asked"} and early.measures[0].value is not None
@@ -312,6 +312,31 @@ def test_a_judge_without_labels_on_many_drawn_units_is_not_trusted(tmp_path: Pat
         assert most.decision == "trust" and f"on {n} of 200 units drawn" in most.sentence
         # A route leaves units to people on purpose.
         assert route.decision == "trust"
+
+
+def test_a_judge_without_labels_on_the_units_of_a_rare_label_is_not_trusted(tmp_path: Path) -> None:
+    db, truth = world(tmp_path, rare=0.3)
+    with open_study(db) as store:
+        # It fails on each second unit of the rare label, and is right on all others: on few units of all.
+        rare = [u for u, t in truth.items() if t == "support"]
+        add_run(store, load_task("stance"), "m/fails", {u: t for u, t in truth.items() if u not in rare[::2]})
+        draw(store, "one", 200, seed=3)
+        label(store, "one", truth, 0, 200)
+        (found,) = [r for r in ruled(store) if r.judge == "m/fails"]
+        assert found.decision == "undecided"
+        assert "units labelled 'support'" in found.sentence and "has no label on" in found.sentence
+
+
+def test_units_labelled_with_gaps_need_no_negative_number_of_units(tmp_path: Path) -> None:
+    db, truth = world(tmp_path)
+    with open_study(db) as store:
+        draw(store, "one", 250, seed=3)
+        # The first unit stays open, so that no place is complete although 249 units are labelled.
+        label(store, "one", truth, 1, 250)
+        for found in ruled(store):
+            assert (
+                "when the first 100 units are labelled" in found.sentence and "About -" not in found.sentence
+            )
 
 
 def test_a_filter_that_selects_the_same_units_goes_on_with_their_looks(tmp_path: Path) -> None:
