@@ -9,12 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
-from annotate.drawing.missing import missing_labels
+from annotate.drawing.missing import among, missing_labels
 from annotate.drawing.sequences import (
     DrawnBatch,
     DrawnSequence,
     decided_against,
     drawn_batches,
+    imported_unequally,
     seats_of,
     sequences,
 )
@@ -86,10 +87,10 @@ class StudyDraws:
         """A judge's table for the verdict, with the labels that people gave in a batch. Somebody may have chosen the units of
         other labels, say those on which the judge is right."""
         codes = ratings.codes.copy()
-        drawn = _among(ratings, self.sequence.units if self.sequence else ())
+        drawn = among(ratings, self.sequence.units if self.sequence else ())
         for column, person in enumerate(ratings.annotators):
             if person in self._given:
-                codes[~_among(ratings, self._given[person]), column] = MISSING
+                codes[~among(ratings, self._given[person]), column] = MISSING
             elif person not in self.panel.judges:
                 # A majority, too, holds on the drawn units only.
                 codes[~drawn, column] = MISSING
@@ -144,6 +145,10 @@ class StudyDraws:
         if self.is_table:
             # The best of several judges is chosen on these labels: they share the level.
             return Draw(family=tuple(self.panel.judges))
+        if not self.batches and imported_unequally(self.store, self.panel.field):
+            return Draw(
+                "drawn with unequal probabilities (column 'weight' of their file)", refused=self._uneven
+            )
         if not self.batches:
             words = "as they were imported; how they were chosen is not recorded: one look"
             # A sealed test has a level of its own.
@@ -201,7 +206,7 @@ class StudyDraws:
 
     def _command(self, n: int = 300) -> str:
         """The command that draws a plain part."""
-        task = self.batches[-1].task
+        task = self.batches[-1].task if self.batches else self.panel.task.name if self.panel.task else "TASK"
         people = ",".join(self.panel.people) or "A,B"
         return command("annotate batches new NAME", task, "-n", n, "--annotators", people)
 
@@ -228,7 +233,7 @@ class StudyDraws:
         table = self.panel.table
         asked = self.panel.asked_units[judge]
         if drawn is not None:
-            asked = _among(table, set(drawn) - self._closed(judge, run))
+            asked = among(table, set(drawn) - self._closed(judge, run))
         if self.panel.people:
             asked = asked & self.panel.by_people
         if not (missing := missing_labels(self.panel, judge, asked)):
@@ -276,7 +281,7 @@ class StudyDraws:
             )
         query = "SELECT unit_id FROM units WHERE question_id IN (SELECT value FROM json_each(?))"
         sealed = {u for (u,) in self.store.conn.execute(query, [dumps(sorted(split.questions("test")))])}
-        used = _among(ratings, sealed & set(found.units))
+        used = among(ratings, sealed & set(found.units))
         units = [unit for unit, is_used in zip(ratings.units, used.tolist(), strict=True) if is_used]
         if later := labelled_since(self.store.conn, self.panel.field, units, look.at):
             return Draw(
@@ -299,7 +304,7 @@ class StudyDraws:
         done = [found.place(start + place) for place in places if found.is_complete(start + place)]
         covered = found.covered[start : done[-1]] if done else ()
         looks = Looks(
-            tuple(_among(ratings, found.units[start:end]) for end in done),
+            tuple(among(ratings, found.units[start:end]) for end in done),
             tuple(end - start for end in done),
             places[len(done) :],
             spent,
@@ -342,8 +347,3 @@ class StudyDraws:
             return False
         model, options = row
         return str(model).startswith(STAND_IN) and model != FROM_FILE and IMPORTED not in json.loads(options)
-
-
-def _among(ratings: Ratings, units: Sequence[str] | set[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    chosen = set(units)
-    return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from judge.labels.panel import Panel
-from judge.stats import MISSING
+from judge.stats import MISSING, Ratings
 from judge.stats.looks import MOST_MISSING
 
 LEAST_UNITS = 10
@@ -33,3 +35,8 @@ def missing_labels(panel: Panel, judge: str, asked: np.ndarray[tuple[int], np.dt
         if len(units) > MOST_MISSING * int(part.sum()):
             return f"{len(units):,} of {int(part.sum()):,} units{words} ({table.units[units[0]]} ...)"
     return ""
+
+
+def among(ratings: Ratings, units: Sequence[str] | set[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    chosen = set(units)
+    return np.array([unit in chosen for unit in ratings.units], dtype=np.bool_)

@@ -237,6 +237,12 @@ class DrawnSeat:
     adopted: bool
 
 
+def imported_unequally(store: Store, field: str) -> bool:
+    """Return whether a file of labels without a batch says that its units were drawn with unequal probabilities."""
+    query = "SELECT 1 FROM label_imports AS i, json_each(i.counts, '$.unequal') AS f WHERE i.batch IS NULL AND f.value = ?"
+    return store.conn.execute(query, [field]).fetchone() is not None
+
+
 def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
     """Who was handed which unit of the sample of a batch.
 

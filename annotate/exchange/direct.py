@@ -61,6 +61,9 @@ class DirectImport:
         for name, value, known in fresh:
             kinds[self._store_label(response, name, value, known)] += 1
         done.blind += kinds
+        if response.weight is not None:
+            for name in response.answers:
+                done.weights.setdefault(name, set()).add(response.weight)
         if response.answers:
             done.units.add(response.unit)
             exposure.note_unit(

@@ -214,6 +214,8 @@ def _remember(
     counts: dict[str, Json] = {"labels": sum(done.new.values())}
     counts |= attributes(done, "replaced", "skips", "spans", "notes", "flags", "held", "unproven")
     counts |= {"blindness": dict(done.blind), "units": len(done.units)}
+    # Labels of a draw with unequal probabilities stay such when they come back without their batch.
+    counts |= {"unequal": sorted(name for name, weights in done.weights.items() if len(weights) > 1)}
     conn.execute(
         "INSERT INTO label_imports VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [import_id, how.format, batch, blind, dumps(files), dumps(sessions), dumps(counts), now()],

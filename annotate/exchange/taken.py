@@ -85,6 +85,8 @@ class Taken:
     left_out: Counter[str] = field(default_factory=Counter)
     blind: Counter[str] = field(default_factory=Counter)
     """New and newly declared labels by blindness: blind, assisted, undeclared."""
+    weights: dict[str, set[float]] = field(default_factory=dict)
+    """Field -> the design weights that the file gives, where it comes without a batch."""
     remarks: Counter[str] = field(default_factory=Counter)
     """What the reader skipped although it is valid."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copyfile
 
 import numpy as np
 import pytest
@@ -234,6 +235,31 @@ def test_imported_labels_have_one_look_and_decide_nothing_beside_a_batch(tmp_pat
         draw(store, "b", 20, fresh=False)
         (beside,) = ruled(store)
         assert beside.decision == "undecided" and beside.next_place == 100
+
+
+def test_labels_of_an_unequal_draw_decide_nothing_when_they_are_imported_without_their_batch(
+    tmp_path: Path,
+) -> None:
+    db, truth = world(tmp_path)
+    rows = [
+        f"{unit},{person},stance,{right if i % 12 != k else 'neutral'},{{}}\n"
+        for i, (unit, right) in enumerate(list(truth.items())[:150])
+        for k, person in enumerate(PEOPLE)
+    ]
+    # As `annotate export --labels` writes them. With one weight the draw was plain: the labels have one look.
+    for name, weights in (("plain", ("2.0", "2.0")), ("parts", ("2.0", "38.5"))):
+        file = tmp_path / f"{name}.csv"
+        lines = [row.format(weights[i % 4 // 2]) for i, row in enumerate(rows)]
+        file.write_text("unit,annotator,field,label,weight\n" + "".join(lines), encoding="utf-8")
+        copy = tmp_path / f"{name}.db"
+        copyfile(db, copy)
+        annotate("import", file, "--blind", "--new-people", "-d", copy)
+        with open_study(copy) as store:
+            (found,) = ruled(store)
+        drawn_alike = name == "plain"
+        assert ("one look" in found.sentence) == drawn_alike
+        assert (found.decision == "undecided") != drawn_alike
+        assert ("annotate batches new NAME stance.v2 -n 300" in found.sentence) != drawn_alike
 
 
 def test_a_batch_is_labelled_until_it_is_decided(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """Any table of labels, read by naming its columns: one row a unit, question and annotator."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from annotate.exchange.base import ReadOptions
 from annotate.exchange.proof import SHA_KEY
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
-from judge.labels.rows import columns_of, read_rows
+from judge.labels.rows import columns_of, read_rows, table
+from judge.labels.tables import WEIGHT
 from judge.types import Where
 
 NAME = "table"
@@ -28,15 +30,30 @@ def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     if reading.field:
         del columns["field"]
     _hint(path, columns["label"])
+    if (
+        list(table(path, list(columns.values())).columns).count(WEIGHT) == 1
+        and WEIGHT not in columns.values()
+    ):
+        columns[WEIGHT] = WEIGHT
     for line, cells in read_rows(path, list(columns.values())):
         row = dict(zip(columns, cells, strict=True))
         who, name = row.get("annotator") or reading.as_person, row.get("field") or reading.field
         if not row["label"]:
             continue
         if who and name:
-            yield Response(row["unit"], who, {name: row["label"]}, where=Where(str(path), line))
+            where = Where(str(path), line)
+            yield Response(row["unit"], who, {name: row["label"]}, where=where, weight=_weight(row))
         else:
             reading.bad(BadInput("a row needs an annotator and a field", path=str(path), line=line))
+
+
+def _weight(row: Mapping[str, str | None]) -> float | None:
+    """Return the design weight that `annotate export --labels` writes; None where the column says something else."""
+    try:
+        weight = float(row.get(WEIGHT) or "nan")
+    except ValueError:
+        return None
+    return weight if 0 < weight < math.inf else None
 
 
 def _hint(path: Path, label: str) -> None:
