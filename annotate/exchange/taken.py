@@ -101,7 +101,7 @@ class Taken:
 
     def as_json(self) -> dict[str, Json]:
         """Return the documented shape, with the units counted."""
-        counts = {name: getattr(self, name) for name in self.__slots__}
+        counts = {name: getattr(self, name) for name in self.__slots__ if name != "weights"}
         return {k: dict(v) if isinstance(v, Counter) else v for k, v in counts.items()} | {
             "units": len(self.units)
         }
