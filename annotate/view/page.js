@@ -240,8 +240,9 @@
     draw(false);
     if (byId("unit").getBoundingClientRect().top < 0) byId("unit").scrollIntoView();
   };
-  const filter = () => {
-    const now = at < 0 ? -1 : shown[at];
+  // A filter keeps the unit on the screen where it fits; another order begins at its first unit.
+  const filter = (anew) => {
+    const now = at < 0 || anew ? -1 : shown[at];
     select();
     at = Math.max(shown.indexOf(now), shown.length ? 0 : -1);
     draw(true);
@@ -278,7 +279,7 @@
   byId("filters").addEventListener("input", (event) => {
     if (event.target.id === "field") fillLabels();
     clearTimeout(timer);
-    timer = setTimeout(filter, event.target.id === "search" ? 150 : 0);
+    timer = setTimeout(filter, event.target.id === "search" ? 150 : 0, event.target.id === "order");
   });
   byId("filters").addEventListener("reset", () => setTimeout(() => { fillLabels(); filter(); }, 0));
   byId("filters").addEventListener("submit", (event) => event.preventDefault());

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     metavar="ROUTE",
     help="Test the promise of this kept route on labels that did not test it: exit 5 unless they show it again.",
 )
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    help="With --check: only units that the judge labelled on this day or later.",
+)
 @click.option("--then", metavar="RUN", help="A second judge, B, for what A leaves; people get the rest.")
 @click.option(
     "--agree",
@@ -65,9 +70,12 @@ def route(task_name: str, **options: Any) -> int:
     if (options["check"] is None) == (options["run"] is None):
         raise UsageError("name the judge with --run RUN, or a kept route with --check ROUTE")
     files = GateFiles(options["junit"], options["summary"])
+    since = None if options["since"] is None else options["since"].date().isoformat()
+    if since is not None and options["check"] is None:
+        raise UsageError("--since goes with --check ROUTE")
     if options["check"] is not None:
         with Store.open(options["db"], create=False) as store:
-            again = routing.check_again(store, options["check"])
+            again = routing.check_again(store, options["check"], since)
         gate = _gate(again)
         tell("route-check", again.as_json(), gate.why, options["as_json"])
         sys.stdout.flush()
@@ -114,8 +122,9 @@ def _gate(again: RouteCheck) -> Gate:
     """A promise that few labels can neither show nor refute fails, too: a build must not rest on it."""
     result = "holds" if again.holds else "is broken" if again.is_broken else "is not shown"
     share = "" if not again.units else f", agreement {1 - again.wrong / again.units:.3f}"
+    newer = "" if again.since is None else f" judged since {again.since}"
     why = (
-        f"the promise of {again.agree:.0%} agreement with {again.reference} {result}: {again.units:,} accepted units with labels "
+        f"the promise of {again.agree:.0%} agreement with {again.reference} {result}: {again.units:,} accepted units{newer} with labels "
         f"that did not test it ({again.questions:,} questions), {again.wrong:,} wrong{share}, p {again.p:.4f}, level {again.level:.4g}"
     )
     return Gate("the route's promise holds", again.holds, why)

@@ -356,6 +356,7 @@ class RouteCheck:
     wrong: int
     p: float
     p_broken: float
+    since: str | None = None
 
     @property
     def holds(self) -> bool:
@@ -380,14 +381,17 @@ class RouteCheck:
             "wrong",
             "p",
             "p_broken",
+            "since",
         )
         return {**attributes(self, *names), "holds": self.holds, "broken": self.is_broken}
 
 
-def check_again(store: Store, run: str) -> RouteCheck:
+def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
     """Test the promise of a kept route on units that it accepts by its thresholds, with labels on questions that did not test it.
 
-    The labels must be of units drawn with equal probability, as for the route itself. Raises UsageError for a run that is no route.
+    The labels must be of units drawn with equal probability, as for the route itself. With `since` (a date as 2026-11-01), only
+    units that the route's first judge labelled on that day or later: pooled with older ones, a change of the judge shows
+    late. Raises UsageError for a run that is no route.
     """
     made = named_run(store, run)
     info = json.loads(made["derived_from"] or "{}")
@@ -413,6 +417,10 @@ def check_again(store: Store, run: str) -> RouteCheck:
     used = folds(store.conn, made["run_id"])
     fresh = accepted & (truth.codes != MISSING) & ~_seen(store, table)
     fresh &= ~np.array([name in used for name in names], dtype=np.bool_)[numbers]
+    if since is not None:
+        query = "SELECT unit_id FROM latest_judgements WHERE run_id = ? AND judged_at >= ?"
+        newer = {unit for (unit,) in store.conn.execute(query, [parents[0], since])}
+        fresh &= np.fromiter(map(newer.__contains__, table.units), np.bool_, len(table.units))
     chosen = design(store, field, frozenset(compress(table.units, fresh.tolist())), people=truth.word != GOLD)
     fresh &= np.fromiter(map(chosen.honest.__contains__, table.units), np.bool_, len(table.units))
     codes = np.where(which == 1, labels.codes[:, -1], labels.codes[:, 0])
@@ -428,6 +436,7 @@ def check_again(store: Store, run: str) -> RouteCheck:
         int(wrong.sum()),
         disagreement_p(wrong, clusters, 1 - given["agree"]),
         disagreement_p(~wrong, clusters, given["agree"]),
+        since,
     )
 
 

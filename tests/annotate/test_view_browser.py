@@ -109,12 +109,16 @@ def test_the_keyboard_is_enough_to_find_the_worst_units(page_file: Path) -> None
         await page.script("document.querySelector('button[type=reset]').focus()")
         await press(page, "Enter")
         assert await count(page) == "1 of 150 units"
-        # The judge is surely wrong on 10 units (5, 21, ..., 149); those that wait are not among them.
+        # The judge is surely wrong on 10 units (5, 21, ..., 149); those that wait are not among them. Another order begins at
+        # its first unit, wherever one was before.
+        for _ in range(7):
+            await press(page, "j")
         for name, letters in (("differences", "judge a"), ("order", "s")):
             await page.script(f"document.getElementById('{name}').focus()")
             for key in letters:
                 await press(page, key)
             await press(page, "Tab")
+        assert (await count(page)).startswith("1 of ")
         first = await page.script("document.querySelector('#unit h2').textContent")
         waiting = await page.script("document.getElementById('told').textContent")
         assert "Labels of 3 of the 150 units are left out" in waiting

@@ -348,6 +348,22 @@ def test_the_promise_is_tested_on_labels_that_did_not_test_it(
     assert again["p"] == pytest.approx(at_most(wrong, 0.2))
     assert again["p_broken"] == pytest.approx(at_most(n - wrong, 0.8))
     assert again["holds"] is (again["p"] <= 0.05) and again["broken"] is False
+    # A change hides among older labels: with --since, only units that the judge labelled from a day on count.
+    newer = sorted(accepted)[: n // 4]
+    with Store.open(db) as store, store.transaction() as conn:
+        conn.execute("UPDATE judgements SET judged_at = '2020-01-01T00:00:00+00:00' WHERE run_id = ?", [run])
+        conn.executemany(
+            "UPDATE judgements SET judged_at = '2020-03-01T08:00:00+00:00' WHERE run_id = ? AND unit_id = ?",
+            [(run, unit) for unit in newer],
+        )
+    words = ("route", "stance", "--check", found["run"], "--since", "2020-03-01", "-d", db, "--json")
+    since = checked(judge(*words, code=5).stdout, "route-check")
+    assert (since["units"], since["since"]) == (len(newer), "2020-03-01")
+    assert since["wrong"] == sum(sure[unit] < 0.6 for unit in newer)
+    assert (
+        "--since goes with --check"
+        in judge("route", "stance", "--run", run, "--since", "2020-03-01", "-d", db, code=2).stderr
+    )
     # The judge is as sure as before, and wrong on all of them (its own errors are one label on): the promise is broken.
     with Store.open(db) as store, store.transaction() as conn:
         for unit in accepted:
