@@ -175,8 +175,17 @@ def import_(
     if done.has_grounds and any(row["answers"] for row in rows):
         with Store.open(db, create=False) as store:
             several = len({row["system"] for row in listing.list_systems(store)}) > 1
-        systems = ["--system", "all"] if several else []
-        note(f"next: {command('judge suite faithfulness -m MODEL', *systems)}")
+            answered = "SELECT dataset FROM items JOIN answers USING (item_id) GROUP BY 1 ORDER BY max(answers.rowid)"
+            datasets = [str(name) for (name,) in store.conn.execute(answered)]
+        words = ["--system", "all"] if several else []
+        if len(datasets) > 1:
+            # A suite scores one data set: the one that was imported last.
+            words += ["--dataset", datasets[-1]]
+            note(
+                f"there are answers in {len(datasets)} data sets ({', '.join(datasets)}): systems are compared within one, so "
+                "import files with the same questions under one --dataset NAME"
+            )
+        note(f"next: {command('judge suite faithfulness -m MODEL', *words)}")
     for task in done.tasks[:MOST_SUGGESTED]:
         note(f"next: {command('judge run', task, '-m', EMBEDDED if task == RELEVANT else 'MODEL')}")
 
