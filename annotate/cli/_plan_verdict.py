@@ -82,7 +82,7 @@ def needs(plan: VerdictPlan) -> str:
     if plan.decision != "undecided":
         return "Decided: no more labels are needed for a verdict."
     if plan.more_units is None or plan.more_clusters is None:
-        return f"No number of labels would do: {plan.why}."
+        return f"More labels may not decide it: {plan.why}."
     questions = f" on {plan.more_clusters:,} more questions" if plan.more_clusters != plan.more_units else ""
     start = (
         f"Still needed: about {plan.more_units:,} more units{questions}, labelled by {by(plan.labelled_by)}"

@@ -247,7 +247,7 @@ def _ahead(found: Verdict) -> str:
             f" With {c.more_units:,} units drawn so the chance is {c.decided:.0%}." for c in ahead.curve[-1:]
         ]
     elif ahead is not None and ahead.why:
-        parts.append(f" No number of further labels would do: {ahead.why}.")
+        parts.append(f" More labels may not decide it: {ahead.why}.")
     return "".join(parts)
 
 

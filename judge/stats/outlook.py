@@ -104,7 +104,7 @@ def outlook(
     why = ""
     if first is None:
         last = curve[-1]
-        why = f"with {last.more_units:,} more units the chance is {last.decided:.0%}"
+        why = f"even {last.more_units:,} more units have a chance of {last.decided:.0%} only"
     return Outlook(
         power,
         tuple(curve),

@@ -208,7 +208,7 @@ def test_an_undecided_sentence() -> None:
     outlooks = (
         None,
         SimpleNamespace(why="", curve=(SimpleNamespace(more_units=1000, decided=0.5),)),
-        SimpleNamespace(why="with 1,000 more units the chance is 50%", curve=()),
+        SimpleNamespace(why="even 1,000 more units have a chance of 50% only", curve=()),
     )
     for name, state in (
         ("evidence", "open"),
