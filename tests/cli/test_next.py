@@ -54,12 +54,16 @@ def test_claims_are_offered_as_whole_questions(judge: Judge, tmp_path: Path) -> 
     assert words[3:6] == ["claim_support", "--by-question", "3"]
 
 
-def test_the_suite_of_a_second_data_set_is_named(judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_suite_of_a_second_data_set_is_named(
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two files with ids: each is a data set of its own, and the printed suite is one that runs."""
     monkeypatch.chdir(tmp_path)
     for name in ("one", "two"):
         rows = [f'q{n},Who?,"[""He did.""]",He {name}.' for n in range(3)]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["id,question,contexts,answer", *rows]) + "\n", "utf-8")
+        (tmp_path / f"{name}.csv").write_text(
+            "\n".join(["id,question,contexts,answer", *rows]) + "\n", "utf-8"
+        )
     assert "--dataset" not in judge("items", "import", "one.csv").err
     told = judge("items", "import", "two.csv").err
     assert "there are answers in 2 data sets (one, two)" in told

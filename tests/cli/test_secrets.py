@@ -130,7 +130,8 @@ def test_headers_and_query_from_the_environment(
     assert all(body["provider"] == {"order": ["a"]} for body in bodies)
     for name in ("header.x-gate", "query.token", "provider", "order"):
         assert name in shown.out
-    gone = judge(*words[:5], f"http://127.0.0.1:{unused_port()}/v1", *words[6:], code=3)
+    # A free port may be that of the server that has just ended, and at a known address there is nothing to do.
+    gone = judge(*words[:5], "http://127.0.0.1:9/v1", *words[6:], code=3)
     assert_nowhere(folder, done.out, done.err, again.out, again.err, shown.out, gone.out, gone.err)
 
 

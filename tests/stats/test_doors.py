@@ -30,11 +30,17 @@ def test_it_knows_no_study_and_no_task() -> None:
     outside = {
         name for p in FOLDER.glob("*.py") for name in imported(p) if name.startswith(("judge", "annotate"))
     }
-    # Errors, types, plugins and the words of notes import nothing of a study either (see the import contracts).
+    # Errors, types, plugins, the words of notes and the commands in them import nothing of a study either (see the import
+    # contracts).
     inside = {name for name in outside if not name.startswith("judge.stats")}
     assert inside == {"judge.errors", "judge.notes", "judge.plugins", "judge.types"}
-    notes = imported(FOLDER.parent / "notes.py")
-    assert not {name for name in notes if name.startswith(("judge", "annotate"))}
+    for module, allowed in (("notes", {"judge.commands"}), ("commands", set[str]())):
+        ours = {
+            name
+            for name in imported(FOLDER.parent / f"{module}.py")
+            if name.startswith(("judge", "annotate"))
+        }
+        assert ours == allowed
 
 
 def test_slow_libraries_are_not_imported_with_it() -> None:
