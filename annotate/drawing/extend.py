@@ -122,9 +122,11 @@ def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
     """Raises UsageError when a later batch on the same questions holds any of the units."""
     query = (
         "SELECT b.batch, count(*) FROM batch_units AS b WHERE b.unit_id IN (SELECT value FROM json_each(?)) AND b.batch <> ? "
-        "AND EXISTS (SELECT 1 FROM batches AS o WHERE o.batch = b.batch AND o.task = ?) GROUP BY b.batch"
+        "AND EXISTS (SELECT 1 FROM batches AS o WHERE o.batch = b.batch AND o.task = ? "
+        "AND o.rowid > (SELECT rowid FROM batches WHERE batch = ?)) GROUP BY b.batch"
     )
-    found = store.conn.execute(query, [dumps(sorted(units)), info.batch, info.task.name]).fetchone()
+    values = [dumps(sorted(units)), info.batch, info.task.name, info.batch]
+    found = store.conn.execute(query, values).fetchone()
     if found:
         raise UsageError(
             f"batch '{info.batch}': {found[1]} of the next units are in batch '{found[0]}', drawn since: draw a new batch"

@@ -25,7 +25,7 @@ from judge.runner.plan import Plan, RunReport
 from judge.runner.run import run_task
 from judge.stats.drift import as_codes, drift_power, noise_of
 from judge.store import splits
-from judge.store.runs import TRIED
+from judge.store.runs import DRIFT, TRIED
 from judge.store.selection import PAGE, select, selected_units
 from judge.store.study import dumps
 from judge.types import Json
@@ -38,7 +38,6 @@ REPLIES = 3
 """Replies for each anchor, at the beginning and at each check."""
 CHANGED = 0.2
 """The share of changed anchors for which the power is computed."""
-PURPOSE = "drift"
 SET, CHECK = "anchors", "check"
 """Options of a run: the number of its set, and of the check (0: the beginning)."""
 RESUMED_FOR = timedelta(hours=24)
@@ -113,7 +112,7 @@ def sets_of(store: Store, plan: Plan) -> list[int]:
 
 def mark(number: int, place: int) -> dict[str, Json]:
     """Return the options by which the run of a set's check is known."""
-    return {TRIED: PURPOSE, SET: number, CHECK: place}
+    return {TRIED: DRIFT, SET: number, CHECK: place}
 
 
 def opening_run(store: Store, asking: Asking, number: int) -> str | None:

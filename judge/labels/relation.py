@@ -17,6 +17,7 @@ import numpy as np
 
 from judge.stats.ratings import IntArray
 from judge.store.label_rows import FIRST
+from judge.store.runs import DRIFT, TRIED
 from judge.store.study import dumps
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
@@ -178,10 +179,15 @@ def judged(conn: sqlite3.Connection, run: str, repeat: int = 0) -> set[str]:
 
 
 def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dict[str, int]:
-    """Return judge -> number of these units on which it has a label of the field."""
+    """Return judge -> number of these units on which it has a label of the field.
+
+    Runs of `judge drift` are left out: they repeat a judge's questions, and nobody can choose them as a judge.
+    """
     query = (
         f"SELECT l.annotator_id, count(DISTINCT l.unit_id) FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
-        "WHERE a.kind = 'judge' AND l.field = ? AND l.unit_id IN (SELECT value FROM json_each(?)) GROUP BY 1 ORDER BY 1"
+        "WHERE a.kind = 'judge' AND l.field = ? AND l.unit_id IN (SELECT value FROM json_each(?)) AND NOT EXISTS "
+        f"(SELECT 1 FROM runs AS r WHERE r.run_id = l.annotator_id AND json_extract(r.options, '$.{TRIED}') = '{DRIFT}') "
+        "GROUP BY 1 ORDER BY 1"
     )
     return dict(conn.execute(query, [field, dumps(list(units))]).fetchall())
 

@@ -50,6 +50,8 @@ KNOWN_FOR = timedelta(days=1)
 REQUEST_VERSION = 2
 """How requests are hashed. Versions before 0.2.0 also hashed the address and the token limit (1)."""
 TRIED = "tried"
+DRIFT = "drift"
+"""The value of TRIED of the runs of `judge drift`."""
 """Option of a run that only a search started: listings and scores use such a run only where it is named."""
 IMPORTED = "imported"
 """Option of a run whose labels were imported: the sha256 of the file."""

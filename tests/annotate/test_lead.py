@@ -170,6 +170,24 @@ def test_an_extended_sample_is_the_one_that_would_have_been_drawn_at_once(
             extend_batch(store, "pilot", to=17)
 
 
+def test_an_earlier_unequal_batch_does_not_stop_a_sample_from_growing(tmp_path: Path) -> None:
+    """What alice said before, in a queue of the least sure, is adopted, as in a new batch."""
+    path = build(tmp_path / "s.db", items=20)
+    judge_all(path)
+    batch(path, n=20, name="first", queue=True, annotators=["alice"])
+    with open_study(path) as store, Desk.open(store, "first", "alice") as desk:
+        for position in range(1, 21):
+            desk.label(position, "stance", "support")
+    batch(path, n=6, annotators=["alice"])
+    with open_study(path) as store:
+        assert extend_batch(store, "pilot", to=16).units == 10
+    query = "SELECT a.unit_id, a.status FROM assignments AS a WHERE a.batch = 'pilot'"
+    before = {unit for (unit,) in rows_of(path, "SELECT unit_id FROM assignments WHERE batch = 'first'")}
+    status = dict(rows_of(path, query))
+    assert len(status) == 16 and len(before & status.keys()) > 3
+    assert {unit for unit, how in status.items() if how == "done"} == before & status.keys()
+
+
 def test_what_was_drawn_on_is_printed_as_what_was_drawn(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=20)
     batch(path, n=6, annotators=["alice"])

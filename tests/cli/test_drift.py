@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from judge.labels.relation import judges_of
+from judge.store import Store
 from tests.cli.helpers import checked, write_rows
 from tests.loopback.changing import ChangingServer, changing_server
 from tests.suites.helpers import Judge
@@ -162,3 +164,17 @@ def test_units_with_the_same_text_are_one_anchor(
     with sqlite3.connect(tmp_path / "study.db") as conn:
         asked = "SELECT count(*), count(DISTINCT request_sha) FROM judgements WHERE run_id = ?"
         assert conn.execute(asked, [drawn["run"]]).fetchone() == (180, 180)
+
+
+def test_checks_are_no_judges_that_share_a_verdict_s_level(
+    ask: Any, server: ChangingServer, tmp_path: Path
+) -> None:
+    """A build that checks for drift every day has one judge; each check was counted as a rival of it."""
+    ask("run")
+    ask("drift", "--anchors", "60")
+    ask("drift")
+    with Store.open(tmp_path / "study.db") as store:
+        units = [unit for (unit,) in store.conn.execute("SELECT unit_id FROM units WHERE kind = 'passage'")]
+        [(judge, n)] = judges_of(store.conn, "stance", units).items()
+        asked = store.conn.execute("SELECT options FROM runs WHERE run_id = ?", [judge]).fetchone()[0]
+    assert n == 60 and "anchors" not in asked
