@@ -42,14 +42,14 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], **attribute
             made[name] = pd.Series([float("nan") if c is None else float(c) for c in cells], dtype="float64")
         else:
             made[name] = pd.Series(cells, dtype=object)
-    found = pd.DataFrame(made, columns=list(columns))
-    found.attrs.update(attributes)
-    return found
+    table = pd.DataFrame(made, columns=list(columns))
+    table.attrs.update(attributes)
+    return table
 
 
-def measures(found: Iterable[Measure], **attributes: Any) -> pd.DataFrame:
-    """Measures as a frame: a row each, with n, coverage and, where the value is missing, the reason."""
-    return frame((m.as_json() for m in found), MEASURES, **attributes)
+def measures(rows: Iterable[Measure], **attributes: Any) -> pd.DataFrame:
+    """Return measures as a frame: a row each, with n, coverage and the reason for a missing value."""
+    return frame((m.as_json() for m in rows), MEASURES, **attributes)
 
 
 def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
@@ -66,8 +66,8 @@ def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
         if any(isinstance(values, str) for values in data.values()) or len(lengths) < len(data):
             raise UsageError("a mapping is {column: values}; one row alone goes in a list: [row]")
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name} {n}" for name, n in lengths.items())
-            raise UsageError(f"the columns of a mapping have different lengths: {told}")
+            listed = ", ".join(f"{name} {n}" for name, n in lengths.items())
+            raise UsageError(f"the columns of a mapping have different lengths: {listed}")
         return _rows_of_frame(
             pd.DataFrame({name: pd.Series(list(v), dtype=object) for name, v in data.items()})
         )
@@ -117,6 +117,6 @@ def plain(value: Any) -> Any:
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if hasattr(value, "isoformat"):
-        told = value.isoformat()
-        return told.removesuffix("T00:00:00")
+        text = value.isoformat()
+        return text.removesuffix("T00:00:00")
     return str(value)

@@ -51,17 +51,17 @@ def import_items(
                 options = dataclasses.replace(options, dataset=dataset or "data")
             done = from_rows(study, name, rows, options, skip_bad, columns=columns)
     except MissingFields as lacking:
-        found, renamed = offered(lacking.maps, rows, maps)
-        told = f"{lacking.reason}; try: maps={found!r}"
-        told += f", label_maps={renamed!r}" if renamed and not label_maps else ""
-        raise BadInput(told, path=lacking.path, line=lacking.line, field=lacking.field) from None
+        suggested, renamed = offered(lacking.maps, rows, maps)
+        message = f"{lacking.reason}; try: maps={suggested!r}"
+        message += f", label_maps={renamed!r}" if renamed and not label_maps else ""
+        raise BadInput(message, path=lacking.path, line=lacking.line, field=lacking.field) from None
     return outcomes.imported(study, done, said)
 
 
 def _paths(data: Any) -> list[Path]:
     """The files that were named: one path, or a list of them for a format of several files; none for data in memory."""
     listed = data if isinstance(data, list | tuple) else [data]
-    return [Path(one) for one in listed] if all(isinstance(one, str | Path) for one in listed) else []
+    return [Path(entry) for entry in listed] if all(isinstance(entry, str | Path) for entry in listed) else []
 
 
 def _rows(
@@ -76,11 +76,11 @@ def _rows(
     return rows, columns
 
 
-def refuse_index(data: Any, columns: list[str] | None, read: Collection[str]) -> None:
-    """Raises UsageError where a column that is `read` is the index of the frame."""
+def refuse_index(data: Any, columns: list[str] | None, used: Collection[str]) -> None:
+    """Raise UsageError if a column in `used` is the index of the frame."""
     # The index of a frame is no column: groupby and set_index put there what was one.
     named = [name for name in getattr(getattr(data, "index", None), "names", ()) if isinstance(name, str)]
-    wanted = set(read) - set(columns or ())
+    wanted = set(used) - set(columns or ())
     if columns is not None and (lost := [name for name in named if name in wanted]):
         raise UsageError(f"'{lost[0]}' is the frame's index and no column: give frame.reset_index()")
 

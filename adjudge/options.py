@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from judge.errors import UsageError
 
@@ -17,29 +17,24 @@ if TYPE_CHECKING:
 class CallArguments(TypedDict, total=False):
     """The options of every call of a model, by the names of `judge.run_options.RunOptions`, which says what each does.
 
-    `max_time` and `patience` may be seconds or text as 2h.
+    `max` are limits as text (5usd, 2h, 1Mtokens); `patience` may be seconds or text as 2h.
     """
 
     concurrency: int | None
-    replicas: Sequence[str]
     patience: float | str
     retry: Sequence[str]
-    max_tokens: int | None
-    max_cost: float | None
-    max_time: float | str | None
+    max: str | Sequence[str]
     prices: str | Path | None
     max_output_tokens: int
-    temperature: float
-    no_temperature: bool
+    temperature: float | None
     answers: str
     rationale: str | None
     label_order: str
-    orders: int
     guidelines: bool
     asked_as: str | None
     same_model: bool
     prompts: str | Path | None
-    base_url: str | None
+    base_url: str | Sequence[str]
     settings: Mapping[str, str]
     timeout: float
 
@@ -49,13 +44,10 @@ class ImproveArguments(CallArguments, total=False):
 
     repeats: int
     seed: int | None
-    engine: str
-    workers: int
-    worker_cpus: float
+    workers: int | None
     worker_gpus: float
     worker_command: str | None
-    allow_host: Sequence[str]
-    allow_env: Sequence[str]
+    allow: str | Sequence[str]
 
 
 class RunArguments(ImproveArguments, total=False):
@@ -69,24 +61,29 @@ class RunArguments(ImproveArguments, total=False):
     recipe: str | Path | None
 
 
-class SuiteArguments(CallArguments, total=False):
-    """The options of `Study.suite`: those of every call, which rows are asked about, and how intervals are made.
+class SuiteArguments(TypedDict, total=False):
+    """The options of `Study.suite`: which rows are asked about, and the commonest options of a run.
 
-    `also_generate` lets the model add outputs to a system whose outputs were imported; `seed` is that of the bootstrap.
+    `also_generate` lets the model add outputs to a system whose outputs were imported; `limit` is a number of questions.
     """
 
     also_generate: bool
-    by: str | None
     condition: str | None
     dataset: str | None
-    limit: str | int | None
+    limit: int | None
     sample: int | None
     parts: Sequence[str]
-    readings: Mapping[str, str]
-    interval: Literal["bca", "percentile", "none"] | None
-    confidence: float
-    replicates: int
-    seed: int
+    concurrency: int | None
+    patience: float | str
+    retry: Sequence[str]
+    max: str | Sequence[str]
+    temperature: float | None
+    answers: str
+    rationale: str | None
+    asked_as: str | None
+    prompts: str | Path | None
+    base_url: str | Sequence[str]
+    settings: Mapping[str, str]
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
@@ -109,10 +106,11 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """Values as the command takes them: in their range, one of the choices, times as seconds or as 2h. Raises UsageError."""
     import click
 
+    from judge.cli.options import LimitText, NumberOrNone
     from judge.cli.run import run
     from judge.console import Duration
 
-    kinds = (click.IntRange, click.FloatRange, click.Choice, Duration)
+    kinds = (click.IntRange, click.FloatRange, click.Choice, Duration, LimitText, NumberOrNone)
     types = {p.name: p.type for p in run.params if isinstance(p.type, kinds)}
     checked = dict(given)
     for name, value in given.items():
@@ -120,10 +118,10 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
             continue
         several = isinstance(value, list | tuple)
         try:
-            found = [types[name].convert(one, None, None) for one in (value if several else [value])]
+            converted = [types[name].convert(entry, None, None) for entry in (value if several else [value])]
         except click.BadParameter as problem:
             raise UsageError(f"{name}={value!r}: {problem.message}") from None
-        checked[name] = found if several else found[0]
+        checked[name] = converted if several else converted[0]
     return checked
 
 

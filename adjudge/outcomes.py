@@ -60,11 +60,11 @@ def panel(done: Sequence[Ran], made: PanelOutcome | None) -> Outcome:
         return replace(
             last, run_id=None, notes=[*last.notes, "the panel is kept when its last member is done"]
         )
-    rows = [{"member": one.plan.model, "run_id": run_id, "units": one.report.units, "labelled": one.report.labelled}
-            for one, run_id in zip(done, made.table.run_ids, strict=True)]  # fmt: skip
+    rows = [{"member": member.plan.model, "run_id": run_id, "units": member.report.units, "labelled": member.report.labelled}
+            for member, run_id in zip(done, made.table.run_ids, strict=True)]  # fmt: skip
     title = f"run {made.run_id}: {made.method} of {len(done)} judges on {int(made.pooled.only.sum()):,} units of {made.table.task.name}"
     notes = [
-        *dict.fromkeys(text for one in done for text in one.report.remarks(one.plan)),
+        *dict.fromkeys(text for member in done for text in member.report.remarks(member.plan)),
         *made.pooled.notes,
     ]
     return Outcome(title, document(made, None, [], []), rows, notes, run_id=made.run_id)
@@ -89,37 +89,41 @@ def calibrated(done: CalibrationOutcome) -> Outcome:
     return Outcome(title, done.as_json(), rows, notes, run_id=done.run_id)
 
 
-def routed(found: Route, kept: str | None) -> Outcome:
-    """The steps of the path, and the derived run of the accepted units."""
+def routed(routing: Route, kept: str | None) -> Outcome:
+    """Return the steps of the path, and the derived run of the accepted units."""
     from judge.suites.route import as_json
     from judge.suites.route_page import as_html
 
-    document = as_json(found, kept)
-    held = "no threshold holds"
+    document = as_json(routing, kept)
+    result = "no threshold holds"
     if document["holds"]:
-        held = f"{document['accepted']:,} of {found.n_units:,} units accepted ({document['coverage']:.1%})"
-    title = f"{found.field} against {found.truth.word}: agreement of {found.agree:.0%} at least: {held}"
-    return Outcome(title, document, document["steps"], found.notes, run_id=kept, page=as_html(found))
+        result = (
+            f"{document['accepted']:,} of {routing.n_units:,} units accepted ({document['coverage']:.1%})"
+        )
+    title = (
+        f"{routing.field} against {routing.truth.word}: agreement of {routing.agree:.0%} at least: {result}"
+    )
+    return Outcome(title, document, document["steps"], routing.notes, run_id=kept, page=as_html(routing))
 
 
-def compared(found: Contest) -> Outcome:
+def compared(contest: Contest) -> Outcome:
     """The runs on the units that all of them labelled; the pairs are in the document and on the page."""
     from judge.suites.contest import as_json
     from judge.suites.contest_page import as_html
 
-    document = as_json(found)
+    document = as_json(contest)
     title = (
         f"{document['field']} against {document['reference']}: {document['measure']} on {document['units']:,} units, "
         f"{document['questions']:,} questions"
     )
-    return Outcome(title, document, document["runs"], found.notes, page=as_html(found))
+    return Outcome(title, document, document["runs"], contest.notes, page=as_html(contest))
 
 
-def improved(found: Improved, recipe: Path | None) -> Outcome:
-    """What was tried and what was proved."""
+def improved(improvement: Improved, recipe: Path | None) -> Outcome:
+    """Return the candidates that were tried, and the test of the chosen one."""
     from judge.improve.page import as_html, as_json, sentences
 
-    document = as_json(found, recipe)
-    title = f"{found.task.name} with {found.model}, field {found.field}, against {found.reference}"
-    notes = [*sentences(found, recipe), *found.notes]
-    return Outcome(title, document, document["tried"], notes, page=as_html(found))
+    document = as_json(improvement, recipe)
+    title = f"{improvement.task.name} with {improvement.model}, field {improvement.field}, against {improvement.reference}"
+    notes = [*sentences(improvement, recipe), *improvement.notes]
+    return Outcome(title, document, document["tried"], notes, page=as_html(improvement))

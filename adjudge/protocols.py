@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from adjudge.options import SuiteArguments, known_names, run_options
 from adjudge.outcome import Outcome
 from adjudge.terms import call_of
-from judge.asking.scores import INTERVALS, ScoreArguments, prepare
+from judge.asking.scores import ScoreArguments, prepare
 from judge.errors import BadInput, LimitReached, UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from judge.asking.systems import Outputs
     from judge.runner.plan import RunDisplay, RunReport
     from judge.store import Store
+    from judge.store.nuggets import Assigner
     from judge.suites.board import Board
     from judge.suites.result import Result
 
@@ -64,6 +65,25 @@ def import_outputs(
     return Outcome(f"{new:,} new outputs in {store.path}", document, done.rows(), notes)
 
 
+def import_nuggets(store: Store, data: Any, whose: Assigner, dataset: str | None, skip_bad: bool) -> Outcome:
+    """Nuggets into the study, out of a file, a table or rows. Raises as `judge.asking.nuggets.import_files`."""
+    from adjudge.frames import rows_of
+    from adjudge.incoming import refuse_index
+    from judge.asking.nuggets import import_files, import_rows
+
+    if isinstance(data, str | Path):
+        done = import_files(store, [Path(data)], whose, dataset, skip_bad)
+    else:
+        rows, columns = rows_of(data)
+        name = "rows" if columns is None else "DataFrame"
+        refuse_index(data, columns, {"id", "nugget", "importance", "system", "assignment"})
+        done = import_rows(store, name, rows, whose, dataset, skip_bad)
+    new = sum(int(str(row["nuggets"])) for row in done.rows)
+    document = {"study": str(store.path), "rows": done.rows, "skipped": done.skipped}
+    notes = [f"skipped: {text}" for text in done.skipped]
+    return Outcome(f"{new:,} new nuggets in {store.path}", document, done.rows, notes)
+
+
 def systems_asked(system: Any, systems: Any) -> list[str] | None:
     """The systems named by the arguments `system` (one name) and `systems` (a list, or "all": None is returned).
 
@@ -89,13 +109,13 @@ def scores(
     from judge.suites.result import score
 
     known_names(given, ScoreArguments, method)
-    paper, asked, _ = prepare(paper_name, **given)
+    paper, request, _ = prepare(store, paper_name, **given)
     results = []
-    names: list[str | None] = [*_named(store, paper, asked, systems)]
+    names: list[str | None] = [*_named(store, paper, request, systems)]
     for system in names or [None]:
-        paper, asked, how = prepare(paper_name, system, **given)
+        paper, request, how = prepare(store, paper_name, system, **given)
         with _calls_for_steps(paper.name):
-            results.append(score(store, paper, asked, **how))
+            results.append(score(store, paper, request, **how))
     return _frame(results)
 
 
@@ -106,18 +126,16 @@ def board(store: Store, paper_name: str, systems: list[str] | None, given: Score
 
     known_names(given, ScoreArguments, "board")
     each = given.get("judges") == "each"
+    paper, request, how = prepare(store, paper_name, **given)
     if each:
-        models = given.get("model") or ()
-        names = [models] if isinstance(models, str) else list(models)
-        given = cast(ScoreArguments, {**given, "judges": None, "model": ()})
-    paper, asked, how = prepare(paper_name, **given)
-    if not each:
-        names = _named(store, paper, asked, systems)
+        names, request, how = list(request.models), replace(request, models=()), {**how, "judges": None}
+    else:
+        names = _named(store, paper, request, systems)
     with _calls_for_steps(paper.name):
-        found = boards.board(store, paper, asked, names, axis="judge" if each else "system", **how)
-    title = f"{paper.title}: {len(found.contenders)} {found.axis}s on the rows that all share"
-    document = found.as_json()
-    return Outcome(title, document, _board_rows(found), _told(found), page=as_html(found))
+        table = boards.board(store, paper, request, names, axis="judge" if each else "system", **how)
+    title = f"{paper.title}: {len(table.contenders)} {table.axis}s on the rows that all share"
+    document = table.as_json()
+    return Outcome(title, document, _board_rows(table), _notes(table), page=as_html(table))
 
 
 def suite(
@@ -138,15 +156,20 @@ def suite(
 
     known_names(given, SuiteArguments, "suite")
     asking = {name: value for name, value in given.items() if name in ASKING}
-    own = run_options(asking)
-    of_score: Any = {
-        name: value for name, value in given.items() if name not in ASKING and name != "also_generate"
-    }
-    paper, asked, how = prepare(paper_name, **of_score)
-    asked = replace(asked, also_generate=bool(given.get("also_generate", False)))
-    names = _named(store, paper, asked, systems)
-    of_result = {name: how[name] for name in ("by", *INTERVALS)}
-    done = make(store, paper, asked, names, model, own, list(asking), lambda: watched, stop=stop, **of_result)
+    run_settings = run_options(asking)
+    rows: Any = {name: given[name] for name in ("condition", "dataset", "parts") if name in given}
+    paper, request, how = prepare(store, paper_name, **rows)
+    limit = given.get("limit")
+    request = replace(
+        request,
+        limit=None if limit is None else str(limit),
+        sample=given.get("sample"),
+        also_generate=bool(given.get("also_generate", False)),
+    )
+    names = _named(store, paper, request, systems)
+    done = make(
+        store, paper, request, names, model, run_settings, list(asking), lambda: watched, stop=stop, **how
+    )
     if done.performed.stopped is not None:
         _raise(done.performed.stopped)
     return _frame(done.results, [f"not kept: {text}" for text in done.performed.problems])
@@ -161,20 +184,20 @@ def _raise(report: RunReport) -> None:
     raise LimitReached(f"stopped: {report.stopped}; {report.pending} units to go; the same call goes on")
 
 
-def _named(store: Store, paper: Any, asked: Any, systems: list[str] | None) -> list[str]:
-    """The systems named, or all that the paper can score. Raises BadInput for one that the study has no output of."""
+def _named(store: Store, paper: Any, request: Any, systems: list[str] | None) -> list[str]:
+    """Return the named systems, or all that the paper can score. Raises BadInput for a system without output."""
     from judge.providers.base import is_model
     from judge.store.listing import list_outputs
     from judge.suites.board import all_systems
 
     if systems is None:
-        return all_systems(store, paper, asked)
+        return all_systems(store, paper, request)
     there = {str(row["system"]) for row in list_outputs(store)}
     models = {str(row[0]) for row in store.conn.execute("SELECT DISTINCT model FROM runs")}
     for name in systems:
         if name not in there | models and not is_model(name):
-            told = ", ".join(sorted(there)) or "none"
-            raise BadInput(f"no system '{name}' in the study; there are: {told}")
+            listed = ", ".join(sorted(there)) or "none"
+            raise BadInput(f"no system '{name}' in the study; there are: {listed}")
     return systems
 
 
@@ -200,10 +223,12 @@ def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame
         *("system", "stratum"),
         *(name for name in MEASURES if name not in ("field", "level", "weights", "annotators")),
     )
-    rows = [{**line.as_json(), "system": found.system} for found in results for line in found.lines]
-    documents = [found.as_json() for found in results]
+    rows = [{**line.as_json(), "system": result.system} for result in results for line in result.lines]
+    documents = [result.as_json() for result in results]
     shared = {name: documents[0][name] for name in ("title", "dataset", "condition", "readings")}
-    told = [text for found in results for text in (*_prefixed(found, len(results)), *_lacking(found.lacking))]
+    remarks = [
+        text for result in results for text in (*_prefixed(result, len(results)), *_lacking(result.lacking))
+    ]
     return frame(
         rows,
         (*columns, "missing"),
@@ -212,13 +237,13 @@ def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame
         runs=[run for document in documents for run in document["runs"]],
         lacking=[gap for document in documents for gap in document["lacking"]],
         other_runs=[run for document in documents for run in document["other_runs"]],
-        notes=list(dict.fromkeys([*told, *notes])),
+        notes=list(dict.fromkeys([*remarks, *notes])),
     )
 
 
-def _prefixed(found: Result, n: int) -> list[str]:
-    """A score's notes; with several systems each says whose it is."""
-    return [f"{found.system}: {text}" if n > 1 else text for text in found.notes]
+def _prefixed(result: Result, n: int) -> list[str]:
+    """Return the notes of a score. With several systems, each note names its system."""
+    return [f"{result.system}: {text}" if n > 1 else text for text in result.notes]
 
 
 def _lacking(gaps: Sequence[Any]) -> list[str]:
@@ -230,12 +255,12 @@ def _lacking(gaps: Sequence[Any]) -> list[str]:
     ]
 
 
-def _told(found: Board) -> list[str]:
-    return [*found.notes, *_lacking(found.lacking)]
+def _notes(board: Board) -> list[str]:
+    return [*board.notes, *_lacking(board.lacking)]
 
 
-def _board_rows(found: Board) -> list[dict[str, Any]]:
+def _board_rows(board: Board) -> list[dict[str, Any]]:
     """A row a measure, stratum and contender, by the column names of the leaderboard's CSV file."""
     from judge.suites.board_files import COLUMNS, cells_of
 
-    return [dict(zip(COLUMNS, values, strict=True)) for values in cells_of(found)]
+    return [dict(zip(COLUMNS, values, strict=True)) for values in cells_of(board)]

@@ -35,7 +35,7 @@ class Report:
 
     @property
     def measures(self) -> pd.DataFrame:
-        """Every measure of the report, with the section that it stands in."""
+        """Every measure of the report, with its section."""
         from adjudge.frames import MEASURES, frame
 
         rows = [{"section": section, **m.as_json()} for section, m in self.document.measures()]
@@ -64,8 +64,8 @@ class Report:
         return visible("\n".join([self.document.title, *said]))
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{ruling.judge}: {ruling.decision}" for ruling in self.document.rulings)
-        return f"<Report: {visible(told or self.document.no_ruling)}>"
+        decisions = ", ".join(f"{ruling.judge}: {ruling.decision}" for ruling in self.document.rulings)
+        return f"<Report: {visible(decisions or self.document.no_ruling)}>"
 
     def _repr_html_(self) -> str:
         """The verdicts and the drawings, in a style of their own; no script, and everything that came from elsewhere escaped."""

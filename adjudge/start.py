@@ -130,7 +130,10 @@ class Start:
                 f"{EMBEDDED} tells relevant passages from others: -m MODEL names a judge for {task}"
             )
         prepare(
-            CLAIMS if task == FAITHFULNESS else task, self.model, RunOptions(base_url=self.base_url), store
+            CLAIMS if task == FAITHFULNESS else task,
+            self.model,
+            RunOptions(base_url=(self.base_url,) if self.base_url else ()),
+            store,
         )
         return task
 
@@ -153,7 +156,7 @@ class Start:
             tasks = [task for task in tasks if task == RELEVANT]
         if not tasks:
             reason = (
-                f"no task that ships fits this file; --task NAME names one ({command('judge tasks list')})"
+                f"no task that ships fits this file; --task NAME names one ({command('judge tasks show')})"
             )
             if self.model == EMBEDDED:
                 reason = f"{EMBEDDED} judges passages of questions, and this file has none: -m MODEL names another judge"
@@ -171,20 +174,21 @@ class Start:
         from judge.asking.estimate import estimated
         from judge.asking.run import prepare
         from judge.run_options import RunOptions
-        from judge.runner.estimate import Throughput
         from judge.store import Store
         from judge.store.selection import check_any
 
         note(f"\n2. The judge: {self.model} on {task}")
         with Store.open(self.db, create=False) as store:
-            asked = prepare(task, self.model, RunOptions(base_url=self.base_url), store)
-            check_any(store, asked.plan.task, asked.plan.selection)
-            found = estimated(store, asked, Throughput())
-        if found.calls:
-            self._type("judge", "estimate", task, *self._server())
+            prepared = prepare(
+                task, self.model, RunOptions(base_url=(self.base_url,) if self.base_url else ()), store
+            )
+            check_any(store, prepared.plan.task, prepared.plan.selection)
+            forecast = estimated(store, prepared)
+        if forecast.calls:
+            self._type("judge", "run", task, *self._server(), "--estimate")
         else:
-            note(f"all {found.units:,} units are judged already")
-        return found
+            note(f"all {forecast.units:,} units are judged already")
+        return forecast
 
     def _is_wanted(self, forecast: Forecast) -> bool:
         """Whether the calls may be made: they cost nothing, --yes was typed, or the user says so.
@@ -292,8 +296,8 @@ class Start:
 
         with Store.open(self.db, create=False) as store:
             name = known_task(store, task).name
-            found = [r for r in list_runs(store) if r["task"] == name and r["model"] == self.model]
-        return found[-1]
+            matching = [r for r in list_runs(store) if r["task"] == name and r["model"] == self.model]
+        return matching[-1]
 
     def _type(self, program: str, *words: str) -> int:
         """Print a command and run it in this process as it is printed. Returns its exit code, done or incomplete.

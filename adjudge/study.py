@@ -117,7 +117,7 @@ class Study:
         A panel's `recipe` names its models itself; every other run takes `model`.
 
         `options` are those of `judge.run_options.RunOptions`, named as the command's: limit, where, examples, repeats,
-        base_url, max_cost (US dollars), max_time and patience (seconds), temperature, answers, rationale, recipe ... Inside a
+        base_url, max (limits: 5usd, 2h, 1Mtokens), patience (seconds), temperature, answers, rationale, recipe ... Inside a
         running event loop the run has a thread of its own. `progress` may be a function of how the run stands
         (`judge.runner.plan.Live`); what it raises ends the run in order and is raised. The document has the counts; units without a label are told in
         the notes and raise nothing. Raises what ended the run, when something did.
@@ -133,8 +133,8 @@ class Study:
         stop = asking.Stop()
 
         def work() -> tuple[list[asking.Ran], panels.PanelOutcome | None]:
-            def ask(asked: asking.Asking) -> asking.Ran:
-                return asking.run(store, asking.in_study(store, asked, given), watched, stop)
+            def ask(prepared: asking.Asking) -> asking.Ran:
+                return asking.run(store, asking.in_study(store, prepared, given), watched, stop)
 
             with self._open() as store:
                 every = (
@@ -192,7 +192,7 @@ class Study:
         from judge.asking import judges
 
         with self._open() as store:
-            found, kept = judges.route(
+            routing, kept = judges.route(
                 store,
                 task,
                 run,
@@ -203,7 +203,7 @@ class Study:
                 reference=reference,
                 keep=keep,
             )
-            return outcomes.routed(found, kept)
+            return outcomes.routed(routing, kept)
 
     def compare(
         self,
@@ -223,10 +223,10 @@ class Study:
                 f"runs={runs!r}: a list of ids of runs; an outcome that kept no run has run_id None, and says why in .notes"
             )
         with self._open() as store:
-            found = judges.compare(
+            contest = judges.compare(
                 store, task, runs, part=part, confidence=confidence, field=field, reference=reference
             )
-            return outcomes.compared(found)
+            return outcomes.compared(contest)
 
     def improve(
         self,
@@ -259,11 +259,11 @@ class Study:
 
         def work() -> Outcome:
             with self._open() as store:
-                asked = asking.prepare(task, model, given, store)
-                writer = None if rewriter is None else judges.rewriter_of(rewriter, asked, given)
-                found = judges.improve(
+                prepared = asking.prepare(task, model, given, store)
+                writer = None if rewriter is None else judges.rewriter_of(rewriter, prepared, given)
+                improved = judges.improve(
                     store,
-                    asked,
+                    prepared,
                     field=field,
                     reference=reference,
                     anyway=anyway,
@@ -271,7 +271,7 @@ class Study:
                     progress=watched,
                     stop=stop,
                 )
-                return outcomes.improved(found, written(found, target) if found.proved else None)
+                return outcomes.improved(improved, written(improved, target) if improved.proved else None)
 
         with WatchedCall(progress, stop) as watched:
             return outside_the_loop(work, stop)
@@ -308,10 +308,10 @@ class Study:
         fields: list[str] = []
         with self._open() as store:
             runs = [export.named_run(store, run)] if run else export.list_runs(store)
-            for one in runs:
-                task = export.stored_task(store, one["task"])
+            for stored_run in runs:
+                task = export.stored_task(store, stored_run["task"])
                 fields += task.fields
-                for row in export.judged(store, one, task):
+                for row in export.judged(store, stored_run, task):
                     labels = row.pop("labels")
                     rows.append({**row, **{f"label.{name}": value for name, value in labels.items()}})
         columns = [*export.COLUMNS, *(f"label.{name}" for name in dict.fromkeys(fields)), "distributions"]
@@ -369,6 +369,29 @@ class Study:
         with self._open() as store:
             return import_outputs(store, path, outputs, dataset)
 
+    def nuggets(
+        self,
+        data: Any,
+        *,
+        judge: str | None = None,
+        annotator: str | None = None,
+        condition: str | None = None,
+        dataset: str | None = None,
+        skip_bad: bool = False,
+    ) -> Outcome:
+        """Import what good answers contain (`judge nuggets import`): all rows, or none when one is bad.
+
+        `data` is a DataFrame, a mapping {column: values}, a list of rows, or the path of a file, with id, nugget and
+        importance (vital or okay), or records of `nuggetizer`. Where it has assignments of answers (system and assignment),
+        `judge` or `annotator` says whose they are. Raises BadInput with the row (counted from 1) and field.
+        """
+        from adjudge.protocols import import_nuggets
+        from judge.asking.nuggets import assigner
+
+        whose = assigner(judge, annotator, condition)
+        with self._open() as store:
+            return import_nuggets(store, data, whose, dataset, skip_bad)
+
     def systems(self) -> pd.DataFrame:
         """What each system has (`judge systems list`): conditions and rankings, with counts and where they came from."""
         from adjudge.frames import frame
@@ -401,7 +424,7 @@ class Study:
     ) -> Outcome:
         """A leaderboard (`judge score PAPER --system all`): systems on the rows that all of them have a value for.
 
-        With judges="each" and several models it compares judges. `.frame` has a row a measure and contender, `.save`
+        With judges="each" and several `runs` it compares judges. `.frame` has a row a measure and contender, `.save`
         writes the page. Raises Incomplete as `scores`.
         """
         from adjudge.protocols import board, systems_asked
@@ -447,11 +470,8 @@ class Study:
         annotators: Sequence[str],
         n: int | None = None,
         by: str | None = None,
-        equal_parts: bool = False,
+        draw: str | None = None,
         by_question: int | None = None,
-        queue: bool = False,
-        from_route: str | None = None,
-        purpose: str | None = None,
         where: str | None = None,
         overlap: int | None = None,
         seed: int = 0,
@@ -466,13 +486,12 @@ class Study:
         judges: Sequence[str] = (),
         allow_exposed: bool = False,
         run: str | None = None,
-        prompts: str | Path | None = None,
     ) -> Outcome:
         """Draw a batch of units for people (`annotate batches new`), with the probabilities stored.
 
         `training` is a number of units with a gold label; shares (`repeats`, `attention`, `pass_mark`) are from 0 to 1.
         """
-        from annotate.batch_plan import BatchPlan
+        from annotate.batch_plan import BatchPlan, drawn_by
         from annotate.drawing.batch import new_batch
         from annotate.store import open_study
         from judge.store.export import find_run, known_task
@@ -482,12 +501,12 @@ class Study:
         with open_study(self.path) as store:
             runs = [find_run(store, judge)["run_id"] for judge in judges]
             plan = BatchPlan(
-                name, annotators, n, by, seed, overlap, repeats, training, attention, by_question, equal_parts,
-                looks=looks, judges=runs, queue=queue, reveal=reveal, run=run, where=where, pass_mark=pass_mark,
-                from_route=from_route, purpose=purpose, allow_exposed=allow_exposed, fresh=fresh,
+                name, annotators, n, by, seed, overlap, repeats, training, attention, by_question,
+                looks=looks, judges=runs, reveal=reveal, where=where, pass_mark=pass_mark,
+                allow_exposed=allow_exposed, fresh=fresh, **drawn_by(draw, run),
             )  # fmt: skip
             plan = plan.in_blocks() if until_decided else plan
-            made = new_batch(store, known_task(store, task, None if prompts is None else Path(prompts)), plan)
+            made = new_batch(store, known_task(store, task), plan)
         rows = [{"stratum": stratum, **counts} for stratum, counts in made.strata.items()]
         document = {slot: getattr(made, slot) for slot in made.__slots__ if slot != "notes"}
         title = (
@@ -507,12 +526,9 @@ class Study:
         order: Sequence[str] | None = None,
         measures: str | Sequence[str] | None = None,
         reference: str | None = None,
-        pairwise: bool = True,
         per_class: bool = False,
         interval: str | None = "bca",
         confidence: float = 0.95,
-        replicates: int = 2000,
-        seed: int = 0,
     ) -> pd.DataFrame:
         """How far annotators agree (`annotate agreement`), a row a measure, with n, coverage, interval and reason.
 
@@ -524,6 +540,7 @@ class Study:
 
         measures = [measures] if isinstance(measures, str) else measures
         check_measures(measures or ())
+        intervals: Any = {"interval": None if interval == "none" else interval, "confidence": confidence}
         with self._open() as store:
             panels, left_out = panels_of(
                 store,
@@ -537,13 +554,13 @@ class Study:
             )
             results = [
                 analyse(
-                    panel, resolve(panel, reference), names=measures, pairwise=pairwise, per_class=per_class,
-                    **how(interval, confidence, replicates, seed),
+                    panel, resolve(panel, reference), names=measures, per_class=per_class,
+                    **intervals,
                 )
                 for panel in panels
             ]  # fmt: skip
-        notes = [f"left out: {told}" for told in left_out]
-        notes += [str(told) for result in results for told in result.notes]
+        notes = [f"left out: {reason}" for reason in left_out]
+        notes += [str(text) for result in results for text in result.notes]
         return as_frame((m for result in results for m in result.measures), notes=list(dict.fromkeys(notes)))
 
     def report(
@@ -564,6 +581,6 @@ class Study:
 
         known(options, ReportOptions, "report")
         value, named = epsilon_of(epsilon)
-        asked = ReportOptions(field=field, task=task, epsilon=value, epsilon_name=named, **options)
+        report_options = ReportOptions(field=field, task=task, epsilon=value, epsilon_name=named, **options)
         with self._open() as store:
-            return Report(build(store, asked))
+            return Report(build(store, report_options))

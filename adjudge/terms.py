@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 _OTHER_NAMES = {
     "-m": "model", "-n": "limit", "--run": "runs", "--part": "parts", "--map": "maps", "--map-label": "label_maps",
-    "--option": "settings", "--for": "purpose",
+    "--option": "settings",
 }  # fmt: skip
 """Options whose argument has another name than the option."""
-_IMPORT = ["judge", "systems", "import"]
+_IMPORTS = (["judge", "systems", "import"], ["judge", "nuggets", "import"])
 _OPTION = re.compile(
     r"(?<![\w-])(?P<flag>--[a-z](?:[a-z-]*[a-z])?|-[mn])(?![\w-])"
     r"(?: (?P<key>[\w.:]+)=(?P<value>[^\s:;,)]+)| (?=[A-Z'\"\d\[]))?"
@@ -48,8 +48,8 @@ class Calls:
 
     def __call__(self, words: Sequence[str], line: str) -> str:
         """The call for the words of a command, or its line."""
-        if list(words[:3]) == _IMPORT:
-            return _call_of_import(words[3:])
+        if list(words[:3]) in _IMPORTS:
+            return _call_of_import(words[1], words[3:])
         self.lines.append(line)
         return line
 
@@ -66,13 +66,13 @@ def in_python(text: str) -> str:
     return _OPTION.sub(_argument_of, text)
 
 
-def _argument_of(found: re.Match[str]) -> str:
-    name = _argument(found["flag"])
+def _argument_of(match: re.Match[str]) -> str:
+    name = _argument(match["flag"])
     if name is None:
-        return found[0]
-    key, value = found["key"], found["value"]
+        return match[0]
+    key, value = match["key"], match["value"]
     if key is None:
-        return f"{name}=" if name.isidentifier() or found[0].endswith(" ") else name
+        return f"{name}=" if name.isidentifier() or match[0].endswith(" ") else name
     if name not in ("maps", "label_maps", "settings"):
         return f"{name}={key}={value}"
     field, renames, old = key.partition(":")
@@ -97,12 +97,12 @@ def _declared() -> Mapping[str, str]:
     from judge.asking.scores import ScoreArguments
     from judge.run_options import WRITTEN
 
-    found = {
+    options = {
         f"--{name.replace('_', '-')}": name
         for names in (CallArguments, ImproveArguments, RunArguments, SuiteArguments, ScoreArguments)
         for name in names.__annotations__
     }
-    return found | {written.flag: name for name, written in WRITTEN.items()}
+    return options | {written.flag: name for name, written in WRITTEN.items()}
 
 
 @functools.cache
@@ -113,8 +113,8 @@ def _readings() -> frozenset[str]:
     return frozenset(o.name.replace("-", "_") for paper in PAPERS.values() for o in paper.options)
 
 
-def _call_of_import(words: Sequence[str]) -> str:
-    """The calls that import what a `judge systems import` command does, one for each file."""
+def _call_of_import(kind: str, words: Sequence[str]) -> str:
+    """The calls that import what a `judge systems import` or `judge nuggets import` command does, one for each file."""
     files: list[str] = []
     named: dict[str, Any] = {}
     rest = iter(words)
@@ -128,7 +128,7 @@ def _call_of_import(words: Sequence[str]) -> str:
             named[word.removeprefix("--")] = next(rest)
         else:
             next(rest)
-    method = "rankings" if "stage" in named else "answers"
+    method = kind if kind == "nuggets" else "rankings" if "stage" in named else "answers"
     return "; ".join(f"study.{method}({_called([repr(file)], named)})" for file in files)
 
 
@@ -138,11 +138,13 @@ def call_of(step: Step, paper: str) -> str:
 
     from judge import run_options
 
-    model, options = step.asked
+    model, options = step.model_and_options
     if step.kind != "run":
-        own = {} if step.system in (None, model) else {"system": step.system}
-        return f"study.suite({_called([repr(paper)], {'model': model, **own})})"
+        system = {} if step.system in (None, model) else {"system": step.system}
+        return f"study.suite({_called([repr(paper)], {'model': model, **system})})"
     given = {n: str(v) if isinstance(v, Path) else v for n, v in run_options.given(options).items()}
+    # One address or limit reads better without its tuple.
+    given = {n: v[0] if isinstance(v, tuple) and len(v) == 1 else v for n, v in given.items()}
     return f"study.run({_called([repr(step.task)], {'model': model, **given})})"
 
 

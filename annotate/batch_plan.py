@@ -37,6 +37,31 @@ class Policy:
         return {name: value for name, value in asdict(self).items() if value}
 
 
+DRAWS = ("equal-parts", "least-sure", "ppi", "route")
+"""Ways of drawing with unequal probabilities; without one, all units have the same."""
+
+
+def drawn_by(draw: str | None, run: str | None) -> dict[str, Any]:
+    """Return the fields of a plan for a way of drawing and the run that it needs.
+
+    Raises UsageError for an unknown way, and for a route that is not named.
+    """
+    if draw is not None and draw not in DRAWS:
+        raise UsageError(f"--draw {draw}: there are {', '.join(DRAWS)}")
+    if draw == "route":
+        if run is None:
+            raise UsageError(
+                "--draw route takes the units that a route left to people: name it with --run RUN"
+            )
+        return {"from_route": run}
+    return {
+        "run": run,
+        "equal_parts": draw == "equal-parts",
+        "queue": draw == "least-sure",
+        "purpose": "ppi" if draw == "ppi" else None,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
     """The options of `annotate batches new`, and facts about the batch recorded since.
@@ -131,7 +156,9 @@ class BatchPlan:
                 f"--by-question keeps questions whole, and their units differ by {self.by}: use --by dataset"
             )
         if self.equal_parts and not self.by:
-            raise UsageError("--equal-parts is of strata: name them with --by label, dataset or confidence")
+            raise UsageError(
+                "--draw equal-parts is of strata: name them with --by label, dataset or confidence"
+            )
         if self.until is not None and (not self.is_even or self.looks or self.by_question or self.n is None):
             raise UsageError(
                 "--until-decided draws single units with equal probability: -n N is the most, without --looks"
@@ -140,15 +167,15 @@ class BatchPlan:
             raise UsageError("--looks 1 is a look of a verdict, which takes a draw with equal probabilities")
         if self.queue and (self.by or self.by_question):
             raise UsageError(
-                "--queue takes the units the judge is least sure of; --by and --by-question do not apply"
+                "--draw least-sure takes the units the judge is least sure of; --by and --by-question do not apply"
             )
         if self.from_route and (self.by or self.by_question or self.queue or self.purpose):
             raise UsageError(
-                "--from-route takes the units that a route left; --by, --by-question, --queue and --for do not apply"
+                "--draw route takes the units that a route left; --by and --by-question do not apply"
             )
         if self.purpose == "ppi" and (self.by or self.by_question or self.queue):
             raise UsageError(
-                "--for ppi draws single units by the judge's uncertainty; --by, --by-question and --queue do not apply"
+                "--draw ppi draws single units by the judge's uncertainty; --by and --by-question do not apply"
             )
         if not 0 <= self.repeats <= 0.5:
             raise UsageError(

@@ -23,7 +23,7 @@ from judge.store.judgements import Entry, add_judgements
 from judge.store.runs import close_run, start_run
 from judge.suites.board import board
 from judge.suites.board_files import formats
-from judge.suites.paper import Asked
+from judge.suites.paper import ScoreRequest
 from judge.suites.papers import PAPERS
 from judge.types import Answered, Judgement, Status, Usage
 
@@ -85,7 +85,7 @@ def main(systems: int = 10, questions: int = 2366) -> None:
         Store.open(brought_in(Path(folder), systems, questions), create=False) as store,
     ):
         plant(store)
-        asked = Asked(parts=("eligibility", "grounding", "factuality"))
+        asked = ScoreRequest(parts=("eligibility", "grounding", "factuality"))
         started, cpu = time.perf_counter(), time.process_time()
         found = board(store, PAPERS["garage"], asked, [f"s{n}" for n in range(systems)])
         print(

@@ -264,13 +264,7 @@ def garage(folder: Path) -> Path:
     ]
     do(f"{imports('answers')} {write_lines(folder / 'answers.jsonl', answers)} -d {db}")
     for system in ("a", "b", "c"):
-        for more in ("", "--relevant-set answer+related", "--relevant-set marked"):
-            do(
-                f"judge suite garage -m scripted/hash --system {system} --option logprobs=1 --interval none {more} -d {db}"
-            )
-        do(
-            f"judge suite garage -m scripted/hash --system {system} --option logprobs=1 --relevance judge --interval none -d {db}"
-        )
+        do(f"judge suite garage -m scripted/hash --system {system} --option logprobs=1 -d {db}")
     for task in ("eligibility", "grounding", "deflection", "citation_each"):
         judged(db, task, "answer_system != 'human'")
     people(db, "eligibility", ("ann", "bob"), 0.6)
@@ -284,9 +278,7 @@ def faithfulness(folder: Path, source: Path) -> Path:
     do(f"judge items import garage {source / 'garage.jsonl'} -d {db}")
     do(f"{imports('answers')} {source / 'answers.jsonl'} -d {db}")
     for system in ("a", "b", "c"):
-        do(
-            f"judge suite faithfulness -m scripted/hash --option logprobs=1 --system {system} --interval none -d {db}"
-        )
+        do(f"judge suite faithfulness -m scripted/hash --option logprobs=1 --system {system} -d {db}")
     for task in ("claim_support", "citation_support", "citation_each", "deflection"):
         judged(db, task, "answer_system != 'human'")
     people(db, "claim_support", ("ann", "bob"), 0.5)
@@ -345,29 +337,17 @@ def raguard(folder: Path) -> Path:
         (folder / f"{name}.run").write_text("".join(lines))
         do(f"{imports('rankings')} --stage retrieve {folder / f'{name}.run'} -d {db}")
     for system in ("a", "b"):
-        order = "--label-order reversed" if system == "b" else ""
         ranked = [
             *(f"top:{k} --ranking own --stage retrieve" for k in (1, 2, 3, 5)),
             *(f"top:{k} --ranking other --stage retrieve" for k in (1, 5)),
         ]
-        generate(db, "verdict", system, ["none", *ranked], order)
+        generate(db, "verdict", system, ["none", *ranked], "")
         # Its verdict on each document, which 0.2.0 took from the judge.
         judged_by_people = (
             "unit_id IN (SELECT unit_id FROM labels WHERE annotator_id = 'gold' AND field = 'raguard.role')"
         )
-        do(
-            f'judge run verdict_document -m scripted/hash --where "{judged_by_people}" --as {system} {order} -d {db}'
-        )
-        for more in (
-            "--ranking own",
-            "--ranking other",
-            "--ranking own --k 1,2,3",
-            "--ranking own --roles judge",
-            "--ranking own --examples none",
-        ):
-            do(
-                f"judge suite raguard -m scripted/hash --system {system} {order} {more} --interval none -d {db}"
-            )
+        do(f'judge run verdict_document -m scripted/hash --where "{judged_by_people}" --as {system} -d {db}')
+        do(f"judge suite raguard -m scripted/hash --system {system} -d {db}", codes=(0, 2, 4))
     return db
 
 
@@ -418,12 +398,11 @@ def mirage(folder: Path) -> Path:
             for name in names
         ]
         path = write_lines(folder / f"mirage-{system}.jsonl", script)
-        for reading, task in (("paper", "mirage_answer"), ("practice", "qa_answer")):
-            generate(db, task, system, ["none", "oracle", "fixed5"], f"--option script={path}", "file")
-            do(
-                f"judge suite mirage -m scripted/file --option script={path} --system {system} --reading {reading} --interval none -d {db}",
-                codes=(0, 4),
-            )
+        generate(db, "mirage_answer", system, ["none", "oracle", "fixed5"], f"--option script={path}", "file")
+        do(
+            f"judge suite mirage -m scripted/file --option script={path} --system {system} -d {db}",
+            codes=(0, 4),
+        )
     judged(db, "mirage_support")
     _, rows = exported(db, "mirage_support", "scripted/hash")
     lines = []
@@ -435,10 +414,6 @@ def mirage(folder: Path) -> Path:
     do(f"{imports('rankings')} --stage retrieve {folder / 'own.run'} -d {db}")
     top = ["top:2 --ranking own --stage retrieve"]
     generate(db, "mirage_answer", "b", top, f"--option script={path}", "file")
-    do(
-        f"judge suite mirage -m scripted/file --option script={path} --system b --mixed retrieved:2 --interval none -d {db}",
-        codes=(0, 4),
-    )
     return db
 
 
@@ -460,19 +435,11 @@ def urag(folder: Path) -> Path:
     path.write_text(json.dumps({"name": "SciQ", "version": "1.0", **splits}))
     do(f"judge items import urag {path} -d {db}")
     for system in ("a", "b"):
-        order = "--label-order reversed" if system == "b" else ""
-        how = f"--option logprobs=1 {order}"
+        how = "--option logprobs=1"
         generate(db, "urag_choice", system, ["none", "all+noise:2", "all"], how)
         first = newest(db, "urag_choice", "scripted/hash")
         generate(db, "urag_aware", system, [f"all --shown {first}:{who}" for who in ("self", "wrong")], how)
-        for more in ("", "--aware self", "--aware wrong", "--context all+noise:2"):
-            do(
-                f"judge suite urag -m scripted/hash --option logprobs=1 --system {system} {order} {more} --interval none -d {db}"
-            )
-    generate(db, "multiple_choice", "c", ["none", "all"], "--option logprobs=1")
-    do(
-        f"judge suite urag -m scripted/hash --option logprobs=1 --system c --reading practice --interval none -d {db}"
-    )
+        do(f"judge suite urag -m scripted/hash --option logprobs=1 --system {system} -d {db}")
     return db
 
 
@@ -589,7 +556,6 @@ READINGS: dict[str, tuple[str, Sequence[str]]] = {
             "--relevant-set marked",
             "--relevance judge",
             "--unparsed facts",
-            "--unanswered left-out",
             "--citations human",
             "--citations marked",
             "--partial-support 0.5",
@@ -607,10 +573,6 @@ READINGS: dict[str, tuple[str, Sequence[str]]] = {
     "faithfulness": (
         f"{HASH} --system a",
         (
-            "--gamma 0",
-            "--gamma 3",
-            "--uncited zero",
-            "--unanswered left-out",
             "--several first",
             "--by question_type",
             "--reference majority",
@@ -619,14 +581,9 @@ READINGS: dict[str, tuple[str, Sequence[str]]] = {
     "raguard": (
         f"{HASH} --system a --ranking own",
         (
-            "--k 1",
-            "--k 1,2,3",
-            "--examples none",
-            "--outside unscored",
             "--relevant supporting",
             "--roles judge",
             "--ranking other",
-            "--stage retrieve",
             "--by claim_verdict",
             "--by original_verdict",
         ),
@@ -634,11 +591,7 @@ READINGS: dict[str, tuple[str, Sequence[str]]] = {
     "mirage": (
         "-m scripted/file --system a",
         (
-            "--reading practice",
-            "--match strict",
-            "--word-boundary on",
             "--support judge",
-            "--k 1,2",
             "--by source",
             "--mixed retrieved:2",
         ),
@@ -650,55 +603,31 @@ READINGS: dict[str, tuple[str, Sequence[str]]] = {
             "--aware wrong",
             "--context all+noise:2",
             "--calibrate-on b",
-            "--split random",
-            "--split random --split-seed 3",
             "--alpha 0.2",
-            "--alpha 0.4 --convention urag_repo",
-            "--calibration 0.3 --split random",
         ),
     ),
     "confirmation": (
         f"{HASH} --system s",
         (
-            "--k 1",
-            "--k retrieve=3,rerank=1",
-            "--consensus 0.5",
-            "--consensus all",
-            "--unchecked drop",
             "--ranking own",
-            "--plot FOLDER/plot.svg",
-            "--claims FOLDER/claims.csv",
             "--reference majority",
-            "--context none",
         ),
     ),
     "retrieval": (
         f"{HASH} --task relevance_graded",
         (
-            "--k 1,3,5",
-            "--qrels gold",
-            "--qrels judge",
-            "--qrels reference",
             "--reference majority",
             "--reference ann",
-            "--relevant-from 2",
-            "--ranking one",
-            "--stage retrieve",
             "--by topic",
             "--task relevant",
-            "--field relevance_grade",
         ),
     ),
     "conformal": (
         f"{HASH} --task relevance_graded --reference majority",
         (
             "--reference gold",
-            "--by-score aps",
             "--thresholds label",
             "--alpha 0.3",
-            "--convention urag_repo",
-            "--calibration 0.3",
-            "--split-seed 5",
             "--ambiguous FOLDER/ambiguous.csv",
             "--by topic",
             "--task relevant",
@@ -710,18 +639,14 @@ READINGS: dict[str, tuple[str, Sequence[str]]] = {
 GENERAL = (
     "",
     "--interval none",
-    "--interval percentile --replicates 200",
-    "--confidence 0.9 --replicates 200",
-    "--seed 7 --replicates 200",
-    "-n 5",
-    "-n 50% --sample 1",
+    "--interval percentile",
+    "--confidence 0.9",
     "--partial",
-    "--rationale before",
     "--dataset nothing",
 )
 ALONE = {
     "mirage": ("-m scripted/file --system b --mixed retrieved:2", "-m scripted/file --system b"),
-    "urag": (f"{HASH} --system c --reading practice", f"{HASH} --system b"),
+    "urag": (f"{HASH} --system b",),
     "raguard": (f"{HASH} --system b --ranking other",),
 }
 """Scores of other systems, which were asked otherwise."""
@@ -743,12 +668,12 @@ BOARDS = {
         f"{HASH} --system a --system b --ranking own",
         f"{HASH} --system all --ranking own --part zero",
     ),
-    "mirage": ("-m scripted/file --system all", "-m scripted/file --system a --system b --match strict"),
+    "mirage": ("-m scripted/file --system all", "-m scripted/file --system a --system b"),
     "urag": (f"{HASH} --system b --system a --aware self", f"{HASH} --system a --system b --part sets"),
     "confirmation": (f"{HASH} --system all", f"{BOTH} --judges each --system s"),
     "retrieval": (
         f"{HASH} --task relevance_graded --system all",
-        f"{HASH} --task relevance_graded --system one --system two --k 5",
+        f"{HASH} --task relevance_graded --system one --system two --measure nDCG@5",
         f"{BOTH} --judges each --task relevance_graded",
     ),
     "conformal": (f"{BOTH} --judges each --task relevance_graded --reference majority",),
@@ -759,13 +684,12 @@ JUDGES = {
     "confirmation": "--system s",
     "retrieval": "--task relevance_graded",
 }
-"""Papers that two judges have labelled for: their mean, their majority, each alone, and the difference."""
+"""Papers that two judges have labelled for: their mean, each alone, and the difference."""
 
 SYSTEM = {
     "garage": "--system a",
     "faithfulness": "--system a",
     "confirmation": "--system s",
-    "retrieval": "--set task=relevance_graded",
 }
 
 REPORTS = {
@@ -780,19 +704,19 @@ REPORT_OPTIONS = (
     "--reference gold",
     "--reference majority",
     "--epsilon crowd --margin -0.2",
-    "--threshold 0.5 --limit 5",
+    "--threshold 0.5",
     "--annotators ann",
 )
 REPORT_FORMATS = ("html", "md", "json", "csv", "tex")
 AGREEMENT = (
     "",
-    "--per-class",
-    "--dawid-skene",
-    "--alt-test",
-    "--no-pairwise --interval percentile",
+    "--measure per_class",
+    "--measure dawid_skene",
+    "--measure alt_test",
+    "--interval percentile",
     "--reference gold",
     "--json",
-    "--csv",
+    "-o FOLDER/measures.csv",
 )
 
 
@@ -804,18 +728,14 @@ def outputs() -> Iterator[tuple[str, str]]:
         lines += [f"{fixed} --part {part}" for part in PARTS[paper].split()]
         lines += ["", f"{PLANTED}", *ALONE.get(paper, ())]
         if paper in JUDGES:
-            lines += [
-                f"{JUDGES[paper]} {more}"
-                for more in (PLANTED, f"{BOTH} --judges mean", f"{BOTH} --judges majority")
-            ]
-        for line, form in itertools.product(lines, ("", "--json", "--csv")):
+            lines += [f"{JUDGES[paper]} {more}" for more in (PLANTED, f"{BOTH} --judges mean")]
+        for line, form in itertools.product(lines, ("", "--json", "-o FOLDER/s.csv")):
             yield study, f"judge score {paper} {line} {form}"
         for line, form in itertools.product(
             BOARDS[paper],
             (
                 "",
                 "--json",
-                "--csv",
                 "-o FOLDER/b.html",
                 "-o FOLDER/b.md",
                 "-o FOLDER/b.tex",
@@ -825,11 +745,11 @@ def outputs() -> Iterator[tuple[str, str]]:
             yield study, f"judge score {paper} {line} {form}"
         if paper in JUDGES:
             for more, form in itertools.product(
-                ("", "--interval none", "--reference majority"), ("", "--json", "--csv")
+                ("", "--interval none", "--reference majority"), ("", "--json", "-o FOLDER/s.csv")
             ):
                 yield (
                     study,
-                    f"judge score compare scripted/hash planted/strict --paper {paper} {SYSTEM[paper]} {more} {form}",
+                    f"judge score compare scripted/hash planted/strict --paper {paper} {SYSTEM.get(paper, '')} {more} {form}",
                 )
     for study, pair in (
         ("garage", "a b"),
@@ -838,15 +758,14 @@ def outputs() -> Iterator[tuple[str, str]]:
         ("urag", "a b"),
         ("confirmation", "s t"),
     ):
-        for form in ("", "--json", "--csv"):
-            rankings = "--set ranking=own" if study == "raguard" else ""
-            yield study, f"judge score compare {pair} --axis system {HASH} --paper {study} {rankings} {form}"
+        for form in ("", "--json", "-o FOLDER/s.csv"):
+            yield study, f"judge score compare {pair} --axis system {HASH} --paper {study} {form}"
     for study, fields in REPORTS.items():
         for field, more, form in itertools.product(fields, REPORT_OPTIONS, REPORT_FORMATS):
             if more != "--short" or form in ("md", "tex"):
                 yield study, f"annotate report {field} {more} -o FOLDER/report.{form}"
         for field, more in itertools.product(fields, AGREEMENT):
-            yield study, f"annotate agreement {field} --replicates 200 {more}"
+            yield study, f"annotate agreement {field} {more}"
 
 
 def without_seconds(db: Path) -> None:

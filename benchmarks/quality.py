@@ -261,7 +261,7 @@ def _rows(
 
 
 def _mean_row(store: Store, model: str, data: Set, cell: Cell, both: Masses, sample: int) -> list[str]:
-    """What `--orders 2` gives: the mean of two orders, which are both there."""
+    """What `--label-order 2` gives: the mean of two orders, which are both there."""
     found, common = _best(both, data), Counter(_best(both, data).values()).most_common(1)[0]
     share = f"{common[0]} {common[1] / len(found):.2f}"
     how = [cell.answers, "mean of both", cell.rationale, "shown" if cell.guidelines else ""]

@@ -48,8 +48,8 @@ async def measure(
 ) -> tuple[float, float]:
     """Units a second of a whole run, and the seconds until the provider was open."""
     ray = engine == "ray"
-    asked = engines.Workers(workers) if ray else engines.Workers()
-    provider = engines.provider(engine, "scripted/hash", Settings(options={"delay": str(delay)}), asked)
+    asked = engines.Workers(workers) if ray else None
+    provider = engines.provider("scripted/hash", Settings(options={"delay": str(delay)}), asked)
     begun = time.monotonic()
     await provider.open()
     opened = time.monotonic() - begun

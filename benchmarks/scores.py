@@ -37,7 +37,7 @@ from judge.scores.compare import compare_all
 from judge.scores.score import Score, Units, scored
 from judge.store import Store
 from judge.store.runs import start_run
-from judge.suites.paper import Asked
+from judge.suites.paper import ScoreRequest
 from judge.suites.papers import PAPERS
 from judge.suites.result import score
 
@@ -292,7 +292,7 @@ def from_study() -> None:
 
 def read_study(path: str) -> None:
     """Read and measure; prints seconds and the peak of this process."""
-    asked = Asked(parts=("eligibility", "grounding", "factuality", "relevant", "raf"))
+    asked = ScoreRequest(parts=("eligibility", "grounding", "factuality", "relevant", "raf"))
     start, cpu = time.perf_counter(), time.process_time()
     with Store.open(path) as store:
         found = score(store, PAPERS["garage"], asked, replicates=REPLICATES)

@@ -33,7 +33,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from judge.stats import compare
-from judge.stats.conditions import ConditionArrays, Estimates, decide, estimates, rule
+from judge.stats.condition_estimates import Estimates, estimates
+from judge.stats.conditions import ConditionArrays, decide, rule
 from judge.stats.looks import PLACES, boundary, places_until, spent_at
 from judge.stats.multiple import holm_steps
 from judge.stats.pairwise import copied
@@ -244,7 +245,7 @@ def _counted(found: ConditionArrays, missed: np.ndarray[Any, Any]) -> FloatArray
             trust.sum(),
             (found.decision == TRUST).sum(),
             (found.decision == DISTRUST).sum(),
-            (trust & ((found.found == HOLDS) & missed).any(axis=1)).sum(),
+            (trust & ((found.recall_states == HOLDS) & missed).any(axis=1)).sum(),
         ],
         dtype=np.float64,
     )
@@ -283,8 +284,8 @@ def looked_at(cell: Cell, judges: Sequence[str], studies: int) -> dict[str, Look
                 at.append(
                     LookedAt(
                         found.decision,
-                        trust & (found.found[:, -1] == HOLDS),
-                        trust & (found.meant[:, -1] == HOLDS),
+                        trust & (found.recall_states[:, -1] == HOLDS),
+                        trust & (found.precision_states[:, -1] == HOLDS),
                     )
                 )
             parts[judge].append(LookedAt(*(np.stack(x, axis=1) for x in zip(*at, strict=True))))

@@ -97,7 +97,7 @@ def _write_svg(name: str, text: str) -> None:
 
 def verdict(folder: Path) -> None:
     """The top of the report on the made-up votes."""
-    told = "--unit unit --annotator annotator --label label --cluster question --judge gpt -o votes.html"
+    told = "--judge gpt -o votes.html"
     program(
         "annotate", "report", str(ROOT / "data" / "examples" / "votes.csv"), *shlex.split(told), folder=folder
     )

@@ -17,6 +17,8 @@ from typing import Any
 
 import click
 
+from judge.cli.options import SHOW_ALL
+
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "tests" / "schemas"
 WIDTH = 80
@@ -106,7 +108,7 @@ def on_files(files: Any, config: Any) -> Any:
 def _commands(program: click.Command, name: str) -> str:
     parts = [
         f"# {name}",
-        f"Every command of `{name}`, as `{name} COMMAND --help` prints it. Generated from the program.",
+        f"Every command of `{name}`, with every option. Generated from the program.",
     ]
     for words, command in commands(program, (name,)):
         context = click.Context(
@@ -116,6 +118,7 @@ def _commands(program: click.Command, name: str) -> str:
             max_content_width=WIDTH,
             show_default=program.context_settings.get("show_default"),
         )
+        context.meta[SHOW_ALL] = True
         level = "##" if len(words) < 3 else "###"
         parts.append(f"{level} {' '.join(words)}\n\n```text\n{command.get_help(context).rstrip()}\n```")
     return "\n\n".join(parts) + "\n"

@@ -1,8 +1,7 @@
 """Parse and normalise server addresses, in one place.
 
-Every address that may receive a key or a prompt goes through `server`, so that a host has one spelling: lower
-case, ASCII,
-no trailing dot. The address that `judge.permissions` checks is then the address of the connection.
+Every address that may receive a key or a prompt goes through `server`, so that a host has one spelling: lower case,
+ASCII, no trailing dot. The address that `judge.permissions` checks is then the address of the connection.
 """
 
 import ipaddress
@@ -62,7 +61,8 @@ def server(base_url: str) -> ServerAddress:
     try:
         parts = urlsplit(base_url.strip())
         host, port = _normalised(parts.hostname or ""), parts.port
-    except ValueError:  # includes UnicodeError, for a host that cannot be encoded
+    except ValueError:
+        # Includes UnicodeError, for a host that cannot be encoded.
         host, port, parts = "", None, urlsplit("")
     if parts.scheme not in _PORTS or not host or parts.query or parts.fragment:
         # The address is not repeated, because it may contain a password.
@@ -78,9 +78,7 @@ def server(base_url: str) -> ServerAddress:
 
 
 def no_proxy(at: ServerAddress) -> dict[str, None] | None:
-    """Return the `mounts` of an httpx client that bypass the environment's proxy for a server on this
-
-    machine.
+    """Return the `mounts` of an httpx client that bypass the environment's proxy for a server on this machine.
 
     Through a proxy, keys would pass another server.
     """

@@ -1,4 +1,4 @@
-"""Commands that messages print for the user to type: this is the one place that writes them.
+"""Write the commands that messages print for the user to type. This is the only module that writes them.
 
     command("judge runs show", run_id)                   judge runs show 01ABC -d other.db
     command("judge systems import FILE", "--system", name)
@@ -14,41 +14,41 @@ from contextvars import ContextVar
 from pathlib import Path
 
 Writer = Callable[[Sequence[str], str], str]
-"""Gets the words of a command and its line for a shell; returns what the message has in its place."""
+"""Takes the words of a command and its line for a shell; returns the text for the message."""
 DEFAULT_STUDY = "study.db"
 VARIABLE = "JUDGE_DB"
 """The environment variable that names the study of commands without `-d`."""
 WITHOUT_STUDY = (
     "judge demo", "judge examples", "judge models", "judge plugins", "judge studies merge", "judge tasks check",
-    "judge tasks list", "judge tasks new", "judge tasks show", "annotate formats",
+    "judge tasks show", "judge tasks new", "judge tasks show", "annotate formats",
 )  # fmt: skip
-"""Commands that read no study, or name theirs themselves."""
+"""Commands without a study, or with their own way to name one."""
 _study: ContextVar[str] = ContextVar("_study", default=DEFAULT_STUDY)
 _writer: ContextVar[Writer | None] = ContextVar("_writer", default=None)
 
 
 def use_study(path: Path | str) -> None:
-    """Say which study the running command is about."""
+    """Set the study of the running command."""
     _study.set(str(path))
 
 
 def command(words: str, *values: object, study: Path | str | None = None) -> str:
-    """The command as a line that a shell takes as it is: `words` as they stand, then the values, each as one word.
+    """Return the command as a line for a shell: `words` unchanged, then the values, each as one word.
 
-    It names the study, unless a command without `-d` takes that one anyway.
+    It names the study, unless a command without `-d` would use that one anyway.
     """
     path = _study.get() if study is None else str(study)
-    found = [*words.split(), *map(str, values)]
+    parts = [*words.split(), *map(str, values)]
     is_default = path == DEFAULT_STUDY and VARIABLE not in os.environ
     if not is_default and not words.startswith(WITHOUT_STUDY):
-        found += ["-d", path]
-    line, write = " ".join(map(quoted, found)), _writer.get()
-    return line if write is None else write(found, line)
+        parts += ["-d", path]
+    line, write = " ".join(map(quoted, parts)), _writer.get()
+    return line if write is None else write(parts, line)
 
 
 @contextmanager
 def written_by(writer: Writer) -> Iterator[None]:
-    """Let a function write the commands meanwhile: Python's door writes calls of methods."""
+    """Let a function write the commands for a while: the Python API prints calls of methods instead."""
     token = _writer.set(writer)
     try:
         yield
@@ -57,6 +57,6 @@ def written_by(writer: Writer) -> Iterator[None]:
 
 
 def quoted(word: str) -> str:
-    """A word for a shell. SQL with its single quotes reads better in double ones, where nothing in it is special."""
+    """Quote a word for a shell. SQL with single quotes is more readable in double quotes, if nothing in it is special there."""
     plain = "'" in word and not set(word) & set('"$`\\!') and word.isprintable()
     return f'"{word}"' if plain else shlex.quote(word)

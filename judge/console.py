@@ -23,6 +23,7 @@ import click
 from judge.commands import DEFAULT_STUDY, VARIABLE, use_study
 from judge.errors import AdjudgeError, Exit, UsageError
 from judge.plugins import unexpected
+from judge.removed import removed_command, removed_option
 
 F = TypeVar("F", bound=Callable[..., Any])
 TO_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -50,6 +51,7 @@ def _escape(c: int) -> str:
     return f"\\x{c:02x}" if c < 0x100 else f"\\u{c:04x}" if c < 0x10000 else f"\\U{c:08x}"
 
 
+_NO_COMMAND = re.compile(r"No such command '([\w-]+)'")
 _VISIBLE = {c: _escape(c) for c in _CONTROL}
 # The same characters as JSON escapes (json.dumps escapes C0; tags are surrogate pairs).
 _IN_JSON = {c: json.dumps(chr(c))[1:-1] if c != 0x7F else "\\u007f" for c in _CONTROL if c >= 0x20}
@@ -57,6 +59,13 @@ _IN_JSON = {c: json.dumps(chr(c))[1:-1] if c != 0x7F else "\\u007f" for c in _CO
 
 class _ReaderGone(Exception):
     """Raised when the program that reads our output (head, less) has closed the pipe."""
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds of a duration as typed (2h, 30m, 90s, 1h30m), 0 for a text that is none."""
+    found = _TIME_PARTS.fullmatch(text.strip())
+    parts = found.groups() if found else (None, None, None)
+    return sum(float(n or 0) * of for n, of in zip(parts, (3600, 60, 1), strict=True))
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
@@ -68,16 +77,43 @@ class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         """Return the seconds of a text; numbers are returned unchanged."""
         if isinstance(value, int | float):
             return float(value)
-        found = _TIME_PARTS.fullmatch(value.strip())
-        parts = found.groups() if found else (None, None, None)
-        seconds = sum(float(n or 0) * of for n, of in zip(parts, (3600, 60, 1), strict=True))
+        seconds = seconds_of(value)
         if seconds <= 0:
             self.fail(f"'{value}' is no length of time: write 2h, 30m, 90s or 1h30m", param, ctx)
         return seconds
 
 
 class Command(click.Group):
-    """A command group that ends with our exit codes and prints an expected error as one line."""
+    """A command group that ends with our exit codes and prints an expected error as one line.
+
+    `sections` are its commands by purpose, for --help: title -> name -> what it does in one line. Commands that no section
+    names come last.
+    """
+
+    def __init__(
+        self, *args: Any, sections: Mapping[str, Mapping[str, str]] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections = sections or {}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section; the descriptions of all stand in one column."""
+        every = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        shown = {
+            name: command for name, command in every.items() if command is not None and not command.hidden
+        }
+        width = max(map(len, shown), default=0)
+        named = {name for names in self._sections.values() for name in names}
+        rest = {
+            name: command.get_short_help_str(formatter.width - width - 4)
+            for name, command in shown.items()
+            if name not in named
+        }
+        for title, names in {**self._sections, "Other" if named else "Commands": rest}.items():
+            rows = [(f"{name:<{width}}", text) for name, text in names.items() if name in shown]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Call click, and handle a closed pipe ourselves."""
@@ -105,9 +141,12 @@ class Command(click.Group):
         except click.exceptions.Exit as e:
             code = e.exit_code
         except click.ClickException as e:
-            shown = io.StringIO()
-            e.show(shown)
-            print(visible(shown.getvalue()), end="", file=sys.stderr)
+            if (told := _removed(e)) is not None:
+                print(f"{self.name}: {visible(told)}", file=sys.stderr)
+            else:
+                shown = io.StringIO()
+                e.show(shown)
+                print(visible(shown.getvalue()), end="", file=sys.stderr)
             code = e.exit_code
         except (click.Abort, KeyboardInterrupt):
             print(f"{self.name}: interrupted; run the same command again to go on", file=sys.stderr)
@@ -130,6 +169,19 @@ class Command(click.Group):
             _drop_stdout()
         print(f"{self.name}: {visible(' '.join(told.splitlines()))}", file=sys.stderr)
         return code
+
+
+def _removed(error: click.ClickException) -> str | None:
+    """Return the error for an option or command of an earlier version, which names its replacement."""
+    ctx = getattr(error, "ctx", None)
+    if ctx is None:
+        return None
+    if isinstance(error, click.NoSuchOption):
+        options = {name for param in ctx.command.params for name in (*param.opts, *param.secondary_opts)}
+        return removed_option(ctx.command_path, error.option_name, options)
+    # click has an exception for this only since 8.4.
+    name = _NO_COMMAND.match(error.message)
+    return None if name is None else removed_command(f"{ctx.command_path} {name[1]}")
 
 
 def _drop_stdout() -> None:
@@ -230,17 +282,22 @@ db_option = click.option(
     is_eager=True,  # known to what names a batch of the study
     callback=_use_study,
     type=TO_WRITE,
-    help="The study (also JUDGE_DB).",
+    help="The study file (also JUDGE_DB).",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document to stdout.")
 output_options = together(
-    json_option, click.option("--csv", "as_csv", is_flag=True, help="CSV instead of a table.")
+    json_option, click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of a table.")
 )
 
 
-def emit_json(schema: str, document: Mapping[str, Any]) -> None:
+def document(schema: str, content: Mapping[str, Any]) -> str:
+    """Return one JSON document with its schema."""
+    return json_text({"schema": f"adjudge/{schema}/1", **content}, indent=2) + "\n"
+
+
+def emit_json(schema: str, content: Mapping[str, Any]) -> None:
     """Print one JSON document."""
-    print(json_text({"schema": f"adjudge/{schema}/1", **document}, indent=2))
+    print(document(schema, content), end="")
 
 
 def tell(schema: str, document: Mapping[str, Any], text: str, as_json: bool) -> None:
@@ -274,13 +331,18 @@ def emit_rows(
     if as_json:
         emit_json(schema, {"rows": [dict(r) for r in rows]})
     elif as_csv:
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([[csv_cell(_cell(r.get(c))) for c in columns] for r in rows])
-        sys.stdout.write(out.getvalue())
+        sys.stdout.write(csv_text(rows, columns))
     else:
         print(table(columns, [[r.get(c) for c in columns] for r in rows]))
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return these columns of the rows as CSV with a header; no cell is one that a spreadsheet executes."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([[csv_cell(_cell(r.get(c))) for c in columns] for r in rows])
+    return out.getvalue()
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

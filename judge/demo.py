@@ -1,8 +1,7 @@
 """The demo: real passages, real models, real human labels, without a key or network.
 
-First relevance by a small embedding model, whose probabilities carry a signal, and the same judge after
-calibration; then
-three tasks by a language model, which is run like any other.
+First relevance by a small embedding model, whose probabilities carry a signal, and the same judge after calibration;
+then three tasks by a language model, which is run like any other.
 """
 
 from collections.abc import Awaitable, Callable
@@ -85,14 +84,14 @@ async def label(
 def put_right(store: Store, result: TaskResult) -> Beside:
     """Calibrate the run on gold, cross-fitted by question, and store it if its probabilities have a signal."""
     field = result.plan.task.spec.questions[0].field
-    found = derive.read(store, [result.report.run_id], field)
+    table = derive.read_runs(store, [result.report.run_id], field)
     try:
-        done = calibrate(found, derive.reference(store, found, field, None), field, "bias")
+        done = calibrate(table, derive.reference(store, table, field, None), field, "bias")
     except UsageError as e:
         return Beside(None, None, str(e))
     if done.has_signal is False:
         return Beside(done, None, "no signal is shown in its probabilities on these labels")
     run_id, _ = derive.keep(
-        store, found, "calibrated", "bias", {field: done.made}, parameters=done.parameters, fitted=done.fitted
+        store, table, "calibrated", "bias", {field: done.made}, parameters=done.parameters, fitted=done.fitted
     )
     return Beside(done, run_id, None)

@@ -18,6 +18,7 @@ AdjudgeError                    exit 1
 └── BelowThreshold              exit 5   a measure is below the requested threshold
 """
 
+import re
 from enum import IntEnum
 
 
@@ -39,6 +40,10 @@ class AdjudgeError(Exception):
     exit_code = Exit.ERROR
 
 
+_LONGEST_WORD = 500
+_SHORTENED = 60
+
+
 class BadInput(AdjudgeError):
     """Data that cannot be used.
 
@@ -46,6 +51,8 @@ class BadInput(AdjudgeError):
     """
 
     def __init__(self, reason: str, *, path: str = "", line: int = 0, field: str = "") -> None:
+        # An id or a label of a broken file can be a whole text, which nobody could read here.
+        reason = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:_SHORTENED]}…", reason)
         self.reason, self.path, self.line, self.field = reason, path, line, field
         where = path + (f":{line}" if line else "")
         parts = [p for p in (where, f"field '{field}'" if field else "", reason) if p]
@@ -102,9 +109,8 @@ class KeyProblem(ProviderError):
 class Unreachable(ProviderError):
     """No connection, a reset, or a time-out.
 
-    `sent`: the server may have the request; False if no connection was made. `timed_out`: the connection was
-    made, but no
-    answer came in time.
+    `sent`: the server may have the request; False if no connection was made. `timed_out`: the connection was made,
+    but no answer came in time.
     """
 
     retryable = True

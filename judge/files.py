@@ -1,12 +1,8 @@
-"""Read users' files record by record, with line numbers: for importers, tables of labels and exchange
+"""Read users' files record by record, with line numbers: for importers, tables of labels and exchange formats.
 
-formats.
-
-Delimited tables (any of DELIMITERS), JSON Lines, one JSON list, Parquet; each may be compressed with gzip and
-may begin
-with a byte order mark. A file that cannot be read further (broken gzip, an unfinished list) raises BadInput,
-because the
-rest is unknown. A bad record is passed to `bad`, and reading continues if `bad` returns.
+Delimited tables (any of DELIMITERS), JSON Lines, one JSON list, Parquet; each may be compressed with gzip and may
+begin with a byte order mark. A file that cannot be read further (broken gzip, an unfinished list) raises BadInput,
+because the rest is unknown. A bad record is passed to `bad`, and reading continues if `bad` returns.
 """
 
 import codecs
@@ -32,7 +28,8 @@ LONGEST = 64 * 2**20
 """Maximum length of a line in bytes, and of a cell in characters."""
 DELIMITERS = ",;\t|"
 TABS = (".tsv", ".tab")
-MOST_DIGITS = 300  # the largest float has 309
+# The largest float has 309 digits.
+MOST_DIGITS = 300
 # A number that may exceed any float. Only such a text is parsed with hooks for numbers, which are slow.
 _HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 
@@ -88,9 +85,8 @@ RECIPE = {".yaml": "yaml", ".yml": "yaml"}
 def format_of(path: Path, endings: Mapping[str, str], given: str | None = None, option: str = "") -> str:
     """Return the format of a file to write, from its ending, or `given` by `option`.
 
-    `endings` maps endings, with their dot, to formats. Raises UsageError, which lists the endings, if neither
-    the name nor
-    the option names a format, or if they name different ones.
+    `endings` maps endings, with their dot, to formats. Raises UsageError, which lists the endings, if neither the
+    name nor the option names a format, or if they name different ones.
     """
     ending = path.suffix.lower()
     named = endings.get(ending)
@@ -126,11 +122,11 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
     handle.seek(start)
     header = line.decode("utf-8", "surrogateescape").replace("\r", "\n").partition("\n")[0]
 
-    def found(mark: str) -> tuple[int, int]:
+    def rate(mark: str) -> tuple[int, int]:
         names = next(csv.reader([header], delimiter=mark), [])
         return len(set(hint) & set(names)), len(names)
 
-    return max(DELIMITERS, key=found)
+    return max(DELIMITERS, key=rate)
 
 
 def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[int, list[str] | None]]:
@@ -276,7 +272,7 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
     except (pyarrow.ArrowException, OSError) as e:
         raise refused(e) from e
 
-    def read() -> Iterator[tuple[int, dict[str, Any]]]:
+    def read_rows() -> Iterator[tuple[int, dict[str, Any]]]:
         number = 0
         try:
             for batch in file.iter_batches():
@@ -286,7 +282,7 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
         except (pyarrow.ArrowException, OSError) as e:
             raise refused(e) from e
 
-    return list(file.schema_arrow.names), read()
+    return list(file.schema_arrow.names), read_rows()
 
 
 def loads(text: str) -> Any:

@@ -1,7 +1,7 @@
-"""Find the label in a reply in free text: what a raw task, whose prompt asks for no format of ours, gets.
+"""Find the label in a reply in free text, which is the answer to a raw task: its prompt requests no format of ours.
 
-Patterns are literal text around the labels, with no repetition but of white space and marks, so that the time is linear in the
-reply, whatever a task file says.
+Patterns are literal text around the labels. Only white space and a bounded number of marks repeat, so the time is linear in
+the reply, whatever a task file contains.
 """
 
 import re
@@ -15,11 +15,15 @@ from judge.types import Answered, Reply, Status
 
 _NEGATED = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\s{1,3}(?:\w{1,15}\s{1,3})?$", re.IGNORECASE)
 _BEFORE = 40
-"""Characters before a label in which a negation is looked for."""
-_MARKS = r"[\s\"'“”‘’`*_(\[{]*"
-"""What may stand between the words of a pattern and the label: `Answer: **(B)**`."""
+"""Number of characters before a label that are searched for a negation."""
+_MARKS = r"[\s\"'“”‘’`*_(\[{]{0,32}"
+"""Marks that may separate the words of a pattern and the label: `Answer: **(B)**`.
+
+Their number is bounded: a pattern that begins with a mark would otherwise look through a reply of 25,000 marks from each of
+them, which takes minutes.
+"""
 _ARTICLE = r"(?!['’]|\s+(?!(?:is|or|and|because|since|seems|as)\b)[a-z])"
-"""After a capital A or I, which are words too: "A book", "I think". "A is right" is the letter."""
+"""Follows a capital A or I, which are words, too: "A book" and "I think" are no answers, "A is right" is one."""
 
 
 def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
@@ -35,36 +39,37 @@ def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
     question, answer = task.spec.questions[0], task.spec.answer
     if not question.labels:
         return _free(question.field, text.strip(), answer)
-    found: dict[str, str] = {}
+    given_labels: dict[str, str] = {}
     pattern = _pattern(tuple(labels), answer)
     for match in pattern.finditer(text):
         label = next(name for name in labels if _key(name) == _key(match["label"]))
         start = match.start("label")
         if answer == WORDS and _NEGATED.search(text[max(0, start - _BEFORE) : start]):
             return Parsed(Status.UNPARSED, reason=f"'{label}' is negated in the reply: {text!r:.80}")
-        found[label] = label
-    if len(found) > 1:
+        given_labels[label] = label
+    if len(given_labels) > 1:
         return Parsed(
-            Status.UNPARSED, reason=f"{len(found)} different labels in one reply: {', '.join(found)}"
+            Status.UNPARSED,
+            reason=f"{len(given_labels)} different labels in one reply: {', '.join(given_labels)}",
         )
-    if not found:
+    if not given_labels:
         where = "" if answer == WORDS else f" as '{answer}'"
         return Parsed(Status.UNPARSED, reason=f"none of the labels {', '.join(labels)}{where}: {text!r:.80}")
-    return Parsed(Status.OK, (Answered(question.field, next(iter(found))),))
+    return Parsed(Status.OK, (Answered(question.field, next(iter(given_labels))),))
 
 
 def _free(field: str, text: str, answer: str) -> Parsed:
-    """The whole reply, or the rest of the line where the pattern stands."""
+    """Return the complete reply, or the rest of the line after the pattern."""
     if answer:
         before, _, after = answer.partition(TEXT)
         ends = _literal(after) if after.strip() else "$"
         lines = re.findall(rf"{_literal(before)}[^\S\n]*([^\n]*?){ends}", text, re.IGNORECASE | re.MULTILINE)
-        found = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
-        if len(found) > 1:
-            return Parsed(Status.UNPARSED, reason=f"{len(found)} different answers in one reply")
-        if not found:
+        answers = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+        if len(answers) > 1:
+            return Parsed(Status.UNPARSED, reason=f"{len(answers)} different answers in one reply")
+        if not answers:
             return Parsed(Status.UNPARSED, reason=f"no answer as '{answer}': {text!r:.80}")
-        text = found[0]
+        text = answers[0]
     if not text:
         return Parsed(Status.UNPARSED, reason=f"'{field}' is empty")
     return Parsed(Status.OK, (Answered(field, text),))
@@ -72,18 +77,18 @@ def _free(field: str, text: str, answer: str) -> Parsed:
 
 @lru_cache(maxsize=256)
 def _pattern(labels: tuple[str, ...], answer: str) -> re.Pattern[str]:
-    # The longest first: of "not supported" and "supported" the former is meant where it stands.
+    # The longest first: "not supported" must not match as "supported".
     names = "|".join(_name(label, answer == WORDS) for label in sorted(labels, key=len, reverse=True))
-    found = rf"(?<![^\W_])(?P<label>{names})(?![^\W_])"
+    pattern = rf"(?<![^\W_])(?P<label>{names})(?![^\W_])"
     if answer == WORDS:
-        return re.compile(found)
+        return re.compile(pattern)
     before, _, after = answer.partition(LABEL)
     ends = rf"{_MARKS}{_literal(after)}" if after.strip() else ""
-    return re.compile(rf"(?i:{_literal(before)}){_MARKS}{found}(?i:{ends})")
+    return re.compile(rf"(?i:{_literal(before)}){_MARKS}{pattern}(?i:{ends})")
 
 
 def _name(label: str, alone: bool) -> str:
-    """A label's words. A single letter is taken as it is written, any other label in either case."""
+    """Return a label's pattern. A single letter is matched in its own case, any other label in either case."""
     if len(label) == 1:
         return label + (_ARTICLE if alone and label in "AI" else "") if label.isalnum() else re.escape(label)
     return "(?i:" + r"[\s_-]+".join(re.escape(word) for word in re.split(r"[\s_-]+", label)) + ")"

@@ -1,7 +1,7 @@
-"""Gates: the conditions that a build rests on, with exit code 5, a JUnit file and a Markdown summary.
+"""Gates: the conditions that a build depends on, with exit code 5, a JUnit file and a Markdown summary.
 
-Every command that can stop a build makes a list of `Gate` and hands it to `decide`. What a gate tests is the command's
-affair; how it is reported is the same for all of them.
+Every command that can stop a build makes a list of `Gate` and passes it to `decide`. Each command defines its own
+conditions; reporting is the same for all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import click
 
 from judge import markdown
 from judge.console import TO_WRITE, note, together, visible
-from judge.errors import BelowThreshold, UsageError
+from judge.errors import BadInput, BelowThreshold, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +27,7 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """One condition: its name as it was asked for, whether it passed, and the sentence with the number or the reason."""
+    """One condition: its requested name, whether it passed, and a sentence with the number or the reason."""
 
     name: str
     passed: bool
@@ -35,23 +35,69 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class GateFiles:
-    """Where the outcome of the gates is written, besides the exit code."""
+class Files:
+    """The files of `--output`, by what their names say.
 
-    junit: Path | None
-    summary: Path | None
+    `pages` are written by the command itself. `junit` and `summaries` get the outcome of the gates.
+    """
+
+    pages: tuple[Path, ...] = ()
+    junit: tuple[Path, ...] = ()
+    summaries: tuple[Path, ...] = ()
 
 
-def _undecided(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F], F]:
+    """Return the option `-o/--output FILE`, which may be repeated; the command gets `output`, a `Files`.
+
+    `endings` (".html") are those of the files that the command itself writes. With `gates`, .xml is a JUnit file, and .md or
+    no ending a Markdown file to which the outcome of the gates is appended. If the command writes a Markdown page, the
+    outcome follows on that page.
+    """
+
+    def sorted_out(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> Files:
+        pages, junit, summaries = [], [], []
+        for path in dict.fromkeys(paths):
+            ending = path.suffix.lower()
+            if ending in endings:
+                pages.append(path)
+            elif gates and ending == ".xml":
+                junit.append(path)
+            # GitHub names its own file without an ending.
+            elif gates and ending in ("", ".md"):
+                summaries.append(path)
+            else:
+                known = ", ".join(dict.fromkeys([*endings, *([".xml", ".md"] if gates else [])]))
+                raise UsageError(f"--output {path}: end the name with one of {known}")
+            if not path.resolve().parent.is_dir():
+                raise BadInput(f"--output {path}: there is no folder '{path.resolve().parent}'")
+        for path in junit:
+            _write_undecided(context, path)
+        return Files(tuple(pages), tuple(junit), tuple(summaries))
+
+    return click.option(
+        "-o", "--output", multiple=True, type=TO_WRITE, metavar="FILE", callback=sorted_out, help=help
+    )
+
+
+def GateFiles(junit: Path | None, summary: Path | None) -> Files:
+    """Return the files of `gate_options`, for commands that have these options yet."""
+    return Files((), () if junit is None else (junit,), () if summary is None else (summary,))
+
+
+def _write_undecided(context: click.Context, path: Path) -> None:
     """Write the JUnit file at once, as an error, until `decide` replaces it with the outcome.
 
     So a command that is killed, stopped by a limit or ended by an error leaves neither an old "passed" nor no file at all.
     """
+    why = "the command ended before its gates were decided: see what it printed"
+    path.write_text(_junit(context.command_path, [Gate("decided", False, why)], "error"), "utf-8")
+
+
+def _undecided(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
     if path is not None:
         if path.suffix != ".xml":
             raise UsageError(f"--junit {path}: name a file that ends in .xml")
-        why = "the command ended before its gates were decided: see what it printed"
-        path.write_text(_junit(context.command_path, [Gate("decided", False, why)], "error"), "utf-8")
+        _write_undecided(context, path)
     return path
 
 
@@ -79,23 +125,20 @@ gate_options = together(
 )
 
 
-def decide(title: str, gates: Sequence[Gate], files: GateFiles) -> None:
+def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
     """Report the gates in words and files. Raises BelowThreshold that names all that failed.
 
     `title` is the command with what it was about; without gates nothing is written. Raises UsageError for files
     without a gate: a build would take the missing test for a passed one.
     """
     if not gates:
-        for option, path in (("--junit", files.junit), ("--summary", files.summary)):
-            if path is not None:
-                raise UsageError(
-                    f"{option} {path}: there is no gate to report; add one, as --fail-under MEASURE=0.6"
-                )
+        for path in (*files.junit, *files.summaries):
+            raise UsageError(f"{path}: there is no gate to report; add one, as --fail-under MEASURE=0.6")
         return
-    if files.junit is not None:
-        files.junit.write_text(_junit(title, gates, "failure"), encoding="utf-8")
-    if files.summary is not None:
-        with files.summary.open("a", encoding="utf-8") as file:
+    for path in files.junit:
+        path.write_text(_junit(title, gates, "failure"), encoding="utf-8")
+    for path in (*files.summaries, *(page for page in files.pages if page.suffix.lower() == ".md")):
+        with path.open("a", encoding="utf-8") as file:
             file.write(_summary(title, gates))
     for gate in gates:
         if gate.passed:

@@ -1,8 +1,7 @@
 """Notes that must accompany a number: a code with parameters, turned into words here and nowhere else.
 
-Code that computes a number makes `Note("few_units", n=12, least=50)`. Code that shows it prints the note,
-reads its `code`,
-or uses its `general` words if the counts are shown beside it.
+Code that computes a number makes `Note("few_units", n=12, least=50)`. Code that shows it prints the note, reads its
+`code`, or uses its `general` words if the counts are shown beside it.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _rare(least: int, labels: tuple[tuple[str, int], ...]) -> str:
-    told = ", ".join(f"'{label}' ({n})" for label, n in labels)
-    return f"rare labels, on fewer than {least} units: {told}"
+    listed = ", ".join(f"'{label}' ({n})" for label, n in labels)
+    return f"rare labels, on fewer than {least} units: {listed}"
 
 
 def _nothing_wrong(cut: float | None) -> str:
-    told = "no disagreement was seen: the lower bound is the exact binomial one"
+    sentence = "no disagreement was seen: the lower bound is the exact binomial one"
     if cut is None:
-        return told
-    return f"{told}, cut at {cut:g}, the least there can be: so few units say next to nothing"
+        return sentence
+    return f"{sentence}, cut at {cut:g}, the least there can be: so few units say next to nothing"
 
 
 def _none_seen(cut: bool) -> str:
-    told = "none was seen: the upper bound is the exact binomial one"
-    return f"{told}, cut at 1: so few units say next to nothing" if cut else told
+    sentence = "none was seen: the upper bound is the exact binomial one"
+    return f"{sentence}, cut at 1: so few units say next to nothing" if cut else sentence
 
 
-def _no_value(asked: int, missing: Mapping[str, int]) -> str:
+def _no_value(requested: int, missing: Mapping[str, int]) -> str:
     lost = ", ".join(f"{n} {name}" for name, n in missing.items())
-    return f"{sum(missing.values())} of {asked} units have no value: {lost}"
+    return f"{sum(missing.values())} of {requested} units have no value: {lost}"
 
 
 HUMAN_ONLY = {
@@ -138,7 +137,7 @@ WORDS: Mapping[str, Callable[..., str]] = {
     "other_labels": lambda field, tasks: (
         f"runs of {', '.join(tasks)} are left out: other labels of '{field}'"
     ),
-    "origin": lambda who, told: f"{who}: {told}",
+    "origin": lambda who, text: f"{who}: {text}",
     "in_conflict": lambda n, who: (
         f"{_counted(n, 'label')} of {', '.join(who)} {'is' if n == 1 else 'are'} in conflict: given differently in two "
         f"ways, and counted as unlabelled until somebody decides ({command('annotate conflicts list')})"
@@ -151,10 +150,10 @@ WORDS: Mapping[str, Callable[..., str]] = {
         f"labels of {n:,} run{'s' if n > 1 else ''} on the sealed test of {task} are left out: no look at it was for "
         f"{'them' if n > 1 else 'that run'} (this opens it, and the look is logged: {command('judge compare', task, '--part', 'test')})"
     ),
-    "alike": lambda names, what, how: (
-        f"{', '.join(repr(name) for name in names)} are different {what}: they differ in {how} only"
+    "alike": lambda names, kind, how: (
+        f"{', '.join(repr(name) for name in names)} are different {kind}: they differ in {how} only"
     ),
-    "more_alike": lambda n, what, how: f"{n:,} more groups of {what} differ in {how} only",
+    "more_alike": lambda n, kind, how: f"{n:,} more groups of {kind} differ in {how} only",
     "no_cluster": lambda n: f"{n} units have no cluster: each stands for itself",
     "swapped": lambda annotators, units: (
         f"more annotators ({annotators}) than units ({units}): are the two swapped?"

@@ -1,8 +1,7 @@
 """Parse a model's reply to labels; anything but one clear verdict stays unscored.
 
-Nothing is guessed: a label outside the set, two different verdicts, text around a missing JSON object, a
-truncated reply
-each have a status and a reason, and never a default label.
+Nothing is guessed: a label outside the set, two different verdicts, text around a missing JSON object, a truncated
+reply each have a status and a reason, and never a default label.
 """
 
 import json
@@ -15,7 +14,8 @@ from judge.prompts.spec import Question
 from judge.types import Answered, Json, LabelDistribution, Reply, Status
 
 _AROUND = " \t\r\n\"'`*_()[]{}<>"
-_AFTER = _AROUND + ".:;,!"  # only after the label: a mark before it may negate it, as in !support
+# Only after the label: a mark before it may negate it, as in !support.
+_AFTER = _AROUND + ".:;,!"
 
 _THINK = re.compile(r"\s*<think>")
 _CUT_REASONING = "cut off inside the reasoning, before an answer began: --retry truncated with a larger --max-output-tokens"
@@ -105,7 +105,8 @@ def _objects(text: str) -> list[_Object]:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except RecursionError:
-            break  # nested deeper than any answer, so its inner objects are ignored too
+            # Nested deeper than any answer, so its inner objects are ignored, too.
+            break
         except ValueError:
             at += 1
             continue
@@ -176,8 +177,8 @@ def _bare(task: Task, text: str) -> dict[str, str] | None:
     if len(task.spec.questions) != 1 or task.spec.questions[0].level not in ("nominal", "ordinal"):
         return None
     question = task.spec.questions[0]
-    told = re.sub(rf"^\s*(answer|{re.escape(question.field)})\s*[:=]", "", text, flags=re.IGNORECASE)
-    value, problem = read_value(question, told.lstrip(_AROUND).rstrip(_AFTER))
+    answer = re.sub(rf"^\s*(answer|{re.escape(question.field)})\s*[:=]", "", text, flags=re.IGNORECASE)
+    value, problem = read_value(question, answer.lstrip(_AROUND).rstrip(_AFTER))
     return None if problem else {question.field: value}
 
 
@@ -191,9 +192,8 @@ def parse_choice(
 ) -> Parsed:
     """Parse a one-character answer, or the label itself if there are no codes.
 
-    With a distribution the verdict is its argmax, whatever token was sampled: the argmax does not depend on
-    the seed. Without
-    one, the reason `no_distribution` is stored beside the label.
+    With a distribution the verdict is its argmax, whatever token was sampled: the argmax does not depend on the seed.
+    Without one, the reason `no_distribution` is stored beside the label.
     """
     field = task.spec.questions[0].field
     if reply.stop == "refusal":

@@ -8,11 +8,11 @@ Servers and variables are permitted in pairs, so that a key that was given to on
 server that a file names is permitted when it is
 
 - the vendor's own, or the one that the environment names (OPENAI_BASE_URL): with the vendor's usual variable;
-- named by --allow-host: with the vendor's usual variable;
+- named by --allow: with the vendor's usual variable;
 - remembered: with the variables that it received when the user named it;
 - on this machine (loopback): without a variable.
 
---allow-env adds a variable to each of these. What the user names is remembered in `allowed.jsonl` in the configuration
+--allow env:NAME adds a variable to each of these. What the user names is remembered in `allowed.jsonl` in the configuration
 folder: a line for each pair of a server and a variable (or none), and for each folder.
 """
 
@@ -74,14 +74,22 @@ _named_folders: set[Path] = set()
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What the user permits files to name: the values of --allow-host, --allow-env and --allow-folder."""
+    """What the user permits files to name: the values of --allow."""
 
     hosts: Sequence[str] = ()
     variables: Sequence[str] = ()
     folders: Sequence[Path] = ()
 
+    @classmethod
+    def of(cls, values: Sequence[str]) -> Allowed:
+        """Return the values of --allow by kind: env:VARIABLE, a folder (with a slash), or a host."""
+        folders = [v for v in values if "/" in v and "://" not in v]
+        variables = [v.partition(":")[2] for v in values if v.startswith("env:")]
+        hosts = [v for v in values if v not in folders and not v.startswith("env:")]
+        return cls(hosts, variables, [Path(folder) for folder in folders])
+
     def has(self, at: ServerAddress) -> bool:
-        """Return whether --allow-host names the server, by its host, or by host and port."""
+        """Return whether --allow names the server, by its host, or by host and port."""
         return any(name == at.name and port in (None, at.port) for name, port in map(_named_host, self.hosts))
 
 
@@ -105,14 +113,12 @@ def check_server(
 ) -> dict[str, str]:
     """Return the provider options with which a server may be called, and remember the server.
 
-    `source` is the file that names the server and the options, None if the user does. A server that may not
-    receive the
-    vendor's usual key gets the option `key=none`. Raises UsageError, which names host, variable and the
-    options to type, for
-    anything that the file may not choose.
+    `source` is the file that names the server and the options, None if the user does. A server that may not receive
+    the vendor's usual key gets the option `key=none`. Raises UsageError, which names host, variable and the options
+    to type, for anything that the file may not choose.
     """
     at = None if base_url is None else server(base_url)
-    variables = [found[1] for value in options.values() if (found := _VARIABLE.fullmatch(value))]
+    variables = [match[1] for value in options.values() if (match := _VARIABLE.fullmatch(value))]
     usual = _USUAL.get(vendor)
     implied = [] if usual else [f"{vendor}/"]
     if usual and "key" not in options:
@@ -154,11 +160,9 @@ def without_servers(vendor: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOTHING_ALLOWED) -> None:
-    """Check the folder of a job that the study `source` names. Raises UsageError unless the user has named
+    """Check the folder of a job that the study `source` names. Raises UsageError unless the user has named it.
 
-    it.
-
-    The default folder of `judge jobs write`, beside the study, needs no permission.
+    The default folder of a job, beside the study, needs no permission.
     """
     real = folder.resolve()
     beside = source.resolve().parent
@@ -170,7 +174,7 @@ def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOT
     if ["folder", str(real)] not in _remembered():
         raise UsageError(
             f"{source}: names the folder {real} for job {job_id}, which a study may not choose by itself; if it is yours: "
-            + command("judge jobs fetch", "--allow-folder", real, study=source)
+            + command("judge jobs read", job_id, "--allow", real, study=source)
         )
 
 
@@ -228,7 +232,7 @@ def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequ
     names = [f"the host {at.place}" for at in hosts] + [
         f"the environment variable {name}" for name in variables
     ]
-    words = [f"--allow-host {at.place}" for at in hosts] + [f"--allow-env {name}" for name in variables]
+    words = [f"--allow {at.place}" for at in hosts] + [f"--allow env:{name}" for name in variables]
     return UsageError(
         f"{source}: names {' and '.join(names)}, which a file may not choose by itself; if you trust it, "
         f"add {' '.join(words)}"
@@ -253,13 +257,13 @@ def _addresses(value: str) -> list[ServerAddress]:
 
 
 def _named_host(given: str) -> tuple[str, int | None]:
-    """Parse a value of --allow-host: the host, and its port (None: any port). Raises UsageError."""
+    """Parse a value of --allow: the host, and its port (None: any port). Raises UsageError."""
     with suppress(UsageError):
         at = server(given if "://" in given else f"https://{given}")
         has_port = "://" in given or re.search(r":\d+\s*$", given) is not None
         return at.name, at.port if has_port else None
     raise UsageError(
-        f"--allow-host {given}: write a host, as in gpu.lab, or a host and a port, as in gpu.lab:8000"
+        f"--allow {given}: write a host (gpu.lab), a host and a port (gpu.lab:8000), env:VARIABLE, or a folder (./jobs)"
     )
 
 
@@ -283,7 +287,6 @@ def _remember_server(at: ServerAddress | None, vendor: str, variable: str | None
     needs_no_permission = variable is None and (at is None or at.is_loopback or is_known)
     usual = _USUAL.get(vendor)
     is_usual = usual is not None and variable in usual.keys and (at is None or at.is_within(usual.domain))
-    # What a cloud's client finds goes with a server that somebody named.
     # The credentials that a cloud's client finds by itself may only go to a server that the user has named.
     is_clouds = at is None and variable == f"{vendor}/"
     if not (needs_no_permission or is_usual or is_clouds or pair in _servers()):

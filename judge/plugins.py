@@ -13,9 +13,8 @@
 | adjudge.measures | an object as those of `judge.stats.coefficients` | `annotate agreement --measure NAME` |
 | adjudge.papers | a `judge.suites.paper.Paper` | `judge score NAME`, `judge suite NAME` |
 
-A built-in part has priority over a plugin of the same name. A plugin that cannot be loaded stops only the
-command that
-names it, with its package and the reason; `judge plugins` lists all.
+A built-in part has priority over a plugin of the same name. A plugin that cannot be loaded stops only the command
+that names it, with its package and the reason; `judge plugins` lists all.
 """
 
 from __future__ import annotations
@@ -128,14 +127,14 @@ def _load(kind: str, point: EntryPoint) -> Any:
     try:
         # Output of a plugin's import must not end up in the data on stdout.
         with redirect_stdout(sys.stderr):
-            found = point.load()
+            loaded = point.load()
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise PluginFailed(f"{_who(kind, point)} does not load: {reason}") from error
-    if lack := _lack(kind, point.name, found):
+    if lack := _lack(kind, point.name, loaded):
         raise _failed(kind, point, lack)
     _loaded.setdefault(point.module.partition(".")[0], _package(point))
-    return found
+    return loaded
 
 
 def failed(kind: str, name: str, lack: str) -> PluginFailed:
@@ -178,22 +177,22 @@ def _to_blame(error: BaseException) -> str | None:
     return blamed
 
 
-def _lack(kind: str, name: str, found: Any) -> str | None:
+def _lack(kind: str, name: str, loaded: Any) -> str | None:
     """Return why an object cannot be used as this kind of plugin; None if it can."""
-    if isinstance(found, type):
-        return "it is a class, where an object or a module is wanted"
-    if missing := [part for part in GROUPS[kind] if not hasattr(found, part)]:
+    if isinstance(loaded, type):
+        return "it is a class, but an object or a module is needed"
+    if missing := [part for part in GROUPS[kind] if not hasattr(loaded, part)]:
         return f"it has no '{missing[0]}'"
-    if kind == "importers" and not _are_signs(getattr(found, "SIGNS", ())):
+    if kind == "importers" and not _are_signs(getattr(loaded, "SIGNS", ())):
         return "its SIGNS is no list of lists of keys"
     if kind == "exchange":
-        does = [way for way in ("read", "write") if hasattr(found, way)]
-        writes = getattr(found, "WRITES", None)
+        does = [way for way in ("read", "write") if hasattr(loaded, way)]
+        writes = getattr(loaded, "WRITES", None)
         if not does or ("write" in does) != (writes in ("file", "folder")):
             return "it needs 'read', or 'write' with WRITES = \"file\" or \"folder\", or all"
-    own = {"exchange": "NAME", "papers": "name"}.get(kind)
-    if own and getattr(found, own) != name:
-        return f"its {own} is '{getattr(found, own)}'"
+    attribute = {"exchange": "NAME", "papers": "name"}.get(kind)
+    if attribute and getattr(loaded, attribute) != name:
+        return f"its {attribute} is '{getattr(loaded, attribute)}'"
     return None
 
 

@@ -29,9 +29,8 @@ class Unlike(NamedTuple):
 def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
     """Yield every label of a run that differs from its reply.
 
-    A label with probabilities must be the most probable one; any other is parsed from the text of the reply.
-    A label without
-    a successful judgement has no reply. Fields derived with gold are left out, because gold may have been
+    A label with probabilities must be the most probable one; any other is parsed from the text of the reply. A label
+    without a successful judgement has no reply. Fields derived with gold are left out, because gold may have been
     added later.
     """
     query = "SELECT task, options, derived_from IS NULL FROM runs WHERE run_id = ?"
@@ -40,7 +39,8 @@ def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
         return
     task, mode = stored_task(store, task_name), json.loads(options)
     if "mode" not in mode:
-        return  # imported answers have no replies, only labels
+        # Imported answers have no replies, only labels.
+        return
     for (unit, _), rows in groupby(with_replies(store.conn, run), key=lambda row: row[:2]):
         labels = list(rows)
         stored = {row[3]: row for row in labels if row[3] is not None}

@@ -19,7 +19,7 @@ def resource_dir(name: str) -> Path:
 
 
 def page(template: str, **values: Any) -> str:
-    """A template of `judge/suites` as a page that needs nothing from elsewhere; all text is escaped."""
+    """Return a template of `judge/suites` as a self-contained page; all text is escaped."""
     from jinja2 import Environment, StrictUndefined
 
     source = files("judge.suites").joinpath(template).read_text("utf-8")

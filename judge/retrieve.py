@@ -34,19 +34,13 @@ class Retrieved:
 def rank_by_bm25(
     store: Store, name: str = NAME, *, k: int = LONGEST, dataset: str | None = None
 ) -> Retrieved:
-    """Store the ranking `name`: for each item, the k best passages of the data set (None: of the whole
+    """Store the ranking `name`: for each item, the k best passages of the data set (None: of the whole study).
 
-    study).
-
-    The query is an item's claim, or else its question. Passages of all items are searched, with their titles.
-    A text that
-    several items have is one document, and an item gets its own copy of it. Passages without a common word
-    are not listed;
-    an item without any listed passage has no list. Equal scores keep the order of import. Raises MissingExtra
-    without the
-    library, UsageError for an invalid name or an unknown data set, BadInput if there is no passage or no
-    query, or if a
-    different ranking of this name is stored.
+    The query is an item's claim, or else its question. Passages of all items are searched, with their titles. A text
+    that several items have is one document, and an item gets its own copy of it. Passages without a common word are
+    not listed; an item without any listed passage has no list. Equal scores keep the order of import. Raises
+    MissingExtra without the library, UsageError for an invalid name or an unknown data set, BadInput if there is no
+    passage or no query, or if a different ranking of this name is stored.
     """
     try:
         import bm25s
@@ -68,8 +62,8 @@ def rank_by_bm25(
             words = bm25s.tokenize(
                 [query for _, query in some], stopwords=STOPWORDS, show_progress=False, return_ids=False
             )
-            found, scores = index.retrieve(words, k=min(k, len(texts)), show_progress=False)
-            for (item, _), row, values in zip(some, found.tolist(), scores.tolist(), strict=True):
+            listed, scores = index.retrieve(words, k=min(k, len(texts)), show_progress=False)
+            for (item, _), row, values in zip(some, listed.tolist(), scores.tolist(), strict=True):
                 best = sorted((-score, place) for place, score in zip(row, values, strict=True) if score > 0)
                 ranked = [
                     (copies[place].get(item) or next(iter(copies[place].values())), round(-negative, 6))

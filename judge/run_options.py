@@ -16,17 +16,33 @@ what sets a run apart from others of its task and model                `settings
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from judge.errors import UsageError
 from judge.types import Json
 
 Part = Literal["units", "judge", "limits", "calls", "server", "workers", "permissions"]
-Kind = Literal["text", "whole", "number", "flag", "time", "file", "folder", "list", "several", "pairs"]
-"""What a value is: `list` is one text with commas, `several` an option that is given several times, `pairs` KEY=VALUE."""
+Kind = Literal[
+    "text",
+    "whole",
+    "number",
+    "number or none",
+    "flag",
+    "time",
+    "file",
+    "folder",
+    "several",
+    "limits",
+    "pairs",
+]
+"""What a value is: `several` is an option that is given several times, as are `limits` (5usd) and `pairs` (KEY=VALUE)."""
 
+SEVERAL = ("several", "limits")
+"""Kinds whose value is a tuple of texts."""
 SECRET = ("header.", "query.", "key")
 """Beginnings of provider options that may carry a key: they are never stored, nor printed in a command."""
 
@@ -67,20 +83,18 @@ class RunOptions:
     `settings` are provider options (--option), `asked_as` is --as. `rationale` None: as the task's file says.
     """
 
-    limit: int | None = option(None, "-n", "whole", "units", "The first N units only.", least=1)
+    limit: int | None = option(
+        None, "-n", "whole", "units", "Use only the first N units.", least=1, metavar="N"
+    )
     where: str | None = option(
-        None,
-        "--where",
-        "text",
-        "units",
-        "Only units for which this SQL condition on unit_texts holds, as in \"dataset = 'mine'\".",
+        None, "--where", "text", "units", "Use only units that match this SQL condition.", metavar="SQL"
     )
     sample: int | None = option(
         None,
         "--sample",
         "whole",
         "units",
-        "Take units in a seeded random order (with -n: a sample).",
+        "Random seed of the unit order (with -n: of a sample).",
         metavar="SEED",
     )
     relevant: str | None = option(
@@ -88,45 +102,38 @@ class RunOptions:
         "--relevant",
         "text",
         "units",
-        "For tasks about relevant passages: answer, answer+related, marked, or RUN:answer by a judge's run.",
+        "Passages to treat as relevant: answer, answer+related, marked or RUN:answer.",
         identity=True,
         stored=True,
+        metavar="WHICH",
     )
     examples: str | None = option(
         None,
         "--examples",
         "text",
         "units",
-        "Show these items of the study, with their gold labels, as few-shot examples; they are not asked about.",
-        metavar="ITEM,ITEM",
+        "Show these labelled items as few-shot examples.",
         identity=True,
         decided=True,
         stored=True,
+        metavar="ITEM,ITEM",
     )
-    repeats: int = option(1, "--repeats", "whole", "units", "Ask this often.", least=1)
+    repeats: int = option(1, "--repeats", "whole", "units", "Number of calls per unit.", least=1, metavar="N")
     concurrency: int | None = option(
         None,
         "--concurrency",
         "whole",
         "calls",
-        "Calls at once to each server, from the first call on (default: at most 100, growing from what the study last "
-        "sustained there).",
+        "Concurrent calls per server (default: up to 100).",
         least=1,
-    )
-    replicas: tuple[str, ...] = option(
-        (),
-        "--replicas",
-        "list",
-        "calls",
-        "More servers with the same model: calls are spread, dead ones dropped and taken back.",
-        metavar="URL,URL",
+        metavar="N",
     )
     patience: float = option(
         1800.0,
         "--patience",
         "time",
         "calls",
-        "Wait this long for an unreachable server, or for a study that cannot be written.",
+        "Maximum wait for an unreachable server or study.",
         metavar="TIME",
     )
     retry: tuple[str, ...] = option(
@@ -134,126 +141,100 @@ class RunOptions:
         "--retry",
         "several",
         "calls",
-        "Ask again where an earlier answer ended so (failed ones are always asked again).",
+        "Retry unparsed, refused or truncated units.",
         choices=("unparsed", "failed", "refused", "truncated"),
+        metavar="STATUS",
     )
-    max_tokens: int | None = option(
-        None,
-        "--max-tokens",
-        "whole",
+    max: tuple[str, ...] = option(
+        (),
+        "--max",
         "limits",
-        "Never use more than this many tokens (in and out).",
-        least=1,
-    )
-    max_cost: float | None = option(
-        None,
-        "--max-cost",
-        "number",
         "limits",
-        "Never spend more than this many US dollars.",
-        least=0,
-        above=True,
-    )
-    max_time: float | None = option(
-        None,
-        "--max-time",
-        "time",
-        "limits",
-        "Send nothing more after this long: 2h, 30m or 90s.",
-        metavar="TIME",
+        "Stop at this limit (5usd, 2h, 1Mtokens). Repeatable.",
+        metavar="VALUE",
     )
     prices: Path | None = option(
         None,
         "--prices",
         "file",
         "limits",
-        "JSON file of prices by model; default: list prices of the vendors.",
+        "JSON file of prices by model (default: list prices).",
+        metavar="FILE",
     )
     max_output_tokens: int = option(
-        512, "--max-output-tokens", "whole", "limits", "Longest reply.", least=1, stored=True
+        512,
+        "--max-output-tokens",
+        "whole",
+        "limits",
+        "Maximum number of tokens in a reply.",
+        least=1,
+        stored=True,
+        metavar="N",
     )
-    temperature: float = option(
+    temperature: float | None = option(
         0.0,
         "--temperature",
-        "number",
+        "number or none",
         "judge",
-        "Sampling temperature.",
+        "Sampling temperature; none: the provider's default.",
         least=0,
         identity=True,
         decided=True,
         stored=True,
-    )
-    no_temperature: bool = option(
-        False,
-        "--no-temperature",
-        "flag",
-        "judge",
-        "Leave the temperature to the provider.",
-        identity=True,
-        decided=True,
+        metavar="NUMBER",
     )
     seed: int | None = option(
         None,
         "--seed",
         "whole",
         "judge",
-        "Sampling seed, for providers that take one.",
+        "Sampling seed, for providers that support one.",
         identity=True,
         decided=True,
         stored=True,
+        metavar="N",
     )
     answers: str = option(
         "auto",
         "--answers",
         "text",
         "judge",
-        "One letter or the label itself, with label probabilities; or JSON. auto: letters where the model gives "
-        "probabilities.",
+        "Answer form: auto, codes (letters), words or json.",
         choices=("auto", "codes", "words", "json"),
         identity=True,
         decided=True,
         stored=True,
+        metavar="FORM",
     )
     rationale: str | None = option(
         None,
         "--rationale",
         "text",
         "judge",
-        "Reasoning before or after the labels, or a quote of the passages before them, which is checked (default: as the "
-        "task's file says); with letters, before and quote are two calls.",
+        "When to ask for a rationale: none, before, after or quote (default: as in the task).",
         choices=("none", "before", "after", "quote"),
         identity=True,
         decided=True,
         stored=True,
+        metavar="WHEN",
     )
     label_order: str = option(
         "declared",
         "--label-order",
         "text",
         "judge",
-        "declared, reversed or shuffled:SEED.",
+        "Order of the labels: declared, reversed, shuffled:SEED, or K for K orders.",
         identity=True,
         decided=True,
         stored=True,
-    )
-    orders: int = option(
-        1,
-        "--orders",
-        "whole",
-        "judge",
-        "Show the labels in K orders, a call each, and average their probabilities.",
-        metavar="K",
-        least=1,
-        identity=True,
-        decided=True,
-        stored=True,
+        metavar="ORDER",
     )
     guidelines: bool = option(
         False,
         "--guidelines",
         "flag",
         "judge",
-        "Show the model the guidelines for human annotators (default: not).",
+        "Show the model the guidelines for human annotators.",
         off="--no-guidelines",
         identity=True,
         decided=True,
@@ -264,31 +245,38 @@ class RunOptions:
         "--as",
         "text",
         "judge",
-        "Call this judge NAME: another one than the model's others.",
-        metavar="NAME",
+        "Name to distinguish judges that use the same model.",
         identity=True,
+        metavar="NAME",
     )
     same_model: bool = option(
         False,
         "--same-model",
         "flag",
         "server",
-        "This address has the run's model, whatever name it gives it.",
+        "Accept another name of the run's model on a server.",
     )
     recipe: Path | None = option(
         None,
         "--recipe",
         "file",
         "judge",
-        "Ask as judge improve found it best: mode, order, examples, calibration. A panel's names its models itself.",
+        "Use a recipe from judge improve or judge panel.",
         identity=True,
         stored=True,
+        metavar="FILE",
     )
     prompts: Path | None = option(
-        None, "--prompts", "folder", "judge", "A folder with task files of your own.", identity=True
+        None, "--prompts", "folder", "judge", "Folder with your own task files.", metavar="FOLDER"
     )
-    base_url: str | None = option(
-        None, "--base-url", "text", "server", "A server that speaks the vendor's protocol.", stored=True
+    base_url: tuple[str, ...] = option(
+        (),
+        "--base-url",
+        "several",
+        "server",
+        "URL of a server with the vendor's API. Repeatable.",
+        stored=True,
+        metavar="URL",
     )
     settings: Mapping[str, str] = dataclasses.field(
         default_factory=dict,
@@ -297,56 +285,43 @@ class RunOptions:
                 "--option",
                 "pairs",
                 "server",
-                "Provider option (n_ctx=8192); for servers also body.a.b=JSON, header.X=env:NAME, query.k=VALUE and "
-                "key=env:NAME.",
+                "Provider option, e.g. n_ctx=8192 or key=env:NAME.",
                 metavar="KEY=VALUE",
                 identity=True,
                 stored=True,
             )
         },
     )
-    timeout: float = option(120.0, "--timeout", "number", "server", "Seconds for one call.")
-    engine: str = option(
-        "local",
-        "--engine",
-        "text",
+    timeout: float = option(
+        120.0, "--timeout", "number", "server", "Timeout of one call, in seconds.", metavar="SECONDS"
+    )
+    workers: int | None = option(
+        None,
+        "--workers",
+        "whole",
         "workers",
-        "Ask from this process, or from workers on a Ray cluster (RAY_ADDRESS; without it one is started here).",
-        choices=("local", "ray"),
-    )
-    workers: int = option(
-        2, "--workers", "whole", "workers", "With ray: how many, each with the model.", least=1
-    )
-    worker_cpus: float = option(
-        0.1, "--worker-cpus", "number", "workers", "With ray: CPUs each takes.", least=0
+        "Use N workers on a Ray cluster (RAY_ADDRESS).",
+        least=1,
+        metavar="N",
     )
     worker_gpus: float = option(
-        0.0, "--worker-gpus", "number", "workers", "With ray: GPUs each takes.", least=0
+        0.0, "--worker-gpus", "number", "workers", "Number of GPUs per worker.", least=0, metavar="N"
     )
     worker_command: str | None = option(
         None,
         "--worker-command",
         "text",
         "workers",
-        "With ray: a server that each worker starts and asks, as in 'vllm serve MODEL --port {port}'.",
+        "Command that starts each worker's server on {port}.",
         metavar="COMMAND",
     )
-
-    allow_host: tuple[str, ...] = option(
+    allow: tuple[str, ...] = option(
         (),
-        "--allow-host",
+        "--allow",
         "several",
         "permissions",
-        "A server that the recipe or the study may name; remembered.",
-        metavar="HOST",
-    )
-    allow_env: tuple[str, ...] = option(
-        (),
-        "--allow-env",
-        "several",
-        "permissions",
-        "An environment variable that the recipe or the study may name; remembered.",
-        metavar="NAME",
+        "Allow this HOST or env:NAME in a recipe or study.",
+        metavar="WHAT",
     )
 
     @classmethod
@@ -358,8 +333,8 @@ class RunOptions:
         if not isinstance(given.get("settings", {}), Mapping):
             given["settings"] = pairs(given["settings"], "--option")
         for name, value in list(given.items()):
-            if WRITTEN[name].kind in ("list", "several"):
-                given[name] = tuple(value or ())
+            if WRITTEN[name].kind in SEVERAL:
+                given[name] = (value,) if isinstance(value, str) else tuple(value or ())
         if given.get("patience") is None:
             given.pop("patience", None)
         return cls(**given)
@@ -371,13 +346,76 @@ WRITTEN: Mapping[str, Declared] = {
 """Every option by name."""
 IDENTITY = tuple(name for name, written in WRITTEN.items() if written.identity)
 """The options that make a run another one: a score compares them, a printed command repeats them."""
-OF_LABELS = ("rationale", "label_order", "orders")
+OF_LABELS = ("rationale", "label_order")
 """Options that mean something only for a task with labels."""
 OF_TASK = ("examples", "relevant", "recipe")
 """Options of one task alone: which examples and relevant passages a suite shows, the paper says."""
 REPORTED = ("options", "content")
 """What a provider reports of its own options, under these keys of a stored run; part of the identity."""
 _DEFAULTS = RunOptions()
+
+
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)(usd|[kM]?tokens)")
+_THOUSANDS = {"tokens": 1, "ktokens": 1_000, "Mtokens": 1_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """What --max sets: tokens (in and out), US dollars, and seconds. None: no limit."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+
+def limits_of(texts: Sequence[str]) -> RunLimits:
+    """Return the limits of several values of --max. Raises UsageError for a malformed one, and for two of a kind."""
+    from judge.console import seconds_of
+
+    found: dict[str, float] = {}
+    for text in texts:
+        if (amount := _AMOUNT.fullmatch(text.replace(" ", ""))) is None:
+            name, value = "seconds", seconds_of(text)
+        elif amount[2] == "usd":
+            name, value = "cost", float(amount[1])
+        else:
+            name, value = "tokens", float(amount[1]) * _THOUSANDS[amount[2]]
+        if not value > 0:
+            raise UsageError(
+                f"--max {text}: write 5usd, 2h (30m, 90s) or 1Mtokens (ktokens, tokens), above 0"
+            )
+        if name in found:
+            raise UsageError(f"--max {text}: there is a limit of this kind already; leave one of them out")
+        found[name] = value
+    tokens = found.get("tokens")
+    return RunLimits(None if tokens is None else int(tokens), found.get("cost"), found.get("seconds"))
+
+
+def order_of(text: str) -> tuple[str, int]:
+    """Return the label order and the number of orders that --label-order names.
+
+    `3` is three orders from the declared one on, and `reversed*3` is three from the reversed one on, which only a recipe
+    asks for. Raises UsageError.
+    """
+    first, _, number = text.rpartition("*")
+    if text.isdecimal():
+        first, number = "declared", text
+    elif not first:
+        first, number = text, "1"
+    if (
+        re.fullmatch(r"declared|reversed|shuffled:\d+", first) is None
+        or not number.isdecimal()
+        or int(number) < 1
+    ):
+        raise UsageError(
+            f"--label-order {text}: write declared, reversed, shuffled:SEED, or a number of orders"
+        )
+    return first, int(number)
+
+
+def _order_text(first: str, orders: int) -> str:
+    """Return the value of --label-order for a stored run."""
+    return str(orders) if first == "declared" else f"{first}*{orders}"
 
 
 def names_of(*parts: str) -> list[str]:
@@ -405,10 +443,10 @@ def words(options: RunOptions) -> list[str]:
             found.append(written.flag)
         elif written.kind == "pairs":
             found += [word for key, text in value.items() for word in (written.flag, f"{key}={text}")]
-        elif written.kind == "several":
+        elif written.kind in SEVERAL:
             found += [word for text in value for word in (written.flag, text)]
         else:
-            text = ",".join(value) if written.kind == "list" else str(value)
+            text = "none" if value is None else str(value)
             found += [written.flag, f"{text}s" if written.kind == "time" else text]
     return found
 
@@ -434,8 +472,10 @@ def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
     found: dict[str, Any] = {
         name: stored[name] for name, written in WRITTEN.items() if written.stored and name in stored
     }
-    if found.get("temperature", 0.0) is None:
-        found |= {"temperature": 0.0, "no_temperature": True}
+    if isinstance(url := found.pop("base_url", None), str):
+        found["base_url"] = (url,)
+    if stored.get("orders", 1) != 1:
+        found["label_order"] = _order_text(stored.get("label_order", "declared"), stored["orders"])
     found["guidelines"] = bool(found.get("guidelines"))
     # Runs of earlier versions have only what their provider reported of its options.
     settings = found.get("settings") or stored.get("options") or {}
@@ -479,7 +519,8 @@ def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
     # Here, because it loads pydantic and every --help loads this module.
     from judge.store.runs import FACTS
 
-    beyond = {name for _, stored in runs for name in stored} - set(FACTS) - set(WRITTEN) - set(REPORTED[:1])
+    known = {*FACTS, *WRITTEN, REPORTED[0], "orders"}
+    beyond = {name for _, stored in runs for name in stored} - known
     beyond = {name for name in beyond if len({str(stored.get(name)) for _, stored in runs}) > 1}
     found = []
     for model, stored in runs:

@@ -12,7 +12,7 @@ class BadObject(ValueError):
 
 def twice(name: str) -> str:
     """Return the message for a duplicate key: JSON readers differ in which of the values they use."""
-    return f"the key '{name}' stands twice in one object"
+    return f"the key '{name}' occurs twice in one object"
 
 
 def whole_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """Split answers into sentences, as spans of code points, and find citation markers in them.
 
-Markers are `[cite_3]`, `[cite_3][cite_5]`, `[cite_3, cite_5]`, `[3]`, `[1, 2]`, `[1-3]`, and any `[id]` whose
-id is known
-to the caller. A marker after the full stop belongs to the sentence before it.
+Markers are `[cite_3]`, `[cite_3][cite_5]`, `[cite_3, cite_5]`, `[3]`, `[1, 2]`, `[1-3]`, and any `[id]` whose id is
+known to the caller. A marker after the full stop belongs to the sentence before it.
 """
 
 import re
@@ -43,7 +42,7 @@ class Marker:
 
 def markers(text: str, known: Collection[str] = ()) -> list[Marker]:
     """Return the citation markers of a text, in order; a bracket with any other content is not a marker."""
-    found = []
+    markers = []
     for match in _BRACKETS.finditer(text):
         ids: list[str] = []
         for part in _SEPARATOR.split(match[1].strip()):
@@ -52,8 +51,8 @@ def markers(text: str, known: Collection[str] = ()) -> list[Marker]:
                 break
             ids += named
         else:
-            found.append(Marker(match.start(), match.end(), tuple(dict.fromkeys(ids))))
-    return found
+            markers.append(Marker(match.start(), match.end(), tuple(dict.fromkeys(ids))))
+    return markers
 
 
 def _ids(part: str, known: Collection[str]) -> list[str]:
@@ -73,9 +72,8 @@ def _ids(part: str, known: Collection[str]) -> list[str]:
 def sentences(text: str) -> list[tuple[int, int]]:
     """Return (start, end) of each sentence, in code points; together they cover every visible character.
 
-    Paragraphs, list entries and headings end a sentence; abbreviations, initials, decimals and list numbers
-    do not. This is a
-    heuristic for edited English and similar scripts, and deterministic.
+    Paragraphs, list entries and headings end a sentence; abbreviations, initials, decimals and list numbers do not.
+    This is a heuristic for edited English and similar scripts, and deterministic.
     """
     spans: list[tuple[int, int]] = []
     for start, end in _blocks(text):
@@ -127,7 +125,8 @@ def _is_stop(text: str, start: int, end: int, match: re.Match[str]) -> bool:
     if mark[0] in "。！？" or stop == end:
         return True
     if not text[stop].isspace():
-        return False  # "3.5", "example.org"
+        # "3.5", "example.org"
+        return False
     visible = _VISIBLE.search(text, stop, end)
     follower = visible[0] if visible else ""
     if mark != "." or stop > match.end("end"):

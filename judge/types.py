@@ -10,6 +10,8 @@ from typing import Any
 
 Json = Any
 GOLD = "gold"
+PARTS_OF_ANSWERS = ("sentence", "citation", "claim", "nugget")
+"""Kinds of units that are parts of an answer."""
 DEFAULT_CONDITION = "default"
 """The condition of an answer without one."""
 
@@ -82,11 +84,9 @@ class Claim:
 class Answer:
     """The answer of one system under one condition; `item`, `cited` and `context` are ids.
 
-    Without `cited`, the markers in the text are the citations; `context` lists the passages that the system
-    was given (None:
-    unknown). A bare label (a letter, true or false) is not `prose` and has no sentences. `document`: the only
-    passage that
-    the output is about (RAGuard's oracle).
+    Without `cited`, the markers in the text are the citations; `context` lists the passages that the system was given
+    (None: unknown). A bare label (a letter, true or false) is not `prose` and has no sentences. `document`: the only
+    passage that the output is about (RAGuard's oracle).
     """
 
     item: str
@@ -180,8 +180,7 @@ class Request:
     """One complete call: nothing outside it changes its meaning.
 
     `prefix` is the number of leading messages that are equal for all units of the run (providers cache them).
-    `schema`
-    requests JSON, `codes` one character of the string, `words` one of the words.
+    `schema` requests JSON, `codes` one character of the string, `words` one of the words.
     """
 
     model: str
@@ -222,13 +221,11 @@ class Usage:
 class LabelDistribution:
     """Probabilities over a task's labels.
 
-    `probabilities` has every label of the domain and sums to 1 together with `unassigned`, the mass of tokens
-    that are no
-    label.
+    `probabilities` has every label of the domain and sums to 1 together with `unassigned`, the mass of tokens that
+    are no label.
 
-    If the server restricted the answer to the labels (a mask), they share the whole mass, `unassigned` is 0,
-    and `outside` is
-    the model's mass on tokens of no label before that; None = no mask.
+    If the server restricted the answer to the labels (a mask), they share the whole mass, `unassigned` is 0, and
+    `outside` is the model's mass on tokens of no label before that; None = no mask.
     """
 
     probabilities: Mapping[str, float]
@@ -250,7 +247,7 @@ class TokenChoice:
 
 @dataclass(frozen=True, slots=True)
 class RateState:
-    """What rate-limit headers said: how much is left, in how many seconds it is full again, and how much that is."""
+    """Rate-limit headers: what is left, in how many seconds the quota is full again, and the quota."""
 
     remaining_requests: int | None = None
     reset_requests: float | None = None
@@ -264,7 +261,7 @@ class RateState:
 class Reply:
     """The response to a call.
 
-    `stop` is stop, length or refusal; `held`: the server allowed only the choices as answers. `system_fingerprint` is
+    `stop` is stop, length or refusal; `masked`: the server allowed only the choices as answers. `system_fingerprint` is
     the server's identifier of its configuration; it can change while the model's name stays.
     """
 
@@ -275,7 +272,7 @@ class Reply:
     tokens: Sequence[TokenChoice] | None = None
     rate: RateState | None = None
     request_id: str | None = None
-    held: bool = False
+    masked: bool = False
     system_fingerprint: str | None = None
 
 
@@ -294,9 +291,8 @@ class Answered:
 class Judgement:
     """One attempt on one unit, with everything that the study stores about it.
 
-    `latency` and `timeout` are in seconds, `cost` in US dollars; None = no call, or unknown. `cost` is the
-    larger of the
-    price list's and the server's amount (`usage.cost`).
+    `latency` and `timeout` are in seconds, `cost` in US dollars; None = no call, or unknown. `cost` is the larger of
+    the price list's and the server's amount (`usage.cost`).
     """
 
     run_id: str
@@ -327,9 +323,8 @@ def attributes(thing: Any, *names: str) -> dict[str, Any]:
 class Measure:
     """One number with its interval and basis.
 
-    `value` is None exactly when `reason` is set; `low` and `high` bound the interval at `confidence`.
-    `coverage` is the share
-    of judged units on which the value is based.
+    `value` is None exactly when `reason` is set; `low` and `high` bound the interval at `confidence`. `coverage` is
+    the share of judged units on which the value is based.
     """
 
     measure: str

@@ -168,7 +168,7 @@ def no_study_stays_open() -> Iterator[None]:
 def judge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Done]:
-    """`judge("items", "list", code=0)`: the command in this process and a temporary folder.
+    """`judge("items", "show", code=0)`: the command in this process and a temporary folder.
 
     Asserts the exit code (None: any), and that there is no traceback.
     """

@@ -53,9 +53,9 @@ def typed(judge: Judge, server: ChangingServer, tmp_path: Path, monkeypatch: pyt
     def run(command: str) -> int:
         # No vendor has a price for a server of one's own.
         at = command.replace(MODEL, f"{MODEL} --base-url {server.url}").replace(
-            "--max-cost 2", "--max-tokens 100000"
+            "--max 2usd", "--max 100ktokens"
         )
-        program, *words = shlex.split(at.replace("$GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md")))
+        program, *words = shlex.split(at.replace("$GITHUB_STEP_SUMMARY", str(tmp_path / "step_summary")))
         if program == "annotate":
             return CliRunner().invoke(annotate, words).exit_code
         return judge(*words, code=None).code
@@ -113,7 +113,7 @@ def test_the_workflow_runs_and_stops_when_the_model_changes(
     assert {"units.html", "report.html", "drift.xml", "trust.xml"} <= {
         path.name for path in tmp_path.iterdir()
     }
-    assert (tmp_path / "summary.md").read_text("utf-8").count("| passed |") == 2
+    assert (tmp_path / "step_summary").read_text("utf-8").count("| passed |") == 2
     # A model that repeats itself badly is no other model.
     server.noise = 0.1
     assert build(typed, committed) == [0, 0, 0, 0, 0]

@@ -165,7 +165,7 @@ def test_what_needs_a_shell() -> None:
     assert not any(map(needs_shell, plain))
     shell = [
         "judge runs export > a.csv",
-        "judge items list | head",
+        "judge items show | head",
         "A=1 judge demo",
         "sed s/a/b/ x",
         "judge $X",
@@ -192,7 +192,7 @@ def wrong_words(command: str, known: Mapping[tuple[str, ...], click.Command]) ->
 
 def test_words_that_no_command_has_are_found() -> None:
     known = all_commands()
-    named = {"judge run T --max-cost 2 > f": [], "judge score PAPER --json": [], "annotate disagreements": ["disagreements"],
+    named = {"judge run T --max 2usd > f": [], "judge score PAPER --json": [], "annotate disagreements": ["disagreements"],
              "judge studies merge A --to B": ["--to"], "judge run T -x 'a --b'": ["-x"]}  # fmt: skip
     assert {command: wrong_words(command, known) for command in named} == named
 
@@ -225,11 +225,10 @@ class Reader:
         shutil.copytree(ROOT / "data", folder / "data")
 
     def read(self, section: Section, with_model: bool, shell: Shell) -> None:
-        """Type what is left of a section, after what is left before it; a model is asked for its own test only."""
+        """Type what is left of a section, after what is left before it; only tests with the model ask it."""
         last = section.blocks[-1].line
         for block in (b for s in self.sections for b in s.blocks if b.line <= last):
-            asked = with_model and block in section.blocks
-            if block.line not in self.done and (asked or not block.is_real):
+            if block.line not in self.done and (with_model or not block.is_real):
                 self.done.add(block.line)
                 self._type(block, shell)
 

@@ -116,3 +116,12 @@ def test_a_long_reply_is_read(answer: str, piece: str) -> None:
     labels = ["true", "not true", "not_at_all_true"]
     clear = answer == "words" and piece == "true "
     assert found(labels, piece * 100_000, answer) == ("true" if clear else None)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["({label})", "[[{label}]]", "**{label}**", '"{label}"', "{label} is right"]
+)
+@pytest.mark.parametrize("mark", ["(", "[", "*", '"', " ", "\n"])
+def test_a_reply_of_marks_alone_is_searched_in_linear_time(pattern: str, mark: str) -> None:
+    """With any number of marks before a label, each of these took from seconds to minutes."""
+    assert found(TRUTH, mark * 100_000, pattern) is None

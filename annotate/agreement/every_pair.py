@@ -16,8 +16,7 @@ class Pairs:
     """Row i is about annotators `first[i]` and `second[i]`, who share `n_units[i]` units (at least one).
 
     `values`: key of METRICS -> a coefficient's values, nan if undefined. `n_pairs` counts all pairs, also
-    those without a
-    shared unit.
+    those without a shared unit.
     """
 
     annotators: tuple[str, ...]
@@ -31,19 +30,21 @@ class Pairs:
         """Return quartiles over pairs, the mean over pairs, and the mean weighted by shared units."""
         values = self.values[key]
         known = np.isfinite(values)
-        found = values[known]
+        defined = values[known]
         row: dict[str, Json] = {
             "measure": METRICS[key].measure,
             "level": METRICS[key].level,
             "weights": METRICS[key].weights,
             "n_pairs": self.n_pairs,
             "n_sharing": len(values),
-            "n_defined": len(found),
+            "n_defined": len(defined),
         }
-        quartiles = np.quantile(found, [0, 0.25, 0.5, 0.75, 1]).tolist() if len(found) else [None] * 5
+        quartiles = np.quantile(defined, [0, 0.25, 0.5, 0.75, 1]).tolist() if len(defined) else [None] * 5
         row.update(zip(("min", "q25", "median", "q75", "max"), quartiles, strict=True))
-        row["mean"] = float(found.mean()) if len(found) else None
-        row["weighted_mean"] = float(np.average(found, weights=self.n_units[known])) if len(found) else None
+        row["mean"] = float(defined.mean()) if len(defined) else None
+        row["weighted_mean"] = (
+            float(np.average(defined, weights=self.n_units[known])) if len(defined) else None
+        )
         return row
 
 
@@ -53,8 +54,7 @@ def all_pairs(
     """Return the agreement of every annotator of `first` with every one of `second`, each pair once.
 
     Point values on the units that both labelled, without intervals: a single sparse product yields all
-    confusion matrices,
-    and the coefficients of judge.stats are computed from them.
+    confusion matrices, and the coefficients of judge.stats are computed from them.
     """
     from scipy import sparse  # the import takes a while
 

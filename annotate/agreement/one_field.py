@@ -12,7 +12,7 @@ from judge.labels import relation
 from judge.labels.batches import members
 from judge.labels.panel import MOST_LABELS, Panel
 from judge.labels.reference import Reference
-from judge.labels.scope import Scope, all_in_conflict, fields_of, read
+from judge.labels.scope import Scope, all_in_conflict, fields_of, read_panel
 from judge.stats import METRICS, Comparison, Confusion, class_scores, confusion, label_shares
 from judge.stats.bootstrap import How
 from judge.store import Store
@@ -90,7 +90,6 @@ def panels_of(
     order: Sequence[str] | None = None,
 ) -> tuple[list[Panel], list[str]]:
     """Return the labels of a study, one Panel a field with at least two annotators, and why fields are left
-
     out.
 
     Without `field` and `task`, all fields. Raises UsageError for unknown names, BadInput if there is nothing
@@ -108,23 +107,23 @@ def panels_of(
             wanted = [(f, task) for f in of_task if any(f == row.field for row in every)]
         else:
             wanted = [(row.field, row.task) for row in every]
-    found: list[Panel] = []
+    panels: list[Panel] = []
     refused: list[AdjudgeError] = []
     named = None if annotators is None else tuple(annotators)
     domain = None if order is None else tuple(order)
     for name, of in wanted:
         try:
             scope = Scope(name, of, batch, tuple(runs), named, level, domain)
-            found.append(read(store, scope, distributions=False).cut())
+            panels.append(read_panel(store, scope, distributions=False).cut())
         except (BadInput, UsageError) as e:
             refused.append(e)
-    if refused and (field or not found):
+    if refused and (field or not panels):
         raise refused[0]
-    enough = [panel for panel in found if len(panel.ratings.annotators) >= 2]
+    enough = [panel for panel in panels if len(panel.ratings.annotators) >= 2]
     if not enough:
-        told = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in found) or "none yet"
+        listed = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in panels) or "none yet"
         conflicts = f"; {told_of}" if (told_of := all_in_conflict(store)) else ""
-        raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {told}{conflicts}")
+        raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {listed}{conflicts}")
     return enough, [*map(str, refused), *_without_a_label(store, {name for name, _ in wanted}, field or task)]
 
 
@@ -174,53 +173,49 @@ def analyse(
     reference: Reference | None,
     *,
     names: Sequence[str] | None = None,
-    pairwise: bool = True,
     per_class: bool = False,
     **how: Unpack[How],
 ) -> Agreement:
     """Compute the agreement of all annotators: groups, pairs, judges with references, judges compared,
-
     labels.
 
-    `names` are the coefficients (default: those of the level). `pairwise=False` leaves out pairs of single
-    annotators;
-    `per_class` adds precision, recall and F1 of each judge against the reference. `how` as in
-    judge.stats.measures. Raises
-    BadInput as `check` does, UsageError as `Panel.keys` does.
+    `names` are the coefficients (default: those of the level). `per_class` adds precision, recall and F1 of
+    each judge against the reference. `how` as in judge.stats.measures. Raises BadInput as `check` does,
+    UsageError as `Panel.keys` does.
     """
     check(panel)
     result = Agreement(panel, reference, notes=[*panel.notes, *panel.remarks])
     wanted = [panel.keys(names) if names else usual(panel, pair) for pair in (False, True)]
-    told: set[frozenset[str]] = set()
+    done: set[frozenset[str]] = set()
     for title, group in _groups(panel):
         keys = list(dict.fromkeys(wanted[0] + (wanted[1] if len(group) == 2 else [])))
         result.groups.append(Block(title, group, panel.measure(group, keys, **how)))
         if len(group) == 2:
-            told.add(frozenset(group))
-    for title, pairs in _lists(panel, pairwise):
-        left = [pair for pair in pairs if frozenset(pair) not in told]
-        told.update(frozenset(pair) for pair in left)
+            done.add(frozenset(group))
+    for title, pairs in _lists(panel):
+        left = [pair for pair in pairs if frozenset(pair) not in done]
+        done.update(frozenset(pair) for pair in left)
         _add_pairs(result, title, left, wanted[1], how)
     if reference is not None:
         result.compared = panel.judges_compared(reference.name, **how)
     if panel.numeric:
         return result
     vote = panel.majority
-    held = [(judge, reference.name) for judge in panel.judges if reference and reference.name != judge]
-    if not held and len(panel.ratings.annotators) == 2:
-        held = [(panel.ratings.annotators[1], panel.ratings.annotators[0])]
-    elif not held and panel.known and vote is not None:
-        held = [(vote.name, panel.known[0])]
+    compared = [(judge, reference.name) for judge in panel.judges if reference and reference.name != judge]
+    if not compared and len(panel.ratings.annotators) == 2:
+        compared = [(panel.ratings.annotators[1], panel.ratings.annotators[0])]
+    elif not compared and panel.known and vote is not None:
+        compared = [(vote.name, panel.known[0])]
     title, group = _groups(panel)[0]
     result.classes.append(Block(title, group, panel.class_agreement(group, **how)))
-    for one, other in held:
-        pair = [one, other]
-        result.confusions.append(confusion(panel.together(*pair), one, other))
+    for first, second in compared:
+        pair = [first, second]
+        result.confusions.append(confusion(panel.together(*pair), first, second))
         if set(pair) != set(group):
-            result.classes.append(Block(_with(one, other), pair, panel.class_agreement(pair, **how)))
+            result.classes.append(Block(_with(first, second), pair, panel.class_agreement(pair, **how)))
         if per_class:
-            scores = class_scores(panel.together(*pair), one, other, field=panel.field, **how)
-            result.classes.append(Block(f"{one} against {other}", pair, scores))
+            scores = class_scores(panel.together(*pair), first, second, field=panel.field, **how)
+            result.classes.append(Block(f"{first} against {second}", pair, scores))
     # Judges label all units; people label the sampled ones, which are weighted.
     whole, drawn = label_shares(panel.table), label_shares(panel.of_draw)
     result.shares = {
@@ -237,29 +232,25 @@ def _groups(panel: Panel) -> list[tuple[str, list[str]]]:
     return groups or [("all annotators", list(panel.ratings.annotators))]
 
 
-def _lists(panel: Panel, pairwise: bool) -> list[tuple[str, list[tuple[str, str]]]]:
+def _lists(panel: Panel) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the pairs to report, under headings: people first, because they are the ceiling for the judge."""
     vote = [panel.majority.name] if panel.majority is not None else []
     fixed = vote + panel.known
     lists: list[tuple[str, list[tuple[str, str]]]] = []
-    if pairwise:
-        lists.append(("people with each other", list(combinations(panel.people, 2))))
+    lists.append(("people with each other", list(combinations(panel.people, 2))))
     for judge in panel.judges:
-        if pairwise:
-            lists.append((f"{judge} with people", list(product([judge], panel.people))))
+        lists.append((f"{judge} with people", list(product([judge], panel.people))))
         lists.append((_with(judge, " and ".join(fixed)), list(product([judge], fixed))))
     for other in panel.known:
-        if pairwise:
-            lists.append((f"people with {other}", list(product(panel.people, [other]))))
+        lists.append((f"people with {other}", list(product(panel.people, [other]))))
         lists.append((f"majority of the people with {other}", list(product(vote, [other]))))
-    if pairwise:
-        lists.append(("judges with each other", list(combinations(panel.judges, 2))))
-        lists.append(("references with each other", list(combinations(panel.known, 2))))
+    lists.append(("judges with each other", list(combinations(panel.judges, 2))))
+    lists.append(("references with each other", list(combinations(panel.known, 2))))
     return [(title, pairs) for title, pairs in lists if pairs]
 
 
-def _with(one: str, other: str) -> str:
-    return f"{one} with {other}"
+def _with(first: str, second: str) -> str:
+    return f"{first} with {second}"
 
 
 def _add_pairs(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 from annotate.cli._show import MOST_SHOWN, table
 from judge.console import visible
@@ -16,22 +16,14 @@ from judge.types import Json, Measure
 LATENT = "dawid_skene"
 
 
-class AltTestAsked(NamedTuple):
-    """What the alt-test of a judge depends on beside the labels, as `judge.stats.alt_test` takes it."""
-
-    epsilon: float
-    least_others: int
-    clustered: bool
-
-
 class Extras:
     """The alt-test of each judge and the latent labels of one field, where they are asked for."""
 
-    def __init__(self, panel: Panel, how: How, alt_test: AltTestAsked | None, latent: bool) -> None:
-        """`alt_test` None: it is not asked for. Raises UsageError where there is not enough to compute them from."""
+    def __init__(self, panel: Panel, how: How, epsilon: float | None, latent: bool) -> None:
+        """`epsilon` None: no alt-test is asked for. Raises UsageError where there is not enough to compute them from."""
         self.panel = panel
         self.names = panel.people + panel.judges
-        self.alt_tests = [] if alt_test is None else _alt_tests(panel, alt_test)
+        self.alt_tests = [] if epsilon is None else _alt_tests(panel, epsilon)
         self.latent: DawidSkene | None = None
         self.against: list[Measure] = []
         if latent:
@@ -40,9 +32,9 @@ class Extras:
     def _find_latent(self, how: How) -> None:
         panel = self.panel
         if panel.numeric:
-            raise UsageError(f"--dawid-skene takes labels; '{panel.field}' has numbers")
+            raise UsageError(f"--measure dawid_skene takes labels; '{panel.field}' has numbers")
         if len(self.names) < 2:
-            raise UsageError("--dawid-skene takes two people or judges")
+            raise UsageError("--measure dawid_skene takes two people or judges")
         table = panel.weighted(panel.ratings.select(self.names))
         self.latent = dawid_skene(table)
         if panel.known:
@@ -54,7 +46,7 @@ class Extras:
 
     def texts(self) -> list[str]:
         """One text for each thing computed."""
-        parts = [_alt_test_text(one) for one in self.alt_tests]
+        parts = [_alt_test_text(test) for test in self.alt_tests]
         if self.latent is not None:
             parts.append(self._latent_text(self.latent))
         return parts
@@ -62,7 +54,7 @@ class Extras:
     def as_json(self) -> dict[str, Json]:
         """`alt_tests` and `dawid_skene`, null when not asked for."""
         return {
-            "alt_tests": [_alt_test_json(one) for one in self.alt_tests],
+            "alt_tests": [_alt_test_json(test) for test in self.alt_tests],
             "dawid_skene": None if self.latent is None else self._latent_json(self.latent),
         }
 
@@ -97,54 +89,54 @@ class Extras:
             rows = sorted(rows, key=lambda row: -int(row[1]))[:MOST_SHOWN]
         lines.append(table([title, "labels", "accuracy", *(f"right on {label}" for label in labels)], rows))
         if self.against:
-            told = ", ".join(f"{m.measure} {m.with_interval}" for m in self.against)
-            lines.append(visible(f"latent labels with {self.panel.known[0]}: {told}"))
+            agreements = ", ".join(f"{m.measure} {m.with_interval}" for m in self.against)
+            lines.append(visible(f"latent labels with {self.panel.known[0]}: {agreements}"))
         return "\n\n".join(lines)
 
 
-def _alt_tests(panel: Panel, asked: AltTestAsked) -> list[AltTest]:
+def _alt_tests(panel: Panel, epsilon: float) -> list[AltTest]:
     if len(panel.people) < 2 or not panel.judges:
-        raise UsageError("--alt-test takes a judge (--judge NAME, or a run) and two people, better three")
+        raise UsageError("--measure alt_test takes a judge (--judge NAME) and two people, better three")
     if panel.are_scores:
-        raise UsageError(f"--alt-test takes labels; '{panel.field}' has continuous numbers")
+        raise UsageError(f"--measure alt_test takes labels; '{panel.field}' has continuous numbers")
     level = "interval" if panel.level == "ratio" else panel.level
     return [
-        alt_test(panel.weighted(panel.ratings), judge, panel.people, level=level, **asked._asdict())
+        alt_test(panel.weighted(panel.ratings), judge, panel.people, level=level, epsilon=epsilon)
         for judge in panel.judges
     ]
 
 
-def _alt_test_text(found: AltTest) -> str:
+def _alt_test_text(result: AltTest) -> str:
     head = ["annotator", "units", "judge wins", "annotator wins", "test", "p (adjusted)", "judge won"]
     rows: Sequence[Sequence[Any]] = [
         [
             *(c.annotator, c.n_units, c.judge_wins, c.annotator_wins, c.test),
             *("" if c.adjusted is None else f"{c.adjusted:.4f}", "yes" if c.won else "no"),
         ]
-        for c in found.compared
+        for c in result.compared
     ]
-    lines = [visible(f"alt-test of {found.judge} (epsilon {found.epsilon:g}, q {found.q:g})")]
+    lines = [visible(f"alt-test of {result.judge} (epsilon {result.epsilon:g}, q {result.q:g})")]
     if 0 < len(rows) <= 3 * MOST_SHOWN:
         lines.append(table(head, rows))
-    if found.winning_rate is None or found.advantage is None:
-        lines.append(f"not decided: {found.reason}")
+    if result.winning_rate is None or result.advantage is None:
+        lines.append(f"not decided: {result.reason}")
     else:
         lines.append(
-            f"winning rate {found.winning_rate:.3f} over {len(found.compared)} annotators, advantage probability "
-            f"{found.advantage:.3f}: {'passed' if found.passed else 'not passed'} (0.5 passes)"
+            f"winning rate {result.winning_rate:.3f} over {len(result.compared)} annotators, advantage probability "
+            f"{result.advantage:.3f}: {'passed' if result.passed else 'not passed'} (0.5 passes)"
         )
-    if found.skipped:
-        told = "; ".join(f"{name}: {why}" for name, why in found.skipped[:3])
-        more = " ..." if len(found.skipped) > 3 else ""
-        lines.append(visible(f"not tested: {len(found.skipped)} ({told}{more})"))
-    lines += [f"- {note}" for note in found.notes]
+    if result.skipped:
+        reasons = "; ".join(f"{name}: {why}" for name, why in result.skipped[:3])
+        more = " ..." if len(result.skipped) > 3 else ""
+        lines.append(visible(f"not tested: {len(result.skipped)} ({reasons}{more})"))
+    lines += [f"- {note}" for note in result.notes]
     return "\n".join(lines)
 
 
 def _alt_test_json(test: AltTest) -> dict[str, Json]:
     return {
         **asdict(test),
-        "compared": [asdict(one) for one in test.compared],
+        "compared": [asdict(comparison) for comparison in test.compared],
         "skipped": [{"annotator": name, "reason": why} for name, why in test.skipped],
     }
 

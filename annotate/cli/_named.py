@@ -36,8 +36,8 @@ class BatchName(click.Argument):
             return super().process_value(ctx, value)
         except click.MissingParameter:
             rows = _batches(ctx)
-            told = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
-            raise UsageError(f"which batch? there are: {told}; as in: {_typed(ctx, rows[-1])}") from None
+            listed = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
+            raise UsageError(f"which batch? there are: {listed}; as in: {_typed(ctx, rows[-1])}") from None
 
 
 class Person(click.Option):
@@ -51,8 +51,8 @@ class Person(click.Option):
             rows, name = _batches(ctx), ctx.params["name"]
             row = next((row for row in rows if row["batch"] == name), None)
             if row is None:
-                told = ", ".join(row["batch"] for row in rows)
-                raise UsageError(f"no batch '{name}'; there are: {told}") from None
+                listed = ", ".join(row["batch"] for row in rows)
+                raise UsageError(f"no batch '{name}'; there are: {listed}") from None
             people = ", ".join(row["annotators"])
             raise UsageError(
                 f"who are you? batch '{row['batch']}' is for {people}; as in: {_typed(ctx, row)}"

@@ -31,7 +31,7 @@ def verdict_plans(
     """
     panel = drawn.panel
     if not panel.judges:
-        raise UsageError("--verdict is on a judge: --judge NAME, or a judge run")
+        raise UsageError("--verdict is on a judge: --judge NAME")
     if panel.are_scores:
         raise BadInput(f"'{panel.field}' has continuous numbers: a verdict takes labels")
     if not panel.people and reference is None:
@@ -39,23 +39,23 @@ def verdict_plans(
     if not 0.5 <= power < 1:
         raise BadInput(f"a verdict is planned with a chance from 0.5 and below 1, not {power:g}")
     (key,) = panel.keys([measure or panel.coefficient])
-    found = judge_verdicts(drawn, reference, power=power, confidence=confidence, name=key, **rule)
-    return [plan_of(one, power) for one in found.values()]
+    verdicts = judge_verdicts(drawn, reference, power=power, confidence=confidence, name=key, **rule)
+    return [plan_of(verdict, power) for verdict in verdicts.values()]
 
 
 def as_json(plan: VerdictPlan) -> dict[str, Json]:
-    """One judge of the document."""
+    """Return the JSON object of one judge."""
     return {
         **attributes(plan, "judge", "regime", "decision"),
         **attributes(plan.verdict, "rule", "because"),
-        "conditions": [asdict(one) for one in plan.verdict.conditions],
-        "labels": [asdict(one) for one in plan.verdict.labels],
+        "conditions": [asdict(condition) for condition in plan.verdict.conditions],
+        "labels": [asdict(label) for label in plan.verdict.labels],
         "labelled_by": list(plan.labelled_by),
         "more_clusters": plan.more_clusters,
         "more_units": plan.more_units,
         "half_units": plan.half,
         "most_units": plan.most,
-        "curve": [asdict(one) for one in plan.curve],
+        "curve": [asdict(point) for point in plan.curve],
         "why": plan.why,
         "assumed": list(plan.assumed),
     }
@@ -66,7 +66,15 @@ def text(plan: VerdictPlan) -> str:
     lines = [f"{plan.judge}: {plan.decision}", plan.verdict.because, ""]
     head = ["condition", "", "value", "low", "high", "limit"]
     rows = [
-        [one.name.replace("_", " "), one.state, one.value, one.low, one.high, one.limit] for one in plan.rows
+        [
+            condition.name.replace("_", " "),
+            condition.state,
+            condition.value,
+            condition.low,
+            condition.high,
+            condition.limit,
+        ]
+        for condition in plan.rows
     ]
     lines += [table(head, rows), "", needs(plan), ""]
     if plan.curve:

@@ -37,7 +37,7 @@ def text(result: Agreement) -> str:
         parts.append(f"label by label\n{_classes(result.classes)}")
     if result.shares:
         parts.append(f"shares of the labels\n{_shares(result)}")
-    parts += [confusion_text(one) for one in result.confusions]
+    parts += [confusion_text(matrix) for matrix in result.confusions]
     if remarks := list(_remarks(result)):
         parts.append("\n".join(f"- {visible(remark)}" for remark in remarks))
     return "\n\n".join(parts)
@@ -53,8 +53,8 @@ def _head(result: Agreement) -> str:
         names = panel.of_kind(kind)
         if not names:
             continue
-        told = ", ".join(names[:MOST_SHOWN]) + (" ..." if len(names) > MOST_SHOWN else "")
-        lines.append(f"{kind} ({len(names)}): {told}")
+        shown_names = ", ".join(names[:MOST_SHOWN]) + (" ..." if len(names) > MOST_SHOWN else "")
+        lines.append(f"{kind} ({len(names)}): {shown_names}")
     return visible("\n".join(lines))
 
 
@@ -75,14 +75,15 @@ def _group(block: Block) -> str:
 
 def _pairs(block: Block) -> str:
     every = [
-        (pair, list(found)) for pair, found in groupby(block.measures, key=lambda m: m.annotators or ("", ""))
+        (pair, list(measured))
+        for pair, measured in groupby(block.measures, key=lambda m: m.annotators or ("", ""))
     ]
     firsts = {pair[0] for pair, _ in every}
     head = (["with"] if len(firsts) == 1 else ["one", "other"]) + ["units", "coverage"]
     rows: list[list[Any]] = []
-    for pair, found in every:
+    for pair, measured in every:
         names = list(pair[1:]) if len(firsts) == 1 else list(pair)
-        rows.append([*names, found[0].n_units, found[0].coverage, *(m.with_interval for m in found)])
+        rows.append([*names, measured[0].n_units, measured[0].coverage, *(m.with_interval for m in measured)])
     return table([*head, *(m.title for m in every[0][1])], rows)
 
 
@@ -110,11 +111,11 @@ def _many(many: Many) -> str:
         name = row["measure"] + (f" ({row['weights']})" if row["weights"] else "")
         rows.append([name, row["n_defined"], *(row[column] for column in SUMMARY)])
     shared = many.pairs.n_units
-    told = f"{many.title}: {many.pairs.n_pairs:,} pairs, {len(shared):,} of them with units in common"
+    title = f"{many.title}: {many.pairs.n_pairs:,} pairs, {len(shared):,} of them with units in common"
     if len(shared):
-        told += f" (median {int(np.median(shared))})"
+        title += f" (median {int(np.median(shared))})"
     head = ["measure", "pairs defined", *SUMMARY[:-1], "mean by units"]
-    return f"{visible(told)}\n{table(head, rows)}"
+    return f"{visible(title)}\n{table(head, rows)}"
 
 
 def _classes(blocks: Sequence[Block]) -> str:
@@ -147,30 +148,31 @@ def _shares(result: Agreement) -> str:
         counts = ratings.select(people).counts.sum(axis=0)
         rows.append(["all people", int(counts.sum()), *(counts / counts.sum()).tolist()])
     for name in names:
-        found = result.shares[name]
-        rows.append([name, given[name], *(found[label] if found else None for label in labels)])
+        shares_of = result.shares[name]
+        rows.append([name, given[name], *(shares_of[label] if shares_of else None for label in labels)])
         if vote is not None and name == vote.name:
             rows[-1][0] = "majority of the people"
     return table(["annotator", "labels", *labels], rows)
 
 
-def confusion_text(found: Confusion) -> str:
-    """The matrix with its margins, rows for the reference."""
+def confusion_text(confusion: Confusion) -> str:
+    """Format a confusion matrix with its margins. Rows are the reference's labels."""
     rows = [
-        [label, *row.tolist(), int(row.sum())] for label, row in zip(found.labels, found.matrix, strict=True)
+        [label, *row.tolist(), int(row.sum())]
+        for label, row in zip(confusion.labels, confusion.matrix, strict=True)
     ]
-    rows.append(["total", *found.matrix.sum(axis=0).tolist(), found.n_units])
-    head = visible(f"confusion: rows {found.reference}, columns {found.predicted}")
-    without = found.n_asked - found.n_units
-    told = f" ({without} units lack the label of one and are left out)" if without else ""
-    text = f"{head}{told}\n{table(['', *found.labels, 'total'], rows)}"
-    if found.shares is None:
+    rows.append(["total", *confusion.matrix.sum(axis=0).tolist(), confusion.n_units])
+    head = visible(f"confusion: rows {confusion.reference}, columns {confusion.predicted}")
+    without = confusion.n_asked - confusion.n_units
+    left_out = f" ({without} units lack the label of one and are left out)" if without else ""
+    text = f"{head}{left_out}\n{table(['', *confusion.labels, 'total'], rows)}"
+    if confusion.shares is None:
         return text
     of_all = [
         [label, *row.tolist(), float(row.sum())]
-        for label, row in zip(found.labels, found.shares, strict=True)
+        for label, row in zip(confusion.labels, confusion.shares, strict=True)
     ]
-    return f"{text}\nestimated shares of all units\n{table(['', *found.labels, 'total'], of_all)}"
+    return f"{text}\nestimated shares of all units\n{table(['', *confusion.labels, 'total'], of_all)}"
 
 
 def _remarks(result: Agreement) -> Iterator[str]:

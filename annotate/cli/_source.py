@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -12,7 +12,6 @@ import click
 
 from judge.console import db_option, note, together
 from judge.errors import UsageError
-from judge.labels.words import HELP
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -21,45 +20,36 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
-STUDY = ("field", "task", "runs", "batch")
-NO_CLUSTER = "none"
-TABLE = ("unit", "annotator", "label", "cluster", "judges", "probabilities")
+STUDY = ("field", "task", "batch")
 
 
-class Clusters(NamedTuple):
-    """What --cluster says: the column with the question, and whether the alt-test heeds it."""
+class Scale(NamedTuple):
+    """What --level says: the level of measurement, and the labels in order. None: the task's."""
 
-    column: str | None
-    in_alt_test: bool
+    level: str | None = None
+    order: Sequence[str] | None = None
 
 
-def _clusters(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> Clusters:
-    columns = [name for name in given if name != NO_CLUSTER]
-    if len(columns) > 1:
-        raise UsageError(f"--cluster {' --cluster '.join(columns)}: one column names the question")
-    return Clusters(columns[0] if columns else None, NO_CLUSTER not in given)
+def _scale(context: click.Context, option: click.Parameter, text: str | None) -> Scale:
+    level, colon, labels = (text or "").partition(":")
+    if text is not None and level not in LEVELS:
+        raise UsageError(f"--level {text}: one of {', '.join(LEVELS)}, as in ordinal:low,mid,high")
+    return Scale(level or None, names(labels) if colon else None)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """What the options of `source_options` say: a TABLE with its columns, or what of the study."""
+    """What the options of `source_options` say: a TABLE, or which labels of the study."""
 
     table: Path | None
     db: Path
     field: str | None
     task: str | None
-    runs: tuple[str, ...]
-    batch: str | None
-    unit: str | None
-    annotator: str | None
-    label: str | None
-    annotators: str | None
-    cluster: Clusters
     judges: tuple[str, ...]
-    level: str | None
-    order: str | None
-    probabilities: str | None = None
-    """Table: the column with the judge's probabilities, where a command asks for it."""
+    batch: str | None
+    annotators: str | None
+    cluster: str | None
+    level: Scale
 
     def __str__(self) -> str:
         return str(self.table or self.db)
@@ -71,49 +61,52 @@ class LabelSource:
         """
         self.check()
         if self.table is not None:
-            return [self.read()]
+            return [self.read_panel()]
         from annotate.agreement.one_field import panels_of
 
         with Store.open(self.db, create=False) as store:
-            found, left_out = panels_of(
+            panels, left_out = panels_of(
                 store,
                 field=self.field,
                 task=self.task,
                 batch=self.batch,
-                runs=self.runs,
+                runs=self.judges,
                 annotators=names(self.annotators),
-                level=self.level,
-                order=names(self.order),
+                **self.level._asdict(),
             )
-        for told in left_out:
-            note(f"note: left out: {told}")
-        return found
+        for reason in left_out:
+            note(f"note: left out: {reason}")
+        return panels
 
     def check(self) -> None:
         """Raises UsageError for options that do not go with where the labels are, and for a table that is no file."""
         table = self.table
-        # In a study the question is the cluster already.
-        own = {"cluster": self.cluster.column not in (None, "question")}
-        wrong = [n for n in (STUDY if table else TABLE) if own.get(n, getattr(self, n))]
+        wrong = [name for name in (STUDY if table else ("cluster",)) if getattr(self, name)]
         if wrong:
-            name = {"runs": "run", "judges": "judge"}.get(wrong[0], wrong[0])
-            what = f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
-            raise UsageError(f"--{name} is for {what}")
+            problem = (
+                f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
+            )
+            raise UsageError(f"--{wrong[0]} is for {problem}")
         if table is not None and not table.is_file() and not table.is_fifo():
-            what = "is a folder, not a table" if table.is_dir() else "does not exist"
-            raise UsageError(f"{table}: {what}; name a CSV, TSV, JSON, JSONL or Parquet file")
+            problem = "is a folder, not a table" if table.is_dir() else "does not exist"
+            raise UsageError(f"{table}: {problem}; name a CSV, TSV, JSON, JSONL or Parquet file")
 
-    def read(self) -> Panel:
-        """The table of labels. Raises BadInput with file and line, UsageError."""
-        from judge.labels.tables import Layout, read_table
+    def read_panel(self, *, probabilities: bool = False) -> Panel:
+        """Read the table of labels, with the judge's probabilities if requested and present.
 
-        if self.table is None or self.unit is None:
-            raise UsageError(f"{self.table}: --unit names the column with the unit's id")
-        people = tuple(names(self.annotators) or ())
-        layout = Layout(
-            self.unit, self.annotator, self.label, people, self.cluster.column, self.probabilities
-        )
-        level, order = self.level or "nominal", names(self.order)
+        Raises BadInput with file and line, UsageError.
+        """
+        from judge.labels.columns import as_read, layout_of
+        from judge.labels.tables import read_table
+
+        if self.table is None:
+            raise UsageError("name a table of labels")
+        level, order = self.level.level or "nominal", self.level.order
+        # Probabilities are of labels; numbers have none.
+        judges = self.judges if probabilities and level in ("nominal", "ordinal") else None
+        layout = layout_of(self.table, names(self.annotators) or (), self.cluster, judges)
+        if layout_note := as_read(layout):
+            note(f"note: {self.table} is {layout_note}")
         return read_table(self.table, layout, level=level, order=order, judges=self.judges)
 
 
@@ -132,46 +125,33 @@ def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[.
 
 def source_options(function: F) -> F:
     """TABLE and the options that say which labels; the command gets them as `source`, a LabelSource."""
-    own = [f.name for f in fields(LabelSource)]
+    option_names = [f.name for f in fields(LabelSource)]
 
     @wraps(function)
     def command(**given: Any) -> Any:
-        source = LabelSource(**{name: given.pop(name) for name in own if name in given})
+        source = LabelSource(**{name: given.pop(name) for name in option_names if name in given})
         return function(source=source, **given)
 
     return together(  # type: ignore[return-value]
         click.argument("table", required=False, type=click.Path(path_type=Path)),
         db_option,
+        click.option("--field", metavar="FIELD", help="Only this field of the study (default: all)."),
+        click.option("--task", metavar="TASK", help="Only the fields of this task of the study."),
+        click.option("--batch", metavar="BATCH", help="Only the labels of this batch of the study."),
         click.option(
-            "--field", help="Study: the field, as in stance. Default: all that two annotators have."
-        ),
-        click.option("--task", help="Study: the fields of this task (stance, stance.v2)."),
-        click.option(
-            "--run", "runs", multiple=True, help="Study: this judge run (id, end of it, last); repeatable."
-        ),
-        click.option("--batch", help="Study: only the units and people of this annotation batch."),
-        click.option("--unit", help="Table: the column with the unit's id."),
-        click.option("--annotator", help="Long table: the column that names the annotator."),
-        click.option("--label", help="Long table: the column with the label."),
-        click.option(
-            "--annotators",
-            metavar="A,B,...",
-            help="Wide table: the columns with labels, one an annotator. Study: only these annotators.",
-        ),
-        click.option(
-            "--cluster",
+            "--judge",
+            "judges",
             multiple=True,
-            metavar="COLUMN|none",
-            callback=_clusters,
-            help="Table: the column with the question, which intervals resample. none (beside it, or in a study): the "
-            "alt-test alone takes units as independent, as its authors' code does.",
+            metavar="NAME",
+            help="Judge: a run, or an annotator of the table.",
         ),
+        click.option("--annotators", metavar="A,B,...", help="Only these annotators (wide table: columns)."),
+        click.option("--cluster", metavar="COLUMN|none", help="Column of a table with the question."),
         click.option(
-            "--judge", "judges", multiple=True, help="Table: this annotator is a judge; repeatable."
-        ),
-        click.option("--level", type=click.Choice(LEVELS), help="Default: the task's, or nominal."),
-        click.option(
-            "--order", metavar="LOW,...,HIGH", help="The labels, in order; declares also unused ones."
+            "--level",
+            metavar="LEVEL[:A,B]",
+            callback=_scale,
+            help="Scale, e.g. nominal or ordinal:low,mid,high.",
         ),
     )(command)
 
@@ -179,13 +159,7 @@ def source_options(function: F) -> F:
 reference_option = click.option(
     "--reference",
     metavar="NAME",
-    help=f"What judges are held against: {HELP}. Default: decided, else gold, else majority.",
-)
-least_others_option = click.option(
-    "--least-others",
-    type=click.IntRange(1, 2),
-    default=1,
-    help="Alt-test: units count that so many others labelled: 1 as its authors' code, 2 as the paper's text suggests.",
+    help="Reference: gold, decided, majority or name.",
 )
 
 

@@ -3,40 +3,33 @@
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from judge.errors import UsageError, WriteFailed
-from judge.files import format_of
+from judge.gates import Files
 
 FORMATS = ("html", "md", "json", "csv", "tex")
-_ENDINGS = {**{f".{form}": form for form in FORMATS}, ".htm": "html", ".markdown": "md"}
+ENDINGS = {**{f".{form}": form for form in FORMATS}, ".htm": "html", ".markdown": "md"}
 
 
-def targets(outputs: Sequence[Path], form: str | None, source: Path) -> dict[Path, str]:
-    """Each path with its format: by its suffix, or `form` where the suffix says none.
+def check_targets(files: Files, source: Path) -> None:
+    """Raise UsageError for a path that no report can be written to, before anything is computed.
 
-    Raises UsageError for a path that no report can be written to, before anything is computed: a folder
-    that does not exist or may not be written to, a suffix that says no format or another one than
-    `form`, a file that is named twice, and what the labels are read from.
+    That is a folder that may not be written to, a file that is named twice, and what the labels are read from.
     """
-    found: dict[Path, str] = {}
     named: dict[Path, Path] = {}
-    for path in outputs:
-        found[path] = format_of(path, _ENDINGS, form, "--format")
+    for path in (*files.pages, *files.junit, *files.summaries):
         where = path.resolve()
         if where in named:
             raise UsageError(f"-o {path}: the same file as -o {named[where]}; name each file once")
         named[where] = path
         if where == source.resolve():
             raise UsageError(f"-o {path}: the labels are read from it; name another file")
-        if not where.parent.is_dir():
-            raise UsageError(f"-o {path}: the folder {path.parent} does not exist; make it first")
         touched = where if where.exists() else where.parent
         if not os.access(touched, os.W_OK) or not (_is_device(where) or os.access(where.parent, os.W_OK)):
             raise UsageError(f"-o {path}: may not be written; name another file or folder")
-    return found
 
 
 def write(texts: Mapping[Path, str]) -> None:

@@ -35,7 +35,7 @@ class LimitCheck:
 
     limit: Limit
     on: On
-    found: Measure
+    measure: Measure
     seen: float | None
     passed: bool
     why: str
@@ -49,7 +49,7 @@ class LimitCheck:
             "compared": self.seen,
             "passed": self.passed,
             "why": self.why,
-            **self.found.as_json(),
+            **self.measure.as_json(),
         }
 
 
@@ -143,23 +143,23 @@ def _measure(panel: Panel, limit: Limit, names: list[str], how: How) -> Measure:
     return panel.measure(names, panel.keys([limit.measure]), **how)[0]
 
 
-def _checked(limit: Limit, on: On, found: Measure) -> LimitCheck:
-    names = found.annotators or ()
+def _checked(limit: Limit, on: On, measure: Measure) -> LimitCheck:
+    names = measure.annotators or ()
     names_text = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
-    kind = f" ({found.weights})" if found.weights else ""
-    measure_text = f"{found.measure}{kind} of {names_text} on '{found.field}'"
-    seen = found.value if on == "value" else found.low
-    if found.value is None:
-        return LimitCheck(limit, on, found, None, False, f"{measure_text} is undefined: {found.reason}")
+    kind = f" ({measure.weights})" if measure.weights else ""
+    measure_text = f"{measure.measure}{kind} of {names_text} on '{measure.field}'"
+    seen = measure.value if on == "value" else measure.low
+    if measure.value is None:
+        return LimitCheck(limit, on, measure, None, False, f"{measure_text} is undefined: {measure.reason}")
     if seen is None:
-        why = "; ".join(found.notes) or "no interval"
-        return LimitCheck(limit, on, found, None, False, f"{measure_text} has no lower bound: {why}")
+        why = "; ".join(measure.notes) or "no interval"
+        return LimitCheck(limit, on, measure, None, False, f"{measure_text} has no lower bound: {why}")
     bound = "" if on == "value" else "lower bound of "
     sign = ">=" if seen >= limit.least else "<"
     return LimitCheck(
         limit,
         on,
-        found,
+        measure,
         seen,
         seen >= limit.least,
         f"{bound}{measure_text} is {seen:.4f} {sign} {limit.least:g}",

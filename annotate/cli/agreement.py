@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from annotate.cli._source import LabelSource, as_one, least_others_option, reference_option, source_options
-from judge.console import emit_json, emit_rows, notes, output_options
+from annotate.cli._source import LabelSource, as_one, reference_option, source_options
+from judge.console import csv_text, emit_json, json_option, notes
 from judge.errors import UsageError
-from judge.gates import Gate, GateFiles, decide, gate_options
+from judge.gates import Files, Gate, decide, output_option
 from judge.types import Json
 
 if TYPE_CHECKING:
@@ -25,132 +24,118 @@ COLUMNS = (
 )
 
 
+EXTRAS = ("per_class", "dawid_skene", "alt_test")
+"""Values of --measure that are no coefficients: they are added to the tables."""
+EPSILON = 0.2
+"""The alternative annotator test's cost of an expert; `annotate report` has others, and the verdict."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgreementAsked:
     """What the command is asked for."""
 
     source: LabelSource
-    names: tuple[str, ...]
-    no_pairwise: bool
+    measures: tuple[str, ...]
     reference: str | None
-    per_class: bool
-    dawid_skene: bool
-    alt_test: bool
-    epsilon: float
-    least_others: int
     interval: Literal["bca", "percentile", "none"]
     confidence: float
-    replicates: int
-    seed: int
     fail_under: tuple[str, ...]
     on: Literal["value", "lower"]
-    junit: Path | None
-    summary: Path | None
+    output: Files
     as_json: bool
-    as_csv: bool
 
 
 @click.command()
 @source_options
 @click.option(
-    "--measure",
-    "names",
-    multiple=True,
-    help="Only these: percent, cohen_kappa[:linear|:quadratic], fleiss_kappa, krippendorff_alpha, gwet_ac1, "
-    "gwet_ac2[:linear], pabak; repeatable.",
+    "--measure", "measures", multiple=True, metavar="NAME", help="Only this coefficient (repeatable)."
 )
-@click.option("--no-pairwise", is_flag=True, help="Leave out the pairs of single annotators.")
 @reference_option
-@click.option("--per-class", is_flag=True, help="Precision, recall and F1 of each judge, label by label.")
-@click.option(
-    "--dawid-skene", is_flag=True, help="Latent labels: prevalences, and each annotator's accuracy."
-)
-@click.option("--alt-test", is_flag=True, help="May the judge stand in for an annotator? (arXiv 2501.10970)")
-@click.option("--epsilon", default=0.2, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd.")
-@least_others_option
 @click.option(
     "--interval",
     type=click.Choice(["bca", "percentile", "none"]),
     default="bca",
-    help="Bootstrap intervals; questions are resampled where there are any.",
+    help="Method of the bootstrap over questions.",
 )
-@click.option("--confidence", default=0.95)
-@click.option("--replicates", default=2000)
-@click.option("--seed", default=0)
+@click.option("--confidence", default=0.95, help="Confidence level.")
 @click.option(
-    "--fail-under",
-    multiple=True,
-    metavar="MEASURE[:A,B]=X",
-    help="Exit 5 when it is below X or undefined; without A,B: each judge with the reference. Also :people, :all.",
+    "--fail-under", multiple=True, metavar="MEASURE=X", help="Exit 5 if MEASURE is below X or undefined."
 )
 @click.option(
     "--on",
     type=click.Choice(["value", "lower"]),
     default="value",
-    help="--fail-under looks at the value, or at the interval's lower bound.",
+    help="Test value or lower bound.",
 )
-@gate_options
-@output_options
+@output_option(".csv", help="File: .csv, or gates .xml, .md (repeatable).")
+@json_option
 @as_one(AgreementAsked)
-def agreement(asked: AgreementAsked) -> None:
-    """How far annotators agree: people, judges, gold; on the study, or on any TABLE (CSV, TSV, JSON, JSONL, Parquet; .gz too).
+def agreement(options: AgreementAsked) -> None:
+    """Compute how far people, judges and gold agree.
+
+    On the study, or on any TABLE (CSV, TSV, JSON, JSONL, Parquet; .gz too).
 
     \b
     annotate agreement --field stance
-    annotate agreement votes.csv --unit unit --annotator who --label label --cluster question --judge gpt
-    annotate agreement wide.csv --unit id --annotators ann,bob,cyd --level ordinal --order low,mid,high
-    annotate agreement --task stance --run last --fail-under cohen_kappa=0.6 --on lower
+    annotate agreement votes.csv --judge gpt
+    annotate agreement wide.csv --annotators ann,bob,cyd --level ordinal:low,mid,high
+    annotate agreement --task stance --judge last --fail-under cohen_kappa=0.6 --on lower
 
-    Cells are text: "nan" is a label, an empty cell is a missing one. Annotators of a table called gold or
-    adjudicated are references. An undefined value comes with its reason.
+    The columns of a table are recognised by their names: unit, annotator, label, question, and what else they are usually
+    called. Cells are text: "nan" is a label, an empty cell is a missing one. Annotators of a table called gold or adjudicated
+    are references. An undefined value comes with its reason.
+
+    \b
+    --measure takes percent, cohen_kappa[:linear|:quadratic], fleiss_kappa, krippendorff_alpha,
+    gwet_ac1, gwet_ac2[:linear], pabak. These three are added to the usual tables:
+      per_class    precision, recall and F1 of each judge, label by label
+      dawid_skene  latent labels: prevalences, and each annotator's accuracy
+      alt_test     the alternative annotator test for experts (arXiv 2501.10970)
+
+    --fail-under without annotators tests each judge with the reference; cohen_kappa:ann,bob=0.6 tests
+    these two, fleiss_kappa:people=0.6 the people, fleiss_kappa:all=0.6 everybody.
     """
     from annotate.agreement.one_field import analyse, check_measures
     from annotate.cli import _thresholds as thresholds
-    from annotate.cli._extras import AltTestAsked, Extras
+    from annotate.cli._extras import Extras
     from judge.labels.reference import resolve
 
     how: How = {
-        "interval": None if asked.interval == "none" else asked.interval,
-        "confidence": asked.confidence,
-        "replicates": asked.replicates,
-        "seed": asked.seed,
+        "interval": None if options.interval == "none" else options.interval,
+        "confidence": options.confidence,
     }
-    check_measures(asked.names)
-    limits = thresholds.parse(asked.fail_under)
-    if asked.on == "lower" and how["interval"] is None:
+    coefficients = [name for name in options.measures if name not in EXTRAS]
+    check_measures(coefficients)
+    limits = thresholds.parse(options.fail_under)
+    if options.on == "lower" and how["interval"] is None:
         raise UsageError("--on lower needs intervals: leave out --interval none")
     results = [
         analyse(
             panel,
-            resolve(panel, asked.reference),
-            names=asked.names or None,
-            pairwise=not asked.no_pairwise,
-            per_class=asked.per_class,
+            resolve(panel, options.reference),
+            names=coefficients or None,
+            per_class="per_class" in options.measures,
             **how,
         )
-        for panel in asked.source.panels()
+        for panel in options.source.panels()
     ]
-    alt_test = AltTestAsked(asked.epsilon, asked.least_others, asked.source.cluster.in_alt_test)
-    extras = [
-        Extras(result.panel, how, alt_test if asked.alt_test else None, asked.dawid_skene)
-        for result in results
-    ]
+    epsilon = EPSILON if "alt_test" in options.measures else None
+    extras = [Extras(result.panel, how, epsilon, "dawid_skene" in options.measures) for result in results]
     checked, passed_over = thresholds.check(
-        [(r.panel, r.reference) for r in results], limits, asked.on, **how
+        [(r.panel, r.reference) for r in results], limits, options.on, **how
     )
-    if asked.as_json:
+    measures = [m.as_json() for r in results for m in r.measures]
+    for path in options.output.pages:
+        path.write_text(csv_text([_flat(row) for row in measures], COLUMNS), encoding="utf-8")
+    if options.as_json:
         emit_json(
             "agreement",
             {
-                "source": str(asked.source),
-                "measures": [m.as_json() for r in results for m in r.measures],
+                "source": str(options.source),
+                "measures": measures,
                 "fields": [{**_field(r), **e.as_json()} for r, e in zip(results, extras, strict=True)],
                 "thresholds": [c.as_json() for c in checked],
             },
-        )
-    elif asked.as_csv:
-        emit_rows(
-            "agreement", [_flat(m.as_json()) for r in results for m in r.measures], COLUMNS, False, True
         )
     else:
         from annotate.cli import _show as show
@@ -159,8 +144,8 @@ def agreement(asked: AgreementAsked) -> None:
         print("\n\n".join(parts))
     sys.stdout.flush()
     notes(passed_over)
-    gates = [Gate(f"{one.limit.typed} ({one.on})", one.passed, one.why) for one in checked]
-    decide(f"annotate agreement of {asked.source}", gates, GateFiles(asked.junit, asked.summary))
+    gates = [Gate(f"{check.limit.typed} ({check.on})", check.passed, check.why) for check in checked]
+    decide(f"annotate agreement of {options.source}", gates, options.output)
 
 
 def _field(result: Agreement) -> dict[str, Json]:
@@ -200,14 +185,14 @@ def _field(result: Agreement) -> dict[str, Json]:
         ],
         "confusions": [
             {
-                "reference": one.reference,
-                "predicted": one.predicted,
-                "labels": list(one.labels),
-                "matrix": one.matrix.tolist(),
-                "n_asked": one.n_asked,
-                "shares": None if one.shares is None else one.shares.tolist(),
+                "reference": matrix.reference,
+                "predicted": matrix.predicted,
+                "labels": list(matrix.labels),
+                "matrix": matrix.matrix.tolist(),
+                "n_asked": matrix.n_asked,
+                "shares": None if matrix.shares is None else matrix.shares.tolist(),
             }
-            for one in result.confusions
+            for matrix in result.confusions
         ],
         "conflicts": sum(panel.conflicts.values()),
         "notes": list(dict.fromkeys(result.notes)),

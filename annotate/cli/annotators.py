@@ -6,27 +6,27 @@ from pathlib import Path
 
 import click
 
-from judge.console import db_option, emit_json, emit_rows, json_option, output_options, tell
+from judge.console import db_option, emit_json, emit_rows, json_option, tell
 from judge.errors import UsageError
 from judge.store import Store
 
 
 @click.group()
 def annotators() -> None:
-    """Who labelled: what a reviewer asks about them, and how much they did."""
+    """List the annotators, and describe them."""
 
 
 @annotators.command("set")
 @click.argument("name")
-@click.option("--qualification", help="Why this person can judge, as in 'PhD in biology'.")
-@click.option("--training", help="How they were trained, as in '30 minutes, 20 units'.")
-@click.option("--paid", help="What they were paid, as in '15 EUR an hour' or 'no'.")
-@click.option("--consent", help="What they agreed to, as in 'signed, 2026-01-10'.")
-@click.option("--note", help="Anything else.")
+@click.option("--qualification", help="Qualification, e.g. 'PhD in biology'.")
+@click.option("--training", help="Training they received, e.g. '30 minutes, 20 units'.")
+@click.option("--paid", help="Payment, e.g. '15 EUR an hour' or 'no'.")
+@click.option("--consent", help="Consent they gave, e.g. 'signed, 2026-01-10'.")
+@click.option("--note", help="Any other remark.")
 @db_option
 @json_option
 def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
-    """Say who NAME is; the report prints it. A new NAME becomes a person of the study.
+    """Describe the annotator NAME for the report. A new NAME is added to the study.
 
     \b
     annotate annotators set alice --qualification "PhD in biology" --paid "15 EUR an hour"
@@ -47,9 +47,11 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
 
 @annotators.command("list")
 @db_option
-@output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> None:
-    """List everybody who labels in the study: people, judge runs, adjudicated labels, gold.
+@json_option
+def list_(db: Path, as_json: bool) -> None:
+    """List the annotators of the study.
+
+    People, judge runs, adjudicated labels, gold.
 
     \b
     annotate annotators list
@@ -65,11 +67,11 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     flat = [
         {
             **row,
-            "annotator": row["annotator"] if as_csv else row["shown"],
+            "annotator": row["shown"],
             "fields": ", ".join(row["fields"]),
             **{key: row["profile"].get(key) for key in KEYS},
         }
         for row in rows
     ]
-    used = [key for key in KEYS if as_csv or any(row[key] for row in flat)]
-    emit_rows("annotators", flat, ["annotator", "kind", "labels", "fields", *used], False, as_csv)
+    used = [key for key in KEYS if any(row[key] for row in flat)]
+    emit_rows("annotators", flat, ["annotator", "kind", "labels", "fields", *used])

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
 
-from annotate.batch_plan import BatchPlan
+from annotate.batch_plan import DRAWS, BatchPlan, drawn_by
 from annotate.cli._named import BatchName, in_study, open_command
 from judge.commands import command
-from judge.console import emit_json, emit_rows, json_option, note, output_options, say, table
+from judge.console import emit_json, emit_rows, json_option, note, say, table
 from judge.errors import UsageError
 from judge.store import Store
 
-COLUMNS = ["unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
-           "flag", "note", "stratum", "weight"]  # fmt: skip
-
-
-allow_option = click.option(
-    "--allow-exposed",
-    is_flag=True,
-    help="Also people who saw the known answer, or the judge, of these units: such labels count as assisted.",
-)
+allow_option = click.option("--allow-exposed", is_flag=True, help="Allow annotators who saw answers.")
 
 
 class Share(click.ParamType):  # type: ignore[type-arg, unused-ignore]
@@ -47,122 +38,83 @@ class Share(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 @click.group()
 def batches() -> None:
-    """Samples of units for people: new, list, show, labels, guidelines, close, pack, merge."""
+    """Draw, show, assign, extend and close batches."""
 
 
 @batches.command("new")
 @click.argument("name")
 @click.argument("task_name", metavar="TASK")
-@click.option("-n", "n", type=click.IntRange(min=1), help="How many units.")
+@click.option("-n", "n", type=click.IntRange(min=1), help="Number of units to draw.")
+@click.option("--annotators", required=True, metavar="A,B,C", help="Names of the annotators.")
+@click.option("--overlap", type=click.IntRange(min=1), help="Annotators per unit (default: all).")
 @click.option(
     "--by",
     type=click.Choice(["label", "dataset", "confidence"]),
-    help="Stratify by the judge's label, its confidence, or data set, in proportion to the strata.",
+    help="Stratify by this field, proportionally.",
 )
-@click.option(
-    "--equal-parts",
-    is_flag=True,
-    help="With --by: equally many of each stratum, for examples of a rare label. No verdict rests on them.",
-)
-@click.option(
-    "--by-question",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Draw N questions and keep each together; with -n, n/N units of each.",
-)
-@click.option(
-    "--queue",
-    is_flag=True,
-    help="The units the judge is least sure of: for training a judge, no random sample.",
-)
-@click.option(
-    "--from-route",
-    metavar="RUN",
-    help="The units that a route (judge route) left to people: all, or -n of them.",
-)
-@click.option(
-    "--for",
-    "purpose",
-    type=click.Choice(["ppi"]),
-    help="Draw by the judge's uncertainty, with stored probabilities: corrected numbers get narrower where it can be believed.",
-)
-@click.option("--where", metavar="SQL", help="Only units for which this holds (columns of unit_texts).")
-@click.option("--annotators", required=True, metavar="A,B,C", help="Who labels.")
-@click.option("--overlap", type=click.IntRange(min=1), help="How many people label each unit; default: all.")
-@click.option("--seed", type=int, default=0, help="The same seed gives the same batch.")
+@click.option("--by-question", type=click.IntRange(min=1), metavar="N", help="Draw N whole questions.")
+@click.option("--draw", type=click.Choice(DRAWS), help="Draw unequally; excluded from the verdict.")
+@click.option("--run", metavar="RUN", help="Judge run for --by, --draw and --reveal.")
+@click.option("--where", metavar="SQL", help="Only units that match this SQL condition.")
+@click.option("--seed", type=int, default=0, help="Random seed of the draw.")
 @click.option(
     "--repeats",
     type=Share(),
     default="0",
     show_default=False,
-    help="Share of units shown twice, unmarked: 5%.",
+    help="Share of units to repeat unmarked, e.g. 5%.",
 )
-@click.option("--training", metavar="gold:N", help="N units with a gold label first, with feedback.")
-@click.option(
-    "--pass-mark",
-    type=Share(),
-    default="80%",
-    help="Share of training units to get right.",
-)
+@click.option("--training", default=0, show_default=False, help="Number of initial gold units with feedback.")
+@click.option("--pass-mark", type=Share(), default="80%", help="Minimum training accuracy.")
 @click.option(
     "--attention",
     type=Share(),
     default="0",
     show_default=False,
-    help="Share of units with a known answer, unmarked: 3%.",
+    help="Share of unmarked gold checks, e.g. 3%.",
 )
-@click.option(
-    "--fresh",
-    is_flag=True,
-    help="Only units that these people have not labelled before; the estimates are then for the rest.",
-)
-@click.option(
-    "--reveal", is_flag=True, help="Show the judge after each commit: keep or revise, kept as a second layer."
-)
+@click.option("--fresh", is_flag=True, help="Only units new to these annotators.")
+@click.option("--reveal", is_flag=True, help="Show the judge's label after each answer.")
 @click.option(
     "--looks",
     type=click.IntRange(1, 1),
     metavar="1",
-    help="Compute the verdict once, at the end of this batch, and not at 100, 200, 300, 450, 650 and 1,000 units.",
+    help="Compute one verdict, at the end.",
 )
-@click.option(
-    "--until-decided",
-    is_flag=True,
-    help="Hand out a block at a time, at most -n units, and close when the verdict is decided (annotate batches next).",
-)
-@click.option(
-    "--judges",
-    metavar="RUN,RUN",
-    help="The runs whose verdicts on these units share one level; default: those with labels on half of them at the first verdict.",
-)
+@click.option("--until-decided", is_flag=True, help="Draw blocks until decided, at most -n units.")
+@click.option("--judges", metavar="RUN,RUN", help="Runs that share the significance level.")
 @allow_option
-@click.option(
-    "--run", help="The judge run for --by, --queue, --for and --reveal; default: the newest of the task."
-)
-@click.option(
-    "--prompts",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="A folder with task files of your own.",
-)
 @in_study
 @json_option
 def new(
     name: str,
     task_name: str,
     annotators: str,
-    training: str | None,
+    draw: str | None,
+    run: str | None,
     judges: str | None,
     until_decided: bool,
-    prompts: Path | None,
     store: Store,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Draw the batch NAME of units for TASK and hand it out.
+    """Draw units for TASK as batch NAME, and assign them.
 
     \b
     annotate batches new pilot stance -n 300 --seed 17 --annotators alice,bob,carol --overlap 3
     annotate batches new mirage mirage_support --by-question 100 -n 500 --annotators a,b,c
+
+    \b
+    --draw equal-parts  with --by: equally many of each stratum, for examples of a rare label
+           least-sure   the units the judge is least sure of: for training a judge
+           ppi          by the judge's uncertainty, so that corrected numbers get narrower
+           route        what the route --run RUN left to people: all, or -n of them
+
+    --run is the newest run of the task by default. --judges are by default those with labels on half of the units at the
+    first verdict. A batch --until-decided hands out a block at a time until the verdict is decided
+    (annotate batches extend). With --looks 1 the verdict is computed once, at the end of the batch, and not at 100, 200, 300,
+    450, 650 and 1,000 units. --reveal lets people keep or revise. --where takes columns of unit_texts. --allow-exposed: labels
+    of people who were shown the known answer, or the judge, count as assisted.
 
     Units that an earlier batch on the same questions drew with equal probabilities are not drawn again. Others may be,
     and what these people said of them before is adopted. Weights (frame units per drawn unit) are stored and exported.
@@ -171,9 +123,9 @@ def new(
     from judge.store.export import find_run, known_task
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
-    task = known_task(store, task_name, prompts)
+    task = known_task(store, task_name)
     runs = [find_run(store, r.strip())["run_id"] for r in judges.split(",") if r.strip()] if judges else []
-    plan = BatchPlan(name, people, training=_training(training), judges=runs, **options)
+    plan = BatchPlan(name, people, judges=runs, **drawn_by(draw, run), **options)
     # The first block; later ones are opened by `next_block`.
     made = new_batch(store, task, plan.in_blocks() if until_decided else plan)
     if as_json:
@@ -190,15 +142,6 @@ def new(
         note(f"{person}: {count} to do: {open_command(name, person, store.path)}")
 
 
-def _training(text: str | None) -> int:
-    if text is None:
-        return 0
-    source, _, count = text.partition(":")
-    if source != "gold" or not count.isdecimal():
-        raise UsageError(f"--training {text}: write it as gold:20")
-    return int(count)
-
-
 def print_strata(strata: Mapping[str, Mapping[str, Any]]) -> None:
     """What was drawn of each stratum, as a table."""
     rows = [[name, n["frame"], n["drawn"], _weight(n)] for name, n in strata.items()]
@@ -211,45 +154,29 @@ def _weight(stratum: Mapping[str, Any]) -> Any:
     return low if low == high else f"{low:.3f} … {high:.3f}"
 
 
-@batches.command("next")
-@click.argument("name", cls=BatchName)
-@in_study
-def next_(name: str, store: Store) -> None:
-    """Open the next block of the batch NAME, or close it where the verdict is decided: for the lead (--until-decided).
-
-    Prints the verdict on each judge so far, and what the next block costs. Before the block is complete nothing happens.
-    """
-    from annotate.report.until_decided import next_block
-
-    for line in next_block(store, name).told:
-        note(line)
-
-
-@batches.command("list")
-@in_study
-@output_options
-def list_(store: Store, as_json: bool, as_csv: bool) -> None:
-    """List the batches."""
-    from annotate.leading.progress import list_batches
-
-    rows = list_batches(store)
-    if not (as_json or as_csv):
-        rows = [
-            {**r, "annotators": ", ".join(r["annotators"]), "closed": (r["closed"] or "")[:10]} for r in rows
-        ]
-    columns = ["batch", "task", "purpose", "units", "annotators", "positions", "done", "closed"]
-    emit_rows("batches", rows, columns, as_json, as_csv)
-
-
 @batches.command("show")
-@click.argument("name", cls=BatchName)
+@click.argument("name", required=False)
+@click.option("--guidelines", is_flag=True, help="Print questions, labels and guidelines as Markdown.")
 @in_study
 @json_option
-def show(name: str, store: Store, as_json: bool) -> None:
-    """Progress, pace and checks of each annotator, and agreement so far. No label is shown."""
+def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> None:
+    """List the batches, or show the progress of NAME.
+
+    Progress, pace and checks of each annotator, and agreement so far. No label is shown.
+    """
+    from annotate.guidelines import markdown
     from annotate.leading.progress import show_batch
     from annotate.leading.watch import part
+    from annotate.sitting.desk import batch_info
 
+    if name is None:
+        if guidelines:
+            raise UsageError("--guidelines are of a batch: name it")
+        _list(store, as_json)
+        return
+    if guidelines:
+        say(markdown(batch_info(store, name).task))
+        return
     document = show_batch(store, name)
     if as_json:
         emit_json("batch", document)
@@ -277,8 +204,8 @@ def show(name: str, store: Store, as_json: bool) -> None:
             say(f"{p['annotator']}: keep or revise is missing for {n:,} units")
         if p["stopped"]:
             say(f"{p['annotator']}: stopped ({p['stopped']}); no number uses these labels")
-    for told in document["too_fast"]:
-        say(told)
+    for warning in document["too_fast"]:
+        say(warning)
     print()
     strata = [[s["stratum"], s["units"], _weight(s)] for s in document["strata"]]
     print(table(["stratum", "units", "weight"], strata))
@@ -298,6 +225,18 @@ def show(name: str, store: Store, as_json: bool) -> None:
         print(table(["field", "measure", "who", "value", "units", "why not"], cells))
 
 
+def _list(store: Store, as_json: bool) -> None:
+    from annotate.leading.progress import list_batches
+
+    rows = list_batches(store)
+    if not as_json:
+        rows = [
+            {**r, "annotators": ", ".join(r["annotators"]), "closed": (r["closed"] or "")[:10]} for r in rows
+        ]
+    columns = ["batch", "task", "purpose", "units", "annotators", "positions", "done", "closed"]
+    emit_rows("batches", rows, columns, as_json)
+
+
 def _for_the_lead(document: dict[str, Any]) -> None:
     waiting = document["for_the_lead"]
     parts = [f"people differ on {waiting['differ']} units"] if waiting["differ"] else []
@@ -311,38 +250,19 @@ def _for_the_lead(document: dict[str, Any]) -> None:
         say(f"flag of {flag['annotator']} on {flag['unit']}: {flag['flag']}{more}")
 
 
-@batches.command("labels")
-@click.argument("name", cls=BatchName)
-@in_study
-@output_options
-def labels(name: str, store: Store, as_json: bool, as_csv: bool) -> None:
-    """Every label of a batch: who, what, blind or not, seconds, weight."""
-    from annotate.leading.progress import label_table
-
-    rows = list(label_table(store, name))
-    columns = (
-        COLUMNS if as_csv else ["unit", "annotator", "field", "label", "layer", "role", "blind", "seconds"]
-    )
-    emit_rows("batch-labels", rows, columns, as_json, as_csv)
-
-
-@batches.command("guidelines")
-@click.argument("name", cls=BatchName)
-@in_study
-def guidelines(name: str, store: Store) -> None:
-    """The batch's questions, labels and guidelines, as Markdown."""
-    from annotate.guidelines import markdown
-    from annotate.sitting.desk import batch_info
-
-    say(markdown(batch_info(store, name).task))
-
-
 @batches.command("close")
 @click.argument("name", cls=BatchName)
+@click.option("--undo", is_flag=True, help="Reopen the batch.")
+@click.option("--note", "why", help="Reason, stored with the change.")
 @in_study
-def close(name: str, store: Store) -> None:
-    """Close a batch: nobody can label in it any more."""
-    from annotate.leading.lead import close_batch
+def close(name: str, undo: bool, why: str | None, store: Store) -> None:
+    """Close the batch NAME, so that nobody can label it."""
+    from annotate.leading.lead import close_batch, reopen_batch
 
-    close_batch(store, name)
-    note(f"batch '{name}' is closed; its labels: {command('annotate batches labels', name, '--csv')}")
+    if undo:
+        reopen_batch(store, name, why)
+        note(f"batch '{name}' is open again")
+        return
+    close_batch(store, name, why)
+    labels = command("annotate export", name, "--labels", "-o", f"{name}.csv")
+    note(f"batch '{name}' is closed; its labels: {labels}")

@@ -8,7 +8,7 @@ import click
 
 from annotate.cli._named import in_study
 from judge.commands import command
-from judge.console import emit_rows, note, output_options
+from judge.console import emit_rows, json_option, note
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
@@ -22,18 +22,23 @@ DIFFERENCES = ["what", "where", "expected", "stored"]
 
 @click.group()
 def conflicts() -> None:
-    """Labels that one person gave differently in two ways (a batch, an import, another study): list, resolve.
+    """List and resolve conflicting labels.
+
+    One person gave such a label differently in two ways (a batch, an import, another study).
 
     Until somebody decides, such a label counts as unlabelled, and a verdict stays undecided.
     """
 
 
 @conflicts.command("list")
-@click.option("--field", help="Only labels of this question.")
+@click.option("--field", help="Only labels of this field.")
 @in_study
-@output_options
-def list_(field: str | None, store: Store, as_json: bool, as_csv: bool) -> None:
-    """List the labels in conflict: what each source says, and when it was given; the earliest first."""
+@json_option
+def list_(field: str | None, store: Store, as_json: bool) -> None:
+    """List the labels in conflict, with each source's label.
+
+    The earliest comes first.
+    """
     from judge.store.label_sources import conflicts as found
 
     rows: list[dict[str, Any]] = [
@@ -44,8 +49,8 @@ def list_(field: str | None, store: Store, as_json: bool, as_csv: bool) -> None:
         for c in found(store.conn, None if field is None else [field])
         for s in c.said
     ]  # fmt: skip
-    shown = COLUMNS if as_csv else [c for c in COLUMNS if c not in ("repeat", "layer", "stored")]
-    emit_rows("conflicts", rows, shown, as_json, as_csv)
+    shown = [c for c in COLUMNS if c not in ("repeat", "layer", "stored")]
+    emit_rows("conflicts", rows, shown, as_json)
 
 
 @conflicts.command("resolve")
@@ -54,18 +59,18 @@ def list_(field: str | None, store: Store, as_json: bool, as_csv: bool) -> None:
     "--keep",
     required=True,
     metavar="LABEL",
-    help="Which label counts; or earliest or latest, by when each was given.",
+    help="Label to keep: earliest, latest or a label.",
 )
-@click.option(
-    "--all", "every", is_flag=True, help="All labels in conflict, with --keep earliest or --keep latest."
-)
-@click.option("--annotator", help="Only labels of this person.")
-@click.option("--field", help="Only labels of this question.")
+@click.option("--all", "every", is_flag=True, help="Resolve all labels in conflict.")
+@click.option("--annotator", help="Only labels of this annotator.")
+@click.option("--field", help="Only labels of this field.")
 @in_study
 def resolve(
     unit: str | None, keep: str, every: bool, annotator: str | None, field: str | None, store: Store
 ) -> None:
-    """Say which label counts on UNIT, or with --all everywhere. What the others said is kept.
+    """Choose the label to keep for UNIT, or for --all.
+
+    What the others said is kept.
 
     \b
     annotate conflicts resolve d:q1/a --keep support
@@ -111,9 +116,11 @@ def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | No
 
 @click.command("verify")
 @in_study
-@output_options
-def verify(store: Store, as_json: bool, as_csv: bool) -> int:
-    """Recompute labels from logs and replies, and compare them with what is stored; nothing is changed.
+@json_option
+def verify(store: Store, as_json: bool) -> int:
+    """Recompute what is stored from logs and replies.
+
+    Labels are compared with what is stored; nothing is changed.
 
     Also labels without a source, the weights of drawn units, splits, and who was shown what. Exit 1 with the rows that
     differ.
@@ -121,8 +128,8 @@ def verify(store: Store, as_json: bool, as_csv: bool) -> int:
     from annotate.leading.verify import verify as check
 
     findings = check(store)
-    if findings or as_json or as_csv:
-        emit_rows("verify", [d._asdict() for d in findings], DIFFERENCES, as_json, as_csv)
+    if findings or as_json:
+        emit_rows("verify", [dict(zip(DIFFERENCES, d, strict=True)) for d in findings], DIFFERENCES, as_json)
     note(f"{store.path}: {len(findings)} differences" if findings else f"{store.path}: everything adds up")
     changed = store.conn.execute("SELECT count(*) FROM label_changes").fetchone()[0]
     if changed:

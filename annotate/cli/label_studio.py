@@ -11,7 +11,7 @@ from annotate.cli._named import BatchName, in_study
 from annotate.exchange.label_studio.server import Server
 from judge.commands import command
 from judge.console import emit_json, json_option, note, notes, pairs
-from judge.errors import Exit, UsageError
+from judge.errors import Exit
 from judge.store import Store
 from judge.types import attributes
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_TOLD = 20
 url_option = click.option(
     "--url", required=True, envvar="LABEL_STUDIO_URL", metavar="URL",
-    help="The server, as http://localhost:8080 (also LABEL_STUDIO_URL).",
+    help="Server URL (also LABEL_STUDIO_URL).",
 )  # fmt: skip
 
 
@@ -31,24 +31,23 @@ url_option = click.option(
 @url_option
 @click.option(
     "--with-predictions",
-    is_flag=True,
-    help="Send the judge's labels as well: the batch is then assisted, not blind.",
+    "run",
+    metavar="RUN",
+    help="Send this run's labels as predictions (not blind).",
 )
-@click.option("--run", help="The judge run for --with-predictions; default: the newest of the task.")
-@click.option("--restore", is_flag=True, help="Send units again whose task was deleted there.")
-@click.option("--dry-run", is_flag=True, help="Say what would be sent; no server is asked.")
-@click.option("--new", is_flag=True, help="Give up the project it was pushed to, and make another one.")
+@click.option("--restore", is_flag=True, help="Send a unit again if its task was deleted.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent, and contact no server.")
+@click.option("--new", is_flag=True, help="Abandon the project and create a new one.")
 @click.option(
     "--separate",
     is_flag=True,
-    help="A project for each person, with the whole queue of that person, hidden repeats too.",
+    help="Create one project for each annotator.",
 )
 @in_study
 @json_option
 def push(
     name: str,
     url: str,
-    with_predictions: bool,
     run: str | None,
     restore: bool,
     dry_run: bool,
@@ -57,12 +56,12 @@ def push(
     store: Store,
     as_json: bool,
 ) -> None:
-    """Send the batch NAME to a Label Studio server as a project. Doing it again adds only what is missing.
+    """Send the batch NAME to a Label Studio server as a project. Repeating it adds only what is missing.
 
     \b
     annotate push pilot --url http://localhost:8080
     annotate push pilot --url http://localhost:8080 --separate
-    annotate push assisted --url http://localhost:8080 --with-predictions
+    annotate push assisted --url http://localhost:8080 --with-predictions last
 
     The key (personal access token or legacy token) comes from LABEL_STUDIO_API_KEY and is never stored. A task
     holds what a blind annotator may see and nothing else. In one project of all, hidden repeats stay with the
@@ -72,11 +71,9 @@ def push(
     from annotate.exchange.label_studio.push import push as send
     from annotate.sitting.desk import batch_info
 
-    if run and not with_predictions:
-        raise UsageError("--run goes with --with-predictions")
     batch_info(store, name)
     if dry_run:
-        seen = preview(store, name, url, predictions=with_predictions, run=run, separate=separate, new=new)
+        seen = preview(store, name, url, run=run, separate=separate, new=new)
         if as_json:
             emit_json("push", attributes(seen))
         note(f"would send {seen.new:,} units to {_where(seen)}; {seen.there:,} were sent before")
@@ -85,8 +82,8 @@ def push(
         return
     with Server(url) as server:
         done = send(
-            store, name, server, predictions=with_predictions, run=run, new=new, restore=restore,
-            separate=separate, told=_progress,
+            store, name, server, run=run, new=new, restore=restore,
+            separate=separate, progress=_progress,
         )  # fmt: skip
     if as_json:
         emit_json("push", attributes(done))
@@ -111,7 +108,7 @@ def _tell_push(done: Pushed) -> None:
         where = f" {done.url}/projects/{done.project}"
     note(f"{made}{where}: {done.new:,} units sent, {done.there:,} were there already")
     without = f"{done.without_prediction:,} of the units sent have none"
-    for told, what in (
+    for value, message in (
         (done.updated, "its labelling configuration had been changed there, and is ours again"),
         (
             done.deleted,
@@ -124,8 +121,8 @@ def _tell_push(done: Pushed) -> None:
         (done.run, f"predictions of run {{}}; {without}"),
         (done.assisted, "people there see predictions: their labels count as assisted, not as blind"),
     ):
-        if told:
-            note(what.format(told))
+        if value:
+            note(message.format(value))
     note(f"when people have labelled: {command('annotate pull', done.batch, '--url', done.url)}")
 
 
@@ -134,12 +131,12 @@ def _tell_push(done: Pushed) -> None:
 @url_option
 @click.option(
     "--annotator", "annotators", multiple=True, metavar="USER=NAME",
-    help="A user there (e-mail, user name or id) is this annotator here; several times for several.",
+    help="Map a server user to NAME (repeatable).",
 )  # fmt: skip
 @in_study
 @json_option
 def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json: bool) -> int:
-    """Bring what people labelled in the project of the batch NAME. Doing it again adds only what is new.
+    """Fetch the labels of the batch NAME from its project. Repeating it adds only what is new.
 
     \b
     annotate pull pilot --url http://localhost:8080
@@ -156,23 +153,26 @@ def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json
     people = pairs(annotators, "--annotator")
     batch_info(store, name)
     with Server(url) as server:
-        done = fetch(store, name, server, people=people, told=_progress)
+        done = fetch(store, name, server, people=people, progress=_progress)
     move_on(store, name)
     if as_json:
-        emit_json("pull", attributes(done))
+        document = attributes(done)
+        # Scripts read these keys: the attributes' names may change, the keys may not.
+        document |= {"read": document.pop("changed_tasks"), "held": document.pop("quarantined")}
+        emit_json("pull", document)
     _tell_pull(done)
-    return Exit.ERROR if done.problems or done.held else Exit.DONE
+    return Exit.ERROR if done.problems or done.quarantined else Exit.DONE
 
 
 def _tell_pull(done: Pulled) -> None:
-    told = ", ".join(f"{who} {n:,}" for who, n in sorted(done.new.items())) or "none"
+    new_labels = ", ".join(f"{who} {n:,}" for who, n in sorted(done.new.items())) or "none"
     where = (
         f"{len(done.projects)} projects of {done.url}"
         if done.project is None
         else f"{done.url}/projects/{done.project}"
     )
-    note(f"{where}: new labels: {told}; {done.replaced:,} of them replace an earlier one")
-    for count, what in (
+    note(f"{where}: new labels: {new_labels}; {done.replaced:,} of them replace an earlier one")
+    for count, message in (
         (done.older, "answers are older than what stands here: left as it is"),
         (done.skips, "units skipped"),
         (done.spans, "units with evidence"),
@@ -183,13 +183,13 @@ def _tell_pull(done: Pulled) -> None:
         (done.deleted_annotations, "annotations were deleted there"),
         (done.retracted, "labels of these are undone here; the log keeps them"),
         (
-            done.held,
+            done.quarantined,
             f"answers did not prove themselves and are in no number: {command('annotate quarantine list')}",
         ),
         (done.strange_tasks, "tasks there are not of this batch: left out"),
     ):
         if count:
-            note(f"{count:,} {what}")
+            note(f"{count:,} {message}")
     if done.assisted:
         note("people there see predictions: these labels count as assisted, not as blind")
     notes(done.problems[:MOST_TOLD], "not taken over")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._source import LabelSource, as_one, least_others_option, source_options
+from annotate.cli._source import LabelSource, as_one, reference_option, source_options
 from judge.console import emit_json, json_option, table, tell, visible
 from judge.errors import BadInput, UsageError
 from judge.types import Json, attributes
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from judge.stats import Design, SampleSize
 
 MOST_PER_QUESTION = 10_000
+CONFIDENCE = 0.95
+"""Of the planned intervals: that of the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +29,13 @@ class PlanAsked:
 
     source: LabelSource
     name: str | None
-    pair: str | None
     reference: str | None
     width: float | None
     threshold: float | None
     verdict: bool
     epsilon: float
     margin: float | None
-    least_others: int
     power: float
-    confidence: float
     expect: float | None
     shares: str | None
     per_question: str | None
@@ -51,221 +50,200 @@ class PlanAsked:
 
 @click.command()
 @source_options
-@click.option(
-    "--measure",
-    "name",
-    help="What to plan for: cohen_kappa[:linear|:quadratic] (the default), percent, krippendorff_alpha ...",
-)
-@click.option("--pair", metavar="A,B", help="Whose labels are the pilot. Default: judge and reference.")
-@click.option("--reference", metavar="NAME", help="As in annotate agreement.")
-@click.option("--width", type=float, help="The interval shall be this wide, from end to end.")
-@click.option(
-    "--threshold",
-    type=float,
-    help="The interval shall lie on one side of this, as in 0.667 (which --verdict takes).",
-)
-@click.option(
-    "--verdict",
-    is_flag=True,
-    help="A verdict on each judge: what it still needs, by the rule that the number of people takes.",
-)
-@click.option("--epsilon", default=0.2, help="Alt-test: 0.2 experts, 0.15 skilled, 0.1 crowd.")
-@click.option(
-    "--margin",
-    type=float,
-    help="--verdict, two people or more: how far the judge's agreement with people may lie below theirs, or -0.1.",
-)
-@least_others_option
-@click.option("--power", default=0.8, help="Chance that it does, if the value stays.")
-@click.option("--confidence", default=0.95)
-@click.option("--expect", type=float, help="No pilot: the value you expect.")
-@click.option("--shares", metavar="S,S,...", help="No pilot, kappa: the shares of the labels, summing to 1.")
-@click.option("--per-question", metavar="M,M,...", help="Units of a question to label. Default: 1,2,3,5,10.")
-@click.option(
-    "--icc",
-    type=float,
-    help="How alike the units of a question are, 0 to 1. Default: the pilot's; without a pilot 0.",
-)
+@click.option("--measure", "name", metavar="NAME", help="Coefficient to plan for (default: cohen_kappa).")
+@reference_option
+@click.option("--width", type=float, metavar="X", help="Required full width of the interval.")
+@click.option("--threshold", type=float, metavar="X", help="Value that the interval must exclude.")
+@click.option("--verdict", is_flag=True, help="Compute what each judge's verdict still needs.")
+@click.option("--epsilon", default=0.2, metavar="X", help="Epsilon of the alt-test.")
+@click.option("--margin", type=float, metavar="X", help="Margin of annotate report (with --verdict).")
+@click.option("--power", default=0.8, metavar="X", help="Probability that the plan succeeds.")
+@click.option("--expect", type=float, metavar="X", help="Expected value, if there is no pilot.")
+@click.option("--shares", metavar="S,S,...", help="Expected label shares for kappa without a pilot.")
+@click.option("--per-question", metavar="M,M,...", help="Units per question (default: 1,2,3,5,10).")
+@click.option("--icc", type=float, metavar="X", help="Correlation within questions, from 0 to 1.")
 @json_option
 @as_one(PlanAsked)
-def plan(asked: PlanAsked) -> None:
-    """How many questions and units to label, for an interval of a given width or for a decided verdict.
+def plan(options: PlanAsked) -> None:
+    """Compute how many questions and units to label.
+
+    For an interval of a given width, or for a decided verdict.
 
     \b
     annotate plan --expect 0.7 --shares 0.4,0.3,0.3 --width 0.2 --per-question 5 --icc 0.1
-    annotate plan --field stance --run last --threshold 0.667
-    annotate plan votes.csv --unit unit --annotator who --label label --judge gpt --width 0.1
-    annotate plan votes.csv --unit unit --annotator who --label label --judge gpt --verdict --epsilon 0.15
+    annotate plan --field stance --judge last --threshold 0.667
+    annotate plan votes.csv --judge gpt --width 0.1
+    annotate plan votes.csv --judge gpt --verdict --epsilon 0.15
 
     From a pilot (a field of the study, or a TABLE as in annotate agreement), or from what you expect
-    (--expect). It prints what it assumes.
+    (--expect). It prints what it assumes. Intervals are 95 % ones, as those of the verdict. The correlation within questions
+    (--icc) is the pilot's, without a pilot 0. --annotators ann,bob plans for the agreement of these two.
     """
-    if asked.width is None and asked.threshold is None and not asked.verdict:
+    if options.width is None and options.threshold is None and not options.verdict:
         raise UsageError(
             "plan for what? --width 0.2 (an interval), --threshold 0.667 (a decision) or --verdict (on a judge)"
         )
-    if not 0 < asked.confidence < 1 or not 0 < asked.power < 1:
-        raise UsageError("--confidence and --power lie between 0 and 1")
-    if asked.verdict:
-        _verdict(asked)
+    if not 0 < options.power < 1:
+        raise UsageError("--power lies between 0 and 1")
+    if options.verdict:
+        _verdict(options)
         return
-    if asked.margin is not None:
+    if options.margin is not None:
         raise UsageError("--margin goes with --verdict")
-    design, names, assumed = _pilot(asked) if asked.expect is None else _expected(asked, asked.expect)
-    if asked.icc is not None:
-        if not 0 <= asked.icc <= 1:
-            raise UsageError(f"--icc {asked.icc}: an intraclass correlation lies in 0..1")
-        design = replace(design, icc=asked.icc)
-        assumed.append(f"units of one question are alike as you say: icc {asked.icc:g}")
+    design, names, assumed = _pilot(options) if options.expect is None else _expected(options, options.expect)
+    if options.icc is not None:
+        if not 0 <= options.icc <= 1:
+            raise UsageError(f"--icc {options.icc}: an intraclass correlation lies in 0..1")
+        design = replace(design, icc=options.icc)
+        assumed.append(f"units of one question are alike as you say: icc {options.icc:g}")
     if design.sd < 1e-9:
         raise BadInput(
-            f"the pilot shows no spread ({asked.measure} {design.value:.3f} on {design.n_units} units), so nothing "
+            f"the pilot shows no spread ({options.measure} {design.value:.3f} on {design.n_units} units), so nothing "
             "can be planned from it: say what you expect (--expect)"
         )
-    goals = _plans(design, asked)
-    notes = list(dict.fromkeys(line for goal in goals for one in goal.plans for line in one.notes))
-    if asked.as_json:
+    goals = _plans(design, options)
+    notes = list(dict.fromkeys(line for goal in goals for size in goal.plans for line in size.notes))
+    if options.as_json:
         emit_json(
             "plan",
             {
-                "source": None if asked.expect is not None else str(asked.source),
-                "measure": asked.measure,
+                "source": None if options.expect is not None else str(options.source),
+                "measure": options.measure,
                 "annotators": names,
                 "design": attributes(design, "value", "sd", "icc", "n_units", "n_clusters"),
-                "confidence": asked.confidence,
-                "power": asked.power,
+                "confidence": CONFIDENCE,
+                "power": options.power,
                 "assumed": assumed,
                 "notes": notes,
-                "rows": [_row(one, goal) for goal in goals for one in goal.plans],
+                "rows": [_row(size, goal) for goal in goals for size in goal.plans],
             },
         )
         return
     for goal in goals:
-        print(f"{goal.title}\n{_table([_row(one, goal) for one in goal.plans], design)}\n")
+        print(f"{goal.title}\n{_table([_row(size, goal) for size in goal.plans], design)}\n")
     print("\n".join(f"- {visible(line)}" for line in [*assumed, *notes]))
 
 
-def _verdict(asked: PlanAsked) -> None:
+def _verdict(options: PlanAsked) -> None:
     from annotate.cli import _plan_verdict as verdict
     from annotate.drawing.looks import StudyDraws
     from judge.labels.reference import resolve
     from judge.store import Store
 
-    for name in ("width", "expect", "shares", "pair", "per_question", "icc"):
-        if getattr(asked, name) is not None:
+    for name in ("width", "expect", "shares", "per_question", "icc"):
+        if getattr(options, name) is not None:
             raise UsageError(
                 f"--verdict plans from the labels there are: leave out --{name.replace('_', '-')}"
             )
     for name, least in (("epsilon", 0), ("margin", -1), ("threshold", -1)):
-        value = getattr(asked, name)
+        value = getattr(options, name)
         if value is not None and not least <= value <= 1:
             raise UsageError(f"--{name} {value:g}: a number from {least} to 1")
-    if asked.name:
+    if options.name:
         from annotate.agreement.one_field import check_measures
 
-        check_measures([asked.name])
-    panel = _one(asked)
-    rule = attributes(asked, "epsilon", "least_others", "power")
-    rule |= {key: value for key in ("margin", "threshold") if (value := getattr(asked, key)) is not None}
-    rule["clustered"] = asked.source.cluster.in_alt_test
-    reference = resolve(panel, asked.reference)
-    with Store.open(":memory:" if asked.source.table else asked.source.db) as store:
-        drawn = StudyDraws(store, panel, asked.source.batch, asked.source.table is not None)
-        plans = verdict.verdict_plans(drawn, reference, asked.name, asked.confidence, **rule)
+        check_measures([options.name])
+    panel = _only_panel(options)
+    rule = attributes(options, "epsilon", "power")
+    rule |= {key: value for key in ("margin", "threshold") if (value := getattr(options, key)) is not None}
+    reference = resolve(panel, options.reference)
+    with Store.open(":memory:" if options.source.table else options.source.db) as store:
+        drawn = StudyDraws(store, panel, options.source.batch, options.source.table is not None)
+        plans = verdict.verdict_plans(drawn, reference, options.name, CONFIDENCE, **rule)
     document = {
-        "source": str(asked.source),
-        **attributes(asked, "confidence", "power", "epsilon"),
-        "judges": [verdict.as_json(one) for one in plans],
+        "source": str(options.source),
+        "confidence": CONFIDENCE,
+        **attributes(options, "power", "epsilon"),
+        "judges": [verdict.as_json(judge_plan) for judge_plan in plans],
     }
-    tell("plan_verdict", document, "\n\n".join(verdict.text(one) for one in plans), asked.as_json)
+    tell(
+        "plan_verdict",
+        document,
+        "\n\n".join(verdict.text(judge_plan) for judge_plan in plans),
+        options.as_json,
+    )
 
 
-def _one(asked: PlanAsked) -> Panel:
+def _only_panel(options: PlanAsked) -> Panel:
     from annotate.agreement.one_field import check
 
-    found = asked.source.panels()
-    if len(found) != 1:
-        raise UsageError(f"name one --field; there are {', '.join(panel.field for panel in found)}")
-    check(found[0])
-    return found[0]
+    panels = options.source.panels()
+    if len(panels) != 1:
+        raise UsageError(f"name one --field; there are {', '.join(panel.field for panel in panels)}")
+    check(panels[0])
+    return panels[0]
 
 
-def _expected(asked: PlanAsked, value: float) -> tuple[Design, list[str] | None, list[str]]:
-    """The design from --expect and --shares, and what that takes for granted."""
+def _expected(options: PlanAsked, value: float) -> tuple[Design, list[str] | None, list[str]]:
+    """Return the design from --expect and --shares, and its assumptions."""
     from judge.stats import expected_kappa, expected_rate
 
-    source = asked.source
-    if source.table or source.field or source.task or source.runs or asked.pair:
-        raise UsageError(
-            "--expect plans without a pilot: leave out the table, --field, --task, --run and --pair"
-        )
-    name, _, weights = asked.measure.partition(":")
-    icc = asked.icc or 0.0
+    source = options.source
+    if source.table or source.field or source.task or source.judges:
+        raise UsageError("--expect plans without a pilot: leave out the table, --field, --task and --judge")
+    name, _, weights = options.measure.partition(":")
+    icc = options.icc or 0.0
     assumed = [f"the value will be the one you expect, {value:g}"]
-    if asked.icc is None:
+    if options.icc is None:
         assumed.append("units of one question are independent (icc 0); passages seldom are: see --icc")
     if name == "cohen_kappa" and weights in ("", "linear", "quadratic"):
-        shares = _numbers(asked.shares, "--shares")
+        shares = _numbers(options.shares, "--shares")
         if not shares:
             raise UsageError("kappa depends on how often each label occurs: add --shares, as in 0.4,0.3,0.3")
         assumed.append(f"both annotators use the labels with shares {', '.join(f'{s:g}' for s in shares)}")
         return expected_kappa(value, shares, weights=weights or None, icc=icc), None, assumed
     if name in ("percent", "accuracy", "share") and not weights:
-        if asked.shares:
+        if options.shares:
             raise UsageError(f"--shares is for kappa, not for {name}")
         return expected_rate(value, icc=icc), None, assumed
     raise UsageError(
-        f"--expect plans for cohen_kappa, percent, accuracy or a share; {asked.measure} takes a pilot"
+        f"--expect plans for cohen_kappa, percent, accuracy or a share; {options.measure} takes a pilot"
     )
 
 
-def _pilot(asked: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
-    """The design from labels at hand, whose they are, and what that takes for granted."""
+def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
+    """Return the design from existing labels, their annotators, and its assumptions."""
     from judge.labels.reference import resolve
     from judge.stats import METRICS, pilot
 
-    if asked.shares:
+    if options.shares:
         raise UsageError("--shares goes with --expect; a pilot has its own")
     from annotate.agreement.one_field import check_measures
 
-    check_measures([asked.measure])
-    panel = _one(asked)
+    check_measures([options.measure])
+    panel = _only_panel(options)
     if panel.are_scores:
         raise BadInput(f"'{panel.field}' has continuous numbers: planning takes labels, or --expect")
-    (key,) = panel.keys([asked.measure])
-    names = _names(panel, resolve(panel, asked.reference), asked.pair, METRICS[key].pair)
+    (key,) = panel.keys([options.measure])
+    names = _names(panel, resolve(panel, options.reference), METRICS[key].pair)
     ratings = panel.together(*names)
     design = pilot(ratings, key, level=panel.level)
     names_text = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     of_questions = f" of {design.n_clusters:,} questions" if ratings.clustered else ""
     assumed = [
-        f"pilot: {asked.measure} {design.value:.3f} of {names_text} on {design.n_units:,} units{of_questions}; "
+        f"pilot: {options.measure} {design.value:.3f} of {names_text} on {design.n_units:,} units{of_questions}; "
         "new ones will be like these",
     ]
-    if asked.icc is None and ratings.clustered:
+    if options.icc is None and ratings.clustered:
         worth = design.n_units / (design.effect or 1)
         assumed.append(
             f"units of one question are as alike as in the pilot: icc {design.icc:.3f}, so that its units count as "
             f"{worth:,.0f} independent ones"
         )
-    elif asked.icc is None:
+    elif options.icc is None:
         assumed.append(
             "every unit of the pilot is a question of its own: it cannot tell how alike units of one are"
         )
     return design, names, assumed
 
 
-def _names(panel: Panel, reference: Reference | None, pair: str | None, takes_two: bool) -> list[str]:
-    from annotate.cli._thresholds import pair_of
-
-    if pair is not None:
-        return pair_of(panel, pair, f"--pair {pair}")
+def _names(panel: Panel, reference: Reference | None, takes_two: bool) -> list[str]:
     judge = next(iter(panel.judges), None)
     if judge is not None and reference is not None and reference.name != judge:
         return [judge, reference.name]
     everyone = list(panel.ratings.annotators)
     if takes_two and len(everyone) != 2:
-        raise UsageError(f"whose agreement? --pair A,B, of {', '.join(everyone[:20])}")
+        raise UsageError(f"whose agreement? --annotators A,B, of {', '.join(everyone[:20])}")
     return panel.people if len(panel.people) >= 2 and not takes_two else everyone
 
 
@@ -286,38 +264,38 @@ class _Goal:
     threshold: float | None = None
 
 
-def _plans(design: Design, asked: PlanAsked) -> list[_Goal]:
+def _plans(design: Design, options: PlanAsked) -> list[_Goal]:
     from judge.stats import plan_decision, plan_width
 
-    alone = design.n_units > 0 and design.n_clusters == design.n_units and asked.icc is None
-    sizes = _numbers(asked.per_question, "--per-question") or ([1] if alone else [1, 2, 3, 5, 10])
+    alone = design.n_units > 0 and design.n_clusters == design.n_units and options.icc is None
+    sizes = _numbers(options.per_question, "--per-question") or ([1] if alone else [1, 2, 3, 5, 10])
     if any(not 1 <= size <= MOST_PER_QUESTION or size != int(size) for size in sizes):
         raise UsageError(
-            f"--per-question {asked.per_question}: whole numbers from 1 to {MOST_PER_QUESTION:,}"
+            f"--per-question {options.per_question}: whole numbers from 1 to {MOST_PER_QUESTION:,}"
         )
     per_question = [int(size) for size in sizes]
-    name, width, threshold = asked.measure, asked.width, asked.threshold
-    sure = f"a {100 * asked.confidence:g} % interval"
+    name, width, threshold = options.measure, options.width, options.threshold
+    sure = f"a {100 * CONFIDENCE:g} % interval"
     goals = []
     if width is not None:
-        plans = plan_width(design, width, per_cluster=per_question, confidence=asked.confidence)
+        plans = plan_width(design, width, per_cluster=per_question, confidence=CONFIDENCE)
         goals.append(_Goal(f"{name}: {sure} of width {width:g}", plans, width=width))
     if threshold is not None:
         plans = plan_decision(
-            design, threshold, per_cluster=per_question, confidence=asked.confidence, power=asked.power
+            design, threshold, per_cluster=per_question, confidence=CONFIDENCE, power=options.power
         )
         side = "above" if design.value > threshold else "below"
-        chance = f"with a chance of {100 * asked.power:g} %"
+        chance = f"with a chance of {100 * options.power:g} %"
         goals.append(_Goal(f"{name}: {sure} {side} {threshold:g}, {chance}", plans, threshold=threshold))
     return goals
 
 
-def _row(one: SampleSize, goal: _Goal) -> dict[str, Json]:
+def _row(size: SampleSize, goal: _Goal) -> dict[str, Json]:
     return {
         "width": goal.width,
         "threshold": goal.threshold,
-        "per_question": one.per_cluster,
-        **attributes(one, "n_clusters", "n_units", "more_clusters", "more_units", "design_effect"),
+        "per_question": size.per_cluster,
+        **attributes(size, "n_clusters", "n_units", "more_clusters", "more_units", "design_effect"),
     }
 
 

@@ -6,7 +6,7 @@ import click
 
 from annotate.cli._named import in_study
 from judge.commands import command
-from judge.console import emit_rows, note, output_options, short
+from judge.console import emit_rows, json_option, note, short
 from judge.errors import UsageError
 from judge.store import Store
 
@@ -17,7 +17,9 @@ WIDTH = 70
 
 @click.group()
 def quarantine() -> None:
-    """Labels that did not prove themselves (another text, an unknown person, no status): list, accept, drop.
+    """List, accept and drop imported labels that failed a check.
+
+    They are of another text or an unknown person, or have no status.
 
     No number uses them until a lead accepts them.
     """
@@ -25,28 +27,30 @@ def quarantine() -> None:
 
 @quarantine.command("list")
 @click.option("--batch", help="Only records of this batch.")
-@click.option("--all", "every", is_flag=True, help="Also records that are decided.")
+@click.option("--all", "every", is_flag=True, help="Include records that are already decided.")
 @in_study
-@output_options
-def list_(batch: str | None, every: bool, store: Store, as_json: bool, as_csv: bool) -> None:
-    """List what waits for a decision, with the reason."""
+@json_option
+def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
+    """List records that need a decision, with the reason."""
     from annotate.exchange.quarantine import listing
 
     rows = listing(store, batch, None if every else "open")
     shown = COLUMNS
-    if not (as_json or as_csv):
+    if not as_json:
         shown = ["id", "batch", "place", "annotator", "unit", "reason", *(["status"] if every else [])]
         rows = [{**row, "reason": short(str(row["reason"]), WIDTH)} for row in rows]
-    emit_rows("quarantine", rows, shown, as_json, as_csv)
+    emit_rows("quarantine", rows, shown, as_json)
 
 
 @quarantine.command("accept")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
-@click.option("--as", "person", metavar="NAME", help="Whose labels they are.")
-@click.option("--unit", help="The unit that they are about (one record).")
-@click.option("--blind", "blind", flag_value="blind", help="Nobody saw a suggestion while labelling.")
-@click.option("--assisted", "blind", flag_value="assisted", help="Suggestions were in sight.")
-@click.option("--note", "why", help="Why; kept with the decision.")
+@click.option("--as", "person", metavar="NAME", help="Name of the annotator who gave the labels.")
+@click.option("--unit", help="Unit that the label belongs to (one record only).")
+@click.option("--blind", "blind", flag_value="blind", help="Mark labels as blind: no suggestion was shown.")
+@click.option(
+    "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
+)
+@click.option("--note", "why", help="Reason, stored with the decision.")
 @in_study
 def accept(
     numbers: tuple[int, ...],
@@ -56,7 +60,7 @@ def accept(
     why: str | None,
     store: Store,
 ) -> None:
-    """Take records in: as they are, or with what was missing said here.
+    """Accept records, as they are or with missing values added.
 
     \b
     annotate quarantine accept 3 4 --as alice --note "her private address"
@@ -74,10 +78,10 @@ def accept(
 
 @quarantine.command("drop")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
-@click.option("--note", "why", help="Why; kept with the decision.")
+@click.option("--note", "why", help="Reason, stored with the decision.")
 @in_study
 def drop(numbers: tuple[int, ...], why: str | None, store: Store) -> None:
-    """Leave records out for good; list --all still shows them."""
+    """Drop records for good; list --all still shows them."""
     from annotate.exchange.quarantine import drop as leave
 
     _some(numbers)

@@ -5,29 +5,22 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from annotate.cli._source import (
-    LabelSource,
-    as_one,
-    least_others_option,
-    names,
-    reference_option,
-    source_options,
-)
-from annotate.cli._targets import FORMATS as NAMES
-from annotate.cli._targets import targets, write
-from judge.console import TO_WRITE, note, visible
+from annotate.cli._source import LabelSource, as_one, names, reference_option, source_options
+from annotate.cli._targets import ENDINGS, check_targets, write
+from judge.console import json_option, note, visible
 from judge.errors import UsageError
-from judge.gates import Gate, GateFiles, decide, gate_options
+from judge.gates import Files, Gate, decide, output_option
 from judge.store import Store
 
 if TYPE_CHECKING:
     from annotate.report.model import Document
 
+VERDICTS = {"trust": ("trust",), "part": ("trust", "trust in part")}
+"""Value of --fail-under verdict= -> the verdicts that pass."""
 MEASURES = ("pooled_kappa", "pooled_kappa_difference", "cohen_kappa")
 
 
@@ -41,198 +34,152 @@ class ReportAsked:
     margin: float
     threshold: float
     least_others: int
-    require_trust: bool
-    allow_part: bool
     fail_under: tuple[str, ...]
-    junit: Path | None
-    summary: Path | None
     curve: bool
-    limit: int
     view: str | None
     is_short: bool
-    outputs: tuple[Path, ...]
-    form: str | None
+    output: Files
+    as_json: bool
 
 
 @click.command()
 @source_options
-@click.option(
-    "--probabilities",
-    metavar="COLUMN",
-    help='Table: the column with the judge\'s probabilities for its labels, as in {"yes": 0.8, "no": 0.2}.',
-)
 @reference_option
-@click.option(
-    "--epsilon",
-    default="expert",
-    metavar="X",
-    help="Alt-test (three people or more): how much oftener than the judge a person may be the nearer one to the others, for "
-    "what a person costs: expert (0.2), skilled (0.15), crowd (0.1), or a number.",
-)
+@click.option("--epsilon", default="expert", metavar="X", help="Alt-test epsilon, e.g. crowd.")
 @click.option(
     "--margin",
     default=-0.1,
     type=click.FloatRange(-1, 1),
-    help="Two people or more: how far the judge's agreement with people may lie below theirs with each other.",
+    show_default="-0.1",
+    metavar="X",
+    help="Non-inferiority margin.",
 )
 @click.option(
     "--threshold",
     default=0.667,
     type=click.FloatRange(-1, 1),
-    help="One person or gold only: the agreement that is enough.",
-)
-@least_others_option
-@click.option(
-    "--require-trust",
-    is_flag=True,
-    help="Exit 5 unless every judge's verdict is trust; the report is written in any case.",
-)
-@click.option("--allow-part", is_flag=True, help="With --require-trust: trust in part will do.")
-@click.option(
-    "--fail-under",
-    multiple=True,
-    metavar="MEASURE=X",
-    help="Exit 5 when a measure of the verdict (pooled_kappa, pooled_kappa_difference; cohen_kappa against one source) is "
-    "below X or undefined; repeatable.",
-)
-@gate_options
-@click.option(
-    "--curve",
-    is_flag=True,
-    help="Add the verdict over margin and epsilon (one source of labels: over the threshold), as a drawing and a table.",
+    metavar="X",
+    help="Minimum agreement.",
 )
 @click.option(
-    "--limit",
-    default=50,
-    type=click.IntRange(0),
-    help="Most disagreements listed for each judge.",
+    "--least-others",
+    type=click.IntRange(1, 2),
+    default=1,
+    metavar="1|2",
+    help="Other people needed per unit.",
 )
 @click.option(
-    "--view",
-    metavar="PAGE",
-    help="Link the units listed to this page of annotate view, as seen from the report (html, md).",
+    "--fail-under", multiple=True, metavar="NAME=X", help="Exit 5 unless NAME reaches X (repeatable)."
 )
-@click.option(
-    "--short",
-    "is_short",
-    is_flag=True,
-    help="A paper's paragraph and one table, each number with n (md, tex).",
-)
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    type=TO_WRITE,
-    help="File; may be given several times. Default: Markdown on stdout.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(NAMES),
-    help="Format; default: by the suffix of -o. Not for a suffix that says another.",
-)
+@click.option("--curve", is_flag=True, help="Add curves of the verdict by margin and epsilon.")
+@click.option("--view", metavar="PAGE", help="Link units to this page, made by annotate view.")
+@click.option("--short", "is_short", is_flag=True, help="Write one paragraph and one table (.md, .tex).")
+@output_option(*ENDINGS, help="File to write (default: Markdown on stdout).")
+@json_option
 @as_one(ReportAsked)
-def report(asked: ReportAsked) -> None:
-    """Report how far the judge of one field can be trusted, with every number behind it.
+def report(arguments: ReportAsked) -> None:
+    """Report how far the judge of one field can be trusted.
 
     \b
     annotate report -o report.html
     annotate report --task stance --epsilon crowd -o report.html -o report.json
-    annotate report --task stance --format md | less
     annotate view -o page.html && annotate report --view page.html -o report.html
-    annotate report votes.csv --unit unit --annotator who --label label --cluster question --judge gpt
+    annotate report --fail-under verdict=trust -o trust.xml -o "$GITHUB_STEP_SUMMARY"
+    annotate report votes.csv --judge gpt
 
     The field is the task's first that a judge and somebody else labelled, or --field. With a TABLE (CSV, TSV, JSON, JSONL,
     Parquet; .gz too; the options of annotate agreement) there is no study: nothing is kept but the report.
 
     The verdict follows a printed rule (docs/verdict.md): the judge's agreement with people against theirs with each
-    other (--margin), better than guessing, the alternative annotator test with three people or more (--epsilon), label by
-    label; one person, or gold only: agreement against a threshold (--threshold).
+    other (--margin), better than guessing, the alternative annotator test with three people or more (--epsilon, expert 0.2, skilled 0.15 or crowd 0.1: how much
+    oftener than the judge a person may be the nearer one to the others, for what a person costs; --least-others: 1 as its
+    authors' code, 2 as the paper's text suggests), label by label; one person, or gold only: agreement against a threshold
+    (--threshold).
+
+    --fail-under takes verdict=trust, verdict=part (trust in part will do), and a measure of the verdict with its least value:
+    pooled_kappa, pooled_kappa_difference, cohen_kappa (against one source of labels). The report is written in any case.
 
     \b
     html   one self-contained page: no network, prints well
     md     Markdown                 tex    LaTeX tables (booktabs), for \\input
     json   adjudge/report/1         csv    all tables as one long table, one row a cell
+    xml    the gates as JUnit       a file without an ending gets the gates as Markdown, appended
     """
     from annotate.report import FORMATS, SHORT, ReportOptions, build, build_table, short
     from judge.stats.alternative import epsilon_of
 
-    if asked.allow_part and not asked.require_trust:
-        raise UsageError("--allow-part goes with --require-trust")
-    limits = _limits(asked.fail_under)
-    source, form, outputs = asked.source, asked.form, asked.outputs
-    study = source.table is None
+    wanted, limits = _limits(arguments.fail_under)
+    source = arguments.source
     source.check()
-    epsilon, named = epsilon_of(asked.epsilon)
+    epsilon, named = epsilon_of(arguments.epsilon)
     options = ReportOptions(
         task=source.task,
         field=source.field,
-        runs=source.runs,
+        runs=source.judges,
         batch=source.batch,
-        reference=asked.reference,
+        reference=arguments.reference,
         epsilon=epsilon,
         epsilon_name=named,
-        margin=asked.margin,
-        threshold=asked.threshold,
-        least_others=asked.least_others,
-        clustered=source.cluster.in_alt_test,
-        limit=asked.limit,
-        curve=asked.curve,
+        margin=arguments.margin,
+        threshold=arguments.threshold,
+        least_others=arguments.least_others,
+        curve=arguments.curve,
         annotators=names(source.annotators),
-        level=source.level,
-        order=names(source.order),
-        view=asked.view,
+        level=source.level.level,
+        order=source.level.order,
+        view=arguments.view,
     )
-    forms = targets(outputs, form, source.table or source.db)
-    renderers = SHORT if asked.is_short else FORMATS
-    for name in [*forms.values(), form or "md"]:
+    check_targets(arguments.output, source.table or source.db)
+    forms = {path: ENDINGS[path.suffix.lower()] for path in arguments.output.pages}
+    renderers = SHORT if arguments.is_short else FORMATS
+    for name in [*forms.values(), *(["json"] if arguments.as_json else [])]:
         if name not in renderers:
             raise UsageError(f"--short is md or tex, not {name}")
-    if study:
+    if source.table is None:
         with Store.open(source.db, create=False) as store:
             document = build(store, options)
     else:
-        document = build_table(source.read(), options)
-    written = short(document) if asked.is_short else document
+        document = build_table(source.read_panel(probabilities=True), options)
+    written = short(document) if arguments.is_short else document
     write({path: renderers[name](written) for path, name in forms.items()})
-    if not outputs:
-        sys.stdout.write(renderers[form or "md"](written))
+    if arguments.as_json or not forms:
+        sys.stdout.write(renderers["json" if arguments.as_json else "md"](written))
     for ruling in document.rulings:
         note(ruling.sentence)
     if document.no_ruling:
         note(document.no_ruling)
-    if outputs:
-        note(f"written: {', '.join(visible(str(path)) for path in outputs)}")
-    gates = _gates(document, limits, asked.require_trust, asked.allow_part)
-    decide(document.title, gates, GateFiles(asked.junit, asked.summary))
+    if forms:
+        note(f"written: {', '.join(visible(str(path)) for path in forms)}")
+    decide(document.title, _gates(document, limits, wanted), arguments.output)
 
 
-def _limits(typed: tuple[str, ...]) -> list[tuple[str, float]]:
-    """--fail-under as (measure, least). Raises UsageError for what is not MEASURE=X."""
-    limits = []
+def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
+    """--fail-under as the least verdict (empty: any), and (measure, least). Raises UsageError for what is neither."""
+    verdict, limits = "", []
     for text in typed:
         name, _, number = text.partition("=")
+        if name == "verdict" and number in VERDICTS:
+            verdict = number
+            continue
         try:
             least = float(number)
         except ValueError:
             least = math.nan
         if name not in MEASURES or not math.isfinite(least):
             raise UsageError(
-                f"--fail-under {text}: write it as MEASURE=0.6; measures are {', '.join(MEASURES)}"
+                f"--fail-under {text}: write it as verdict=trust, verdict=part or MEASURE=0.6; measures are "
+                f"{', '.join(MEASURES)}"
             )
         limits.append((name, least))
-    return limits
+    return verdict, limits
 
 
-def _gates(
-    document: Document, limits: list[tuple[str, float]], require_trust: bool, allow_part: bool
-) -> list[Gate]:
+def _gates(document: Document, limits: list[tuple[str, float]], verdict: str) -> list[Gate]:
     """One gate for each judge and condition; a report without a verdict fails each of them."""
-    good = ("trust", "trust in part") if allow_part else ("trust",)
+    good = VERDICTS.get(verdict, ())
     wanted = " or ".join(good)
     gates = []
-    if require_trust:
+    if verdict:
         for r in document.rulings:
             conflicts = f" ({r.conflicts} labels in conflict)" if r.conflicts else ""
             gates.append(

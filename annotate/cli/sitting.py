@@ -18,61 +18,44 @@ from judge import commands
 from judge.console import db_option, note, say, suggests_next, visible
 from judge.errors import StudyError, UsageError
 
-keymap_option = click.option(
-    "--keymap",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Your keys (TOML; default: adjudge/keymap.toml in the configuration folder, if it is there).",
-)
-theme_option = click.option(
-    "--theme",
-    metavar="NAME",
-    help="Colours: textual-dark, textual-light, nord, gruvbox … (the menu has all; kept).",
-)
-
-
+LOOK_SECONDS = 2.0
+"""How often `annotate watch` looks at the file."""
 BUSY_MS = 8
 """How long a commit blocks the screen before it waits for another program beside it."""
 
 
 @click.command("open")
 @click.argument("name", cls=BatchName)
-@click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who you are.")
-@keymap_option
-@theme_option
-@click.option("--plain", is_flag=True, help="Line by line, for screen readers and simple terminals.")
+@click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Your name as an annotator.")
+@click.option("--plain", is_flag=True, help="Use line mode, for screen readers and simple terminals.")
 @db_option
-def open_(name: str, person: str, keymap: Path | None, theme: str | None, plain: bool, db: Path) -> None:
-    """Label the batch NAME in this terminal: one key per label, nothing to save.
+def open_(name: str, person: str, plain: bool, db: Path) -> None:
+    """Label the batch NAME in this terminal.
 
-    Go on where you stopped with the same command. ? shows guidelines and keys, Ctrl+Q quits.
+    Nothing is to be saved. Go on where you stopped with the same command. ? shows guidelines and keys, Ctrl+P the themes,
+    Ctrl+Q quits. Keys of your own are in adjudge/keymap.toml of the configuration folder.
     """
-    if plain and (keymap or theme):
-        raise UsageError("--plain has neither keys nor colours to choose: leave --keymap and --theme out")
-    _sit(name, person, keymap, theme, db, adjudicate=False, allow_own=False, plain=plain)
+    _sit(name, person, db, adjudicate=False, allow_own=False, plain=plain)
 
 
 @click.command("adjudicate")
 @click.argument("name", cls=BatchName)
-@click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who decides.")
-@click.option("--allow-own", is_flag=True, help="Also units you labelled yourself.")
-@keymap_option
-@theme_option
+@click.option(
+    "--as", "person", cls=Person, required=True, metavar="NAME", help="Name of the person who decides."
+)
+@click.option("--allow-own", is_flag=True, help="Include units that you labelled yourself.")
 @db_option
-def adjudicate(
-    name: str, person: str, allow_own: bool, keymap: Path | None, theme: str | None, db: Path
-) -> None:
-    """Decide the units of the batch NAME on which people disagree.
+def adjudicate(name: str, person: str, allow_own: bool, db: Path) -> None:
+    """Decide units of the batch NAME with disagreement.
 
     Their labels and notes are shown as A, B, C in another order on every unit. + writes the reason.
     """
-    _sit(name, person, keymap, theme, db, adjudicate=True, allow_own=allow_own)
+    _sit(name, person, db, adjudicate=True, allow_own=allow_own)
 
 
 def _sit(
     name: str,
     person: str,
-    keymap: Path | None,
-    theme: str | None,
     db: Path,
     *,
     adjudicate: bool,
@@ -93,7 +76,7 @@ def _sit(
         )
     with open_study(db) as store:
         task = batch_info(store, name).task
-        keys = load_keymap(keymap or own_keymap(), task)
+        keys = load_keymap(own_keymap(), task)
         if adjudicate and not fill_queue(store, name, person, allow_own=allow_own):
             note(f"batch '{name}': there is nothing to adjudicate so far")
             return
@@ -106,9 +89,7 @@ def _sit(
                 if plain:
                     run_plain(desk)
                 else:
-                    refused = run_app(
-                        desk, keymap=keys, theme=theme, remembered=remembered_theme(), held_ms=held_ms()
-                    )
+                    refused = run_app(desk, keymap=keys, theme=remembered_theme(), held_ms=held_ms())
             finally:
                 counts = desk.counts()
                 end_session(db, desk.seat.session)
@@ -131,7 +112,7 @@ def _sit(
 
 @click.command("serve")
 @click.argument("name", cls=BatchName)
-@click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Who labels.")
+@click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Name of the annotator.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8642)
 @db_option
 def serve(name: str, person: str, port: int, db: Path) -> None:
@@ -161,17 +142,12 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
 
 @click.command("watch")
 @click.argument("name", cls=BatchName)
-@click.option("--once", is_flag=True, help="Print how it stands and end; so also without a terminal.")
-@click.option(
-    "--every",
-    type=click.FloatRange(min=0.2),
-    default=2.0,
-    metavar="SECONDS",
-    help="How often the file is looked at.",
-)
+@click.option("--once", is_flag=True, help="Print the progress once and exit (default if no terminal).")
 @db_option
-def watch(name: str, once: bool, every: float, db: Path) -> None:
-    """Watch the batch NAME: progress, pace, checks, agreement so far, fast clickers, flags with their texts.
+def watch(name: str, once: bool, db: Path) -> None:
+    """Show the live progress of the batch NAME.
+
+    Also fast clickers, and flags with their texts.
 
     No label is shown and nothing is written: it may run beside people at work and a judge. q quits.
     """
@@ -192,4 +168,4 @@ def watch(name: str, once: bool, every: float, db: Path) -> None:
             return
     from annotate.tui.watch import run_watch
 
-    run_watch(db, name, every)
+    run_watch(db, name, LOOK_SECONDS)

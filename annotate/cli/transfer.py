@@ -6,88 +6,78 @@ from pathlib import Path
 
 import click
 
-from annotate.cli._named import BatchName, in_study
-from judge.console import emit_json, json_option, note, pairs, table, visible
+from annotate.cli._named import BatchName, in_study, open_command
+from judge.console import emit_json, json_option, note, notes, pairs, table, visible
 from judge.errors import BadInput, Exit, UsageError
+from judge.files import format_of
 from judge.store import Store
+from judge.types import attributes
+
+PACK = "pack"
+PACKS = (".db", ".sqlite", ".sqlite3")
+"""File endings of a study with one person's units (`annotate.packing`)."""
+PERSON = "annotator"
+"""In --map-label: the column with who labelled; every other word there is a field."""
 
 
 @click.command("import")
 @click.argument("path", type=click.Path(path_type=Path))
+@click.option("--from", "name", metavar="FORMAT", help="Format, see annotate formats (default: table).")
+@click.option("--batch", metavar="BATCH", help="Only labels of this batch; recorded in its log.")
+@click.option("--task", "task_name", metavar="TASK", help="Only labels of this task.")
+@click.option("--blind", "blind", flag_value="blind", help="Mark labels as blind: no suggestion was shown.")
 @click.option(
-    "--from",
-    "name",
-    default="table",
-    metavar="FORMAT",
-    help="annotate formats lists them.",
+    "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
 )
-@click.option("--batch", help="Take only units and labels of this batch, as events of its log.")
-@click.option("--task", "task_name", help="Take only labels of this task.")
-@click.option("--blind", "blind", flag_value="blind", help="Nobody saw a suggestion while labelling.")
+@click.option("--as", "person", metavar="NAME", help="Name of the annotator of all rows.")
+@click.option("--field", metavar="FIELD", help="Label field of all rows.")
+@click.option("--latest", is_flag=True, help="Replace earlier answers with later ones.")
 @click.option(
-    "--assisted",
-    "blind",
-    flag_value="assisted",
-    help="Suggestions were in sight: kept as a layer of their own.",
+    "--map-label",
+    "maps",
+    multiple=True,
+    metavar="FIELD:OLD=NEW",
+    help="Rename a label or an annotator.",
 )
-@click.option("--as", "person", help="Who labelled, for all rows.")
-@click.option("--field", help="The question, for all rows.")
+@click.option("--new-people", is_flag=True, help="Accept annotators that are new to the study.")
+@click.option("--skip-bad", is_flag=True, help="Put unusable records in quarantine.")
 @click.option(
-    "--latest",
-    is_flag=True,
-    help="A later answer of the same person replaces the one before; both are kept as sources.",
+    "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the format."
 )
-@click.option(
-    "--map-annotator", "people", multiple=True, metavar="NAME=OURS", help="Another name for somebody."
-)
-@click.option(
-    "--map-label", "labels", multiple=True, metavar="FIELD:OLD=NEW", help="Another word for a label."
-)
-@click.option(
-    "--new-people", is_flag=True, help="Take in people whom the batch, or the study, does not know."
-)
-@click.option("--skip-bad", is_flag=True, help="Leave out what cannot be used: it goes to the quarantine.")
-@click.option(
-    "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format."
-)
-@click.option("--unit", default="unit", help="table: column with the unit's id.")
-@click.option("--label", default="label", help="table: column with the label.")
-@click.option("--annotator-column", default="annotator", help="table: column with who labelled.")
-@click.option("--field-column", default="field", help="table: column with the question.")
 @in_study
 @json_option
 def import_(
     path: Path,
-    name: str,
+    name: str | None,
     batch: str | None,
     task_name: str | None,
     blind: str | None,
     person: str | None,
     field: str | None,
     latest: bool,
+    maps: tuple[str, ...],
     new_people: bool,
-    people: tuple[str, ...],
-    labels: tuple[str, ...],
     skip_bad: bool,
     options: tuple[str, ...],
-    unit: str,
-    label: str,
-    annotator_column: str,
-    field_column: str,
     store: Store,
     as_json: bool,
 ) -> int:
-    """Import people's labels from a table (CSV, TSV, JSON, JSONL, Parquet) or from another tool.
+    """Import human labels from a file.
+
+    From a table (CSV, TSV, JSON, JSONL, Parquet), from another tool, or from a packed study (.db).
 
     \b
     annotate import labels.csv --batch pilot --blind
-    annotate import ours.csv --unit id --label verdict --field stance --as alice
+    annotate import ours.csv -O label=verdict --field stance --as alice
+    annotate import labels.csv --map-label stance:yes=support --map-label annotator:a.smith=alice
     annotate import prodigy.jsonl --from prodigy --batch pilot --blind
+    annotate import bob.db
 
     A file is one transaction; importing it again changes nothing. With a batch, labels count as work on it
     (progress, adjudication, notes, evidence). Only labels known to be blind are in headline numbers. A record
     whose text, or status, is not what it should be goes to the quarantine (exit 1, with --skip-bad 0; see
-    annotate quarantine list).
+    annotate quarantine list). So does a unit of a packed study whose labels, note, flag or evidence were changed
+    differently in both places: annotate quarantine accept takes the file's side, drop this one's.
     """
     from annotate.exchange import base
     from annotate.exchange.taken import Intake, short_list
@@ -95,20 +85,35 @@ def import_(
     from annotate.report.until_decided import move_on
     from judge.store.export import known_task
 
+    if name is None and path.suffix.lower() in PACKS:
+        if (
+            batch
+            or task_name
+            or blind
+            or person
+            or field
+            or latest
+            or maps
+            or new_people
+            or skip_bad
+            or options
+        ):
+            raise UsageError(
+                f"{path}: a packed study says itself whose labels it has: leave the other options out"
+            )
+        return _merge(store, path, as_json)
     if batch and task_name:
         raise UsageError("--batch says the task already: leave --task out")
-    given = pairs(options, "-O")
-    if name == "table":
-        columns = {"unit": unit, "label": label, "annotator": annotator_column, "field": field_column}
-        given = columns | given
+    name = name or "table"
     bad: list[BadInput] = []
+    fields = _maps(maps)
     how = Intake(
         name,
         [path],
         blind,  # type: ignore[arg-type]
         latest,
-        pairs(people, "--map-annotator"),
-        _label_maps(labels),
+        fields.pop(PERSON, {}),
+        fields,
         new_people,
     )
     done = import_file(
@@ -120,13 +125,13 @@ def import_(
         task=known_task(store, task_name) if task_name else None,
         person=person,
         field=field,
-        options=given,
+        options=pairs(options, "-O"),
         bad=bad.append if skip_bad else None,
     )
     if batch:
         # A block that is complete with this file is followed by the next one (--until-decided).
         move_on(store, batch)
-    code = Exit.ERROR if done.held and not skip_bad else Exit.DONE
+    code = Exit.ERROR if done.quarantined and not skip_bad else Exit.DONE
     if as_json:
         emit_json(
             "labels-import", {"format": name, "batch": batch, **done.as_json(), "bad": [str(e) for e in bad]}
@@ -142,32 +147,62 @@ def import_(
     return code
 
 
-def _label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
+def _merge(store: Store, path: Path, as_json: bool) -> int:
+    """Bring the labels of a packed study back. Merging again changes nothing."""
+    from annotate.packing.merge import merge
+    from annotate.report.until_decided import move_on
+
+    done = merge(store, path)
+    move_on(store, done.batch)
+    if as_json:
+        emit_json("batch-merge", attributes(done))
+    note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")
+    if done.back:
+        note(
+            f"{done.back} units that had been handed over since came back labelled: they have one label more"
+        )
+    if done.assisted:
+        note(
+            f"{done.assisted} labels were given there after {done.annotator} had been shown the known answer, or the "
+            "judge, of the unit here: they are assisted, not blind"
+        )
+    notes(done.conflicts, "not merged, waits in the quarantine")
+    return Exit.ERROR if done.conflicts else Exit.DONE
+
+
+def _maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """Field (PERSON: the annotator) -> {old: new}. Raises UsageError for what is not FIELD:OLD=NEW."""
     out: dict[str, dict[str, str]] = {}
     for left, new in pairs(values, "--map-label").items():
         field, colon, old = left.partition(":")
         if not (colon and field and old and new):
-            raise UsageError(f"--map-label {left}={new}: write it as FIELD:OLD=NEW")
+            raise UsageError(f"--map-label {left}={new}: write it as FIELD:OLD=NEW, or annotator:OLD=NEW")
         out.setdefault(field, {})[old] = new
     return out
 
 
 @click.command("export")
 @click.argument("batch", cls=BatchName)
-@click.option("--to", "name", required=True, metavar="FORMAT", help="annotate formats lists them.")
+@click.option("--to", "name", metavar="FORMAT", help="See annotate formats (default: from file extension).")
 @click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path), help="File, or folder for some formats."
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File to write (some formats: a folder).",
 )
-@click.option("--labels", is_flag=True, help="Finished labels, instead of units to annotate.")
-@click.option("--for", "person", metavar="NAME", help="Only the units of one annotator.")
+@click.option("--labels", is_flag=True, help="Export finished labels instead of units.")
+@click.option("--for", "person", metavar="NAME", help="Only the units of this annotator.")
 @click.option(
-    "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format."
+    "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the format."
 )
 @in_study
 @json_option
 def export(
     batch: str,
-    name: str,
+    name: str | None,
     out: Path,
     labels: bool,
     person: str | None,
@@ -175,11 +210,18 @@ def export(
     store: Store,
     as_json: bool,
 ) -> None:
-    """Write the units of BATCH for another tool, or with --labels what people answered.
+    """Write the units or the labels of BATCH to a file.
+
+    Units are for another tool or machine; --labels are what people answered.
 
     \b
     annotate export pilot --to prodigy -o tasks.jsonl
     annotate export pilot --to parquet --labels -o pilot-labels
+    annotate export pilot --labels -o labels.csv
+    annotate export pilot --for bob -o bob.db
+
+    FILE.db is a small study with only one annotator's blind units, for another machine. There: annotate open BATCH --as NAME
+    -d FILE. Back here: annotate import FILE.
 
     Units hold what a blind annotator may see and nothing else: the task's inputs and the unit's id; no
     judge, gold or meta, no label, and no sign of which units are checks. All files appear together or not at all.
@@ -187,6 +229,15 @@ def export(
     from annotate.exchange import base
     from annotate.exchange.transfer import export_batch
 
+    if name is None:
+        name = format_of(out, {".csv": "csv", ".jsonl": "jsonl", **dict.fromkeys(PACKS, PACK)}, None, "--to")
+    if name == PACK:
+        if labels or options or person is None:
+            raise UsageError(
+                f"{out}: a packed study has the units of one person: --for NAME, and nothing else"
+            )
+        _pack(store, batch, person, out, as_json)
+        return
     writer = base.get(name)
     done = export_batch(store, batch, writer, out, labels=labels, person=person, options=pairs(options, "-O"))
     if as_json:
@@ -205,10 +256,19 @@ def export(
             )
 
 
+def _pack(store: Store, batch: str, person: str, path: Path, as_json: bool) -> None:
+    from annotate.packing.pack import pack
+
+    count = pack(store, batch, person, path)
+    if as_json:
+        emit_json("batch-pack", {"batch": batch, "annotator": person, "path": str(path), "units": count})
+    note(f"{path}: {count} units; send it to {person}: {open_command(batch, person, Path(path.name))}")
+
+
 @click.command("formats")
 @json_option
 def formats(as_json: bool) -> None:
-    """What `annotate export --to` and `annotate import --from` know."""
+    """List the formats of export and import."""
     from annotate.exchange import base
 
     known_formats = [base.get(name) for name in base.names()]

@@ -14,19 +14,21 @@ from judge.store import Store
 
 
 @click.command()
-@click.option("--task", "task_name", help="The task. Default: the one that there is.")
-@click.option("--where", help="Only units for which this SQL condition on unit_texts holds.")
+@click.option("--task", "task_name", help="Task to show (default: the study's only one).")
+@click.option("--where", help="Only units that match this SQL condition.")
 @click.option("--batch", help="Only the units of this batch.")
-@click.option("-n", "limit", type=click.IntRange(1), help="At most so many units.")
-@click.option("--sample", type=click.IntRange(0), metavar="SEED", help="With -n: a random sample.")
+@click.option("-n", "limit", type=click.IntRange(1), help="Maximum number of units.")
+@click.option(
+    "--sample", type=click.IntRange(0), metavar="SEED", help="Draw the -n units at random with this seed."
+)
 @click.option(
     "--reveal",
     "readers",
     multiple=True,
     metavar="NAME",
-    help="Show all labels, and note that NAME has seen them; repeatable: everybody who will read the page.",
+    help="Show all labels to annotator NAME (repeatable).",
 )
-@click.option("-o", "--output", type=TO_WRITE, required=True, help="The page: FILE.html.")
+@click.option("-o", "--output", type=TO_WRITE, required=True, help="HTML file to write.")
 @in_study
 def view(
     task_name: str | None,
@@ -38,7 +40,7 @@ def view(
     output: Path,
     store: Store,
 ) -> None:
-    """Write units with their texts, labels and reasons as one page, to look through in a browser.
+    """Write units, texts and labels as a page for a browser.
 
     \b
     annotate view -o page.html
@@ -81,7 +83,7 @@ def _task(store: Store, name: str | None, batch: str | None) -> str:
     if batch is not None and name is None:
         row = store.conn.execute("SELECT task FROM batches WHERE batch = ?", [batch]).fetchone()
         if row is None:
-            raise UsageError(f"no batch '{batch}': these are there: {command('annotate batches list')}")
+            raise UsageError(f"no batch '{batch}': these are there: {command('annotate batches show')}")
         return str(row[0])
     matches = [task for task in known if name is None or name in (task, task.rpartition(".")[0])]
     # Of a name without a version the newest comes first; without a name there must be one task.

@@ -34,11 +34,11 @@ def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: 
     session = None
     finished = set()
     for position, unit in seats:
-        found = {field: known[field][unit] for field in fields if unit in known[field]}
-        if not found:
+        answers = {field: known[field][unit] for field in fields if unit in known[field]}
+        if not answers:
             continue
         session = session or new_session(conn, batch, person, person, "adopt")
-        for field, (value, layer) in found.items():
+        for field, (value, layer) in answers.items():
             sources = [s for s in label_sources.said(conn, unit, field, person, 0) if s.value == value]
             event = Event(str(ULID()), Kind.LABEL, field, value, BLIND if layer == "first" else layer, None)
             append(conn, batch, person, position, event, session, sources[0].at)
@@ -46,7 +46,7 @@ def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: 
             conn.execute("INSERT INTO event_sources VALUES (?, ?)", [event.event_id, origin])
         state = fold(events_at(conn, batch, person, position))
         settle(conn, task, (batch, person, position), "sample", (unit, 0), state)
-        if len(found) == len(fields):
+        if len(answers) == len(fields):
             finished.add(unit)
     return finished
 

@@ -27,8 +27,7 @@ from judge.types import Json
 
 NOT_EVEN = (
     "units of this batch have different probabilities: they are examples (of a rare label, for calibration, for training a "
-    "judge), and estimates from them are weighted; no verdict rests on them, which takes a draw without --equal-parts, --for "
-    "and --queue"
+    "judge), and estimates from them are weighted; no verdict rests on them, which takes a draw without --draw"
 )
 
 
@@ -150,7 +149,7 @@ def _checks(store: Store, task: Task, frame: Frame, plan: BatchPlan) -> tuple[li
     training = sample.shuffled(known, plan.seed, "training")[: plan.training]
     if len(training) < plan.training:
         raise BadInput(
-            f"--training gold:{plan.training}: only {len(training)} units that can be drawn have a gold label of "
+            f"--training {plan.training}: only {len(training)} units that can be drawn have a gold label of "
             f"{', '.join(q.field for q in task.spec.questions)}"
         )
     left = set(known) - set(training)
@@ -171,21 +170,21 @@ def _keep(conn: sqlite3.Connection, task: Task, plan: BatchPlan) -> None:
 
 
 def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
-    """The sample that the plan draws of these candidates: a larger `n` with the same seed holds the smaller sample."""
+    """Draw the sample of a plan. With the same seed, a larger `n` gives a superset of the smaller sample."""
     if plan.queue:
         if not any(c.confidence is not None for c in candidates):
             raise UsageError(
-                "--queue needs a run with stored distributions (a model that gives log-probabilities)"
+                "--draw least-sure needs a run with stored distributions (a model that gives log-probabilities)"
             )
         return sample.draw_queue(candidates, plan.n or 0)
     if plan.from_route:
         if not len(candidates):
-            raise UsageError(f"--from-route {plan.from_route}: it left no unit that can be drawn")
+            raise UsageError(f"--draw route --run {plan.from_route}: it left no unit that can be drawn")
         return sample.draw_rest(candidates, plan.n or len(candidates), plan.seed)
     if plan.purpose == "ppi":
         if not any(c.confidence is not None for c in candidates):
             raise UsageError(
-                "--for ppi needs a run with stored distributions (a model that gives log-probabilities)"
+                "--draw ppi needs a run with stored distributions (a model that gives log-probabilities)"
             )
         return sample.draw_uncertain(candidates, plan.n or 0, plan.seed)
     if plan.by_question:
@@ -209,10 +208,10 @@ def _beside(store: Store, task: Task, plan: BatchPlan) -> list[str]:
     field = task.spec.questions[0].field
     if not plan.is_even:
         return [NOT_EVEN]
-    found = sequence_of(store, field, plan.name)
-    if found is None:
+    sequence = sequence_of(store, field, plan.name)
+    if sequence is None:
         return [NOT_EVEN]
-    if found.batches[0].name == plan.name and plan.shares:
+    if sequence.batches[0].name == plan.name and plan.shares:
         others = ", ".join(plan.shares)
         if plan.level <= 0:
             return [
@@ -223,13 +222,13 @@ def _beside(store: Store, task: Task, plan: BatchPlan) -> list[str]:
             f"this frame shares units with that of {others}: its verdicts go on with the {plan.level:.0%} of the level that is "
             "left, and the earlier batches give estimates from now on"
         ]
-    if plan.looks == 1 and found.batches[0].name != plan.name:
+    if plan.looks == 1 and sequence.batches[0].name != plan.name:
         raise UsageError(
-            f"--looks 1 is declared for the first batch of a frame, and '{found.batches[0].name}' was drawn from this one already"
+            f"--looks 1 is declared for the first batch of a frame, and '{sequence.batches[0].name}' was drawn from this one already"
         )
-    if found.one_look and found.batches[0].name != plan.name:
+    if sequence.one_look and sequence.batches[0].name != plan.name:
         return [
-            f"batch '{found.batches[0].name}' declared one look at its end: these units will give estimates, and no other "
+            f"batch '{sequence.batches[0].name}' declared one look at its end: these units will give estimates, and no other "
             "verdict over this frame"
         ]
     return []

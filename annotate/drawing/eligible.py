@@ -16,7 +16,7 @@ from judge.store import Store
 from judge.store.derived import stored
 from judge.store.export import find_run, stored_task
 from judge.store.inputs import column
-from judge.store.label_rows import one
+from judge.store.label_rows import single_label
 from judge.store.study import dumps
 from judge.types import GOLD
 
@@ -25,22 +25,20 @@ BINS = ((0.5, "below 0.5"), (0.8, "0.5 to 0.8"), (0.95, "0.8 to 0.95"), (math.in
 
 def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
     """The judge run that strata, queue, uncertainty or reveal need."""
-    if plan.from_route and not plan.run:
-        return None
     if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run or plan.purpose):
         return None
-    what = "--reveal" if plan.reveal else "--queue" if plan.queue else f"--by {plan.by}"
-    return judge_run(store, task, plan.run, "--for ppi" if plan.purpose else what)
+    option = "--reveal" if plan.reveal else "--draw least-sure" if plan.queue else f"--by {plan.by}"
+    return judge_run(store, task, plan.run, "--draw ppi" if plan.purpose else option)
 
 
-def judge_run(store: Store, task: Task, name: str | None, what: str) -> str:
+def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
     """The run called `name`, else the newest of the task. Raises UsageError for one of other questions, and where
     `what` needs one and there is none."""
     if name:
-        found = find_run(store, name)
-        if not set(stored_task(store, found["task"]).fields) & {q.field for q in task.spec.questions}:
-            raise UsageError(f"run {found['run_id']} ({found['task']}) did not answer what {task.name} asks")
-        return str(found["run_id"])
+        run = find_run(store, name)
+        if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
+            raise UsageError(f"run {run['run_id']} ({run['task']}) did not answer what {task.name} asks")
+        return str(run["run_id"])
     row = store.conn.execute(
         "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL AND json_extract(options, '$.tried') IS NULL "
         "ORDER BY started DESC, run_id DESC LIMIT 1",
@@ -48,7 +46,7 @@ def judge_run(store: Store, task: Task, name: str | None, what: str) -> str:
     ).fetchone()
     if row is None:
         raise UsageError(
-            f"{what} needs a judge run of {task.name}: {command('judge run', task.task_id, '-m', 'MODEL')}"
+            f"{option} needs a judge run of {task.name}: {command('judge run', task.task_id, '-m', 'MODEL')}"
         )
     return str(row[0])
 
@@ -85,7 +83,9 @@ def with_taken(
     first = task.spec.questions[0].field
     judged = "NULL, NULL"
     if run:
-        judged = ", ".join(one(":run", ":field", "t.unit_id", column) for column in ("value", "distribution"))
+        judged = ", ".join(
+            single_label(":run", ":field", "t.unit_id", column) for column in ("value", "distribution")
+        )
     query = f"""
         SELECT t.unit_id, t.question_id, t.dataset, t.answer_id, t.n, {judged} FROM unit_texts AS t
         WHERE t.kind = :kind AND {usable} AND ({plan.where or "1"}
@@ -125,9 +125,9 @@ def _is_equal(conn: sqlite3.Connection, batch: str) -> bool:
     return bool(conn.execute(query, [batch]).fetchone()[0])
 
 
-def _candidates(store: Store, task: Task, plan: BatchPlan, found: sqlite3.Cursor) -> Iterator[Candidate]:
+def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor) -> Iterator[Candidate]:
     left = routed_away(store, task, plan.from_route) if plan.from_route else None
-    for unit, question, dataset, answer, place, value, distribution in found:
+    for unit, question, dataset, answer, place, value, distribution in rows:
         if left is not None and unit not in left:
             continue
         confidence = None
@@ -150,12 +150,12 @@ def routed_away(store: Store, task: Task, name: str) -> set[str]:
     made = stored(store.conn, run["run_id"])
     if made is None or made["kind"] != "routed":
         raise UsageError(
-            f"--from-route {name}: run {run['run_id']} ({run['model']}) is no route: {command('judge route', task.task_id, '--run', 'RUN')}"
+            f"--draw route --run {name}: run {run['run_id']} ({run['model']}) is no route: {command('judge route', task.task_id, '--run', 'RUN')}"
         )
     if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
         raise UsageError(f"run {run['run_id']} ({run['task']}) did not answer what {task.name} asks")
-    asked = relation.judged(store.conn, made["parents"][0]["run"])
-    return asked - relation.judged(store.conn, run["run_id"])
+    judged = relation.judged(store.conn, made["parents"][0]["run"])
+    return judged - relation.judged(store.conn, run["run_id"])
 
 
 def _bin(confidence: float | None) -> str:

@@ -40,9 +40,7 @@ def extend_batch(
     if not plan.annotators:
         raise UsageError(f"batch '{name}' does not say how it was drawn: draw a new batch")
     if plan.purpose or plan.from_route:
-        raise UsageError(
-            f"batch '{name}' was drawn once for all (--for ppi, --from-route): draw another batch"
-        )
+        raise UsageError(f"batch '{name}' was drawn once for all (--draw ppi or route): draw another batch")
     if plan.looks == 1:
         raise UsageError(
             f"batch '{name}' declared one look at its end, so it does not grow: a new batch over the same frame gives estimates"
@@ -57,7 +55,7 @@ def extend_batch(
         others = [p for p in people if p not in people_of(conn, name)]
         if others:
             raise UsageError(
-                f"{others[0]} is not in batch '{name}': {command('annotate batches add', name, '--annotators', others[0])}"
+                f"{others[0]} is not in batch '{name}': {command('annotate batches assign', name, '--to', others[0])}"
             )
         for person in people:
             seats.not_stopped(conn, name, person)
@@ -119,17 +117,17 @@ def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
 
 
 def _untaken(store: Store, info: BatchInfo, units: set[str]) -> None:
-    """Raises UsageError when a later batch on the same questions holds any of the units."""
+    """Raise UsageError if a later batch on the same questions has any of the units."""
     query = (
         "SELECT b.batch, count(*) FROM batch_units AS b WHERE b.unit_id IN (SELECT value FROM json_each(?)) AND b.batch <> ? "
         "AND EXISTS (SELECT 1 FROM batches AS o WHERE o.batch = b.batch AND o.task = ? "
         "AND o.rowid > (SELECT rowid FROM batches WHERE batch = ?)) GROUP BY b.batch"
     )
     values = [dumps(sorted(units)), info.batch, info.task.name, info.batch]
-    found = store.conn.execute(query, values).fetchone()
-    if found:
+    row = store.conn.execute(query, values).fetchone()
+    if row:
         raise UsageError(
-            f"batch '{info.batch}': {found[1]} of the next units are in batch '{found[0]}', drawn since: draw a new batch"
+            f"batch '{info.batch}': {row[1]} of the next units are in batch '{row[0]}', drawn since: draw a new batch"
         )
 
 

@@ -46,7 +46,7 @@ class Frame(Collection[Candidate]):
         return int(self._conn.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0])
 
     def __iter__(self) -> Iterator[Candidate]:
-        yield from self._read("ORDER BY place")
+        yield from self._candidates("ORDER BY place")
 
     def __contains__(self, candidate: object) -> bool:
         return isinstance(candidate, Candidate) and candidate.unit_id in self.among([candidate.unit_id])
@@ -55,11 +55,11 @@ class Frame(Collection[Candidate]):
         """Those of these units that are in it."""
         # By the study's own index: place is the rowid of `units`.
         query = f"SELECT f.unit_id FROM main.units AS u JOIN {self._table} AS f ON f.place = u.rowid WHERE u.unit_id IN "
-        found: set[str] = set()
+        members: set[str] = set()
         left = iter(units)
         while some := list(itertools.islice(left, _AT_ONCE)):
-            found.update(u for (u,) in self._conn.execute(f"{query}({','.join('?' * len(some))})", some))
-        return found
+            members.update(u for (u,) in self._conn.execute(f"{query}({','.join('?' * len(some))})", some))
+        return members
 
     def leave_out(self, units: Collection[str]) -> None:
         """Take these units out of it."""
@@ -67,11 +67,11 @@ class Frame(Collection[Candidate]):
         self._conn.executemany(query, [(unit,) for unit in units])
 
     def fingerprint(self) -> str:
-        """A hash of its units, in whatever order they are and however they were asked for."""
-        found = hashlib.sha256()
+        """Return a hash of the set of units. It depends neither on their order nor on the options that selected them."""
+        digest = hashlib.sha256()
         for (unit,) in self._conn.execute(f"SELECT unit_id FROM {self._table} ORDER BY unit_id"):
-            found.update(f"{unit}\n".encode())
-        return found.hexdigest()[:16]
+            digest.update(f"{unit}\n".encode())
+        return digest.hexdigest()[:16]
 
     def strata(self) -> Counter[str]:
         """Stratum -> number of units."""
@@ -89,14 +89,14 @@ class Frame(Collection[Candidate]):
     def of_question(self, question: str) -> list[Candidate]:
         """Its units in study order."""
         self._index()
-        return list(self._read("WHERE question_id = ? ORDER BY place", question))
+        return list(self._candidates("WHERE question_id = ? ORDER BY place", question))
 
     def ordered_by(self, key: Callable[[str], bytes]) -> Iterator[Candidate]:
         """All of them by a key of their unit, and by the unit; sorted on disk where they are many."""
         self._conn.create_function("frame_key", 1, key, deterministic=True)
-        yield from self._read("ORDER BY frame_key(unit_id), unit_id")
+        yield from self._candidates("ORDER BY frame_key(unit_id), unit_id")
 
-    def _read(self, rest: str, *values: str) -> Iterator[Candidate]:
+    def _candidates(self, rest: str, *values: str) -> Iterator[Candidate]:
         for row in self._conn.execute(f"SELECT {_COLUMNS} FROM {self._table} {rest}", values):
             yield Candidate(*row)
 

@@ -55,10 +55,10 @@ class StudyDraws:
     @cached_property
     def sequence(self) -> DrawnSequence | None:
         """The sequence that decides: that of the batch asked for, else of the newest frame."""
-        found = sequences(self.store, self.panel.field) if self.batches else []
+        candidates = sequences(self.store, self.panel.field) if self.batches else []
         if self.batch is not None:
-            found = [s for s in found if self.batch in (b.name for b in s.batches)]
-        return found[-1] if found else None
+            candidates = [s for s in candidates if self.batch in (b.name for b in s.batches)]
+        return candidates[-1] if candidates else None
 
     @cached_property
     def _given(self) -> dict[str, set[str]]:
@@ -155,36 +155,36 @@ class StudyDraws:
             alone = judge in self.panel.looks or self._is_stand_in(self.run_of(judge) or judge)
             family = () if alone else self._beside_imported
             return Draw(words, unlabelled=self._unlabelled(judge, None), family=family)
-        found = self.sequence
-        if found is None:
+        sequence = self.sequence
+        if sequence is None:
             return Draw("drawn with unequal probabilities", refused=self._uneven)
-        words = f"drawn with equal probability from {found.frame}"
+        words = f"drawn with equal probability from {sequence.frame}"
         if self._stopped:
             # Whoever stops a person has chosen whose labels decide.
             who = self._stopped[0] if len(self._stopped) == 1 else f"{len(self._stopped)} people"
             words += f" ({who} stopped)"
-        if found.later is not None:
+        if sequence.later is not None:
             return Draw(
                 words,
-                refused=f"batch '{found.later}' was drawn since from a frame that shares units with this one, and decides",
+                refused=f"batch '{sequence.later}' was drawn since from a frame that shares units with this one, and decides",
             )
-        if not found.level:
+        if not sequence.level:
             return Draw(
                 words,
                 refused="looks at a frame that shares units with this one have spent the level. Draw other units "
                 "(--where of a new batch)",
             )
-        if self.batch is not None and len(found.batches) > 1:
-            names = ", ".join(b.name for b in found.batches)
+        if self.batch is not None and len(sequence.batches) > 1:
+            names = ", ".join(b.name for b in sequence.batches)
             return Draw(
                 words, refused=f"one verdict rests on all batches of this frame ({names}): leave out --batch"
             )
-        first = self._first_batch(judge, found)
+        first = self._first_batch(judge, sequence)
         if first is None and judge in self.panel.looks:
-            return self._sealed(judge, ratings, found)
+            return self._sealed(judge, ratings, sequence)
         if first is None:
-            return Draw(words, refused=self._late(judge, found))
-        return self._looks(words, ratings, found, first, judge)
+            return Draw(words, refused=self._late(judge, sequence))
+        return self._looks(words, ratings, sequence, first, judge)
 
     @cached_property
     def _beside_imported(self) -> tuple[str, ...]:
@@ -195,8 +195,8 @@ class StudyDraws:
             if name not in self.panel.judges:
                 labelled |= self.panel.labels_of(name) != MISSING
         units = [table.units[i] for i in np.flatnonzero(labelled)]
-        found = judges_of(self.store.conn, self.panel.field, units)
-        return tuple(run for run, n in found.items() if 2 * n >= len(units) and not self._is_stand_in(run))
+        judges = judges_of(self.store.conn, self.panel.field, units)
+        return tuple(run for run, n in judges.items() if 2 * n >= len(units) and not self._is_stand_in(run))
 
     @property
     def _uneven(self) -> str:
@@ -210,8 +210,8 @@ class StudyDraws:
         people = ",".join(self.panel.people) or "A,B"
         return command("annotate batches new NAME", task, "-n", n, "--annotators", people)
 
-    def _late(self, judge: str, found: DrawnSequence) -> str:
-        left = found.end - len(found.units)
+    def _late(self, judge: str, sequence: DrawnSequence) -> str:
+        left = sequence.end - len(sequence.units)
         # A test that is sealed from now on does not help either: this judge may have been chosen with its labels in view.
         command = f"Draw units since: {self._command(min(300, left))}"
         if not left:
@@ -231,12 +231,12 @@ class StudyDraws:
         if run is None or (made and made["kind"] == "routed"):
             return ""
         table = self.panel.table
-        asked = self.panel.asked_units[judge]
+        judged = self.panel.asked_units[judge]
         if drawn is not None:
-            asked = among(table, set(drawn) - self._closed(judge, run))
+            judged = among(table, set(drawn) - self._closed(judge, run))
         if self.panel.people:
-            asked = asked & self.panel.by_people
-        if not (missing := missing_labels(self.panel, judge, asked)):
+            judged = judged & self.panel.by_people
+        if not (missing := missing_labels(self.panel, judge, judged)):
             return ""
         task = self.panel.task.name if self.panel.task is not None else "TASK"
         how = command("judge run", task, "-m", self._model(run))
@@ -259,7 +259,7 @@ class StudyDraws:
         """The run that goes by this name in the panel; None for a judge of a table."""
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
-    def _sealed(self, judge: str, ratings: Ratings, found: DrawnSequence) -> Draw:
+    def _sealed(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
         """A late judge that the sealed test was opened for: one look at the level of that look, .05 / 2^k, on the labels of then."""
         words, look, task = (
             "of the sealed test, drawn with equal probability",
@@ -281,7 +281,7 @@ class StudyDraws:
             )
         query = "SELECT unit_id FROM units WHERE question_id IN (SELECT value FROM json_each(?))"
         sealed = {u for (u,) in self.store.conn.execute(query, [dumps(sorted(split.questions("test")))])}
-        used = among(ratings, sealed & set(found.units))
+        used = among(ratings, sealed & set(sequence.units))
         units = [unit for unit, is_used in zip(ratings.units, used.tolist(), strict=True) if is_used]
         if later := labelled_since(self.store.conn, self.panel.field, units, look.at):
             return Draw(
@@ -292,53 +292,53 @@ class StudyDraws:
         n = int(used.sum())
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
 
-    def _looks(self, words: str, ratings: Ratings, found: DrawnSequence, first: int, judge: str) -> Draw:
+    def _looks(self, words: str, ratings: Ratings, sequence: DrawnSequence, first: int, judge: str) -> Draw:
         """The looks at the units from batch number `first` on."""
-        start = found.since(first)
-        size = len(found.units) - start
-        places = places_until(found.end - start)
-        spent = spent_at(places, found.end - start)
-        if found.one_look and first == 0:
-            places, spent = (len(found.batches[0].units),), (ONE_LOOK,)
-        spent = tuple(found.level * level for level in spent)
-        done = [found.place(start + place) for place in places if found.is_complete(start + place)]
-        covered = found.covered[start : done[-1]] if done else ()
+        start = sequence.since(first)
+        size = len(sequence.units) - start
+        places = places_until(sequence.end - start)
+        spent = spent_at(places, sequence.end - start)
+        if sequence.one_look and first == 0:
+            places, spent = (len(sequence.batches[0].units),), (ONE_LOOK,)
+        spent = tuple(sequence.level * level for level in spent)
+        done = [sequence.place(start + place) for place in places if sequence.is_complete(start + place)]
+        covered = sequence.covered[start : done[-1]] if done else ()
         looks = Looks(
-            tuple(among(ratings, found.units[start:end]) for end in done),
+            tuple(among(ratings, sequence.units[start:end]) for end in done),
             tuple(end - start for end in done),
             places[len(done) :],
             spent,
             size,
             1 - sum(covered) / len(covered) if covered else 0.0,
         )
-        family = [run for run in self.family(found, first) if not self._is_stand_in(run)]
-        missing = self._unlabelled(judge, found.units[start : done[-1]]) if done else ""
+        family = [run for run in self.family(sequence, first) if not self._is_stand_in(run)]
+        missing = self._unlabelled(judge, sequence.units[start : done[-1]]) if done else ""
         draw = Draw(words, looks=looks, unlabelled=missing, family=tuple(family) if done else ())
         if done:
             return draw
         waits = "labelled or skipped by everybody"
-        if found.closed is not None:
-            waits += f"; batch '{found.closed}' is closed with open units: stop their annotators, or {command('annotate batches reopen', found.closed)}"
+        if sequence.closed is not None:
+            waits += f"; batch '{sequence.closed}' is closed with open units: stop their annotators, or {command('annotate batches close', sequence.closed, '--undo')}"
         return replace(
             draw, refused=f"the first verdict is computed when the first {places[0]:,} units are {waits}"
         )
 
-    def _first_batch(self, judge: str, found: DrawnSequence) -> int | None:
+    def _first_batch(self, judge: str, sequence: DrawnSequence) -> int | None:
         """From which batch on the units were drawn with no label of theirs in the judge's choice; None where there is none."""
         run = self.run_of(judge) or judge
         if self._is_stand_in(run):
             return 0
-        families = [self.family(found, i) for i in range(len(found.batches))]
+        families = [self.family(sequence, i) for i in range(len(sequence.batches))]
         # No label of a batch without a family was read beside a judge yet.
         return next((i for i, family in enumerate(families) if not family or run in family), None)
 
-    def family(self, found: DrawnSequence, first: int) -> Sequence[str]:
+    def family(self, sequence: DrawnSequence, first: int) -> Sequence[str]:
         """The runs that share the level on the units from a batch on: declared at its draw, or fixed when labels of it were
         first read beside a judge. Before that it is nobody."""
-        return found.batches[first].plan.judges
+        return sequence.batches[first].plan.judges
 
     def _is_stand_in(self, run: str) -> bool:
-        """Whether these labels are made up by a stand-in. Labels of a file are somebody's, whatever the model is called."""
+        """Return whether the scripted provider made these labels. Imported labels never count as scripted."""
         query = (
             "SELECT coalesce(json_extract(options, '$.asked_as'), model), options FROM runs WHERE run_id = ?"
         )

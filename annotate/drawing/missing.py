@@ -14,8 +14,8 @@ LEAST_UNITS = 10
 """Units of one label from which on a missing share says something: fewer show a label in no direction either."""
 
 
-def missing_labels(panel: Panel, judge: str, asked: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
-    """Return on how many of the `asked` units the judge has no label, where these are too many. Empty: they are not.
+def missing_labels(panel: Panel, judge: str, judged: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
+    """Return on how many of the `judged` units the judge has no label, where these are too many. Empty: they are not.
 
     A judge that fails on most units of a rare label is missing on few units of all. What is left would then show it better
     than it is, so the units of each label count by themselves.
@@ -23,13 +23,13 @@ def missing_labels(panel: Panel, judge: str, asked: np.ndarray[tuple[int], np.dt
     table = panel.table
     missing = panel.labels_of(judge) == MISSING
     others = panel.people or [name for name in table.annotators if name not in panel.judges]
-    parts = [("", asked)]
+    parts = [("", judged)]
     for code, label in enumerate(panel.domain):
-        given = np.zeros_like(asked)
+        given = np.zeros_like(judged)
         for other in others:
             given |= panel.labels_of(other) == code
-        if (asked & given).sum() >= LEAST_UNITS:
-            parts.append((f" labelled '{label}'", asked & given))
+        if (judged & given).sum() >= LEAST_UNITS:
+            parts.append((f" labelled '{label}'", judged & given))
     for words, part in parts:
         units = np.flatnonzero(part & missing)
         if len(units) > MOST_MISSING * int(part.sum()):

@@ -1,4 +1,4 @@
-"""Which units a batch holds, and in which order they were drawn: pure functions of a seed.
+"""Draw the units of a batch, in a fixed order: pure functions of a seed.
 
 Every order is that of sha256(seed : purpose : id), so that a draw does not depend on the order of
 rows, the Python version or the machine, and two purposes never share their randomness.
@@ -33,7 +33,7 @@ class DrawnUnit:
 
     @property
     def weight(self) -> float | None:
-        """How many units of the frame this one stands for."""
+        """The design weight: the inverse of the inclusion probability."""
         return None if self.probability is None else 1 / self.probability
 
 
@@ -127,11 +127,11 @@ def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = 
     for c in candidates:
         if c.stratum in kept:
             kept[c.stratum].add(rank(seed, f"draw:{c.stratum}", c.unit_id), c)
-    found = {c.unit_id: c for stratum in sorted(kept) for c in kept[stratum].ordered()}
+    by_id = {c.unit_id: c for stratum in sorted(kept) for c in kept[stratum].ordered()}
     if equal:
-        return [_drawn(c, wanted[c.stratum] / sizes[c.stratum]) for c in found.values()]
+        return [_drawn(c, wanted[c.stratum] / sizes[c.stratum]) for c in by_id.values()]
     names = {s: [c.unit_id for c in kept[s].ordered()] for s in kept}
-    return [_drawn(found[name], n / len(candidates)) for name in stratified(names, sizes, seed)[:n]]
+    return [_drawn(by_id[name], n / len(candidates)) for name in stratified(names, sizes, seed)[:n]]
 
 
 def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
@@ -166,7 +166,7 @@ class _First:
         return [candidate for _, _, candidate in self._kept]
 
     def _cut(self) -> None:
-        self._kept.sort(key=lambda one: one[:2])
+        self._kept.sort(key=lambda entry: entry[:2])
         del self._kept[self._n :]
 
 
@@ -203,8 +203,8 @@ def draw_questions(
         each = n // questions
     heads = _Heads(frame, each or 1)
     if questions > len(heads):
-        what = "questions" if each is None else f"questions with {each} units or more"
-        raise UsageError(f"--by-question {questions}: only {len(heads)} {what} can be drawn")
+        drawable = "questions" if each is None else f"questions with {each} units or more"
+        raise UsageError(f"--by-question {questions}: only {len(heads)} {drawable} can be drawn")
     drawn = []
     for head in draw(heads, questions, seed, equal=equal):
         units = {c.unit_id: c for c in frame.of_question(head.question_id)}
@@ -257,7 +257,7 @@ def chances(candidates: Collection[Candidate], n: int) -> Callable[[Candidate], 
         scale = (n - certain) / total if total else 0.0
         over = [s for s in sizes if s < least and s * scale >= 1]
         if not over:
-            return lambda c: 1.0 if (own := size(_spread(c))) >= least else own * scale
+            return lambda c: 1.0 if (chance := size(_spread(c))) >= least else chance * scale
         certain, least = certain + len(over), min(over)
 
 
@@ -277,10 +277,10 @@ def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:
     start = int.from_bytes(rank(seed, "ppi", "start"), "big") / 2 ** (8 * 12)
     drawn, total = [], start
     for c in frame.ordered_by(lambda name: rank(seed, "ppi", name)):
-        own = probability(c)
-        before, total = total, total + own
+        chance = probability(c)
+        before, total = total, total + chance
         if math.floor(total + 1e-9) > math.floor(before + 1e-9):
-            drawn.append(_drawn(c, min(1.0, own)))
+            drawn.append(_drawn(c, min(1.0, chance)))
     return drawn
 
 

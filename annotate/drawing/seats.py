@@ -35,15 +35,15 @@ class Changed:
 def log(
     conn: sqlite3.Connection,
     batch: str,
-    what: str,
+    change: str,
     person: str | None = None,
     detail: Mapping[str, Any] | None = None,
     note: str | None = None,
 ) -> None:
-    """Keep what a lead did."""
+    """Record a change that a lead made to a batch."""
     conn.execute(
         "INSERT INTO batch_changes (batch, what, annotator_id, detail, note, at) VALUES (?, ?, ?, ?, ?, ?)",
-        [batch, what, person, dumps(detail or {}), note, now()],
+        [batch, change, person, dumps(detail or {}), note, now()],
     )
 
 
@@ -53,7 +53,7 @@ def open_batch(store: Store, name: str) -> BatchInfo:
         raise UsageError(f"batch '{name}' is a packed one: change it in the study it was packed from")
     if info.closed:
         raise UsageError(
-            f"batch '{name}' was closed on {info.closed[:10]}: {command('annotate batches reopen', name)}"
+            f"batch '{name}' was closed on {info.closed[:10]}: {command('annotate batches close', name, '--undo')}"
         )
     return info
 
@@ -73,12 +73,12 @@ def sample_of(conn: sqlite3.Connection, name: str) -> list[str]:
 def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -> list[list[str]]:
     """Units that stay together, as `places.assign` keeps them, in study order."""
     query = "SELECT unit_id, question_id, answer_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
-    found: dict[str, list[str]] = {}
+    blocks: dict[str, list[str]] = {}
     for unit, question, answer in conn.execute(query, [dumps(sorted(units))]):
         part_of = answer if info.task.spec.unit in PARTS else None
         key = question if info.plan.by_question else part_of or unit
-        found.setdefault(key, []).append(unit)
-    return list(found.values())
+        blocks.setdefault(key, []).append(unit)
+    return list(blocks.values())
 
 
 def seat(
@@ -162,14 +162,16 @@ def check_exposed(
 
     Raises UsageError where they know, or will know, the answers, unless that is allowed.
     """
-    found = [
-        one for person, own in units.items() for one in exposure.against(store, task, person, own, batch)
+    exposed = [
+        entry
+        for person, unit_ids in units.items()
+        for entry in exposure.against(store, task, person, unit_ids, batch)
     ]
-    refused = exposure.refusal(found)
+    refused = exposure.refusal(exposed)
     if refused and not allow:
         raise UsageError(refused)
     notes = [refused] if refused else []
-    notes += exposure.warnings(found)
+    notes += exposure.warnings(exposed)
     if unknown := exposure.unknown_batches(store.conn):
         notes.append(
             f"what people saw in {', '.join(unknown)} is not known: drawn before exposures were kept"

@@ -97,7 +97,7 @@ class DrawnSequence:
 def drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
     """The batches that ask for a field, the oldest first."""
     rows = store.conn.execute(_BATCHES).fetchall()
-    found: list[DrawnBatch] = []
+    batches: list[DrawnBatch] = []
     for name, task, purpose, options, created, closed, imports in rows:
         if field not in stored_task(store, task).fields:
             continue
@@ -108,9 +108,9 @@ def drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
         if plan.frame_id is None:
             # 0.2.0 did not keep it: the same words at the same state of the study, and nothing else drawn in between.
             words = (plan.where, imports)
-            frame = (*words, *(b.name for b in found if b.frame[:2] != words))
-        found.append(DrawnBatch(name, task, created, closed is not None, plan, units, decides, frame))
-    return found
+            frame = (*words, *(b.name for b in batches if b.frame[:2] != words))
+        batches.append(DrawnBatch(name, task, created, closed is not None, plan, units, decides, frame))
+    return batches
 
 
 _BATCHES = """
@@ -160,13 +160,13 @@ def shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str
     Otherwise a frame that differs by one unit would begin the looks anew.
     """
     frame_id = frame.fingerprint()
-    found = sequences(store, field)
-    for same in found:
+    earlier = sequences(store, field)
+    for same in earlier:
         first = same.batches[0].plan
         if first.frame_id == frame_id and same.later is None:
             return frame_id, tuple(first.shares), first.level
     # Also an earlier sequence of the very same frame, which another one has followed: coming back begins nothing anew.
-    others = [s for s in found if frame.among(s.units)]
+    others = [s for s in earlier if frame.among(s.units)]
     names = tuple(b.name for s in others for b in s.batches)
     return frame_id, names, max(0.0, 1.0 - sum(s.spent for s in others))
 
@@ -276,13 +276,13 @@ def in_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> lis
 
     So the first units drawn are the first labelled, whoever labels them. Units that no verdict rests on are one block.
     """
-    found = sequence_of(store, task.spec.questions[0].field, batch)
-    if found is None:
+    sequence = sequence_of(store, task.spec.questions[0].field, batch)
+    if sequence is None:
         return [list(new)]
-    own = {d.unit_id: d for d in new}
-    cuts = sorted({found.place(place) for place in PLACES})
+    by_id = {d.unit_id: d for d in new}
+    cuts = sorted({sequence.place(place) for place in PLACES})
     blocks: list[list[DrawnUnit]] = []
-    for start, end in pairwise([0, *cuts, len(found.units)]):
-        if some := [own[u] for u in found.units[start:end] if u in own]:
+    for start, end in pairwise([0, *cuts, len(sequence.units)]):
+        if some := [by_id[u] for u in sequence.units[start:end] if u in by_id]:
             blocks.append(some)
     return blocks

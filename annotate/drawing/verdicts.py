@@ -9,7 +9,7 @@ from typing import Any
 
 from annotate.drawing.looks import StudyDraws
 from judge.labels.reference import Reference, voices
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.stats import Ratings, Verdict, verdict
 from judge.stats.looks import Draw
 from judge.stats.multiple import holm_steps
@@ -17,37 +17,37 @@ from judge.types import AnnotatorKind
 
 
 def judge_verdicts(
-    drawn: StudyDraws, held: Reference | None, *, power: float, confidence: float = 0.0, **rule: Any
+    drawn: StudyDraws, resolved: Reference | None, *, power: float, confidence: float = 0.0, **rule: Any
 ) -> dict[str, Verdict]:
-    """The verdict on each judge of the panel; `rule` has the limits, as `verdict` takes them, `held` is the reference.
+    """The verdict on each judge of the panel; `rule` has the limits, as `verdict` takes them, `resolved` is the reference.
 
     Judges of a family share the level by Holm's steps: all are decided at the share of m judges, those that stay undecided at
     the share of as many as they are, and so on.
     Members that the panel leaves out (--run) are decided, too, and not shown.
     """
     panel = drawn.panel
-    people = drawn.people(voices(panel, held))
-    compared = {judge: _Compared(drawn, judge, held, people) for judge in panel.judges}
+    people = drawn.people(voices(panel, resolved))
+    compared = {judge: _Compared(drawn, judge, resolved, people) for judge in panel.judges}
     shown = {drawn.run_of(judge): judge for judge in panel.judges}
-    family = {run for one in compared.values() for run in one.draw.family}
+    family = {run for member in compared.values() for run in member.draw.family}
     # A table has no runs: its judges are in the family under their names.
     others = _others(drawn, sorted(family - {run for run in shown if run} - compared.keys()))
     if others is not None:
-        compared |= {judge: _Compared(others, judge, held, people) for judge in others.panel.judges}
+        compared |= {judge: _Compared(others, judge, resolved, people) for judge in others.panel.judges}
 
     def decide(judge: str, share: float, power: float | None) -> Verdict:
-        one = compared[judge]
-        sure = max(confidence, one.drawn.panel.confidence(judge))
-        draw = replace(one.draw, share=share)
+        case = compared[judge]
+        sure = max(confidence, case.drawn.panel.confidence(judge))
+        draw = replace(case.draw, share=share)
         return verdict(
-            one.table, judge, people, reference=one.reference, gold=one.gold, draw=draw, level=panel.level, field=panel.field,
+            case.table, judge, people, reference=case.reference, gold=case.gold, draw=draw, level=panel.level, field=panel.field,
             confidence=sure, power=power, **rule,
         )  # fmt: skip
 
     share = dict.fromkeys(compared, 1.0)
-    for members in {one.draw.family for one in compared.values() if len(one.draw.family) > 1}:
+    for members in {case.draw.family for case in compared.values() if len(case.draw.family) > 1}:
         judges = [
-            judge for judge, one in compared.items() if one.draw.family == members and not one.draw.refused
+            judge for judge, case in compared.items() if case.draw.family == members and not case.draw.refused
         ]
         share |= holm_steps(
             judges, len(members), lambda judge, part: decide(judge, part, None).decision != "undecided"
@@ -61,12 +61,12 @@ class _Compared:
 
     drawn: StudyDraws
     judge: str
-    held: Reference | None
+    resolved: Reference | None
     people: Sequence[str]
 
     @cached_property
     def reference(self) -> str | None:
-        name = self.held.name if self.held is not None and self.held.name != self.judge else None
+        name = self.resolved.name if self.resolved is not None and self.resolved.name != self.judge else None
         return self.drawn.reference(name, self.people)
 
     @cached_property
@@ -97,4 +97,4 @@ def _others(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
         panel.level,
         order,
     )
-    return StudyDraws(drawn.store, read(drawn.store, scope), drawn.batch)
+    return StudyDraws(drawn.store, read_panel(drawn.store, scope), drawn.batch)

@@ -12,11 +12,10 @@ and one or both of
     def write(export: Export, out: Out, options: Mapping[str, str]) -> None
     def read(path: Path, reading: ReadOptions) -> Iterator[Response]
 
-A writer gets the units as a blind annotator sees them and, for finished labels, the responses; it
-opens files through `out`, which puts them in place together or not at all, and says in `out.rows` how many rows each has
-(`out.lines` counts them itself). A reader only says what the
-file says (`reading.each` tells a row that it cannot use with its place): `intake` checks it against the study and stores
-all of it or nothing.
+A writer gets the units as a blind annotator sees them and, for finished labels, the responses; it opens files
+through `out`, which puts them in place together or not at all, and says in `out.rows` how many rows each has
+(`out.lines` counts them itself). A reader only says what the file says (`reading.each` tells a row that it
+cannot use with its place): `intake` checks it against the study and stores all of it or nothing.
 """
 
 from __future__ import annotations
@@ -85,18 +84,18 @@ class ReadOptions:
     """What was skipped although it is valid -> how often; reported to the user."""
 
     def each(
-        self, path: Path, rows: Iterable[tuple[int, R]], read: Callable[[R, Where], Iterable[Response]]
+        self, path: Path, rows: Iterable[tuple[int, R]], read_row: Callable[[R, Where], Iterable[Response]]
     ) -> Iterator[Response]:
-        """Yield the result of `read` for each (line, row); an unusable row is reported with its line and
+        """Yield the result of `read_row` for each (line, row); an unusable row is reported with its line and
         skipped.
         """
         for line, row in rows:
             try:
-                found = list(read(row, Where(str(path), line)))
+                responses = list(read_row(row, Where(str(path), line)))
             except BadInput as e:
                 self.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
             else:
-                yield from found
+                yield from responses
 
     def domain(self, name: str) -> list[str]:
         """Return the labels of a field of the task; empty if there are none, or no task."""
@@ -123,13 +122,13 @@ class Format:
         self._check(options)
         self._module.write(export, out, options)
 
-    def read(self, path: Path, reading: ReadOptions) -> Iterator[Response]:
+    def read_responses(self, path: Path, reading: ReadOptions) -> Iterator[Response]:
         """Yield the responses of a file, in order. Raises as `write`; calls `reading.bad` for bad rows."""
         if not self.reads:
             raise UsageError(f"'{self.name}' can only be exported; --from takes: {', '.join(names('read'))}")
         self._check(reading.options)
-        found: Iterator[Response] = self._module.read(path, reading)
-        return found
+        responses: Iterator[Response] = self._module.read(path, reading)
+        return responses
 
     def _check(self, options: Mapping[str, str]) -> None:
         for key in options:
@@ -138,19 +137,21 @@ class Format:
                 raise UsageError(f"-O {key}: '{self.name}' has no such option; there are: {known}")
 
 
-def names(what: Literal["write", "read"] | None = None) -> list[str]:
+def names(direction: Literal["write", "read"] | None = None) -> list[str]:
     """Return every format, or those that can be written or read."""
-    found = {name: get(name) for name in _modules()}
-    found |= {name: Format(module) for name, module in plugins.working("exchange") if name not in found}
-    return [n for n, f in found.items() if what is None or (f.reads if what == "read" else f.writes)]
+    formats = {name: get(name) for name in _modules()}
+    formats |= {name: Format(module) for name, module in plugins.working("exchange") if name not in formats}
+    return [
+        n for n, f in formats.items() if direction is None or (f.reads if direction == "read" else f.writes)
+    ]
 
 
 def get(name: str) -> Format:
     """Return the format called `name`. Raises UsageError that lists the known ones."""
     if name not in _modules():
-        found = plugins.find("exchange", name)
-        if found is not None:
-            return Format(found)
+        module = plugins.find("exchange", name)
+        if module is not None:
+            return Format(module)
         known = [*_modules(), *plugins.names("exchange")]
         raise UsageError(f"no format '{name}'; there are: {', '.join(known)}")
     return Format(importlib.import_module(f"annotate.exchange.formats.{name.replace('-', '_')}"))
@@ -158,5 +159,5 @@ def get(name: str) -> Format:
 
 def _modules() -> Sequence[str]:
     package = importlib.import_module("annotate.exchange.formats")
-    found = [m.name for m in pkgutil.iter_modules(package.__path__)]
-    return sorted(n.replace("_", "-") for n in found if not n.startswith("_"))
+    modules = [m.name for m in pkgutil.iter_modules(package.__path__)]
+    return sorted(n.replace("_", "-") for n in modules if not n.startswith("_"))

@@ -79,16 +79,16 @@ class Checks:
         task = self._task
         if task is None:
             return value
-        asked = [q.field for q in task.spec.questions]
+        answerable = [q.field for q in task.spec.questions]
         if name not in task.fields:
             raise BadInput(f"task {task.name} has no field '{name}': {', '.join(task.fields)}", field=name)
-        if name not in asked and not self._derived:
+        if name not in answerable and not self._derived:
             source = task.spec.derive[name].source
             raise BadInput(f"'{name}' follows from '{source}': import that", field=name)
         domain = task.domain(name)
         if domain and value not in domain:
             raise BadInput(f"'{value}' is no label: {', '.join(domain)}", field=name)
-        if name not in asked:
+        if name not in answerable:
             return value
         question = task.question(name)
         if question.level == "interval":
@@ -104,13 +104,13 @@ class Checks:
         names = self._task.input_names if self._task else []
         for name, start, end in response.spans or ():
             if name not in names or name in LIST_INPUTS:
-                told = ", ".join(n for n in names if n not in LIST_INPUTS) or "none without a task"
-                raise BadInput(f"evidence in '{name}', which is no text of the unit: {told}", field="spans")
+                known = ", ".join(n for n in names if n not in LIST_INPUTS) or "none without a task"
+                raise BadInput(f"evidence in '{name}', which is no text of the unit: {known}", field="spans")
             query = f'SELECT "{name}" FROM unit_texts WHERE unit_id = ?'
             text = self._conn.execute(query, [response.unit]).fetchone()[0] or ""
             if not 0 <= start < end <= len(text):
-                told = f"evidence {start}-{end} lies outside '{name}' of '{response.unit}' (0-{len(text)})"
-                raise BadInput(told, field="spans")
+                known = f"evidence {start}-{end} lies outside '{name}' of '{response.unit}' (0-{len(text)})"
+                raise BadInput(known, field="spans")
 
 
 def _is_time(text: str) -> bool:

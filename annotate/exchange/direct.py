@@ -1,8 +1,7 @@
 """Imported labels without a batch: rows of `label_sources`; each import is a separate source.
 
 Labels in a batch's log are handled by `log`. If two imports give different labels, both are stored, and a
-lead resolves the
-conflict (`annotate conflicts`).
+lead resolves the conflict (`annotate conflicts`).
 """
 
 import sqlite3
@@ -45,10 +44,10 @@ class DirectImport:
 
     def take(self, response: Response) -> None:
         done = self._done
-        for what, there in (("skips", response.skipped), ("spans", response.spans), ("notes", response.note),
+        for kind, present in (("skips", response.skipped), ("spans", response.spans), ("notes", response.note),
                             ("flags", response.flag)):  # fmt: skip
-            if there:
-                done.left_out[what] += 1
+            if present:
+                done.left_out[kind] += 1
         # Every check that could refuse the response comes before the first row is written.
         fresh = [
             (name, value, known)
@@ -142,9 +141,9 @@ class DirectImport:
                 continue
             if why is not None:
                 raise Unproven("person", f"{who} was stopped in batch '{batch}' ({why})", field="annotator")
-            told = f"'{unit}' is one of {who}'s in batch '{batch}', which is closed"
+            where = f"'{unit}' is one of {who}'s in batch '{batch}', which is closed"
             raise BadInput(
-                f"{told}; open it again: {command('annotate batches reopen', batch)}", field="unit"
+                f"{where}; open it again: {command('annotate batches close', batch, '--undo')}", field="unit"
             )
 
     def _shut_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
@@ -171,16 +170,16 @@ class DirectImport:
         """Declare whether a stored label was blind; for a batch, only its log can."""
         unit, name, who, repeat = key
         same = [s for s in same if s.layer == UNDECLARED]
-        for one in same:
-            if one.source.startswith("batch:"):
-                batch = one.source.removeprefix("batch:")
-                told = f"{who} labelled '{unit}' in batch '{batch}': declare it there with --batch {batch}"
-                raise BadInput(told, field=name)
-        for one in same:
-            label_sources.clear(self._conn, who, unit, repeat, one.source, [name])
-            about = (one.source, one.given, one.stored)
+        for source in same:
+            if source.source.startswith("batch:"):
+                batch = source.source.removeprefix("batch:")
+                where = f"{who} labelled '{unit}' in batch '{batch}': declare it there with --batch {batch}"
+                raise BadInput(where, field=name)
+        for source in same:
+            label_sources.clear(self._conn, who, unit, repeat, source.source, [name])
+            about = (source.source, source.given, source.stored)
             label_sources.add_imported(
-                self._conn, [(unit, name, who, _layer(kind), repeat, one.value, None, None, *about)]
+                self._conn, [(unit, name, who, _layer(kind), repeat, source.value, None, None, *about)]
             )
         self._done.declared += 1
         self._done.blind[kind] += 1

@@ -151,8 +151,8 @@ def json_records(
             raise BadInput("the file is empty", path=str(path))
         file.seek(at)
         listed = files.is_list(file)
-        found = files.json_list(file, path) if listed else files.json_lines(file, path, bad)
-        for line, row in found:
+        rows = files.json_list(file, path) if listed else files.json_lines(file, path, bad)
+        for line, row in rows:
             if isinstance(row, dict):
                 yield line, row
             else:

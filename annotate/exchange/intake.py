@@ -1,8 +1,7 @@
 """Store responses in a study: checked one by one, in one transaction; a second import changes nothing.
 
 With a batch they become events of its log (`log`), as if the person had labelled at the terminal. Without one
-they are
-labels and nothing else (`direct`): no times, notes, evidence or skips.
+they are labels and nothing else (`direct`): no times, notes, evidence or skips.
 """
 
 import sqlite3
@@ -48,10 +47,9 @@ def take(
     """Store the responses, all or nothing; `bad` gets unusable ones, and raises or lets them be left out.
 
     Skipped records, and records without proof, go to the quarantine, as do the errors in `unread` (complete
-    when the responses
-    end): records that could not be parsed. `decided`: a lead has accepted the responses from there.
-    `retracted` records were
-    withdrawn at their source: their events are undone before the responses are stored.
+    when the responses end): records that could not be parsed. `decided`: a lead has accepted the responses
+    from there. `retracted` records were withdrawn at their source: their events are undone before the
+    responses are stored.
 
     Raises StudyError for a closed batch, or one that is open in a session of one of these annotators.
     """
@@ -77,7 +75,7 @@ def take(
             stands = None if decided else quarantine.stands(conn, batch, how.format, named)
             if stands is not None:
                 done.unchanged += 1
-                done.held += stands == "open"
+                done.quarantined += stands == "open"
                 continue
             try:
                 proved = checks.checked(named)
@@ -89,13 +87,13 @@ def take(
                 if not (isinstance(error, Unproven) and error.code in ("text", "status")):
                     bad(error)
                 quarantine.hold(conn, batch, how.format, named, error)
-                done.held += 1
+                done.quarantined += 1
                 continue
             done.unproven += response.differs is None
             quarantine.settle_record(conn, batch, how.format, named)
         for error in unread:
             quarantine.hold(conn, batch, how.format, None, error)
-            done.held += 1
+            done.quarantined += 1
         inside.finish()
         done.people = people.new
         if done.changed:
@@ -116,33 +114,32 @@ def accept(
     """Store quarantined records unchanged, or as `person`, on `unit`, or with their blindness declared.
 
     Each is stored together with its decision or not at all. Raises UsageError for a record that is not open
-    or could not be
-    parsed, BadInput for one that does not fit the study. `merged` stores a record of `annotate batches
-    merge`.
+    or could not be parsed, BadInput for one that does not fit the study. `merged` stores a record of
+    `annotate batches merge`.
     """
     done = Taken()
     for number in numbers:
-        held = quarantine.open_record(store.conn, number)
-        if held["response"] is None:
+        record = quarantine.open_record(store.conn, number)
+        if record["response"] is None:
             raise UsageError(
-                f"record {number} could not be read ({held['reason']}): put it right where it comes from, and drop it here"
+                f"record {number} could not be read ({record['reason']}): put it right where it comes from, and drop it here"
             )
-        if "events" in held["response"]:
+        if "events" in record["response"]:
             if merged is None:
                 raise UsageError(f"record {number} is a conflict of two packs")
-            merged(store, held["response"])
+            merged(store, record["response"])
         else:
-            response = quarantine.response_of(held["response"])
+            response = quarantine.response_of(record["response"])
             response = replace(
                 response, annotator=person or response.annotator, unit=unit or response.unit,
                 where=Where(f"quarantine {number}", 0), differs="",
             )  # fmt: skip
-            how = Intake(held["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
-            one = take(store, [response], how, stop, batch=held["batch"], decided=True)
-            done.new += one.new
-            done.blind += one.blind
-            done.replaced += one.replaced
-            done.unchanged += one.unchanged
+            how = Intake(record["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
+            outcome = take(store, [response], how, stop, batch=record["batch"], decided=True)
+            done.new += outcome.new
+            done.blind += outcome.blind
+            done.replaced += outcome.replaced
+            done.unchanged += outcome.unchanged
         with store.transaction() as conn:
             quarantine.decide(conn, number, "accepted", note)
     return done
@@ -192,8 +189,8 @@ class Admitted:
             known = ", ".join(sorted(self._known))
             raise Unproven(
                 "person",
-                f"{who} is none of the people of {self._where} ({known}): say who that is with --map-annotator "
-                f"{who}=NAME, or take new people in with --new-people",
+                f"{who} is none of the people of {self._where} ({known}): say who that is with --map-label "
+                f"annotator:{who}=NAME, or take new people in with --new-people",
                 field="annotator",
             )
         if who not in self._before:
@@ -212,7 +209,8 @@ def _remember(
     kinds = list(done.blind)
     blind = how.blind or (kinds[0] if len(kinds) == 1 else "mixed" if kinds else UNDECLARED)
     counts: dict[str, Json] = {"labels": sum(done.new.values())}
-    counts |= attributes(done, "replaced", "skips", "spans", "notes", "flags", "held", "unproven")
+    counts |= attributes(done, "replaced", "skips", "spans", "notes", "flags", "unproven")
+    counts["held"] = done.quarantined
     counts |= {"blindness": dict(done.blind), "units": len(done.units)}
     # Labels of a draw with unequal probabilities stay such when they come back without their batch.
     counts |= {"unequal": sorted(name for name, weights in done.weights.items() if len(weights) > 1)}

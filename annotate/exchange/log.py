@@ -85,9 +85,9 @@ class BatchLog:
         self._done.units.add(response.unit)
         how = "pull" if response.source else "import"
         assisted = any(kinds.get(name or "") == ASSISTED for _, name, _, _ in new)
-        for what in ("text", "judge") if assisted else ("text",):
+        for content in ("text", "judge") if assisted else ("text",):
             exposure.note_unit(
-                self._conn, response.annotator, response.unit, what, self._info.batch, how, response.at
+                self._conn, response.annotator, response.unit, content, self._info.batch, how, response.at
             )
 
     def _exposed(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
@@ -196,12 +196,12 @@ class BatchLog:
     def _place(self, response: Response) -> _Place:
         who, key = response.annotator, (response.unit, response.repeat)
         places = self._places_of(who)
-        found = places.get(key)
-        if isinstance(found, _Place):
-            return found
-        if found is None:
-            found = self._join(response)
-        position, role = found
+        place_or_seat = places.get(key)
+        if isinstance(place_or_seat, _Place):
+            return place_or_seat
+        if place_or_seat is None:
+            place_or_seat = self._join(response)
+        position, role = place_or_seat
         query = (
             "SELECT e.event_id, e.kind, e.field, e.value, e.reason, e.undoes, e.active_ms, e.idle_ms, e.at, "
             "s.version LIKE '% import %' FROM events AS e JOIN sessions AS s USING (session_id) "
@@ -242,8 +242,8 @@ class BatchLog:
 
     def _session(self, who: str) -> str:
         if who not in self._sessions:
-            what = f"import {self._how.format}"
-            self._sessions[who] = new_session(self._conn, self._info.batch, who, who, what)
+            opened_by = f"import {self._how.format}"
+            self._sessions[who] = new_session(self._conn, self._info.batch, who, who, opened_by)
         return self._sessions[who]
 
     def finish(self) -> None:
@@ -286,16 +286,14 @@ def _declares(place: _Place, name: str, kind: str) -> bool:
     return layer is None and kind == ASSISTED and given[-1] == BLIND
 
 
-def _event_id(batch: str, response: Response, what: str, value: str, kind: str) -> str:
+def _event_id(batch: str, response: Response, part: str, value: str, kind: str) -> str:
     """Return the id of an event; the same answer of the same person has the same id, so a second import adds
-
     nothing.
 
     Without a time or a record id, an answer cannot be distinguished from its repetition: then the import's id
-    does it, and an
-    answer that is already valid is not stored again.
+    does it, and an answer that is already valid is not stored again.
     """
     if not response.at and not response.source:
         return str(ULID())
-    parts = [batch, response.annotator, response.unit, response.repeat, what, value, response.at or "", kind]
+    parts = [batch, response.annotator, response.unit, response.repeat, part, value, response.at or "", kind]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]

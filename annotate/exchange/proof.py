@@ -41,13 +41,13 @@ def differs_by_hash(said: str | None, inputs: Mapping[str, Any] | None) -> str |
     """Return what is wrong with a record's hash: "" if it matches, None if there is none."""
     if not said:
         return None
-    told = [
+    differences = [
         ""
-        if said == text_sha(one)
+        if said == text_sha(texts)
         else "the hash of its text is another one: it was labelled on another text"
-        for one in _until(inputs, lambda one: said == text_sha(one))
+        for texts in _until(inputs, lambda texts: said == text_sha(texts))
     ]
-    return min(told, default=None)
+    return min(differences, default=None)
 
 
 def differs_by_text(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
@@ -56,12 +56,14 @@ def differs_by_text(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
         return None
     bare = _bare(said)
 
-    def fits(one: Mapping[str, Any]) -> bool:
-        known = [compose(one)[0], *(v for v in one.values() if isinstance(v, str))]
+    def fits(texts: Mapping[str, Any]) -> bool:
+        known = [compose(texts)[0], *(v for v in texts.values() if isinstance(v, str))]
         return bare in map(_bare, known)
 
-    told = ["" if fits(one) else "its text is not that of the unit" for one in _until(inputs, fits)]
-    return min(told, default=None)
+    differences = [
+        "" if fits(texts) else "its text is not that of the unit" for texts in _until(inputs, fits)
+    ]
+    return min(differences, default=None)
 
 
 def differs_by_inputs(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
@@ -81,9 +83,9 @@ def _until(
     inputs: Mapping[str, Any] | None, fits: Callable[[Mapping[str, Any]], bool]
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the texts that the unit may have shown, up to the first match."""
-    for one in inputs.each() if isinstance(inputs, OneOf) else [] if inputs is None else [inputs]:
-        yield one
-        if fits(one):
+    for texts in inputs.each() if isinstance(inputs, OneOf) else [] if inputs is None else [inputs]:
+        yield texts
+        if fits(texts):
             return
 
 

@@ -1,9 +1,8 @@
 """Incoming labels without proof: stored with the reason, used by no number, decided by a lead.
 
 A record is identified by its content, so that a second import does not list it twice. A record with a doubt
-about its text
-stays until a lead decides, even if the text is corrected meanwhile: the text that the annotator saw is
-unknown.
+about its text stays until a lead decides, even if the text is corrected meanwhile: the text that the
+annotator saw is unknown.
 """
 
 import hashlib
@@ -64,11 +63,11 @@ def keep(
     payload: str | None,
 ) -> None:
     """Add the row of a record unless it is listed; `about` is its place, its person and its unit."""
-    told = [*map(_clean, about), code, _clean(reason), payload, now()]
+    values = [*map(_clean, about), code, _clean(reason), payload, now()]
     conn.execute(
         "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
         "found_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [record, batch, form, *told],
+        [record, batch, form, *values],
     )
 
 
@@ -118,14 +117,14 @@ def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
 
 def open_record(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
     """Return the row of an open record with its parsed `response` (None: unreadable). Raises UsageError."""
-    held = next(dicts(conn, "SELECT * FROM quarantine WHERE quarantine_id = ?", [number]), None)
-    if held is None:
+    record = next(dicts(conn, "SELECT * FROM quarantine WHERE quarantine_id = ?", [number]), None)
+    if record is None:
         raise UsageError(
             f"there is no record {number} in the quarantine: {command('annotate quarantine list')}"
         )
-    if held["status"] != "open":
-        raise UsageError(f"record {number} of the quarantine is {held['status']} already")
-    return held | {"response": json.loads(held["response"]) if held["response"] else None}
+    if record["status"] != "open":
+        raise UsageError(f"record {number} of the quarantine is {record['status']} already")
+    return record | {"response": json.loads(record["response"]) if record["response"] else None}
 
 
 def decide(conn: sqlite3.Connection, number: int, status: str, note: str | None) -> None:
@@ -137,8 +136,8 @@ def decide(conn: sqlite3.Connection, number: int, status: str, note: str | None)
 
 
 def _payload(response: Response) -> dict[str, Json]:
-    found = {name: value for name, value in asdict(response).items() if name in KEPT}
-    return json.loads(_clean(json.dumps(found, sort_keys=True, ensure_ascii=False)))  # type: ignore[no-any-return]
+    payload = {name: value for name, value in asdict(response).items() if name in KEPT}
+    return json.loads(_clean(json.dumps(payload, sort_keys=True, ensure_ascii=False)))  # type: ignore[no-any-return]
 
 
 def response_of(payload: dict[str, Any]) -> Response:

@@ -26,13 +26,10 @@ class Response:
     """One person's answers to one unit, or a part of them: a file may have the others elsewhere.
 
     `spans` are (input, start, end) in code points; None means that the file has no information on evidence,
-    an empty list that
-    nothing was marked. `seconds` is the total time on the unit so far, `at` the time of the answer in UTC as
-    ISO 8601. `blind`
-    is None if unknown; `layers` has fields with better information (`assisted`, `undeclared`). `repeat` is 1
-    for the second
-    answer to a unit that was shown twice. The fields after `where` are set when a response is read from the
-    study.
+    an empty list that nothing was marked. `seconds` is the total time on the unit so far, `at` the time of
+    the answer in UTC as ISO 8601. `blind` is None if unknown; `layers` has fields with better information
+    (`assisted`, `undeclared`). `repeat` is 1 for the second answer to a unit that was shown twice. The fields
+    after `where` are set when a response is read from the study.
     """
 
     unit: str

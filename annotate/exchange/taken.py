@@ -24,10 +24,8 @@ class Intake:
     """Options of an import.
 
     `blind` declares what the file cannot say: whether annotators saw suggestions of a judge or of anybody. In
-    a batch, only
-    labels that are known to be blind count in headline numbers. With `latest`, a later answer of the same
-    person replaces the
-    earlier one (the log keeps both); otherwise they are a conflict.
+    a batch, only labels that are known to be blind count in headline numbers. With `latest`, a later answer
+    of the same person replaces the earlier one (the log keeps both); otherwise they are a conflict.
     """
 
     format: str
@@ -54,9 +52,9 @@ class Taken:
     """What came in.
 
     `new` counts labels by annotator, `declared` known ones of which it is now known whether they are blind,
-    `replaced` those of them that took the place of another one, `older`
-    answers that a later one had replaced already. `confirmed` counts labels that the person had given by another way.
-    `left_out` counts what only a batch can keep.
+    `replaced` those of them that took the place of another one, `older` answers that a later one had replaced
+    already. `confirmed` counts labels that the person had given by another way. `left_out` counts what only a
+    batch can keep.
     """
 
     new: Counter[str] = field(default_factory=Counter)
@@ -69,7 +67,7 @@ class Taken:
     """Labels that contradict another source of the same person: none counts until a lead resolves it."""
     retracted: int = 0
     """Labels that were undone because their record was withdrawn."""
-    held: int = 0
+    quarantined: int = 0
     """Records in the quarantine, because they lack proof."""
     unproven: int = 0
     """Records with neither their text nor its hash."""
@@ -93,15 +91,20 @@ class Taken:
     @property
     def changed(self) -> bool:
         """Whether anything was stored."""
-        return any((self.held, self.retracted, self.new, self.confirmed, self.declared, *self._kept()))
+        return any((self.quarantined, self.retracted, self.new, self.confirmed, self.declared, *self._kept()))
 
     def _kept(self) -> list[int]:
         """How many skips, evidence, notes and flags."""
-        return [getattr(self, what) for what in COUNTED.values()]
+        return [getattr(self, name) for name in COUNTED.values()]
 
     def as_json(self) -> dict[str, Json]:
         """Return the documented shape, with the units counted."""
-        counts = {name: getattr(self, name) for name in self.__slots__ if name != "weights"}
+        # Scripts read the key "held": the attribute's name may change, the key may not.
+        counts = {
+            "held" if name == "quarantined" else name: getattr(self, name)
+            for name in self.__slots__
+            if name != "weights"
+        }
         return {k: dict(v) if isinstance(v, Counter) else v for k, v in counts.items()} | {
             "units": len(self.units)
         }
@@ -109,28 +112,28 @@ class Taken:
     def notes_for_people(self, batch: str | None) -> list[str]:
         """Return further notes on the import, one a line."""
         lines = []
-        kept = [f"{n} {what}" for what, n in zip(COUNTED.values(), self._kept(), strict=True) if n]
+        kept = [f"{n} {noun}" for noun, n in zip(COUNTED.values(), self._kept(), strict=True) if n]
         if kept:
             lines.append(f"also new: {', '.join(kept)}")
         if self.replaced or self.older:
             lines.append(
                 f"{self.replaced} took the place of an earlier answer, {self.older} were older than what stands"
             )
-        lines += [f"{n} {what}: nothing to import" for what, n in self.remarks.items()]
+        lines += [f"{n} {noun}: nothing to import" for noun, n in self.remarks.items()]
         if self.people:
             lines.append(f"new people: {', '.join(self.people)}")
         if self.joined:
             lines.append(f"units given to people who were not asked for them: {short_list(self.joined)}")
         if self.left_out:
-            told = ", ".join(f"{n} {what}" for what, n in self.left_out.items())
-            lines.append(f"{told} left out: only a batch keeps them (--batch)")
+            listed = ", ".join(f"{n} {noun}" for noun, n in self.left_out.items())
+            lines.append(f"{listed} left out: only a batch keeps them (--batch)")
         if self.unproven and batch:
             lines.append(
                 f"{self.unproven} records carry neither their text nor its hash: that it was this text is not shown"
             )
-        if self.held:
+        if self.quarantined:
             lines.append(
-                f"{self.held} records did not prove themselves and are in no number: {command('annotate quarantine list')}"
+                f"{self.quarantined} records did not prove themselves and are in no number: {command('annotate quarantine list')}"
             )
         if self.declared:
             lines.append(f"{self.declared} labels that were there are now declared")
@@ -155,9 +158,9 @@ class Taken:
 
 def short_list(counts: Counter[str], most: int = 10) -> str:
     """Return names with their counts, the first `most` of them."""
-    told = ", ".join(f"{who} {n}" for who, n in list(counts.items())[:most])
+    listed = ", ".join(f"{who} {n}" for who, n in list(counts.items())[:most])
     more = len(counts) - most
-    return f"{told} and {more} more people ({counts.total()} in all)" if more > 0 else told or "none"
+    return f"{listed} and {more} more people ({counts.total()} in all)" if more > 0 else listed or "none"
 
 
 def kind_of(response: Response, name: str, how: Intake) -> str:
@@ -170,11 +173,11 @@ def kind_of(response: Response, name: str, how: Intake) -> str:
 
 def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
     """Return the error for a different answer of the same person in the same source."""
-    told = (
+    message = (
         f"{response.annotator} has labelled '{response.unit}' '{there}' in the study, and '{here}' here; "
         "correct one of the two, or take the later one with --latest"
     )
-    return BadInput(told, field=name)
+    return BadInput(message, field=name)
 
 
 def check_person(conn: sqlite3.Connection, who: str) -> None:

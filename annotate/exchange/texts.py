@@ -17,20 +17,20 @@ class OneOf(Mapping[str, Any]):
     """
 
     def __init__(self, each: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
-        self._each, self._found = each, list[Mapping[str, Any]]()
+        self._each, self._texts = each, list[Mapping[str, Any]]()
         self._rest: Iterator[Mapping[str, Any]] | None = None
 
     def each(self) -> Iterator[Mapping[str, Any]]:
         """The inputs under each task."""
-        yield from self._found
+        yield from self._texts
         if self._rest is None:
             self._rest = self._each()
-        for one in self._rest:
-            self._found.append(one)
-            yield one
+        for texts in self._rest:
+            self._texts.append(texts)
+            yield texts
 
     def _all(self) -> dict[str, Any]:
-        return {name: value for one in [*self.each()][::-1] for name, value in one.items()}
+        return {name: value for texts in [*self.each()][::-1] for name, value in texts.items()}
 
     def __getitem__(self, name: str) -> Any:
         return self._all()[name]
@@ -43,7 +43,7 @@ class OneOf(Mapping[str, Any]):
 
 
 class TextPart(NamedTuple):
-    """Where an input stands in the text, in code points."""
+    """The place of an input in the composed text, in code points."""
 
     name: str
     start: int
@@ -105,13 +105,13 @@ def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any
         parts = [TextPart(n, 0, len(v)) for n, v in inputs.items() if isinstance(v, str) and v == text][:1]
         if not parts:
             raise BadInput("is not the unit's text, so evidence in it cannot be placed", field="text")
-    found: Spans = []
+    evidence: Spans = []
     for start, end in spans:
         if not all(isinstance(n, int) and not isinstance(n, bool) for n in (start, end)):
             raise BadInput("start and end must be whole numbers", field="spans")
         part = next((p for p in parts if p.start <= start < end <= p.end), None)
         if part is None:
-            told = ", ".join(f"{p.name} {p.start}-{p.end}" for p in parts)
-            raise BadInput(f"evidence {start}-{end} lies in no text of the unit ({told})", field="spans")
-        found.append((part.name, start - part.start, end - part.start))
-    return sorted(found)
+            places = ", ".join(f"{p.name} {p.start}-{p.end}" for p in parts)
+            raise BadInput(f"evidence {start}-{end} lies in no text of the unit ({places})", field="spans")
+        evidence.append((part.name, start - part.start, end - part.start))
+    return sorted(evidence)

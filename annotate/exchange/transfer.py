@@ -55,7 +55,9 @@ def import_file(
             unread.append(error)
 
         reading = ReadOptions(unreadable, info.task if info else task, inputs, person, field, options or {})
-        done = take(store, form.read(path, reading), how, complain, batch=batch, task=task, unread=unread)
+        done = take(
+            store, form.read_responses(path, reading), how, complain, batch=batch, task=task, unread=unread
+        )
         done.remarks = reading.remarks
         return done
 
@@ -101,7 +103,7 @@ def export_batch(
         format_of(path, {form.ending: form.name})
     info = batch_info(store, batch)
     units = ExchangeUnits(store, info, person)
-    export = Export(batch, info.task, labels, units.read, lambda: iter(()), absent(store, info))
+    export = Export(batch, info.task, labels, units.each_unit, lambda: iter(()), absent(store, info))
     if form.writes is None:
         form.write(export, Out(path, "file"), options or {})
     if not len(units):

@@ -96,7 +96,7 @@ class ExchangeUnits:
     def __contains__(self, unit: str) -> bool:
         return unit in self._places
 
-    def read(self) -> Iterator[ExchangeUnit]:
+    def each_unit(self) -> Iterator[ExchangeUnit]:
         """Every unit with its inputs."""
         with self.reader() as inputs_of:
             for unit in self.ids:
@@ -132,8 +132,8 @@ def absent(store: Store, info: BatchInfo) -> frozenset[str]:
         return frozenset()
     there = ", ".join(f"max(coalesce({column(info.task, n)}, '') NOT IN ('', '[]'))" for n in names)
     query = f"SELECT {there} FROM unit_texts AS t WHERE t.unit_id IN (SELECT unit_id FROM assignments WHERE batch = ?)"
-    found = store.conn.execute(query, [info.batch]).fetchone()
-    return frozenset(name for name, is_there in zip(names, found, strict=True) if not is_there)
+    present = store.conn.execute(query, [info.batch]).fetchone()
+    return frozenset(name for name, is_there in zip(names, present, strict=True) if not is_there)
 
 
 def shown_by(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]:
@@ -153,15 +153,15 @@ def shown_by(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]
     def value_of(name: str, value: Any) -> Any:
         if not value or name not in (*LISTS, *LIST_INPUTS):
             return value
-        found = json.loads(value)
-        return [passage(one) for one in found] if name in LIST_INPUTS else found
+        decoded = json.loads(value)
+        return [passage(text) for text in decoded] if name in LIST_INPUTS else decoded
 
     def inputs_of(unit: str) -> dict[str, Any] | None:
         row = store.conn.execute(query, [unit, task.spec.unit]).fetchone()
         if row is None:
             return None
-        found = {n: value_of(n, v) for n, v in zip(names, row, strict=True)}
-        return {n: v for n, v in found.items() if v not in (None, "", [])}
+        inputs = {n: value_of(n, v) for n, v in zip(names, row, strict=True)}
+        return {n: v for n, v in inputs.items() if v not in (None, "", [])}
 
     return inputs_of
 
@@ -181,11 +181,11 @@ def shown_by_any(store: Store) -> Callable[[str], OneOf]:
             shown.append(shown_by(store, task))
 
     def each(unit: str) -> Iterator[dict[str, Any]]:
-        for one in list(shown):
-            if (inputs := one(unit)) is not None:
-                if shown[0] is not one:
-                    shown.remove(one)
-                    shown.insert(0, one)
+        for inputs_by_task in list(shown):
+            if (inputs := inputs_by_task(unit)) is not None:
+                if shown[0] is not inputs_by_task:
+                    shown.remove(inputs_by_task)
+                    shown.insert(0, inputs_by_task)
                 yield inputs
 
     return lambda unit: OneOf(lambda: each(unit))

@@ -1,8 +1,7 @@
 """The lead's queue: units of a batch on which people disagree or that nobody could label, in a seeded order.
 
 A policy of the batch decides some of them without the lead: by the majority of the people or, for numbers, by
-the median
-of answers within a tolerance. Its decisions are logged in a session of `policy`.
+the median of answers within a tolerance. Its decisions are logged in a session of `policy`.
 """
 
 import json
@@ -54,21 +53,21 @@ class _Unit:
 
 
 def _units(store: Store, batch: str) -> dict[str, _Unit]:
-    found: dict[str, _Unit] = {}
+    units: dict[str, _Unit] = {}
     query = (
         "SELECT a.unit_id, a.status, a.answers, a.flag FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample' "
         "AND NOT EXISTS (SELECT 1 FROM stopped AS s WHERE s.batch = a.batch AND s.annotator_id = a.annotator_id)"
     )
     for unit, status, answers, flag in store.conn.execute(query, [batch]):
-        one = found.setdefault(unit, _Unit())
-        one.flagged += flag is not None
+        state = units.setdefault(unit, _Unit())
+        state.flagged += flag is not None
         if status == "done":
-            one.answers.append(json.loads(answers))
+            state.answers.append(json.loads(answers))
         elif status == "skipped" or flag is not None:
-            one.given_up += 1
+            state.given_up += 1
         else:
-            one.open += 1
-    return found
+            state.open += 1
+    return units
 
 
 def for_the_lead(store: Store, batch: str) -> dict[str, int]:
@@ -77,7 +76,7 @@ def for_the_lead(store: Store, batch: str) -> dict[str, int]:
     """
     ruled = "SELECT unit_id FROM assignments WHERE batch = ? AND role = 'adjudication' AND status <> 'open'"
     done = {u for (u,) in store.conn.execute(ruled, [batch])}
-    waiting = [one for unit, one in _units(store, batch).items() if unit not in done]
+    waiting = [state for unit, state in _units(store, batch).items() if unit not in done]
     return {"differ": sum(u.differs for u in waiting), "stuck": sum(u.stuck for u in waiting)}
 
 
@@ -85,19 +84,17 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
     """Queue new disagreements and stuck units. Returns how many queued units `lead` may decide.
 
     A unit is a disagreement if two people who finished it differ in any answer, and stuck if everybody
-    skipped or flagged it.
-    The batch's policy decides first. Units that the lead has labelled count only with `allow_own`; the
-    session hides them
-    otherwise, because nobody may adjudicate their own label.
+    skipped or flagged it. The batch's policy decides first. Units that the lead has labelled count only with
+    `allow_own`; the session hides them otherwise, because nobody may adjudicate their own label.
     """
     info = batch_info(store, batch)
     if info.closed:
         return 1  # the session reports that the batch is closed
     predecide(store, batch)
     units = _units(store, batch)
-    wanted = {unit for unit, one in units.items() if one.differs or one.stuck}
+    wanted = {unit for unit, state in units.items() if state.differs or state.stuck}
     if policy := info.plan.adjudication:
-        ruled = {unit for unit, one in units.items() if _outcome(info, policy, one)}
+        ruled = {unit for unit, state in units.items() if _outcome(info, policy, state)}
         # Under a policy, a unit waits for the lead only after all its people are done: until then, a majority
         # is possible.
         wanted = {u for u in wanted if u not in ruled and not units[u].open}
@@ -105,8 +102,8 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
         ensure_human(conn, [lead])
         queued = _queue(conn, info, wanted)
         mine = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
-        own = set() if allow_own else {u for (u,) in conn.execute(mine, [batch, lead])}
-    return len((queued | wanted) - own)
+        labelled_by_lead = set() if allow_own else {u for (u,) in conn.execute(mine, [batch, lead])}
+    return len((queued | wanted) - labelled_by_lead)
 
 
 def _queue(conn: sqlite3.Connection, info: BatchInfo, wanted: set[str]) -> set[str]:
@@ -124,13 +121,13 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
     info = batch_info(store, name)
     if info.closed:
         raise UsageError(
-            f"batch '{name}' was closed on {info.closed[:10]}: {command('annotate batches reopen', name)}"
+            f"batch '{name}' was closed on {info.closed[:10]}: {command('annotate batches close', name, '--undo')}"
         )
     numbers = [q.field for q in info.task.spec.questions if q.level == "interval"]
     for wanted, most in policy.tolerance.items():
         if wanted not in numbers:
-            told = ", ".join(numbers) or "it has none"
-            raise UsageError(f"--tolerance {wanted}: no question of {info.task.name} with numbers ({told})")
+            listed = ", ".join(numbers) or "it has none"
+            raise UsageError(f"--tolerance {wanted}: no question of {info.task.name} with numbers ({listed})")
         if not (math.isfinite(most) and most >= 0):
             raise UsageError(f"--tolerance {wanted}={most:g}: must be a number, 0 or more")
     with store.transaction() as conn:
@@ -151,17 +148,17 @@ def _outcome(info: BatchInfo, policy: Policy, unit: _Unit) -> dict[str, str] | N
     """
     if unit.open or not unit.differs:
         return None
-    found = {}
+    values = {}
     for question in info.task.spec.questions:
         said = [a[question.field] for a in unit.answers if question.field in a]
-        value = _one(said, policy.tolerance.get(question.field), policy.majority)
+        value = _agreed_value(said, policy.tolerance.get(question.field), policy.majority)
         if value is None:
             return None
-        found[question.field] = value
-    return found
+        values[question.field] = value
+    return values
 
 
-def _one(said: Sequence[str], tolerance: float | None, majority: bool) -> str | None:
+def _agreed_value(said: Sequence[str], tolerance: float | None, majority: bool) -> str | None:
     if not said:
         return None
     value, count = Counter(said).most_common(1)[0]
@@ -187,7 +184,7 @@ def predecide(store: Store, batch: str) -> int:
     policy = info.plan.adjudication
     units = _units(store, batch)
     with store.transaction() as conn:
-        ruled = {u: o for u, one in units.items() if policy and (o := _outcome(info, policy, one))}
+        ruled = {u: o for u, state in units.items() if policy and (o := _outcome(info, policy, state))}
         before = _decided(conn, batch, by_policy=True)
         if not ruled and not before:
             return 0

@@ -1,12 +1,10 @@
 """Detect people who label faster than they can read, from the time that a unit was shown before its label.
 
 Adults read 238 words of non-fiction a minute (Brysbaert 2019, Journal of Memory and Language 109, table 2);
-reading three
-times as fast with understanding is impossible (Rayner et al. 2016, Psychological Science in the Public
-Interest 17(1)). A
-label is fast if its unit was shown for less than `MS_A_WORD` for each of its first `MOST_WORDS` words, both
-by the screen's
-clock and by the total time on the unit. A word counts as `CHARACTERS` characters, spaces included.
+reading three times as fast with understanding is impossible (Rayner et al. 2016, Psychological Science in the
+Public Interest 17(1)). A label is fast if its unit was shown for less than `MS_A_WORD` for each of its first
+`MOST_WORDS` words, both by the screen's clock and by the total time on the unit. A word counts as
+`CHARACTERS` characters, spaces included.
 """
 
 from typing import NamedTuple
@@ -56,13 +54,13 @@ def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
     """Return the pace by annotator, without those who have no timed label: labels made elsewhere have no
     time.
     """
-    found: dict[str, ReadingPace] = {}
+    people: dict[str, ReadingPace] = {}
     if not any(column[1] == "shown_ms" for column in store.conn.execute("PRAGMA table_info(events)")):
-        return found  # nobody has labelled with this program yet
+        return people  # nobody has labelled with this program yet
     for who, shown, active, _, characters in store.conn.execute(_FIRST, {"batch": batch}):
-        fast, timed = found.get(who, ReadingPace(0, 0))
-        found[who] = ReadingPace(fast + (max(shown, active) < reading_ms(characters)), timed + 1)
-    return found
+        fast, timed = people.get(who, ReadingPace(0, 0))
+        people[who] = ReadingPace(fast + (max(shown, active) < reading_ms(characters)), timed + 1)
+    return people
 
 
 def in_words(who: str, pace: ReadingPace) -> str:

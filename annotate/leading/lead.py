@@ -20,14 +20,14 @@ from judge.store import Store
 from judge.store.study import now
 
 
-def close_batch(store: Store, name: str) -> BatchInfo:
+def close_batch(store: Store, name: str, note: str | None = None) -> BatchInfo:
     """Close a batch: it accepts no more events. Raises UsageError if it is closed already."""
     info = batch_info(store, name)
     if info.closed:
         raise UsageError(f"batch '{name}' was closed on {info.closed[:10]}")
     with store.transaction() as conn:
         conn.execute("UPDATE batches SET closed = ? WHERE batch = ?", [now(), name])
-        seats.log(conn, name, "close")
+        seats.log(conn, name, "close", note=note)
     return info
 
 
@@ -42,18 +42,23 @@ def reopen_batch(store: Store, name: str, note: str | None = None) -> None:
 
 
 def add_people(
-    store: Store, name: str, people: Sequence[str], *, n: int | None = None, allow_exposed: bool = False
+    store: Store,
+    name: str,
+    people: Sequence[str],
+    *,
+    n: int | None = None,
+    note: str | None = None,
+    allow_exposed: bool = False,
 ) -> Changed:
     """Assign units of the sample to new people: units with the fewest people first; without `n`, all of them.
 
     They begin with the batch's training units and get its attention units. Raises UsageError for a person who
-    is in the batch
-    already, was stopped in it, or knows the answers from elsewhere.
+    is in the batch already, was stopped in it, or knows the answers from elsewhere.
     """
     info = seats.open_batch(store, name)
     people = list(dict.fromkeys(people))
     if not people:
-        raise UsageError("--annotators: name at least one, as in --annotators dave,erin")
+        raise UsageError("--to: name at least one, as in --to dave,erin")
     done = Changed(name)
     with store.transaction() as conn:
         _newcomers(conn, name, people)
@@ -72,7 +77,7 @@ def add_people(
             for unit in (u for block in mine for u in block):
                 load[unit] = load.get(unit, 0) + 1
             given[person] = seats.seat(conn, info, person, mine, checks=True)
-            seats.log(conn, name, "add", person, {"units": sum(map(len, mine))})
+            seats.log(conn, name, "add", person, {"units": sum(map(len, mine))}, note)
         seats.finish(store, info, given, done, allow_exposed)
     done.units = len({u for units in given.values() for u in units})
     return done
@@ -90,10 +95,8 @@ def hand_over(
     """Assign the untouched units of `person` to other people, who may be new to the batch.
 
     Units that were drawn together stay together. Each goes to the person with the least work who does not
-    have it; a unit that
-    nobody else can take stays. The person's hidden repeats and checks are removed. Raises StudyError while
-    the person is
-    working, UsageError as `add_people`.
+    have it; a unit that nobody else can take stays. The person's hidden repeats and checks are removed.
+    Raises StudyError while the person is working, UsageError as `add_people`.
     """
     info = seats.open_batch(store, name)
     to = list(dict.fromkeys(to))
@@ -183,8 +186,8 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
     if not why.strip():
         raise UsageError("--why: say why; the report tells it")
     with store.transaction() as conn:
-        if told := is_stopped(conn, name, person):
-            raise UsageError(f"batch '{name}': {person} is stopped already ({told})")
+        if reason := is_stopped(conn, name, person):
+            raise UsageError(f"batch '{name}': {person} is stopped already ({reason})")
         conn.execute("INSERT INTO stopped VALUES (?, ?, ?, ?)", [name, person, why.strip(), now()])
         seats.log(conn, name, "stop", person, {}, why.strip())
         return settle_log(conn, info.task, name, person)

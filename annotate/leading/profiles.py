@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from annotate.store import ensure_human
 from judge.errors import UsageError
 from judge.labels import relation
-from judge.labels.scope import shown_names
+from judge.labels.annotators import shown_names
 from judge.store import Store
 from judge.store.listing import dicts
 from judge.store.study import dumps
@@ -25,12 +25,12 @@ def set_profile(store: Store, name: str, values: Mapping[str, str]) -> dict[str,
     """
     with store.transaction() as conn:
         query = "SELECT kind, profile FROM annotators WHERE annotator_id = ?"
-        found = conn.execute(query, [name]).fetchone()
-        if found is None:
+        row = conn.execute(query, [name]).fetchone()
+        if row is None:
             ensure_human(conn, [name])
-        elif found[0] not in PEOPLE:
-            raise UsageError(f"'{name}' is {found[0]}, not a person: it has no profile to set")
-        profile: dict[str, Json] = {**json.loads(found[1] if found else "{}"), **values}
+        elif row[0] not in PEOPLE:
+            raise UsageError(f"'{name}' is {row[0]}, not a person: it has no profile to set")
+        profile: dict[str, Json] = {**json.loads(row[1] if row else "{}"), **values}
         profile = {key: value for key, value in profile.items() if value != ""}
         conn.execute("UPDATE annotators SET profile = ? WHERE annotator_id = ?", [dumps(profile), name])
     return profile

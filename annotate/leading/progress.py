@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 
 from annotate.leading.adjudication import for_the_lead
 from annotate.leading.haste import ReadingPace, in_words, paces
@@ -201,21 +200,3 @@ def agreement(store: Store, info: BatchInfo) -> list[Measure]:
             names = ["percent", "krippendorff_alpha"]
             out += measures(table, names, level=question.level, field=question.field)
     return out
-
-
-def label_table(store: Store, name: str) -> Iterator[dict[str, Json]]:
-    """Yield every label of a batch for `annotate batches labels`.
-
-    `blind` is true for labels that were given before anything was shown: the layer `first` of tasks that show
-    no gold.
-    """
-    info = batch_info(store, name)
-    query = """
-        SELECT l.unit, l.question, l.annotator, l.role, l.repeat, l.field, l.label, l.layer,
-               l.layer = 'first' AS blind, l.seconds, l.flag, l.note, b.stratum, b.weight
-        FROM batch_labels AS l LEFT JOIN batch_units AS b ON b.batch = l.batch AND b.unit_id = l.unit
-        WHERE l.batch = ? ORDER BY l.annotator, l.position, l.field, l.layer
-    """
-    for row in dicts(store.conn, query, [name]):
-        row["blind"] = bool(row["blind"]) and row["annotator"] != "adjudicated" and not info.task.people_only
-        yield row

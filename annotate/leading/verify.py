@@ -26,7 +26,7 @@ NEAR = 1e-6
 class Finding(NamedTuple):
     """A row with a difference. `what` names the check, `where` the row."""
 
-    what: str
+    kind: str
     where: str
     expected: str
     stored: str
@@ -87,8 +87,8 @@ def _sources(
     stored = set(conn.execute(query, [person, source_of(batch, person)]))
     for row in sorted(expected ^ stored, key=str):
         where = f"batch '{batch}', {person}, unit '{row[0]}', field '{row[1]}', layer '{row[3]}'"
-        told = f"{row[5]} (given {row[9]})"
-        yield Finding("log", where, *((told, "nothing") if row in expected else ("nothing", told)))
+        label = f"{row[5]} (given {row[9]})"
+        yield Finding("log", where, *((label, "nothing") if row in expected else ("nothing", label)))
 
 
 def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
@@ -99,14 +99,14 @@ def _imports(conn: sqlite3.Connection) -> Iterator[Finding]:
     for *key, layer, value, given in conn.execute(f"SELECT {columns} FROM imported_labels"):
         logged[tuple(key)][layer] = f"{value} ({layer}, given {given})"
     there = set()
-    for *found, layer, value, given in conn.execute(
+    for *identity, layer, value, given in conn.execute(
         f"SELECT {columns} FROM label_sources WHERE {of_imports} ORDER BY 1, 3, 2, 4"
     ):
-        key = tuple(found)
+        key = tuple(identity)
         there.add(key)
-        told = f"{value} ({layer}, given {given})"
-        if logged.get(key, {}).get(layer) != told:
-            yield Finding("import", _place(key), " or ".join(logged[key].values()) or "nothing", told)
+        label = f"{value} ({layer}, given {given})"
+        if logged.get(key, {}).get(layer) != label:
+            yield Finding("import", _place(key), " or ".join(logged[key].values()) or "nothing", label)
     # A label that was declared later is logged with both layers; the same holds after a merge of two studies.
     for key in sorted(logged.keys() - there, key=str):
         if logged[key]:
@@ -121,9 +121,9 @@ def _place(key: tuple[Json, ...]) -> str:
 def _judges(store: Store) -> Iterator[Finding]:
     """Check the labels of each judge against its stored replies."""
     for (run,) in store.conn.execute("SELECT run_id FROM runs ORDER BY run_id").fetchall():
-        for one in unlike_replies(store, run):
-            where = f"run {run}, unit '{one.unit}', field '{one.field}'"
-            yield Finding("judge", where, one.expected or "nothing", one.stored or "nothing")
+        for difference in unlike_replies(store, run):
+            where = f"run {run}, unit '{difference.unit}', field '{difference.field}'"
+            yield Finding("judge", where, difference.expected or "nothing", difference.stored or "nothing")
 
 
 def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
@@ -157,11 +157,11 @@ def _labels(conn: sqlite3.Connection) -> Iterator[Finding]:
         if expected.get(key) != stored.get(key):
             person, unit, field, repeat, layer = key
             where = f"{person}, unit '{unit}', field '{field}', layer '{layer}', repeat {repeat}"
-            told = [
+            described = [
                 f"{s[0]} ({', '.join([*s[1], *filter(None, s[2:])])})" if s else "nothing"
                 for s in (expected.get(key), stored.get(key))
             ]
-            yield Finding("label", where, *told)
+            yield Finding("label", where, *described)
 
 
 def _weights(store: Store) -> Iterator[Finding]:

@@ -53,7 +53,7 @@ def title(document: dict[str, Any], at: datetime) -> str:
 def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
     """Return the sections, the most urgent first. `at` is now; the texts of flags are the people's words."""
     people = document["annotators"]
-    found = [WatchSection("To look at", list(_urgent(document)), warns=True)]
+    shown = [WatchSection("To look at", list(_urgent(document)), warns=True)]
     progress = [["", "", "done", "per hour", "left", "last", "skip", "flag"]]
     checks = [["", "training", "attention", "repeats", "too fast"]]
     for p in people:
@@ -74,17 +74,17 @@ def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
                 part(p, "fast", "timed"),
             ]
         )  # fmt: skip
-    found.append(WatchSection("Progress", _aligned(progress)))
+    shown.append(WatchSection("Progress", _aligned(progress)))
     if any(any(row[1:]) for row in checks[1:]):
-        found.append(WatchSection("Checks: right, or alike, of those answered", _aligned(checks)))
-    found.append(WatchSection("Agreement so far (blind labels)", list(_agreement(document["measures"]))))
+        shown.append(WatchSection("Checks: right, or alike, of those answered", _aligned(checks)))
+    shown.append(WatchSection("Agreement so far (blind labels)", list(_agreement(document["measures"]))))
     flags = document["flags"][::-1]
     lines = [
         f"{f['annotator']}, {f['unit']}: {f['flag']}" + (f" ({f['note']})" if f["note"] else "")
         for f in flags
     ]
-    found.append(WatchSection(f"Flags ({len(lines):,})", lines or ["none"]))
-    return [one for one in found if one.lines]
+    shown.append(WatchSection(f"Flags ({len(lines):,})", lines or ["none"]))
+    return [section for section in shown if section.lines]
 
 
 def duration(seconds: float) -> str:

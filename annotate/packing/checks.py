@@ -22,7 +22,7 @@ HERE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.SHOWN, Kind
 
 
 class LogRow(NamedTuple):
-    """An event of the log with where it stands."""
+    """An event of the log with its position."""
 
     seq: int
     position: int
@@ -87,8 +87,8 @@ def check_rows(
                 _check(task, row, before)
         except (BadInput, TypeError, ValueError) as e:
             field = e.field if isinstance(e, BadInput) else ""
-            told = e.reason if isinstance(e, BadInput) else "cannot be read"
-            raise BadInput(f"{where}: {told}", path=str(path), field=field) from e
+            reason = e.reason if isinstance(e, BadInput) else "cannot be read"
+            raise BadInput(f"{where}: {reason}", path=str(path), field=field) from e
         if row.session not in sessions:
             raise BadInput(f"{where}: of no session", path=str(path))
         if mine is not None and _said(mine) != _said(row):
@@ -108,10 +108,10 @@ def dated_wrong(row: LogRow, packed_at: str) -> str | None:
 
 def _moment(text: Any) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         return None
-    return None if found.utcoffset() is None else found
+    return None if moment.utcoffset() is None else moment
 
 
 def _said(row: LogRow) -> tuple[object, ...]:

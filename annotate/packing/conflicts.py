@@ -25,10 +25,14 @@ _PART_OF = {Kind.NOTE: "note", Kind.FLAG: "flag", Kind.SPAN: "evidence"}
 def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
     """What was changed of a unit here and in the file, and would not stand on both sides if the file's events came
     behind those here."""
-    told = _contradicting(events, mine)
-    if _ANSWER in told or _undone(events) & _undone(mine) - {e.undoes for e in _known(events, mine)}:
+    differences = _contradicting(events, mine)
+    if _ANSWER in differences or _undone(events) & _undone(mine) - {e.undoes for e in _known(events, mine)}:
         return f"unit {position}: here {_said(fold(mine))}, in the file {_said(fold(events))}"
-    return f"unit {position}: here and in the file another {' and another '.join(told)}" if told else None
+    return (
+        f"unit {position}: here and in the file another {' and another '.join(differences)}"
+        if differences
+        else None
+    )
 
 
 def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:

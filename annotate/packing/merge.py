@@ -50,13 +50,13 @@ def merge(store: Store, path: Path) -> MergedLabels:
     annotator can have made: it names the row, and nothing comes in.
     """
     with open_study(path) as packed:
-        found = packed.conn.execute("SELECT batch, packed_for FROM batches").fetchall()
-        if len(found) != 1 or not found[0][1]:
+        batches = packed.conn.execute("SELECT batch, packed_for FROM batches").fetchall()
+        if len(batches) != 1 or not batches[0][1]:
             raise BadInput(
-                f"no packed batch; to write one: {command('annotate batches pack NAME --for PERSON')}",
+                f"no packed batch; to write one: {command('annotate export NAME --for PERSON -o PERSON.db')}",
                 path=str(path),
             )
-        batch, person = found[0]
+        batch, person = batches[0]
         theirs, ours = batch_info(packed, batch), batch_info(store, batch)
         if theirs.task.sha256 != ours.task.sha256:
             raise BadInput(f"packed with another text of task {theirs.task.name}", path=str(path))
@@ -157,26 +157,26 @@ def _refused(
         new = {e.event_id for e in events} - {e.event_id for e in mine}
         if not new:
             continue
-        code, told = "conflict", conflict(position, events, mine)
+        code, problem = "conflict", conflict(position, events, mine)
         dates = [dated_wrong(r, packed_at) for r in there if r.event.event_id in new]
         if wrong := next(filter(None, dates), None):
-            code, told = "time", f"unit {position}: {wrong}: a wrong clock, or the file was changed"
+            code, problem = "time", f"unit {position}: {wrong}: a wrong clock, or the file was changed"
         if units[position] in edited:
-            code, told = "text", f"unit {position}: its text in the file is not that of the study"
-        status, held = _held_before(conn, batch, person, position, new)
-        told = told or held
-        if told is None:
+            code, problem = "text", f"unit {position}: its text in the file is not that of the study"
+        status, earlier = _held_before(conn, batch, person, position, new)
+        problem = problem or earlier
+        if problem is None:
             continue
         refused.append(position)
         if status in SETTLED:
             continue
-        done.conflicts.append(told)
+        done.conflicts.append(problem)
         if status is not None:
             continue
         payload = _payload(packed, batch, person, position, new) | {"believed": code != "time"}
         record = hashlib.sha256(dumps([batch, person, position, sorted(new)]).encode()).hexdigest()[:32]
         about = (path.name, person, units[position])
-        quarantine.keep(conn, record, batch, "pack", about, code, told, dumps(payload))
+        quarantine.keep(conn, record, batch, "pack", about, code, problem, dumps(payload))
     return refused
 
 
@@ -192,29 +192,31 @@ def _held_before(
         "SELECT quarantine_id, status, reason, response FROM quarantine WHERE format = 'pack' AND batch = ? "
         "AND annotator = ? AND status <> 'settled' ORDER BY quarantine_id"
     )
-    told, part = None, []
+    dropped_for, part = None, []
     for number, status, reason, response in conn.execute(query, [batch, person]).fetchall():
         payload = json.loads(response)
-        held = {event[0] for event in payload["events"]} if payload["position"] == position else set()
-        if new <= held:
+        quarantined = {event[0] for event in payload["events"]} if payload["position"] == position else set()
+        if new <= quarantined:
             return status, reason
-        if new & held and status == "dropped":
-            told = reason
-        elif new & held and status == "open":
+        if new & quarantined and status == "dropped":
+            dropped_for = reason
+        elif new & quarantined and status == "open":
             part.append(number)
     conn.executemany(
         "UPDATE quarantine SET status = 'settled', decided_at = ?, note = 'goes on in a later file' "
         "WHERE quarantine_id = ?",
         [(now(), number) for number in part],
     )
-    return None, told
+    return None, dropped_for
 
 
 def _packed_at(conn: sqlite3.Connection, batch: str, person: str) -> str:
     """When the batch was first packed for the person, by the study's own ledger; else when it was drawn."""
     ledger = "SELECT min(at) FROM exposures WHERE batch = ? AND person = ? AND how = 'pack'"
-    found = conn.execute(ledger, [batch, person]).fetchone()[0]
-    return str(found or conn.execute("SELECT created FROM batches WHERE batch = ?", [batch]).fetchone()[0])
+    packed_at = conn.execute(ledger, [batch, person]).fetchone()[0]
+    return str(
+        packed_at or conn.execute("SELECT created FROM batches WHERE batch = ?", [batch]).fetchone()[0]
+    )
 
 
 def _payload(

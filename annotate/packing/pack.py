@@ -26,7 +26,7 @@ from judge.types import GOLD
 
 
 def pack(store: Store, batch: str, person: str, path: Path) -> int:
-    """Write the study for one person; returns how many units it holds. Raises UsageError for a file that exists."""
+    """Write the study for one person; return its number of units. Raises UsageError if the file exists."""
     info = batch_info(store, batch)
     if info.packed_for:
         raise UsageError(f"batch '{batch}' is a packed one already")
@@ -141,10 +141,12 @@ def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Tas
     )
     items, passages, answers, counters = ({row[i] for row in rows} - {None} for i in (1, 2, 3, 4))
     listed = _listed(source, task, units)
-    passages |= {passage for found in listed.values() for passage in found}
+    passages |= {passage for passage_ids in listed.values() for passage in passage_ids}
     if "baseline_answer" in names:
-        found = _select(source, "answers", "answer_id", items, key="item_id", where="AND system = 'human'")
-        answers |= {row[0] for row in found}
+        human_answers = _select(
+            source, "answers", "answer_id", items, key="item_id", where="AND system = 'human'"
+        )
+        answers |= {row[0] for row in human_answers}
     blank = {**_HIDDEN, **{n: None for n in ITEM_INPUTS if n not in names}}
     nothing = {**_HIDDEN, **dict.fromkeys(ITEM_INPUTS)}
     # Of the other claim of a pair only the claim is shown; of a question whose passages are noise, nothing.

@@ -83,23 +83,23 @@ def latent(subject: Subject) -> Section:
         return Section("latent", title, absent=why)
     # If units were drawn with unequal probabilities, unsampled units are in none of the report's numbers.
     table = subject.panel.weighted(subject.panel.among_people)
-    found = dawid_skene(table)
+    model = dawid_skene(table)
     domain = subject.panel.domain
     classes: list[list[Cell]] = [
-        [label, float(p), int((found.codes == k).sum())]
-        for k, (label, p) in enumerate(zip(domain, found.prevalence, strict=True))
+        [label, float(p), int((model.codes == k).sum())]
+        for k, (label, p) in enumerate(zip(domain, model.prevalence, strict=True))
     ]
     columns = [Column("label"), Column("estimated prevalence", "share"), Column("units", "number")]
-    end = "converged" if found.converged else "stopped before it converged"
+    end = "converged" if model.converged else "stopped before it converged"
     text = (
         f"{counted(len(subject.panel.people), 'person', 'people')} on {counted(table.n_units, 'unit')}; the EM algorithm {end} "
-        f"after {counted(found.iterations, 'step')}, "
-        f"log-likelihood {found.log_likelihood:.1f}. People are taken as independent given the true class."
+        f"after {counted(model.iterations, 'step')}, "
+        f"log-likelihood {model.log_likelihood:.1f}. People are taken as independent given the true class."
     )
     blocks: list[Block] = [
         Paragraph(text),
         Table("prevalence", "Estimated classes", columns, classes),
-        _accuracies(subject, found),
+        _accuracies(subject, model),
     ]
     others = [*subject.panel.judges, *([subject.majority] if subject.majority else []), *subject.panel.known]
     rows: list[list[Cell]] = []
@@ -107,7 +107,7 @@ def latent(subject: Subject) -> Section:
     codes = np.full(subject.panel.table.n_units, MISSING, dtype=np.int64)
     # If units are weighted, unsampled units are not in the table.
     classified = np.isin(subject.panel.table.units, table.units)
-    codes[classified] = found.codes
+    codes[classified] = model.codes
     while name in subject.panel.table.annotators:
         name += "es"
     wider = subject.panel.table.with_annotator(name, codes)
@@ -129,12 +129,12 @@ def latent(subject: Subject) -> Section:
     return Section("latent", title, blocks, ["dawid"])
 
 
-def _accuracies(subject: Subject, found: DawidSkene) -> Table:
+def _accuracies(subject: Subject, model: DawidSkene) -> Table:
     """Return each person's probability of the true label, averaged over classes by their prevalence."""
     labelled = (subject.panel.among_people.codes != MISSING).sum(axis=0)
     order = sorted(range(len(subject.panel.people)), key=lambda a: (-labelled[a], subject.panel.people[a]))
     rows: list[list[Cell]] = [
-        [subject.panel.people[a], found.accuracies[a], *found.right[a], int(labelled[a])] for a in order
+        [subject.panel.people[a], model.accuracies[a], *model.right[a], int(labelled[a])] for a in order
     ]
     right = (f"right on '{label}'" for label in subject.panel.domain)
     columns = heads("text", "person") + heads("share", "estimated accuracy", *right)

@@ -42,7 +42,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
         earlier = [(b, p) for b, t, p in drawn if field in stored_task(store, t).fields]
         drawn.append((batch, task_name, purpose))
         rows.append(("sampling", _sampling(purpose, seed, plan, earlier)))
-        rows += [(told, str(value)) for key, told in OPTIONS.items() if (value := getattr(plan, key))]
+        rows += [(caption, str(value)) for key, caption in OPTIONS.items() if (value := getattr(plan, key))]
         if plan.by in ("label", "confidence") and plan.run:
             rows.append(("strata of run", plan.run))
         if plan.training:
@@ -53,7 +53,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
         rows += _changes(store, batch)
         rows += _imports(store, batch)
         blocks.append(Facts(f"batch_{batch}", f"Batch {batch}", rows))
-        blocks += [Paragraph(told, "note") for told in _cautions(store, batch, purpose, task, earlier)]
+        blocks += [Paragraph(caution, "note") for caution in _cautions(store, batch, purpose, task, earlier)]
     return blocks or [Paragraph(NONE, "note")]
 
 
@@ -81,11 +81,11 @@ def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str,
     if plan.purpose == "ppi":
         how += ", by the judge's uncertainty, with known probabilities"
     if earlier:
-        told = ", ".join(
+        earlier_batches = ", ".join(
             f"{batch} (the units the judge was least sure of)" if kind == "queue" else batch
             for batch, kind in earlier
         )
-        how += f" of the units that were in no earlier batch ({told})"
+        how += f" of the units that were in no earlier batch ({earlier_batches})"
     if plan.by:
         how += ", equally many of each stratum" if plan.equal_parts else ", in proportion to the strata"
     return f"{how} (seed {seed})"
@@ -158,14 +158,14 @@ def _changes(store: Store, batch: str) -> list[tuple[str, str]]:
     for who, why, at in store.conn.execute(query, [batch]):
         rows.append((f"stopped, {who}", f"{why} ({at[:10]}); no number uses these labels"))
     query = "SELECT what, annotator_id, detail, note, at FROM batch_changes WHERE batch = ? ORDER BY seq"
-    told = []
-    for what, who, text, note, at in store.conn.execute(query, [batch]):
+    changes = []
+    for change, who, text, note, at in store.conn.execute(query, [batch]):
         detail = json.loads(text)
         others = ", ".join(f"{p} ({n:,})" for p, n in detail.get("to", {}).items())
-        words = [at[:10], what, who or "", f"{detail['units']:,} units" if "units" in detail else ""]
+        words = [at[:10], change, who or "", f"{detail['units']:,} units" if "units" in detail else ""]
         words += [f"to {others}" if "to" in detail else ""]
-        told.append(" ".join(w for w in words if w) + (f" ({note})" if note else ""))
-    return rows + ([("changed in flight", "; ".join(told))] if told else [])
+        changes.append(" ".join(w for w in words if w) + (f" ({note})" if note else ""))
+    return rows + ([("changed in flight", "; ".join(changes))] if changes else [])
 
 
 def _decisions(store: Store, batch: str, policy: Policy) -> list[tuple[str, str]]:
@@ -208,11 +208,11 @@ def _by_policy(store: Store, batch: str, policy: Policy) -> str:
 
 def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
     """Return the labels of the batch that were made elsewhere, by format: their blindness is a declaration."""
-    found: dict[str, Counter[str]] = {}
+    counts_by_format: dict[str, Counter[str]] = {}
     query = "SELECT format, counts FROM label_imports WHERE batch = ? ORDER BY imported_at"
     for form, text in store.conn.execute(query, [batch]):
-        found.setdefault(form, Counter()).update(json.loads(text)["blindness"])
-    told = {
+        counts_by_format.setdefault(form, Counter()).update(json.loads(text)["blindness"])
+    described = {
         "blind": "declared blind",
         "assisted": "given with suggestions in sight",
         "undeclared": "not declared",
@@ -220,9 +220,9 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
     return [
         (
             f"made elsewhere, {form}",
-            ", ".join(f"{counted(n, 'label')} {told[kind]}" for kind, n in kinds.items() if n),
+            ", ".join(f"{counted(n, 'label')} {described[kind]}" for kind, n in kinds.items() if n),
         )
-        for form, kinds in found.items()
+        for form, kinds in counts_by_format.items()
         if kinds.total()
     ]
 

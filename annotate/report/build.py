@@ -157,12 +157,12 @@ def made_by() -> str:
 
 def settings(subject: Subject) -> dict[str, Json]:
     """Return the settings on which the numbers depend."""
-    asked, interval = subject.asked, IntervalSettings()
+    options, interval = subject.options, IntervalSettings()
     return {
-        "epsilon": asked.epsilon,
-        "epsilon_name": asked.epsilon_name or None,
-        **attributes(asked, "margin", "threshold", "least_others"),
-        "alt_test_by": "questions" if asked.clustered and subject.panel.table.clustered else "units",
+        "epsilon": options.epsilon,
+        "epsilon_name": options.epsilon_name or None,
+        **attributes(options, "margin", "threshold", "least_others"),
+        "alt_test_by": "questions" if subject.panel.table.clustered else "units",
         "coefficient": subject.panel.coefficient,
         **attributes(interval, "confidence", "interval", "replicates"),
         "replicates_of_rates": REPLICATES,
@@ -173,33 +173,33 @@ def settings(subject: Subject) -> dict[str, Json]:
 
 def in_words(subject: Subject) -> list[tuple[str, str]]:
     """Return the settings as pairs, for the head of the report."""
-    asked, interval, what = subject.asked, IntervalSettings(), _resampled(subject)
-    epsilon = f"{asked.epsilon:g}" + (f" ({asked.epsilon_name})" if asked.epsilon_name else "")
+    options, interval, clusters = subject.options, IntervalSettings(), _resampled(subject)
+    epsilon = f"{options.epsilon:g}" + (f" ({options.epsilon_name})" if options.epsilon_name else "")
     sure = "".join(f", {100 * at:.6g} % of {judge}" for judge, at in _looked_at(subject).items())
     return [
-        ("settings", f"epsilon {epsilon}, margin {asked.margin:g}, threshold {asked.threshold:g}"),
+        ("settings", f"epsilon {epsilon}, margin {options.margin:g}, threshold {options.threshold:g}"),
         (
             "intervals",
-            f"{interval.confidence * 100:g} %{sure}: jackknife t by {what[:-1]} in the verdict and between judges, BCa bootstrap "
-            f"elsewhere ({interval.replicates:,} resamples of {what}, seed {interval.seed})",
+            f"{interval.confidence * 100:g} %{sure}: jackknife t by {clusters[:-1]} in the verdict and between judges, BCa bootstrap "
+            f"elsewhere ({interval.replicates:,} resamples of {clusters}, seed {interval.seed})",
         ),
     ]
 
 
 def reading(subject: Subject) -> list[str]:
     """Return sentences on how to read values, intervals and coverage."""
-    interval, what = IntervalSettings(), _resampled(subject)
+    interval, clusters = IntervalSettings(), _resampled(subject)
     intervals = (
         f"Intervals are {interval.confidence * 100:g} % intervals. Those of the verdict and of differences between judges are "
-        f"jackknife intervals by {what[:-1]} with quantiles of Student's t; those of corrected numbers come from standard errors "
-        f"by {what}, of Rogan-Gladen by Lang and Reiczigel. All others, if no note says otherwise, are BCa bootstrap intervals "
-        f"from {interval.replicates:,} resamples of {what} (seed {interval.seed})."
+        f"jackknife intervals by {clusters[:-1]} with quantiles of Student's t; those of corrected numbers come from standard errors "
+        f"by {clusters}, of Rogan-Gladen by Lang and Reiczigel. All others, if no note says otherwise, are BCa bootstrap intervals "
+        f"from {interval.replicates:,} resamples of {clusters} (seed {interval.seed})."
     )
-    told = [
+    sealed = [
         f"The sealed test was opened for {judge}: its intervals are {100 * at:.6g} % ones."
         for judge, at in _looked_at(subject).items()
     ]
-    return [intervals, *told, COVERAGE]
+    return [intervals, *sealed, COVERAGE]
 
 
 def _looked_at(subject: Subject) -> dict[str, float]:

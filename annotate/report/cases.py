@@ -19,6 +19,8 @@ from judge.types import Json
 
 LONGEST = 1500
 VOTES = 8
+MOST_LISTED = 50
+"""Disagreements listed for each judge: as many as somebody reads."""
 DEFAULT_INPUTS = ("question", "claim", "passage_title", "passage")
 
 
@@ -41,10 +43,6 @@ def disagreements(store: Store, subject: Subject) -> Section:
             blocks.append(
                 Paragraph(f"{judge} differs from {subject.reference_text} on none of {counted(n, 'unit')}.")
             )
-            continue
-        if not len(order.units):
-            told = f"{judge} differs from {subject.reference_text} on {counted(order.total, 'unit')}; none is listed (--limit 0)."
-            blocks.append(Paragraph(told))
             continue
         cases = [_case(store, subject, judge, reference, int(u)) for u in order.units]
         shown = (
@@ -72,30 +70,30 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
     mine, theirs = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
     differ = np.flatnonzero((mine != MISSING) & (theirs != MISSING) & (mine != theirs))
     keys: list[FloatArray] = []
-    told = []
+    criteria = []
     if subject.panel.numeric:
         values = np.array([float(v) for v in subject.panel.domain])
         keys.append(np.abs(values[mine[differ]] - values[theirs[differ]]))
-        told.append("by how far apart they are")
+        criteria.append("by how far apart they are")
     elif subject.panel.level == "ordinal":
         keys.append(np.abs(mine[differ] - theirs[differ]).astype(np.float64))
-        told.append("by how many steps apart they are")
+        criteria.append("by how many steps apart they are")
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
         # Rounded to steps of 0.05, so that a difference in the third digit does not outweigh the labels of
         # people.
         keys.append(np.round(np.nan_to_num(sure[differ, mine[differ]], nan=-1.0) * 20))
-        told.append("by the judge's probability for its label (in steps of 0.05)")
+        criteria.append("by the judge's probability for its label (in steps of 0.05)")
     if len(subject.panel.people) > 1 and not subject.panel.numeric:
         counts = subject.panel.table.select(subject.panel.people).counts[differ].astype(np.float64)
         votes = counts.sum(axis=1)
         share = counts[np.arange(len(differ)), theirs[differ]] / np.maximum(votes, 1)
         keys.append(share)
-        told.append("by the share of people who gave the reference label")
+        criteria.append("by the share of people who gave the reference label")
     # lexsort sorts by its last key first; equal units keep the order of the study.
     order = np.lexsort([np.arange(len(differ)), *(-k for k in reversed(keys))])
-    how = ", then ".join(told) + ", largest first" if told else "in the order of the study"
-    return _Order(differ[order][: subject.asked.limit], len(differ), how)
+    how = ", then ".join(criteria) + ", largest first" if criteria else "in the order of the study"
+    return _Order(differ[order][:MOST_LISTED], len(differ), how)
 
 
 def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) -> Disagreement:
@@ -110,7 +108,7 @@ def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) ->
         said.append(Said(f"{len(people)} people", _votes(subject, people, u)))
     else:
         said += [_said(store, subject, person, u) for person in people]
-    page = subject.asked.view
+    page = subject.options.view
     link = "" if page is None else unit_link(page, unit_id)
     return Disagreement(unit_id, _texts(store, subject, unit_id), said, link)
 

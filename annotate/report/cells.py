@@ -114,9 +114,9 @@ def number(value: float | None) -> str:
     return "0.000" if text == "-0.000" else text
 
 
-def counted(n: int, one: str, many: str = "") -> str:
+def counted(n: int, singular: str, plural: str = "") -> str:
     """Format a count with its noun: 1 unit, 1,234 units."""
-    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
+    return f"{n:,} {singular if n == 1 else plural or f'{singular}s'}"
 
 
 def in_a_cell(value: Json, none: str = "") -> str:

@@ -39,7 +39,7 @@ def consistency(store: Store, subject: Subject) -> Section:
 def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None, int]:
     """Return the labels of one annotator with one column a repeat, and the number of repeats."""
     annotator = subject.run_ids.get(name, name)
-    most, found = relation.repeats(
+    most, answers = relation.repeats(
         store.conn, annotator, subject.panel.field, subject.panel.kinds[name] is AnnotatorKind.JUDGE
     )
     if not most:
@@ -47,7 +47,7 @@ def _repeats(store: Store, subject: Subject, name: str) -> tuple[Ratings | None,
     domain = set(subject.panel.domain)
     rows = [
         (unit, f"repeat {repeat}", value if value in domain else None, question)
-        for unit, repeat, value, question in found
+        for unit, repeat, value, question in answers
     ]
     return Ratings.from_rows(rows, subject.panel.domain), most + 1
 
@@ -56,8 +56,8 @@ def revisions(store: Store, subject: Subject) -> Section:
     """Return who changed labels after seeing the judge's: towards it, or away from it."""
     title = "Labels revised after the judge was shown"
     revised = relation.revised(store.conn, subject.panel.field)
-    revised = {person: own for person, own in revised.items() if person in subject.panel.people}
-    shown = revealed(store, subject.asked.batch, subject.panel.field)
+    revised = {person: labels for person, labels in revised.items() if person in subject.panel.people}
+    shown = revealed(store, subject.options.batch, subject.panel.field)
     # Imported revisions do not record which judge was seen.
     judges = [j for j in subject.panel.judges if not shown or subject.run_ids[j] in shown]
     rows: list[list[Cell]] = [

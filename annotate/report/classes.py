@@ -93,7 +93,7 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
 
 
 def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]:
-    found = {
+    scores = {
         m.measure: m
         for m in class_scores(
             subject.panel.together(predicted, truth),
@@ -104,8 +104,8 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
         )
     }
     whole: list[list[Cell]] = [
-        ["accuracy", found["accuracy"], found["accuracy"]],
-        ["macro F1", found["macro_f1"], found["macro_f1"]],
+        ["accuracy", scores["accuracy"], scores["accuracy"]],
+        ["macro F1", scores["macro_f1"], scores["macro_f1"]],
     ]
     columns = valued([subject.panel.confidence(predicted, truth)])
     overall = Table(f"scores_{i}", f"{predicted} with {truth} as the truth", columns, whole)
@@ -113,7 +113,7 @@ def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]
     rows: list[list[Cell]] = []
     silent = []
     for label in subject.panel.domain:
-        precision, recall, f1 = (found[f"{n}:{label}"] for n in names)
+        precision, recall, f1 = (scores[f"{n}:{label}"] for n in names)
         if f1.n_units:
             rows.append([label, precision, precision.n_units, recall, recall.n_units, f1, f1])
         else:
@@ -199,7 +199,7 @@ def _means(subject: Subject, title: str) -> Section:
         values = subject.panel.numbers(name)[:, 0]
         clusters = subject.panel.together(name).clusters
         sure = subject.panel.confidence(name)
-        found = mean(
+        average = mean(
             values,
             measure="mean",
             clusters=clusters,
@@ -207,7 +207,7 @@ def _means(subject: Subject, title: str) -> Section:
             annotators=(name,),
             confidence=sure,
         )
-        rows.append([name, found, found])
+        rows.append([name, average, average])
     head = interval_head(
         "mean",
         map(subject.panel.confidence, (*subject.panel.judges, *subject.panel.known, *subject.panel.people)),
@@ -223,7 +223,7 @@ def reliability(subject: Subject) -> Section:
     stored = [j for j in subject.panel.judges if j in subject.panel.distributions]
     if not stored:
         if subject.table:
-            return Section("reliability", title, absent="no probabilities were read (--probabilities COLUMN)")
+            return Section("reliability", title, absent="no column probabilities was read")
         why = "no judge's label probabilities are stored (the model must give token log-probabilities, and the task ask one question)"
         return Section("reliability", title, absent=why)
     if subject.reference is None:
@@ -246,13 +246,13 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     codes = subject.panel.labels_of(reference)[mask]
     clusters = subject.panel.table.clusters[mask]
     sure = subject.panel.confidence(judge)
-    found = calibration(
+    errors = calibration(
         probabilities, codes, clusters=clusters, field=subject.panel.field, weights=weights, confidence=sure
     )
     named = {
-        "expected calibration error (10 bins)": found.ece,
-        "Brier score": found.brier,
-        "log loss": found.log_loss,
+        "expected calibration error (10 bins)": errors.ece,
+        "Brier score": errors.brier,
+        "log loss": errors.log_loss,
     }
     rows: list[list[Cell]] = [[name, m, m] for name, m in named.items()]
     caption = f"Calibration of {judge} against {subject.reference_text}"
@@ -271,7 +271,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     else:
         notes.append(f"No temperature is fitted: {why}.")
     blocks: list[Block] = []
-    used = [b for b in found.bins if b.n]
+    used = [b for b in errors.bins if b.n]
     if used:
         cells: list[list[Cell]] = [
             [f"{b.low:.1f} to {b.high:.1f}", b.n, b.confidence, b.accuracy] for b in used
@@ -282,7 +282,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
             f"Reliability diagram over {counted(sum(b.n for b in used), 'unit')}: for each bin of the probability of the chosen label, the "
             f"share of units where it equals {subject.reference_text}. On the diagonal the two are equal."
         )
-        data = {"bins": [[b.low, b.high, b.n, b.confidence, b.accuracy] for b in found.bins]}
+        data = {"bins": [[b.low, b.high, b.n, b.confidence, b.accuracy] for b in errors.bins]}
         table = Table(f"reliability_{i}_bins", "The bins as a table", columns, cells)
         blocks.append(Figure(f"reliability_{i}", f"Reliability of {judge}", text, "reliability", data, table))
     return [*blocks, numbers, *(Paragraph(n, "note") for n in notes)]

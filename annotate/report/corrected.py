@@ -1,14 +1,14 @@
 """The judge's numbers corrected by human labels: PPI++ and Rogan-Gladen.
 
 An estimand is a mean of one value per unit. Those of single labels are made here (add another to
-`ESTIMANDS`). Those of the
-papers, which combine several labels (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...), come from
-`judge.suites`, which computes them once with the judge's labels and once with the reference's.
+`ESTIMANDS`). Those of the papers, which combine several labels (eligibility, factuality, RAF, deflection, SR,
+CR, CBR, ...), come from `judge.suites`, which computes them once with the judge's labels and once with the
+reference's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,7 @@ from judge.store import Store
 from judge.store.distractors import PREFIX
 from judge.suites import chosen
 from judge.suites.chosen import Run
-from judge.suites.paper import Asked, Paper, Part
+from judge.suites.paper import Paper, Part, ScoreRequest
 from judge.suites.papers import every
 from judge.types import GOLD
 
@@ -91,11 +91,13 @@ def corrected(store: Store, subject: Subject) -> Section:
     blocks: list[Block] = []
     notes: dict[str, None] = {}
     for i, judge in enumerate(subject.panel.judges, 1):
-        found = [
-            _asked(subject, judge, e, weights) for make in ESTIMANDS for e in make(subject, judge, reference)
+        estimands = [
+            _on_judged_units(subject, judge, e, weights)
+            for make in ESTIMANDS
+            for e in make(subject, judge, reference)
         ]
         of_papers = paper_measures(store, subject, judge)
-        rows = [_row(e, subject.panel.confidence(judge)) for e in (*found, *of_papers.measures)]
+        rows = [_row(e, subject.panel.confidence(judge)) for e in (*estimands, *of_papers.measures)]
         columns = [Column("estimand"), Column("judge only", "brief"), Column("human only", "brief")]
         columns += [Column("PPI++", "brief"), Column("lambda", "number"), Column("Rogan-Gladen", "brief")]
         columns += heads("number", "units judged", "units labelled")
@@ -103,7 +105,7 @@ def corrected(store: Store, subject: Subject) -> Section:
         blocks.append(Table(f"corrected_{i}", caption, columns, rows))
         notes |= dict.fromkeys(of_papers.notes)
         notes |= {f"Not corrected: {e.refused}.": None for e in of_papers.measures if e.refused}
-        notes |= dict.fromkeys(_weighing([*found, *of_papers.measures]))
+        notes |= dict.fromkeys(_weighing([*estimands, *of_papers.measures]))
     notes |= dict.fromkeys(
         [
             f"Of the units that the judge was asked about. Judge only: those it labelled. Human only: those with "
@@ -128,16 +130,16 @@ def _sample(store: Store, subject: Subject) -> str:
         return "How units came by their gold labels is not recorded here."
     labelled = np.flatnonzero(subject.panel.labels_of(subject.reference or "") != MISSING)
     used = {subject.panel.table.units[i] for i in labelled}
-    drawn = sampled(store, subject.asked.batch, subject.panel.field)
+    drawn = sampled(store, subject.options.batch, subject.panel.field)
     if outside := len(used - drawn):
         return f"Of {outside:,} of the {len(used):,} labelled units it is not recorded that they were drawn at random."
-    told = "They were drawn at random, by batches of this study (see how units were chosen)."
+    text = "They were drawn at random, by batches of this study (see how units were chosen)."
     if without := len(drawn - used):
-        told += (
+        text += (
             f" {without:,} of the {counted(len(drawn), 'unit')} drawn have no such label (not asked, open, skipped or disputed): "
             "they are taken to be like the others, and nothing here shows whether they are."
         )
-    return told
+    return text
 
 
 def _ties(subject: Subject) -> list[str]:
@@ -176,20 +178,22 @@ def _beside(
     )
 
 
-def _asked(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
+def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping[str, float]) -> Estimand:
     """Restrict an estimand to the units that the judge has judged: the others belong to another population."""
     mask = subject.panel.asked_units[judge]
-    own = None
+    unit_weights = None
     if weights:
         of = np.array([weights.get(unit, np.nan) for unit in subject.panel.table.units])[mask]
         used = of[~np.isnan(e.human[mask])]
-        own = of if len(used) and np.ptp(used) > 1e-9 else None  # nan for a unit without a weight
-    return replace(e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=own)
+        unit_weights = of if len(used) and np.ptp(used) > 1e-9 else None  # nan for a unit without a weight
+    return replace(
+        e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=unit_weights
+    )
 
 
 def _row(e: Estimand, confidence: float) -> list[Cell]:
-    found, rate = e.corrected(confidence), e.by_rates(REPLICATES, confidence)
-    ways = (found.judge_only, found.human_only, found.ppi, found.lam, rate)
+    estimates, rate = e.corrected(confidence), e.by_rates(REPLICATES, confidence)
+    ways = (estimates.judge_only, estimates.human_only, estimates.ppi, estimates.lam, rate)
     return [e.measure, *ways, e.n_judged, e.n_labelled]
 
 
@@ -213,39 +217,33 @@ def paper_measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
     if judge not in subject.run_ids:
         return PaperMeasures([], [])
     run = next(r for r in chosen.all_runs(store) if r.run_id == subject.run_ids[judge])
-    found = PaperMeasures([], [])
+    collected = PaperMeasures([], [])
     weighted = bool(subject.panel.weights) and subject.reference_kind != GOLD
     parts = [(paper, several) for paper in every() for several in _together(paper, run, weighted)]
     if not parts:
-        return found
+        return collected
     word = subject.reference_kind or ""
-    held = ReferenceLabels(store, subject.run_ids.get(word, word), subject.asked.batch)
-    own = held.weights(subject.panel.field)
+    reference = ReferenceLabels(store, subject.run_ids.get(word, word), subject.options.batch)
+    weights = reference.weights(subject.panel.field)
     places = _places(store, run)
     for paper, several in parts:
         for place in places:
             if not paper.present(store, place.dataset):
                 continue
             try:
-                sides = _sides(store, paper, several, run, place, held, own)
+                sides = _sides(store, paper, several, run, place, reference, weights)
             except NothingToScore:
                 continue
             except AdjudgeError as e:
-                found.notes.append(f"{paper.name}: {e}")
+                collected.notes.append(f"{paper.name}: {e}")
                 continue
-            told = place.told(places)
-            known = {one.measure for one in found.measures}
+            suffix = place.distinction(places)
+            known = {estimand.measure for estimand in collected.measures}
             new = [
-                replace(one, measure=f"{_readable(one.measure, paper.abbreviations)}{told}") for one in sides
+                replace(estimand, measure=f"{paper.readable(estimand.measure)}{suffix}") for estimand in sides
             ]
-            found.measures.extend(one for one in new if one.measure not in known)
-    return found
-
-
-def _readable(measure: str, abbreviations: Collection[str]) -> str:
-    """Return a measure as a paper writes it: `unadjusted_raf` is unadjusted RAF, `cr[rerank]` CR [rerank]."""
-    words = measure.replace("_", " ").replace("[", " [").split(" ")
-    return " ".join(word.upper() if word in abbreviations else word for word in words)
+            collected.measures.extend(estimand for estimand in new if estimand.measure not in known)
+    return collected
 
 
 def _together(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
@@ -274,12 +272,12 @@ class _Place:
     system: str | None
     condition: str | None
 
-    def told(self, places: list[_Place]) -> str:
-        """What tells it from the others: data set, system and condition where there are several."""
-        told = [self.dataset] if len({p.dataset for p in places}) > 1 else []
+    def distinction(self, places: list[_Place]) -> str:
+        """Return the text that distinguishes this scope from the others, empty if there is only one."""
+        parts = [self.dataset] if len({p.dataset for p in places}) > 1 else []
         if self.system is not None and len({(p.system, p.condition) for p in places}) > 1:
-            told.append(f"{self.system} ({self.condition})")
-        return "".join(f" · {text}" for text in told)
+            parts.append(f"{self.system} ({self.condition})")
+        return "".join(f" · {text}" for text in parts)
 
 
 def _places(store: Store, run: Run) -> list[_Place]:
@@ -301,13 +299,13 @@ def _sides(
     parts: list[Part],
     run: Run,
     place: _Place,
-    held: ReferenceLabels,
+    reference: ReferenceLabels,
     weights: Mapping[int | str, float],
 ) -> list[Estimand]:
     from judge.suites.correction import beside
     from judge.suites.result import scores_of
 
-    asked = Asked(
+    request = ScoreRequest(
         models=(run.model,),
         runs=(run.run_id,),
         system=place.system,
@@ -317,6 +315,6 @@ def _sides(
         partial=True,
         options=paper.reads(run),
     )
-    scores, study = scores_of(store, paper, asked, None)
-    sides = beside(study, scores, held, weights if all(len(part.tasks) == 1 for part in parts) else {})
-    return [one for one in sides.found if not np.isnan(one.judge).all()]
+    scores, study = scores_of(store, paper, request, None)
+    sides = beside(study, scores, reference, weights if all(len(part.tasks) == 1 for part in parts) else {})
+    return [estimand for estimand in sides.estimands if not np.isnan(estimand.judge).all()]

@@ -87,10 +87,10 @@ def _table(
         ).any()
     ]
     for other in (other for other in listed if other not in silent):
-        found = subject.measure(judge, other, *names)
-        rows.append([other, *found, found[0]])
+        measured = subject.measure(judge, other, *names)
+        rows.append([other, *measured, measured[0]])
         if len(subject.panel.people) <= MANY or other not in subject.panel.people:
-            kappa = found[names.index(subject.panel.coefficient)]
+            kappa = measured[names.index(subject.panel.coefficient)]
             label = f"{judge} and {other}" if len(subject.panel.judges) > 1 else f"judge and {other}"
             drawn.append(_bar(label, kappa, "judge"))
     columns = heads("text", "with") + heads("brief", *map(shown, names)) + COUNTS
@@ -160,12 +160,12 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
     decides = (
         ""
         if len(subject.panel.people) > 1
-        else f" The line at {subject.asked.threshold:g} is the threshold of the verdict."
+        else f" The line at {subject.options.threshold:g} is the threshold of the verdict."
     )
     data = {
         "rows": rows,
         "label": interval_head(subject.coefficient_name, (float(r["confidence"]) for r in known)),
-        "threshold": None if len(subject.panel.people) > 1 else subject.asked.threshold,
+        "threshold": None if len(subject.panel.people) > 1 else subject.options.threshold,
     }
     return Figure(
         "forest", "Agreement of judges beside agreement of people", text + decides, "forest", data, table
@@ -173,7 +173,7 @@ def _forest(subject: Subject, rows: list[dict[str, Json]]) -> Figure:
 
 
 def _spread(subject: Subject, judge: str) -> Table:
-    found = all_pairs(
+    pairs = all_pairs(
         subject.panel.of_draw,
         [subject.panel.coefficient],
         level=subject.panel.level,
@@ -182,7 +182,7 @@ def _spread(subject: Subject, judge: str) -> Table:
     )
     number = subject.panel.judges.index(judge) + 1
     return spread_table(
-        f"agreement_{number}_spread", f"{subject.coefficient_name} of {judge} with every person", found
+        f"agreement_{number}_spread", f"{subject.coefficient_name} of {judge} with every person", pairs
     )
 
 
@@ -191,9 +191,10 @@ def _compared(subject: Subject, reference: str) -> Table:
     names = subject.panel.with_labels(subject.panel.judges, reference)
     alone = [name for name in subject.panel.judges if name not in names]
     notes = [f"No unit of the reference is labelled by: {', '.join(alone)}."] if alone else []
-    found = subject.panel.judges_compared(reference, confidence=subject.panel.confidence(*names))
+    differences = subject.panel.judges_compared(reference, confidence=subject.panel.confidence(*names))
     rows: list[list[Cell]] = [
-        [f"{c.second} minus {c.first}", c.difference, c.p_value, c.adjusted, c.difference] for c in found
+        [f"{c.second} minus {c.first}", c.difference, c.p_value, c.adjusted, c.difference]
+        for c in differences
     ]
     columns = heads("text", "judges") + heads("brief", f"difference of {subject.coefficient_name}")
     columns += heads("p", "p", "p, Holm") + COUNTS

@@ -12,7 +12,7 @@ from typing import Literal
 from judge.stats.bootstrap import IntervalSettings
 from judge.stats.decision import Point
 from judge.stats.outlook import Chance
-from judge.stats.told import Condition, Decision, LabelRow
+from judge.stats.verdict_rows import Condition, Decision, LabelRow
 from judge.types import Json, Measure
 
 Kind = Literal["text", "number", "share", "p", "brief", "n"]
@@ -106,9 +106,9 @@ class Table:
 
 
 def _is_silent(row: Sequence[Cell]) -> bool:
-    found = [cell for cell in row if isinstance(cell, Measure)]
+    measured = [cell for cell in row if isinstance(cell, Measure)]
     beside = [cell for cell in row[1:] if not isinstance(cell, Measure)]
-    return bool(found) and all(m.value is None and not m.n_units for m in found) and not any(beside)
+    return bool(measured) and all(m.value is None and not m.n_units for m in measured) and not any(beside)
 
 
 @dataclass(frozen=True)
@@ -220,8 +220,8 @@ class Ruling:
     """The verdict on one judge: the sentence, the rule behind it and its numbers.
 
     `draw` is the number of units and how they were drawn, `next_place` the number of units at the next look.
-    `numbers`: the
-    agreements behind the verdict, shown in its box; the section `summary` has them for all judges.
+    `numbers`: the agreements behind the verdict, shown in its box; the section `summary` has them for all
+    judges.
     """
 
     judge: str
@@ -263,11 +263,11 @@ class Document:
 
     def measures(self) -> list[tuple[str, Measure]]:
         """Return every Measure of the report with the key of its section, each once."""
-        found: dict[int, tuple[str, Measure]] = {}
+        by_identity: dict[int, tuple[str, Measure]] = {}
         for ruling in self.rulings:
             for m in ruling.measures:
-                found.setdefault(id(m), ("verdict", m))
+                by_identity.setdefault(id(m), ("verdict", m))
         for section in self.sections:
             for m in (m for t in section.tables() for m in t.measures()):
-                found.setdefault(id(m), (section.key, m))
-        return list(found.values())
+                by_identity.setdefault(id(m), (section.key, m))
+        return list(by_identity.values())

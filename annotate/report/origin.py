@@ -12,7 +12,7 @@ from annotate.report.cells import counted, in_a_cell
 from annotate.report.model import Block, Cell, Facts, Paragraph, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.files import file_sha
-from judge.labels.origin import told as origin_told
+from judge.labels.origin import describe_origin
 from judge.prompts.load import Task
 from judge.stats import MISSING
 from judge.store import Store
@@ -174,11 +174,11 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
     # What was learnt about a server for the next run says nothing about these labels.
     provider = {k: v for k, v in json.loads(run["provider"]).items() if k != SERVERS}
     # With a remark if its parents have changed since.
-    told = origin_told(store, run["run_id"])
+    origin = describe_origin(store, run["run_id"])
     return [
         ("run", run["run_id"]),
         ("model", run["model"]),
-        *([("origin", f"{told}; adjudge asked no model")] if told else []),
+        *([("origin", f"{origin}; adjudge asked no model")] if origin else []),
         ("resolved model", run["resolved_model"] or "the provider does not say"),
         ("task", task.name),
         ("task file sha256", task.sha256),
@@ -199,8 +199,12 @@ def _facts(store: Store, run: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 def _examples(task: Task, options: Mapping[str, Json]) -> str:
     """Return the number of examples that a run was shown: its own, or the task's."""
-    own = options.get("examples")
-    n = len(task.spec.examples) if own is None else len([one for one in own.split(",") if one])
+    chosen = options.get("examples")
+    n = (
+        len(task.spec.examples)
+        if chosen is None
+        else len([example for example in chosen.split(",") if example])
+    )
     nearest = options.get("nearest_examples")
     return str(n) if nearest is None else f"{nearest} of each label for a unit, the nearest by BM25 of {n}"
 
@@ -213,16 +217,18 @@ def imports(store: Store, subject: Subject) -> Section:
     """Return the files that were read, with the maps that renamed fields and labels."""
     title = "The data, as imported"
     blocks: list[Block] = [_table(subject, subject.table)] if subject.table else []
-    for i, one in enumerate(list_imports(store), 1):
-        rows = [("format", one["format"]), ("imported", one["imported_at"])]
-        rows += [("file", f"{path} (sha256 {sha})") for path, sha in one["files"].items()]
-        rows.append(("read", ", ".join(f"{n:,} {what}" for what, n in one["counts"].items())))
-        rows += [("field map", f"{ours} from {theirs}") for ours, theirs in one["maps"].items()]
-        for field, words in one["label_maps"].items():
+    for i, record in enumerate(list_imports(store), 1):
+        rows = [("format", record["format"]), ("imported", record["imported_at"])]
+        rows += [("file", f"{path} (sha256 {sha})") for path, sha in record["files"].items()]
+        rows.append(("read", ", ".join(f"{n:,} {noun}" for noun, n in record["counts"].items())))
+        rows += [("field map", f"{ours} from {theirs}") for ours, theirs in record["maps"].items()]
+        for field, words in record["label_maps"].items():
             rows += [("label map", f"{field}: {old} becomes {new}") for old, new in words.items()]
-        if one["skipped"]:
-            rows.append(("bad rows left out", f"{len(one['skipped']):,}; the first: {one['skipped'][0]}"))
-        blocks.append(Facts(f"import_{i}", f"Import {i}: {one['dataset'] or one['format']}", rows))
+        if record["skipped"]:
+            rows.append(
+                ("bad rows left out", f"{len(record['skipped']):,}; the first: {record['skipped'][0]}")
+            )
+        blocks.append(Facts(f"import_{i}", f"Import {i}: {record['dataset'] or record['format']}", rows))
     blocks += [Paragraph(text, "note") for text in subject.panel.notes]
     if not blocks:
         return Section("imports", title, absent="nothing was imported")

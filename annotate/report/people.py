@@ -42,8 +42,10 @@ def who(store: Store, subject: Subject) -> Section:
     names = [*subject.panel.people, *subject.panel.others]
     waiting = _waiting(subject)
     if not names:
-        told = f"nobody but judges labelled this field{' in a way that can be used' if waiting else ''}"
-        return Section("who", "Who annotated", absent=" ".join([f"{told}.", *waiting]) if waiting else told)
+        reason = f"nobody but judges labelled this field{' in a way that can be used' if waiting else ''}"
+        return Section(
+            "who", "Who annotated", absent=" ".join([f"{reason}.", *waiting]) if waiting else reason
+        )
     stored = store.conn.execute("SELECT annotator_id, profile FROM annotators").fetchall()
     profiles = {name: json.loads(text) for name, text in stored if name in set(names)}
     keys = [k for k in KNOWN if any(k in p for p in profiles.values())]
@@ -66,7 +68,7 @@ def who(store: Store, subject: Subject) -> Section:
     if missing and subject.panel.people:
         blocks.append(Paragraph(f"The study does not record of its people: {', '.join(missing)}.", "note"))
     blocks += [Paragraph(text, "note") for text in waiting]
-    known = paces(store, subject.asked.batch)
+    known = paces(store, subject.options.batch)
     blocks += [
         Paragraph(f"{in_words(who, p)}.", "note") for who, p in known.items() if p.too_fast and who in names
     ]
@@ -96,9 +98,9 @@ def _waiting(subject: Subject) -> list[str]:
 
 def _people_in_words(subject: Subject, labelled: Sequence[int]) -> str:
     units = int(subject.panel.by_people.sum())
-    one = len(labelled) == 1
-    text = f"{len(labelled)} {'person' if one else 'people'} gave {counted(sum(labelled), 'label')} on {counted(units, 'unit')}"
-    if one:
+    single = len(labelled) == 1
+    text = f"{len(labelled)} {'person' if single else 'people'} gave {counted(sum(labelled), 'label')} on {counted(units, 'unit')}"
+    if single:
         return text + "."
     each = (subject.panel.among_people.codes != MISSING).sum(axis=1)
     middle = f"{_span(min(labelled), max(labelled))} unit{'s' if max(labelled) != 1 else ''}"
@@ -118,7 +120,7 @@ def sampling(store: Store, subject: Subject) -> Section:
     blocks += (
         [Paragraph(OF_A_TABLE, "note")]
         if subject.table
-        else batch_facts(store, subject.asked.batch, subject.panel.field)
+        else batch_facts(store, subject.options.batch, subject.panel.field)
     )
     task = subject.panel.task
     if task is not None:
@@ -129,9 +131,9 @@ def sampling(store: Store, subject: Subject) -> Section:
         if question and question.ask:
             rows.append(("question", question.ask))
         if source:
-            told = f"from '{source.source}'" + (f" and gold '{source.gold}'" if source.gold else "")
+            origin = f"from '{source.source}'" + (f" and gold '{source.gold}'" if source.gold else "")
             rows.append(
-                ("derived", f"{told}: " + "; ".join(f"{k} gives {v}" for k, v in source.table.items()))
+                ("derived", f"{origin}: " + "; ".join(f"{k} gives {v}" for k, v in source.table.items()))
             )
         for label in question.labels if question else ():
             rows.append((f"label '{label.value}'", label.meaning or "no meaning given"))
@@ -200,12 +202,12 @@ def ceiling(subject: Subject) -> Section:
 
 
 def _by_label(subject: Subject) -> Table:
-    found = {
+    by_label = {
         m.measure.partition(":")[2]: m
         for m in class_agreement(subject.panel.together(*subject.panel.people), field=subject.panel.field)
     }
-    rows: list[list[Cell]] = [[label, m, m] for label, m in found.items() if m.n_units]
-    silent = [f"'{label}'" for label, m in found.items() if not m.n_units]
+    rows: list[list[Cell]] = [[label, m, m] for label, m in by_label.items() if m.n_units]
+    silent = [f"'{label}'" for label, m in by_label.items() if not m.n_units]
     notes = [f"On no unit that two people labelled: {', '.join(silent)}."] if silent else []
     caption = "Agreement per label: given that one person chose it, how often another one did"
     return Table(
@@ -217,10 +219,10 @@ def _overall(subject: Subject) -> Table:
     names: tuple[str, ...] = CEILING if subject.panel.level == "nominal" else ORDERED_CEILING
     if subject.panel.numeric:
         names = (subject.panel.coefficient,)
-    found = subject.panel.measure(subject.panel.people, subject.panel.keys(names))
-    rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
+    measured = subject.panel.measure(subject.panel.people, subject.panel.keys(names))
+    rows: list[list[Cell]] = [[_name(m), m, m] for m in measured]
     caption = "All people together, on the units that at least one of them labelled"
-    return Table("people", caption, valued(m.confidence for m in found), rows)
+    return Table("people", caption, valued(m.confidence for m in measured), rows)
 
 
 def _name(measure: Measure) -> str:
@@ -242,15 +244,15 @@ def _pairs(subject: Subject) -> Table:
 def _summary(subject: Subject) -> list[Block]:
     """Return quartiles over all pairs that share units, and the distribution as a figure."""
     table = subject.panel.among_people
-    found = all_pairs(
+    pairs = all_pairs(
         table,
         [subject.panel.coefficient],
         level=subject.panel.level,
         first=subject.panel.people,
         second=subject.panel.people,
     )
-    spread = spread_table("pairs", f"{subject.coefficient_name} of every two people", found)
-    values = next(iter(found.values.values()))
+    spread = spread_table("pairs", f"{subject.coefficient_name} of every two people", pairs)
+    values = next(iter(pairs.values.values()))
     values = values[np.isfinite(values)]
     if not len(values):
         return [spread]
@@ -263,9 +265,9 @@ def _summary(subject: Subject) -> list[Block]:
     return [Figure("pairs_figure", spread.caption, text, "histogram", data, spread)]
 
 
-def spread_table(key: str, caption: str, found: Pairs) -> Table:
+def spread_table(key: str, caption: str, pairs: Pairs) -> Table:
     """Return the distribution of one coefficient over many pairs: counts, quartiles, mean, weighted mean."""
-    lie = found.summary(next(iter(found.values)))
+    lie = pairs.summary(next(iter(pairs.values)))
     quartiles = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
     columns = heads("text", "pairs") + heads(
         "number", "number", "defined", *(q.replace("_", " ") for q in quartiles)
@@ -276,7 +278,7 @@ def spread_table(key: str, caption: str, found: Pairs) -> Table:
         lie["n_defined"],
         *(lie[q] for q in quartiles),
     ]
-    n = found.n_units
+    n = pairs.n_units
     notes = (
         [f"A pair shares {_span(int(n.min()), int(n.max()))} units, median {int(np.median(n)):,}."]
         if len(n)
@@ -287,15 +289,15 @@ def spread_table(key: str, caption: str, found: Pairs) -> Table:
 
 def _against(subject: Subject, source: str, other: str) -> Table:
     names = [subject.panel.coefficient] if subject.panel.numeric else ["percent", subject.panel.coefficient]
-    found = subject.measure(source, other, *names)
-    rows: list[list[Cell]] = [[_name(m), m, m] for m in found]
+    measured = subject.measure(source, other, *names)
+    rows: list[list[Cell]] = [[_name(m), m, m] for m in measured]
     caption = f"{'The majority of people' if source == subject.majority else source} against {other}"
     key = (
         f"people_{other}"
         if subject.majority or len(subject.panel.people) == 1
         else f"people_{source}_{other}"
     )
-    return Table(key, caption, valued(m.confidence for m in found), rows)
+    return Table(key, caption, valued(m.confidence for m in measured), rows)
 
 
 def tie_note(subject: Subject) -> str:

@@ -1,8 +1,7 @@
 """Figures as inline SVG: text stays text, and colours are classes of the page's style sheet.
 
 The only module that imports matplotlib. It draws in marker colours, which `svg` replaces by classes, so that
-one figure
-works in light and dark mode and on paper. The same document gives the same bytes.
+one figure works in light and dark mode and on paper. The same document gives the same bytes.
 """
 
 import io
@@ -145,8 +144,8 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     axes.spines["left"].set_visible(False)
     groups = {r["group"] for r in rows}
     handles = [
-        axes.plot([], [], mark, color=COLOUR[group], markersize=6, label=told)[0]
-        for group, mark, told in (("people", "D", "without a judge"), ("judge", "o", "with a judge"))
+        axes.plot([], [], mark, color=COLOUR[group], markersize=6, label=label)[0]
+        for group, mark, label in (("people", "D", "without a judge"), ("judge", "o", "with a judge"))
         if group in groups
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
@@ -154,7 +153,7 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
 
 
 def _above(axes: Any, y: float, text: str) -> None:
-    """The name of a row above its drawing, which then has the whole width."""
+    """Write the name of a row above its drawing, so that the drawing has the full width."""
     axes.text(0, y, text, transform=axes.get_yaxis_transform(), ha="left", va="bottom", fontsize=9)
 
 
@@ -240,8 +239,8 @@ def _route(figure: Any, data: Mapping[str, Json]) -> None:
     axes.axhline(agree, color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     axes.axvline(chosen, color=COLOUR["soft"], linewidth=1, linestyle=(0, (1, 2)), zorder=0)
     axes.step(shares, agreement, where="post", color=COLOUR["judge"], linewidth=1.2)
-    held = [(x, y) for x, y, s in zip(shares, agreement, steps, strict=True) if s[4]]
-    axes.plot(*zip(*held, strict=True), "o", color=COLOUR["judge"], markersize=4, label="promise holds")
+    promised = [(x, y) for x, y, s in zip(shares, agreement, steps, strict=True) if s[4]]
+    axes.plot(*zip(*promised, strict=True), "o", color=COLOUR["judge"], markersize=4, label="promise holds")
     lost = [(x, y) for x, y, s in zip(shares, agreement, steps, strict=True) if not s[4]]
     if lost:
         axes.plot(*zip(*lost, strict=True), "x", color=COLOUR["people"], markersize=4, label="does not hold")
@@ -257,8 +256,8 @@ def _power(figure: Any, data: Mapping[str, Json]) -> None:
     units = data["units"]
     axes.axhline(0.8, color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     lines = (("decided", "ink", "-", "decided"), ("trusted", "judge", "--", "trust"))
-    for key, colour, style, told in (*lines, ("distrusted", "people", ":", "do not trust")):
-        axes.plot(units, data[key], style, marker="o", color=COLOUR[colour], markersize=3, label=told)
+    for key, colour, style, label in (*lines, ("distrusted", "people", ":", "do not trust")):
+        axes.plot(units, data[key], style, marker="o", color=COLOUR[colour], markersize=3, label=label)
     if min(units) > 0 and max(units) > 20 * min(units):
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")

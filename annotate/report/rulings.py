@@ -19,7 +19,7 @@ from annotate.report.subject import Subject
 from judge.commands import command
 from judge.stats import MISSING, AltTest, Verdict, curve
 from judge.stats.rates import like_this
-from judge.stats.told import labels_text
+from judge.stats.verdict_text import labels_text
 from judge.store import Store
 from judge.store.splits import Look
 from judge.types import attributes
@@ -46,67 +46,67 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
         )
     rulings: list[Ruling] = []
     tests: dict[str, AltTest] = {}
-    for judge, found in _verdicts(store, subject).items():
+    for judge, verdict in _verdicts(store, subject).items():
         look = subject.panel.looks.get(judge)
         if conflicts := sum(subject.panel.conflicts.values()):
             # Leaving hard units in conflict must gain nothing: without them, the other units could look
             # better than the sample is.
-            told = f"{counted(conflicts, 'label is', 'labels are')} in conflict ({command('annotate conflicts list')})"
-            found = replace(found, decision="undecided", because=told, held_up=told)
-        if found.alt_test:
-            tests[judge] = found.alt_test
-        measures = tuple(replace(m, annotators=m.annotators or (judge,)) for m in found.measures)
+            reason = f"{counted(conflicts, 'label is', 'labels are')} in conflict ({command('annotate conflicts list')})"
+            verdict = replace(verdict, decision="undecided", because=reason, held_up=reason)
+        if verdict.alt_test:
+            tests[judge] = verdict.alt_test
+        measures = tuple(replace(m, annotators=m.annotators or (judge,)) for m in verdict.measures)
         rulings.append(
             Ruling(
                 judge=judge,
-                decision=found.decision,
-                sentence=sentence(subject, judge, found),
-                rule=found.rule,
-                because=_because(found),
-                draw=drawn_words(found),
-                next_place=found.draw.next_place,
-                more_units=found.more_units,
-                more_questions=found.more_clusters,
-                ceiling_known=found.ceiling_known,
+                decision=verdict.decision,
+                sentence=sentence(subject, judge, verdict),
+                rule=verdict.rule,
+                because=_because(verdict),
+                draw=drawn_words(verdict),
+                next_place=verdict.draw.next_place,
+                more_units=verdict.more_units,
+                more_questions=verdict.more_clusters,
+                ceiling_known=verdict.ceiling_known,
                 measures=measures,
-                warnings=(*found.warnings, *_warnings(subject, judge), *_looked(look)),
-                conditions=found.conditions,
+                warnings=(*verdict.warnings, *_warnings(subject, judge), *_looked(look)),
+                conditions=verdict.conditions,
                 conflicts=conflicts,
-                labels=found.labels,
-                like=_like(subject, found),
-                chances=found.outlook.curve if found.outlook else (),
-                curve=curve(found) if subject.asked.curve else (),
+                labels=verdict.labels,
+                like=_like(subject, verdict),
+                chances=verdict.outlook.curve if verdict.outlook else (),
+                curve=curve(verdict) if subject.options.curve else (),
             )
         )
     return rulings, tests, ""
 
 
 def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
-    asked, drawn = (
-        subject.asked,
-        StudyDraws(store, subject.panel, subject.asked.batch, subject.table is not None),
+    options, drawn = (
+        subject.options,
+        StudyDraws(store, subject.panel, subject.options.batch, subject.table is not None),
     )
     return judge_verdicts(
         drawn,
-        subject.held,
+        subject.resolved,
         power=0.8,
         name=subject.panel.coefficient,
-        **attributes(asked, "epsilon", "least_others", "clustered", "margin", "threshold"),
+        **attributes(options, "epsilon", "least_others", "margin", "threshold"),
     )
 
 
-def _because(found: Verdict) -> str:
-    text = found.because
-    n = found.conditions[0]
+def _because(verdict: Verdict) -> str:
+    text = verdict.because
+    n = verdict.conditions[0]
     on = f"{counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
     text = f"{text[:1].upper()}{text[1:]} (n = {on})"
-    left = len(found.alt_test.skipped) if found.alt_test is not None else 0
+    left = len(verdict.alt_test.skipped) if verdict.alt_test is not None else 0
     return f"{text}; {counted(left, 'person', 'people')} left out of the alt-test" if left else text
 
 
-def _like(subject: Subject, found: Verdict) -> str:
+def _like(subject: Subject, verdict: Verdict) -> str:
     """Return the error rates of the rule in simulated studies like this one."""
-    return "" if subject.panel.numeric else like_this(found)
+    return "" if subject.panel.numeric else like_this(verdict)
 
 
 def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
@@ -119,10 +119,10 @@ def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
         warnings.append(
             f"{judge} gave the label '{label}' to {n:,} of {counted(int(counts.sum()), 'unit')}: it hardly tells units apart."
         )
-    asked, given = _asked_and_given(subject, judge)
-    if asked - given > SILENT * asked:
-        told = f"{judge} has no label on {asked - given:,} of {counted(asked, 'unit')} it was asked about."
-        warnings.append(" ".join([told, *_not_at_random(subject, judge)]))
+    n_judged, n_labelled = _asked_and_given(subject, judge)
+    if n_judged - n_labelled > SILENT * n_judged:
+        warning = f"{judge} has no label on {n_judged - n_labelled:,} of {counted(n_judged, 'unit')} it was asked about."
+        warnings.append(" ".join([warning, *_not_at_random(subject, judge)]))
     return (*warnings, *_at_chance(subject))
 
 
@@ -131,10 +131,10 @@ def _not_at_random(subject: Subject, judge: str) -> list[str]:
     if subject.reference is None or subject.panel.numeric:
         return []
     mine, truth = subject.panel.labels_of(judge), subject.panel.labels_of(subject.reference)
-    asked = subject.panel.asked_units[judge]
+    judged = subject.panel.asked_units[judge]
     silent = {}
     for code, label in enumerate(subject.panel.domain):
-        of_label = asked & (truth == code)
+        of_label = judged & (truth == code)
         if of_label.sum() >= FEW:
             silent[label] = float((mine[of_label] == MISSING).mean())
     if len(silent) < 2 or max(silent.values()) - min(silent.values()) < UNEVEN:
@@ -158,82 +158,84 @@ def _at_chance(subject: Subject) -> list[str]:
     ]
 
 
-def drawn_words(found: Verdict) -> str:
+def drawn_words(verdict: Verdict) -> str:
     """Return the number of units behind the verdict, and how they were drawn."""
-    looks = found.draw.looks
-    n = found.of.n_units
+    looks = verdict.draw.looks
+    n = verdict.of.n_units
     if looks is None or not looks.places:
-        return f"{counted(n, 'unit')} {found.draw.words}"
+        return f"{counted(n, 'unit')} {verdict.draw.words}"
     # A judge that was run on chosen units only, or units that people skipped: the rest was not compared.
     drawn = looks.places[-1]
     compared = f"{n:,} of " if drawn - n > SILENT * drawn else ""
-    return f"{compared}{counted(drawn, 'unit')} {found.draw.words}"
+    return f"{compared}{counted(drawn, 'unit')} {verdict.draw.words}"
 
 
-def sentence(subject: Subject, judge: str, found: Verdict) -> str:
+def sentence(subject: Subject, judge: str, verdict: Verdict) -> str:
     """Return the verdict in at most 60 words beside names: comparison, units, result, and next step."""
-    people = len(found.people)
-    whom = f"{people} people" if people > 1 else f"'{found.source}'"
-    family = len(found.draw.family)
+    people = len(verdict.people)
+    whom = f"{people} people" if people > 1 else f"'{verdict.source}'"
+    family = len(verdict.draw.family)
     of_family = f", one of {family} judges," if family > 1 else ""
-    start = f"{judge}{of_family} was compared with {whom} on {drawn_words(found)}."
-    if found.decision in ("trust", "trust in part"):
-        which = f" {labels_text(found.labels)}" if found.decision == "trust in part" else ""
-        head = "Trust it" if found.decision == "trust" else "Trust it partly"
-        return f"{start} It {_non_inferior(found)}. {head} on '{subject.panel.field}'{which}."
-    if found.decision == "do not trust":
-        limit = _limit(found)
+    start = f"{judge}{of_family} was compared with {whom} on {drawn_words(verdict)}."
+    if verdict.decision in ("trust", "trust in part"):
+        which = f" {labels_text(verdict.labels)}" if verdict.decision == "trust in part" else ""
+        head = "Trust it" if verdict.decision == "trust" else "Trust it partly"
+        return f"{start} It {_non_inferior(verdict)}. {head} on '{subject.panel.field}'{which}."
+    if verdict.decision == "do not trust":
+        limit = _limit(verdict)
         return f"{start} It is worse than {limit}. Do not trust it on '{subject.panel.field}': improve it with `judge improve`, or label by hand."
-    if found.refused:
-        return f"{start} No verdict on '{subject.panel.field}': {found.refused}.{_ahead(found)}"
-    return f"{start} Undecided on '{subject.panel.field}': {found.held_up or _open(found)}.{_ahead(found)}"
+    if verdict.refused:
+        return f"{start} No verdict on '{subject.panel.field}': {verdict.refused}.{_ahead(verdict)}"
+    return (
+        f"{start} Undecided on '{subject.panel.field}': {verdict.held_up or _open(verdict)}.{_ahead(verdict)}"
+    )
 
 
-def _limit(found: Verdict) -> str:
-    if found.regime == "threshold":
-        return f"the threshold {found.limits.threshold:g} allows"
-    return f"the margin {found.limits.margin:g} below people's own agreement allows"
+def _limit(verdict: Verdict) -> str:
+    if verdict.regime == "threshold":
+        return f"the threshold {verdict.limits.threshold:g} allows"
+    return f"the margin {verdict.limits.margin:g} below people's own agreement allows"
 
 
-def _non_inferior(found: Verdict) -> str:
-    if found.regime == "threshold":
+def _non_inferior(verdict: Verdict) -> str:
+    if verdict.regime == "threshold":
         return (
-            f"agrees above the threshold {found.limits.threshold:g}; how well people would agree is unknown"
+            f"agrees above the threshold {verdict.limits.threshold:g}; how well people would agree is unknown"
         )
-    return f"is non-inferior to a human annotator (margin {found.limits.margin:g})"
+    return f"is non-inferior to a human annotator (margin {verdict.limits.margin:g})"
 
 
-def _open(found: Verdict) -> str:
+def _open(verdict: Verdict) -> str:
     names = {"evidence": "too few labels", "people_agree": "people agree too little with each other"}
-    for c in found.conditions:
+    for c in verdict.conditions:
         if c.state == "open" and c.name in names:
             return names[c.name]
-    if all(c.state != "open" for c in found.conditions if c.name in ("non_inferiority", "threshold")):
+    if all(c.state != "open" for c in verdict.conditions if c.name in ("non_inferiority", "threshold")):
         return "no label is shown"
-    if found.regime == "threshold":
-        return f"the interval includes the threshold {found.limits.threshold:g}"
-    return f"the interval includes the margin {found.limits.margin:g}"
+    if verdict.regime == "threshold":
+        return f"the interval includes the threshold {verdict.limits.threshold:g}"
+    return f"the interval includes the margin {verdict.limits.margin:g}"
 
 
-def _ahead(found: Verdict) -> str:
+def _ahead(verdict: Verdict) -> str:
     """Return the next step: how many more units, or that no number of units would decide."""
-    draw = found.draw
-    if found.held_up or (found.refused and draw.looks is None and not found.of.sums.weighted):
+    draw = verdict.draw
+    if verdict.held_up or (verdict.refused and draw.looks is None and not verdict.of.sums.weighted):
         # The sentence names the next step already, and more such units would not decide.
         return ""
     if draw.looks is not None and not draw.looks.ahead:
         return " No look is left on these units."
-    ahead = found.outlook
+    ahead = verdict.outlook
     # A sentence without a verdict names the next look already.
-    hopeless = ahead is not None and bool(ahead.why) and not found.more_units
-    next_look = draw.next_place is not None and not found.refused and not hopeless
+    hopeless = ahead is not None and bool(ahead.why) and not verdict.more_units
+    next_look = draw.next_place is not None and not verdict.refused and not hopeless
     parts = [f" The next look is at {draw.next_place:,} units."] if next_look else []
     # Labels with gaps: the units that would do are labelled already, and the place before them is not complete.
-    if found.more_units and found.more_units > 0:
+    if verdict.more_units and verdict.more_units > 0:
         units = (
-            f"about {found.more_units:,} more"
-            if not found.of.sums.weighted
-            else f"about {found.more_units:,} drawn so"
+            f"about {verdict.more_units:,} more"
+            if not verdict.of.sums.weighted
+            else f"about {verdict.more_units:,} drawn so"
         )
         chance = (
             " would decide with a chance of 80 %"
@@ -241,7 +243,7 @@ def _ahead(found: Verdict) -> str:
             else " would be enough to plan from"
         )
         parts.append(f" {units[:1].upper()}{units[1:]}{chance}.")
-    elif ahead is not None and ahead.why and found.refused and found.of.sums.weighted:
+    elif ahead is not None and ahead.why and verdict.refused and verdict.of.sums.weighted:
         # More units drawn as these are would not decide; the draw that can is named already.
         parts += [
             f" With {c.more_units:,} units drawn so the chance is {c.decided:.0%}." for c in ahead.curve[-1:]
@@ -304,16 +306,16 @@ def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
 
 def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     """Rows for the margin (or the threshold), columns for epsilon where it acts."""
-    asked = subject.asked
+    options = subject.options
     by_margin = ruling.curve[0].threshold is None
-    what = "margin" if by_margin else "threshold"
+    limit_name = "margin" if by_margin else "threshold"
     rows = list(dict.fromkeys(p.margin if by_margin else p.threshold for p in ruling.curve))
     across = list(dict.fromkeys(p.epsilon for p in ruling.curve))
-    told = {(p.margin if by_margin else p.threshold, p.epsilon): p.decision for p in ruling.curve}
-    cells = [[told[row, e] for e in across] for row in rows]
+    decisions = {(p.margin if by_margin else p.threshold, p.epsilon): p.decision for p in ruling.curve}
+    cells = [[decisions[row, e] for e in across] for row in rows]
     across_heads = ["verdict" if e is None else f"epsilon {e:g}" for e in across]
     evidence = ruling.conditions[0]
-    over = "margin and epsilon" if across != [None] else what
+    over = "margin and epsilon" if across != [None] else limit_name
     caption = f"The verdict on {ruling.judge} over {over}"
     n = f"{counted(evidence.n_units, 'unit')} of {counted(evidence.n_clusters, 'question')}"
     note = (
@@ -322,21 +324,21 @@ def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     table = Table(
         f"curve_{number}",
         caption,
-        heads("text", what, *across_heads),
+        heads("text", limit_name, *across_heads),
         [[f"{row:g}", *line] for row, line in zip(rows, cells, strict=True)],
         (note,),
     )
-    own = asked.margin if by_margin else asked.threshold
+    limit = options.margin if by_margin else options.threshold
     same = {d: sum(line.count(d) for line in cells) for d in dict.fromkeys(d for line in cells for d in line)}
     counts = ", ".join(f"{d} at {k} of {counted(len(ruling.curve), 'point')}" for d, k in same.items())
-    here = f"{what} {own:g}" + (f" and epsilon {asked.epsilon:g}" if across != [None] else "")
+    here = f"{limit_name} {limit:g}" + (f" and epsilon {options.epsilon:g}" if across != [None] else "")
     text = f"Grid of the verdict over {over}: {counts}; {ruling.decision} at {here}, as asked for."
     data = {
         "rows": [f"{row:g}" for row in rows],
         "columns": ["" if e is None else f"{e:g}" for e in across],
         "cells": cells,
-        "asked": [rows.index(own), 0 if across == [None] else across.index(asked.epsilon)],
-        "up": what,
+        "asked": [rows.index(limit), 0 if across == [None] else across.index(options.epsilon)],
+        "up": limit_name,
         "across": "" if across == [None] else "epsilon",
     }
     return Figure(f"curve_{number}_figure", caption, text, "decisions", data, table)

@@ -15,7 +15,7 @@ from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference, resolve
-from judge.labels.scope import Scope, all_in_conflict, fields_of, read
+from judge.labels.scope import Scope, all_in_conflict, fields_of, read_panel
 from judge.prompts.load import Task
 from judge.stats.metrics import shown
 from judge.stats.ratings import IntArray
@@ -43,8 +43,6 @@ class ReportOptions:
     margin: float = -0.1
     threshold: float = 0.667
     least_others: int = 1
-    clustered: bool = True
-    limit: int = 50
     curve: bool = False
     annotators: Sequence[str] | None = None
     level: str | None = None
@@ -60,9 +58,9 @@ class Subject:
     `kept` and `others_of` cache what `summary` has computed, for the figure and the table.
     """
 
-    asked: ReportOptions
+    options: ReportOptions
     panel: Panel
-    held: Reference | None
+    resolved: Reference | None
     other_fields: Sequence[str] = ()
     table: Path | None = None
     kept: dict[tuple[str, str, bytes, bytes], Measure] = default(default_factory=dict)
@@ -85,17 +83,17 @@ class Subject:
     @property
     def reference(self) -> str | None:
         """The column of the reference."""
-        return self.held.name if self.held else None
+        return self.resolved.name if self.resolved else None
 
     @property
     def reference_kind(self) -> str | None:
         """The word for the reference: gold, decided, majority, or a person's name."""
-        return self.held.word if self.held else None
+        return self.resolved.word if self.resolved else None
 
     @property
     def reference_text(self) -> str:
         """The reference in words."""
-        return self.held.text if self.held else "none"
+        return self.resolved.text if self.resolved else "none"
 
     @property
     def coefficient_name(self) -> str:
@@ -110,7 +108,7 @@ class Subject:
     @property
     def waiting(self) -> Mapping[str, Mapping[str, int]]:
         """Person -> layer -> labels that are not known to be blind and are not used."""
-        return {n: own for n, own in self.panel.layers.items() if n not in self.panel.others}
+        return {n: layers for n, layers in self.panel.layers.items() if n not in self.panel.others}
 
     @cached_property
     def pairs(self) -> list[tuple[str, str, Measure, Measure]]:
@@ -118,11 +116,11 @@ class Subject:
         # Percent agreement is left out for numbers: they are seldom equal to the last digit, whatever the
         # agreement.
         keys = [self.panel.coefficient] if self.panel.numeric else ["percent", self.panel.coefficient]
-        found = [
+        measured = [
             (*pair, self.panel.measure(pair, self.panel.keys(keys)))
             for pair in combinations(self.panel.people, 2)
         ]
-        return [(first, second, m[0], m[-1]) for first, second, m in found]
+        return [(first, second, m[0], m[-1]) for first, second, m in measured]
 
     def measure(self, first: str, second: str, *names: str) -> list[Measure]:
         """Return coefficients of two annotators, by default the one of the level."""
@@ -138,12 +136,14 @@ def load(store: Store, options: ReportOptions) -> Subject:
     task, field, others = _choose(store, options)
     people = None if options.annotators is None else tuple(options.annotators)
     order = None if options.order is None else tuple(options.order)
-    panel = read(store, Scope(field, task, options.batch, tuple(options.runs), people, options.level, order))
+    panel = read_panel(
+        store, Scope(field, task, options.batch, tuple(options.runs), people, options.level, order)
+    )
     short = _shorter(panel)
     wanted = options.reference
     # A run can be named as in the output of `annotate agreement`, too.
-    held = resolve(short, None if wanted is None else dict(_renaming(panel)).get(wanted, wanted))
-    return Subject(options, short, held, others)
+    reference = resolve(short, None if wanted is None else dict(_renaming(panel)).get(wanted, wanted))
+    return Subject(options, short, reference, others)
 
 
 def _shorter(panel: Panel) -> Panel:

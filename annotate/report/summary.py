@@ -158,36 +158,33 @@ def with_the_others(
     subject: Subject,
     person: str,
     who: str,
-    asked: BoolArray | None = None,
-    given: BoolArray | None = None,
+    judged: BoolArray | None = None,
+    labelled: BoolArray | None = None,
 ) -> Measure:
-    """Return the coefficient of `who` (the person, or a judge in the person's place) with the majority of the
-
-    others.
+    """Return the agreement of `who` (the person, or a judge in their place) with the majority of the others.
 
     It is computed on the units that the person labelled and, for a comparison, that a judge labelled
-    (`given`, among those
-    `asked`). Coverage: of the units that the person labelled and the judge has judged.
+    (`labelled`, among those `judged`). Coverage: of the units that the person labelled and the judge has judged.
     """
-    own = subject.panel.labels_of(person) != MISSING
-    asked = own if asked is None else own & asked
+    mine = subject.panel.labels_of(person) != MISSING
+    judged = mine if judged is None else mine & judged
     others = _others(subject, person)
-    used = asked & (others != MISSING) & (own if given is None else given)
-    key = (person, who, used.tobytes(), asked.tobytes())
-    found = subject.kept.get(key)
-    if found is None:
+    used = judged & (others != MISSING) & (mine if labelled is None else labelled)
+    key = (person, who, used.tobytes(), judged.tobytes())
+    measure = subject.kept.get(key)
+    if measure is None:
         ratings = subject.panel.ratings
         column = OTHERS if OTHERS not in ratings.annotators else f"{OTHERS} "
         pair = ratings.select([who]).with_annotator(column, others).subset(used)
         pair = subject.panel.weighted(pair, person, who)
         keys = subject.panel.keys([subject.panel.coefficient])
         sure = subject.panel.confidence(who)
-        (found,) = measures(
+        (measure,) = measures(
             pair, keys, level=subject.panel.level, pairwise=False, field=subject.panel.field, confidence=sure
         )
-        found = replace(found, coverage=float(used.sum() / asked.sum()) if asked.any() else None)
-        subject.kept[key] = found
-    return found
+        measure = replace(measure, coverage=float(used.sum() / judged.sum()) if judged.any() else None)
+        subject.kept[key] = measure
+    return measure
 
 
 def _others(subject: Subject, person: str) -> IntArray:
@@ -203,7 +200,7 @@ def short(document: Document) -> Document:
     if section is None:
         return replace(document, sections=[], about=[], reading=[])
     table = next(iter(section.tables()))
-    told = [
+    agreements = [
         f"{row[0]}: {row[1]} {_in_words(m)}" for row in table.rows for m in [row[2]] if isinstance(m, Measure)
     ]
     about = dict(document.about)
@@ -215,7 +212,7 @@ def short(document: Document) -> Document:
     text = " ".join(
         [
             start,
-            "; ".join(told) + ".",
+            "; ".join(agreements) + ".",
             verdicts,
             f"Intervals: {about['intervals']}; {about['settings']}.",
         ]

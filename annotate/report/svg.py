@@ -1,9 +1,8 @@
 """Turn a figure of matplotlib into an element of the page.
 
 Marker colours become classes (`ink`, `judge`, `people`, `soft` ...), which the style sheet colours for light
-mode, dark mode
-and print. Style attributes become presentation attributes, so that the page's security policy can forbid
-inline styles.
+mode, dark mode and print. Style attributes become presentation attributes, so that the page's security policy
+can forbid inline styles.
 """
 
 import re
@@ -55,9 +54,9 @@ def inline(document: str, key: str, title: str, text: str) -> str:
         root.set("class", "wide")
     root.set("role", "img")
     root.set("aria-labelledby", f"{key}-title {key}-desc")
-    for tag, told in (("desc", text), ("title", title)):
+    for tag, content in (("desc", text), ("title", title)):
         element = ET.Element(f"{SVG}{tag}", {"id": f"{key}-{tag}"})
-        element.text = visible(told)
+        element.text = visible(content)
         root.insert(0, element)
     return ET.tostring(root, encoding="unicode")
 

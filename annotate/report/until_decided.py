@@ -28,15 +28,14 @@ class NextBlock:
 
     opened: int
     closed: bool
-    told: tuple[str, ...]
+    messages: tuple[str, ...]
 
 
 def next_block(store: Store, name: str) -> NextBlock:
     """Open the next block of a batch whose block is complete, or close the batch if every judge is decided.
 
     Does nothing before everybody has labelled or skipped all assigned units, so the command is safe at any
-    time. Raises
-    UsageError for a batch that was not drawn with --until-decided.
+    time. Raises UsageError for a batch that was not drawn with --until-decided.
     """
     info = batch_info(store, name)
     until = info.plan.until
@@ -45,30 +44,32 @@ def next_block(store: Store, name: str) -> NextBlock:
             f"batch '{name}' was not drawn with --until-decided: {command('annotate batches extend', name, '--to', 'N')}"
         )
     field = info.task.spec.questions[0].field
-    found = sequence_of(store, field, name)
-    if info.closed or found is None:
+    sequence = sequence_of(store, field, name)
+    if info.closed or sequence is None:
         return NextBlock(0, info.closed is not None, (f"batch '{name}' is closed",))
     rulings = rule(store, load(store, ReportOptions(task=info.task.name, field=field)))[0]
-    told = [f"{ruling.judge}: {ruling.decision}. {_at(ruling)}" for ruling in rulings]
-    if waiting := len(found.units) - found.complete:
-        told.append(f"{waiting:,} units from the first open one on are not complete yet")
-        return NextBlock(0, False, tuple(told))
-    mine = sum(len(b.units) for b in found.batches if b.name == name)
-    place = next((p for p in places_until(found.end) if p > len(found.units)), None)
+    messages = [f"{ruling.judge}: {ruling.decision}. {_at(ruling)}" for ruling in rulings]
+    if waiting := len(sequence.units) - sequence.complete:
+        messages.append(f"{waiting:,} units from the first open one on are not complete yet")
+        return NextBlock(0, False, tuple(messages))
+    mine = sum(len(b.units) for b in sequence.batches if b.name == name)
+    place = next((p for p in places_until(sequence.end) if p > len(sequence.units)), None)
     undecided = any(ruling.decision == "undecided" for ruling in rulings) or not rulings
     if not undecided or place is None or mine >= until:
         close_batch(store, name)
         return NextBlock(
-            0, True, (*told, "decided" if not undecided else "no look is left; the batch is closed undecided")
+            0,
+            True,
+            (*messages, "decided" if not undecided else "no look is left; the batch is closed undecided"),
         )
-    to = min(until, mine + place - len(found.units))
+    to = min(until, mine + place - len(sequence.units))
     done = extend_batch(store, name, to=to)
     people = max(1, info.plan.each)
-    told.append(
+    messages.append(
         f"the next block: {done.units:,} units, {done.units * people:,} labels{_hours(store, name, done.units)}; the verdict is "
         f"computed at {place:,} units"
     )
-    return NextBlock(done.units, False, tuple(told))
+    return NextBlock(done.units, False, tuple(messages))
 
 
 def move_on(store: Store, name: str) -> str:
@@ -90,15 +91,17 @@ def _at(ruling: Ruling) -> str:
     deciding = next((c for c in ruling.conditions if c.name in ("non_inferiority", "threshold")), None)
     if deciding is None or deciding.value is None or deciding.low is None or deciding.high is None:
         return ruling.because
-    what = "agreement with people minus people's own" if deciding.name == "non_inferiority" else "agreement"
+    quantity = (
+        "agreement with people minus people's own" if deciding.name == "non_inferiority" else "agreement"
+    )
     return (
-        f"{what[:1].upper()}{what[1:]} is {deciding.value:.3f}, at this look between {deciding.low:.3f} and {deciding.high:.3f}; "
+        f"{quantity[:1].upper()}{quantity[1:]} is {deciding.value:.3f}, at this look between {deciding.low:.3f} and {deciding.high:.3f}; "
         f"trust takes all of that above {deciding.limit:g}, and distrust all of it below"
     )
 
 
 def _hours(store: Store, name: str, units: int) -> str:
-    """What a block of so many units takes each person at the pace so far; empty where nobody was timed."""
+    """Return the hours per person for a block of so many units at the pace so far; empty without times."""
     paces = [p["units_per_hour"] for p in show_batch(store, name)["annotators"] if p["units_per_hour"]]
     return (
         f", about {duration(3600 * units / min(paces))} for each person at the slowest pace so far"

@@ -1,8 +1,8 @@
 """The connection of a person at work: SQLite itself refuses what that person must not see.
 
-`Blind(store, seat, task)` opens a connection of its own that only reads, with temporary views filtered to
-one seat (batch and annotator) and an authorizer that lets statements reach the study through those
-views only. Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA, new schema and every write are denied.
+`Blind(store, seat, task)` opens a connection of its own that only reads, with temporary views filtered to one
+seat (batch and annotator) and an authorizer that lets statements reach the study through those views only.
+Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA, new schema and every write are denied.
 
     my_units   positions, how each stands, own answers       my_texts    the task's inputs, nothing else
     my_parts   own units that are parts of one answer        my_passages the passages that the inputs list
@@ -12,7 +12,7 @@ views only. Judgements, gold, `meta`, other people's labels, ATTACH, PRAGMA, new
 
 A view may be read only under a name that is random and known to nobody outside this module: SQLite
 tells the authorizer the name of the innermost view, and a common table expression could borrow it.
-The honest limit: whoever owns the file can open it with another program. `annotate batches pack`
+The honest limit: whoever owns the file can open it with another program. `annotate export --for`
 is the separation that holds.
 """
 
@@ -170,9 +170,9 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
     conn.execute(f"CREATE TEMP VIEW {texts} AS {_AS.split(row[0], maxsplit=1)[1]}")
 
     def view(name: str, body: str) -> None:
-        inside.add(own := f"s{secrets.token_hex(16)}")
-        conn.execute(f"CREATE TEMP VIEW {own} AS {body.replace('main.unit_texts', texts)}")
-        conn.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {own}")
+        inside.add(hidden := f"s{secrets.token_hex(16)}")
+        conn.execute(f"CREATE TEMP VIEW {hidden} AS {body.replace('main.unit_texts', texts)}")
+        conn.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {hidden}")
         public.add(name)
 
     role = "CASE WHEN a.role IN ('training', 'adjudication') THEN a.role ELSE 'unit' END AS role"

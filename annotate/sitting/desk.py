@@ -162,23 +162,23 @@ class Desk(Queue):
         """Keep the evidence: (input, start, end) in code points."""
         return self._commit(position, spent, Kind.SPAN, None, dumps([list(s) for s in spans]), None)
 
-    def draft(self, position: int, what: str) -> str | None:
+    def draft(self, position: int, kind: str) -> str | None:
         """What was typed for a unit and not stored, in this session or one before; None for nothing."""
-        if (found := self._drafts.get((position, what))) is not None:
-            return found or None
+        if (text := self._drafts.get((position, kind))) is not None:
+            return text or None
         query = "SELECT text FROM drafts WHERE batch = ? AND annotator_id = ? AND position = ? AND what = ?"
         row = self._study.conn.execute(
-            query, [self.seat.batch, self.seat.annotator, position, what]
+            query, [self.seat.batch, self.seat.annotator, position, kind]
         ).fetchone()
         return None if row is None else str(row[0])
 
-    def keep_draft(self, position: int, what: str, text: str | None) -> None:
+    def keep_draft(self, position: int, kind: str, text: str | None) -> None:
         """Keep what is typed so far, or nothing any more. Where the study cannot be written it is kept in this session:
         a draft never stands in the way of typing. A closed batch is not changed any more."""
-        if (self.draft(position, what) or "") == (text or ""):
+        if (self.draft(position, kind) or "") == (text or ""):
             return
-        self._drafts[position, what] = text or ""
-        place = (self.seat.batch, self.seat.annotator, position, what)
+        self._drafts[position, kind] = text or ""
+        place = (self.seat.batch, self.seat.annotator, position, kind)
         with suppress(StudyError), self._transaction(wait_ms=0) as conn:
             closed = "SELECT closed FROM batches WHERE batch = ?"
             if conn.execute(closed, [self.seat.batch]).fetchone()[0] is not None:
@@ -193,10 +193,10 @@ class Desk(Queue):
                     values,
                 )
 
-    def lock(self, position: int, what: str) -> State:
+    def lock(self, position: int, shown: str) -> State:
         """From here on the first labels stand, and `judge` or `key` answers. Needs a finished unit."""
         state = self.state(position)
-        return state if state.locked else self._commit(position, NO_TIME, Kind.SHOWN, None, what, None)
+        return state if state.locked else self._commit(position, NO_TIME, Kind.SHOWN, None, shown, None)
 
     def revise(
         self, position: int, field: str, value: str, reason: str | None, spent: TimeSpent = NO_TIME

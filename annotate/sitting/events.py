@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 
 class UnitStatus(StrEnum):
-    """How a unit stands."""
+    """The status of a unit."""
 
     OPEN = "open"
     DONE = "done"
@@ -68,7 +68,7 @@ class Revision(NamedTuple):
 
 @dataclass(slots=True)
 class State:
-    """How one unit stands for one annotator."""
+    """The state of one unit for one annotator."""
 
     answers: dict[str, str] = field(default_factory=dict)
     revised: dict[str, Revision] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class State:
 
 
 def fold(events: Iterable[Event]) -> State:
-    """How a unit stands after its events, in their order."""
+    """Return the state of a unit after its events, in their order."""
     rows = list(events)
     undone = {e.undoes for e in rows if e.kind == Kind.UNDO}
     state = State()

@@ -1,10 +1,12 @@
-"""What a person was shown of a unit, and when: one append-only table over batches, packs, pushes, imports and pages.
+"""The ledger of exposures: what a person was shown of a unit, and when, in one append-only table.
+
+It covers batches, packs, pushes, imports and pages.
 
     text     the unit itself               gold    its known answer: a training key, gold that a task shows, passages
     judge    a judge's label of it         labels  what other people said of it            chosen by gold
 
-Gold is noted on the unit that has it: the verdict of a claim on the claim, so that it concerns all its passages.
-A batch drawn before this table was kept has exposure `unknown`.
+Gold is noted on the unit that has it: the verdict of a claim on the claim, so that it concerns all its
+passages. A batch drawn before this table was kept has exposure `unknown`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Exposure(NamedTuple):
     """How many units of a person were, or will be, shown in a batch."""
 
     person: str
-    what: str
+    content: str
     batch: str
     units: int
 
@@ -98,11 +100,11 @@ def is_exposed(
     between them. Where the ledger is empty nothing is known against a label.
     """
     seen = "'judge'" if deciding else "'judge', 'labels'"
-    own = ", ".join(quoted(f) for f in own_gold(task)) or "''"
+    gold_fields = ", ".join(quoted(f) for f in own_gold(task)) or "''"
     query = (
         "SELECT EXISTS (SELECT 1 FROM units AS u JOIN exposures AS x ON x.unit_id IN (u.unit_id, u.item_id) "
         f"WHERE u.unit_id = :unit AND x.person = :person AND ((x.what IN ({seen}) AND x.unit_id = u.unit_id) "
-        f"OR (x.what = 'gold' AND x.field NOT IN ({own}))) AND (:before IS NULL OR x.at < :before))"
+        f"OR (x.what = 'gold' AND x.field NOT IN ({gold_fields}))) AND (:before IS NULL OR x.at < :before))"
     )
     return bool(conn.execute(query, {"person": person, "unit": unit, "before": before}).fetchone()[0])
 
@@ -136,12 +138,18 @@ def note_batch(
 
 
 def note_unit(
-    conn: sqlite3.Connection, person: str, unit: str, what: str, batch: str, how: str, at: str | None = None
+    conn: sqlite3.Connection,
+    person: str,
+    unit: str,
+    content: str,
+    batch: str,
+    how: str,
+    at: str | None = None,
 ) -> None:
     """Note one thing shown of one unit."""
     conn.execute(
         "INSERT OR IGNORE INTO exposures (person, unit_id, what, batch, how, at) VALUES (?, ?, ?, ?, ?, ?)",
-        [person, unit, what, batch, how, at or now()],
+        [person, unit, content, batch, how, at or now()],
     )
 
 
@@ -152,8 +160,8 @@ def against(store: Store, task: Task, person: str, units: Sequence[str], name: s
     under those batches.
     """
     conn = store.conn
-    found: Counter[tuple[str, str]] = Counter()
-    own, drawn = set(own_gold(task)), set(units)
+    counts: Counter[tuple[str, str]] = Counter()
+    gold_fields, drawn = set(own_gold(task)), set(units)
     mine = "SELECT unit_id, item_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?))"
     of_item: dict[str, set[str]] = {}
     for unit, item in conn.execute(mine, [dumps(sorted(drawn))]):
@@ -161,16 +169,16 @@ def against(store: Store, task: Task, person: str, units: Sequence[str], name: s
     seen: set[tuple[str, str, str]] = set()
     ledger = "SELECT unit_id, what, field, batch FROM exposures WHERE person = ?"
     rows = conn.execute(ledger, [person]).fetchall() + _planned(store, person, name)
-    for unit, what, field, batch in rows:
-        if what == "gold" and field in own:
+    for unit, content, field, batch in rows:
+        if content == "gold" and field in gold_fields:
             continue
-        for one in (drawn & {unit}) | (of_item.get(unit, set()) if what == "gold" else set()):
-            if (one, what, batch) not in seen:
-                seen.add((one, what, batch))
-                found[what, batch] += 1
+        for exposed in (drawn & {unit}) | (of_item.get(unit, set()) if content == "gold" else set()):
+            if (exposed, content, batch) not in seen:
+                seen.add((exposed, content, batch))
+                counts[content, batch] += 1
     for batch, count in _would_show(store, task, person, name).items():
-        found["gold", batch] += count
-    return [Exposure(person, what, batch, n) for (what, batch), n in found.items()]
+        counts["gold", batch] += count
+    return [Exposure(person, content, batch, n) for (content, batch), n in counts.items()]
 
 
 def _open_batches(store: Store, person: str, name: str) -> list[tuple[str, Task]]:
@@ -193,47 +201,49 @@ def _planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, 
 
 def _would_show(store: Store, task: Task, person: str, name: str) -> Counter[str]:
     """Units still open in other batches -> how many of each batch the new one would give the key of."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     where = f"a.batch = {quoted(name)} AND a.annotator_id = {quoted(person)}"
     query = f"SELECT unit_id, what, field FROM ({rows_shown(task, where)} UNION {rows_after(task, where)}) WHERE what IN ('gold', 'judge')"
     shows = store.conn.execute(query).fetchall()
     if not shows:
-        return found
+        return counts
     for batch, other in _open_batches(store, person, name):
-        own = own_gold(other)
-        judged = {unit for unit, what, _ in shows if what == "judge"}
-        keys = {unit for unit, what, field in shows if what == "gold" and field not in own}
+        gold_fields = own_gold(other)
+        judged = {unit for unit, content, _ in shows if content == "judge"}
+        keys = {unit for unit, content, field in shows if content == "gold" and field not in gold_fields}
         rows = store.conn.execute(
             "SELECT a.unit_id, u.item_id FROM assignments AS a JOIN units AS u ON u.unit_id = a.unit_id "
             "WHERE a.batch = ? AND a.annotator_id = ? AND a.status = 'open'",
             [batch, person],
         )
         if count := sum(bool({unit, item} & keys) or unit in judged for unit, item in rows):
-            found[batch] += count
-    return found
+            counts[batch] += count
+    return counts
 
 
-def refusal(found: Sequence[Exposure]) -> str | None:
-    """Why people cannot be drawn for a batch, in words; None when nobody was shown an answer."""
-    worst = [e for e in found if e.what in REFUSED]
+def refusal(exposures: Sequence[Exposure]) -> str | None:
+    """Return why people cannot be drawn for a batch; None if nobody was shown an answer."""
+    worst = [e for e in exposures if e.content in REFUSED]
     if not worst:
         return None
-    told = "; ".join(
-        f"{e.person}: batch '{e.batch}' and this one together show {WORDS[e.what]} of {e.units:,} units before they are labelled"
+    listed = "; ".join(
+        f"{e.person}: batch '{e.batch}' and this one together show {WORDS[e.content]} of {e.units:,} units before they are labelled"
         if e.batch
-        else f"{e.person}: an import or a page of `annotate view --reveal` showed {WORDS[e.what]} of {e.units:,} of these units"
+        else f"{e.person}: an import or a page of `annotate view --reveal` showed {WORDS[e.content]} of {e.units:,} of these units"
         for e in worst[:5]
     )
     more = f"; and {len(worst) - 5} more" if len(worst) > 5 else ""
-    return f"{told}{more}. Take other people or units, or say --allow-exposed: such labels count as assisted"
+    return (
+        f"{listed}{more}. Take other people or units, or say --allow-exposed: such labels count as assisted"
+    )
 
 
-def warnings(found: Sequence[Exposure]) -> list[str]:
-    """What else people have seen of these units, a line each."""
+def warnings(exposures: Sequence[Exposure]) -> list[str]:
+    """Return the other exposures of people to these units, a line each."""
     return [
-        f"{e.person} has seen, or will see, {WORDS[e.what]} of {e.units:,} of these units in batch '{e.batch}'"
-        for e in found
-        if e.what not in REFUSED and e.batch
+        f"{e.person} has seen, or will see, {WORDS[e.content]} of {e.units:,} of these units in batch '{e.batch}'"
+        for e in exposures
+        if e.content not in REFUSED and e.batch
     ]
 
 

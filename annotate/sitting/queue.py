@@ -21,9 +21,10 @@ from judge.store.export import stored_task
 from judge.store.inputs import own_name
 from judge.store.study import dumps
 
-SHORT, LONG = 30, 200
+SHORT, LONG = 40, 200
 """Characters of the claim and of its text in a row of the list: at 80 columns both are seen."""
 STUCK = "nobody could say"
+DIFFERENT = "different answers"
 """The kind of a unit that a lead decides although no two labels of it differ."""
 LISTS = {"reference_answers", "options", *LIST_INPUTS}
 
@@ -85,12 +86,12 @@ class Queue:
         names = [n for n in self.task.input_names if n not in LIST_INPUTS]
         columns = ", ".join(f'"{n}"' for n in names) or "position"
         values = self._blind.rows(f"SELECT {columns} FROM my_texts WHERE position = ?", [position])[0]
-        found = {
+        inputs = {
             n: json.loads(v) if v is not None and n in LISTS else v
             for n, v in zip(names, values, strict=bool(names))
         }
-        found |= self._passages(position)
-        return {n: found[n] for n in self.task.input_names if n in found}
+        inputs |= self._passages(position)
+        return {n: inputs[n] for n in self.task.input_names if n in inputs}
 
     def _passages(self, position: int) -> dict[str, list[ShownPassage]]:
         """The passages of each input that is a list; a list without any is not there."""
@@ -103,9 +104,9 @@ class Queue:
             "WHERE position = ? ORDER BY name, n"
         )
         for name, passage, item, place, *about in self._blind.rows(query, [position]):
-            own = own_name(passage, item)
-            one = ShownPassage(passage, own, None if place is None else int(place) + 1, *about)
-            out.setdefault(name, []).append(one)
+            source_id = own_name(passage, item)
+            shown = ShownPassage(passage, source_id, None if place is None else int(place) + 1, *about)
+            out.setdefault(name, []).append(shown)
         return {n: out[n] for n in names if n in out}
 
     def _parts(self, sheet: Sheet) -> list[AnswerPart]:
@@ -119,16 +120,16 @@ class Queue:
         # A hidden repeat takes the place of the same unit seen before: what was said then is not shown.
         here = [r for r in rows if r[1] != sheet.unit_id]
         state = sheet.state
-        own = AnswerPart(
+        this_part = AnswerPart(
             sheet.position, sheet.unit_id, _span(start, stop), state.status(self.fields), state.answers
         )
         parts = [(n, AnswerPart(p, u, _span(a, b), s, json.loads(t))) for p, u, a, b, s, t, n in here]
         at = next((r[6] for r in rows if r[1] == sheet.unit_id), None)
         before = [p for n, p in parts if at is not None and n < at]
-        return [*before, own, *(p for n, p in parts if at is not None and n > at)]
+        return [*before, this_part, *(p for n, p in parts if at is not None and n > at)]
 
     def state(self, position: int) -> State:
-        """How a unit stands, from its events."""
+        """Return the state of a unit, computed from its events."""
         return fold(self._events(position))
 
     def _events(self, position: int) -> list[Event]:
@@ -170,18 +171,18 @@ class Queue:
         """The first open unit behind `after`, else the first of all; None when nothing is open."""
         query = "SELECT min(position) FROM my_units WHERE status = 'open' AND position > ?"
         for start in (after, 0):
-            found = self._blind.rows(query, [start])[0][0]
-            if found is not None:
-                return int(found)
+            position = self._blind.rows(query, [start])[0][0]
+            if position is not None:
+                return int(position)
         return None
 
     def neighbour(self, position: int, step: int) -> int | None:
         """The unit before or behind, None at the ends."""
-        what, sign = ("min", ">") if step > 0 else ("max", "<")
-        found = self._blind.rows(
-            f"SELECT {what}(position) FROM my_units WHERE position {sign} ?", [position]
+        nearest, sign = ("min", ">") if step > 0 else ("max", "<")
+        next_position = self._blind.rows(
+            f"SELECT {nearest}(position) FROM my_units WHERE position {sign} ?", [position]
         )[0][0]
-        return None if found is None else int(found)
+        return None if next_position is None else int(next_position)
 
     def listing(
         self, only: str = "all", search: str = "", *, offset: int = 0, limit: int = 100
@@ -283,7 +284,8 @@ class Queue:
     def kinds(self) -> dict[str, list[int]]:
         """When adjudicating: the labels between which people differ, as "refute / support" -> positions; else nothing.
 
-        A unit that differs in several questions is of several kinds.
+        A unit that differs in several questions is of several kinds, and each names its question. Numbers and texts
+        that differ are one kind, because almost every unit would have one of its own.
         """
         if self._kinds is None:
             given: dict[int, list[dict[str, str]]] = {}
@@ -291,18 +293,24 @@ class Queue:
                 given.setdefault(position, []).append(answers)
             self._kinds = {}
             for position, answers_of in sorted(given.items()):
-                differing = [{a[f] for a in answers_of if f in a} for f in self.fields]
-                kinds = [" / ".join(sorted(values)) for values in differing if len(values) > 1]
+                differing = {f: {a[f] for a in answers_of if f in a} for f in self.fields}
+                kinds = [self._kind(f, values) for f, values in differing.items() if len(values) > 1]
                 for kind in kinds or [STUCK]:
                     self._kinds.setdefault(kind, []).append(position)
         return self._kinds
+
+    def _kind(self, field: str, values: set[str]) -> str:
+        told = " / ".join(sorted(values)) if self.task.domain(field) else DIFFERENT
+        return f"{field}: {told}" if len(self.fields) > 1 else told
 
     def _said(self, positions: Sequence[int]) -> dict[int, str]:
         """When adjudicating: who differs, by the letters of `sources`, for a row of the list."""
         if not positions or not self._blind.is_deciding:
             return {}
         return {
-            at: ", ".join(f"{one.letter} {'+'.join(one.answers.values()) or '-'}" for one in self.sources(at))
+            at: ", ".join(
+                f"{source.letter} {'+'.join(source.answers.values()) or '-'}" for source in self.sources(at)
+            )
             + " · "
             for at in positions
         }

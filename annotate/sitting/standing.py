@@ -111,10 +111,10 @@ def _given(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[s
 def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, list[Event]]:
     """Position -> its events in their order, of one person's queue."""
     query = f"SELECT position, {_EVENT} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
-    found: dict[int, list[Event]] = {}
+    events: dict[int, list[Event]] = {}
     for position, *event in conn.execute(query, [batch, person]):
-        found.setdefault(position, []).append(Event(*event))
-    return found
+        events.setdefault(position, []).append(Event(*event))
+    return events
 
 
 def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) -> list[Event]:
@@ -151,10 +151,10 @@ def append(
     )
 
 
-def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, what: str) -> str:
+def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, opened_by: str) -> str:
     """A session in which the program writes for somebody: an import, a merge, a policy. It ends as it begins."""
     session, at = str(ULID()), now()
-    program = f"{version('adjudge')} {what}"
+    program = f"{version('adjudge')} {opened_by}"
     conn.execute(
         "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", [session, batch, seat, person, program, at, at]
     )
@@ -177,13 +177,13 @@ def not_for(batch: str, person: str, people: Iterable[str]) -> UsageError:
 def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
     """Why a lead has stopped the person in this batch; None when nobody has."""
     query = "SELECT why FROM stopped WHERE batch = ? AND annotator_id = ?"
-    found = conn.execute(query, [batch, person]).fetchone()
-    return None if found is None else str(found[0])
+    row = conn.execute(query, [batch, person]).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[NewLabel]) -> list[NewLabel]:
     """Labels that follow from an answer and gold of the unit, else of its item; no gold, no label."""
-    found: list[NewLabel] = []
+    derived: list[NewLabel] = []
     for name, rule in task.spec.derive.items():
         if not rule.gold:
             continue
@@ -195,5 +195,5 @@ def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[N
         for row in rows:
             value = rule.table.get(f"{row.value}|{gold[0]}") if gold else None
             if row.field == rule.source and row.derived_from is None and value is not None:
-                found.append(NewLabel(name, row.layer, value, None, rule.source))
-    return found
+                derived.append(NewLabel(name, row.layer, value, None, rule.source))
+    return derived

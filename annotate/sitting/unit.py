@@ -1,4 +1,4 @@
-"""What a person sees of one unit: its inputs, its passages, the other parts of its answer, how it stands."""
+"""What a person sees of one unit: inputs, passages, the other parts of its answer, and its status."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -73,7 +73,9 @@ class Sheet:
             if isinstance(value, str):
                 yield value
             elif isinstance(value, list):
-                yield from (one.text if isinstance(one, ShownPassage) else str(one) for one in value)
+                yield from (
+                    element.text if isinstance(element, ShownPassage) else str(element) for element in value
+                )
             elif isinstance(value, dict):
                 yield from map(str, value.values())
 

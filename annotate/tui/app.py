@@ -21,7 +21,7 @@ from annotate.tui.keymap import COMMANDS, QUIT
 from annotate.tui.label import LabelScreen
 from annotate.tui.review import Review
 from annotate.tui.settings import remember_theme
-from judge.errors import AdjudgeError, UsageError
+from judge.errors import AdjudgeError
 
 
 class AnnotateApp(App[None]):
@@ -41,16 +41,12 @@ class AnnotateApp(App[None]):
         *,
         keymap: dict[str, str] | None = None,
         theme: str | None = None,
-        remembered: str | None = None,
         held_ms: float | None = None,
     ) -> None:
-        """`theme` is asked for, `remembered` taken if it is there. Raises UsageError for a theme that is not."""
+        """`theme` is the one chosen last; another version may not have it."""
         super().__init__()
-        if theme and theme not in self.available_themes:
-            names = ", ".join(sorted(self.available_themes))
-            raise UsageError(f"--theme {theme}: there is no such theme; there are: {names}")
         self.desk = desk
-        self._first_theme = theme or (remembered if remembered in self.available_themes else None)
+        self._first_theme = theme if theme in self.available_themes else None
         self.typed = Intentions()
         self.labelling = LabelScreen(desk, keymap or {}, self.typed, held_ms=held_ms)
 
@@ -185,14 +181,13 @@ def run_app(
     *,
     keymap: dict[str, str],
     theme: str | None,
-    remembered: str | None = None,
     held_ms: float | None = None,
 ) -> str | None:
     """Run until the person quits. Returns why the last thing pressed was not stored, None when it was.
 
-    Raises UsageError for a theme that is not there, AdjudgeError when a fault of the program ended it.
+    Raises AdjudgeError when a fault of the program ended it.
     """
-    app = AnnotateApp(desk, keymap=keymap, theme=theme, remembered=remembered, held_ms=held_ms)
+    app = AnnotateApp(desk, keymap=keymap, theme=theme, held_ms=held_ms)
     app.run()
     if app.return_code:
         raise AdjudgeError(

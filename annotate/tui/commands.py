@@ -82,7 +82,7 @@ class Commands:
         counts = desk.counts()
         active, _done = desk.times()
         key = {name: symbol(keys[0]) if keys else "^P" for name, keys in hand.keys.items()}
-        told = f"{counts['done']} done, {counts['skipped']} skipped, {active / 60000:.0f} minutes of work"
+        told = f"{counts['done']} done, {counts['skipped']} skipped, {active / 60000:.0f} min of work"
         lines = [
             Content.styled("Everything in this batch has been seen.", "bold"),
             Content(""),
@@ -249,6 +249,9 @@ class Commands:
 
     async def raw(self) -> None:
         """The raw text, or tables and code laid out again."""
+        if not (self._view.raw or self._view.is_laid_out):
+            self._view.say("nothing to lay out: no table or code is displayed otherwise than it is stored")
+            return
         self._view.switch_raw()
         self._view.say("raw text; the same key lays tables and code out again" if self._view.raw else "")
 

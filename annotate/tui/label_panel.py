@@ -48,7 +48,9 @@ def label_panel(
             box = f"{'✓' if chosen else ' '}{key} "
             click = Style.from_meta({"@click": f"screen.pick({number}, {place})"})
             style = CHOSEN_STYLE if chosen else KEY_STYLE
-            chip = Content.assemble((box, style), f"{NBSP}{value.replace(' ', NBSP)}").stylize(click)
+            # A grade is its own key: it is printed once.
+            name = f"{NBSP}{value.replace(' ', NBSP)}" if value != key else ""
+            chip = Content.assemble((box, style), name).stylize(click)
             chips.append(chip)
         if not question.labels:
             kind = "a number" if question.level == "interval" else "text"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
+from textual.geometry import Size
 from textual.widgets import Static
 
 from annotate.tui.rows import matches_above, matches_below, row_of, row_starts
@@ -25,6 +26,14 @@ def put(part: Static, content: Content, *, layout: bool = True) -> None:
         part.update(content, layout=layout)
 
 
+class LongText(Static):
+    """A text whose rows are counted once for its height and for the position; Textual alone would wrap it anew."""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """The rows of the text."""
+        return len(row_starts(str(self.content), width)) if width else 0
+
+
 class Texts(Horizontal):
     """Side by side where there is room; else one at a time, the other one key away."""
 
@@ -39,9 +48,9 @@ class Texts(Horizontal):
     def compose(self) -> ComposeResult:
         """Two panes."""
         with VerticalScroll(id="body-scroll", can_focus=False):
-            yield Static("", id="body", markup=False)
+            yield LongText("", id="body", markup=False)
         with VerticalScroll(id="aside-scroll", can_focus=False):
-            yield Static("", id="aside", markup=False)
+            yield LongText("", id="aside", markup=False)
 
     def on_mount(self) -> None:
         """The position follows the scrolling, by keys or the wheel, and what was laid out."""

@@ -8,39 +8,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from time import monotonic
 from typing import TextIO
 
-from annotate.guidelines import markdown
 from annotate.sitting.desk import Desk
 from annotate.sitting.events import State, UnitStatus
 from annotate.tui.at_hand import AtHand
 from annotate.tui.form import BETWEEN
-from annotate.tui.label_panel import feedback_panel, training_panel
+from annotate.tui.label_panel import training_panel
+from annotate.tui.plain_text import (
+    COMMANDS,
+    fitted,
+    forget_typed,
+    help_lines,
+    list_lines,
+    question_lines,
+    screen_rows,
+    unit_lines,
+)
 from annotate.tui.review import FILTERS
-from annotate.tui.unit import head, unit_text
+from annotate.tui.unit import head
 from annotate.tui.untrusted import one_line, shown
 from judge.errors import AdjudgeError
 from judge.store.study import dumps
 
 BUSY_MS = 10_000
 """How long a commit waits for another program that writes in the study."""
-LISTED = 20
-"""Units that one list prints."""
-COMMANDS = {
-    "<": ("undo", "take back the last thing you did, as often as you like"),
-    "-": ("skip", "leave this unit for later"),
-    "!": ("flag", "flag this unit with a reason, or take the flag away"),
-    "+": ("note", "write a note on this unit; - removes it"),
-    ".": ("again", "print the unit again"),
-    "#": ("go", "go to a unit by its number: # 12"),
-    "=": ("list", f"your units: = {' or = '.join(FILTERS[1:])}"),
-    "/": ("find", "find text in your units: / words"),
-    "?": ("help", "guidelines, labels and these commands"),
-    "q!": ("quit", "end; everything is stored already. So does Ctrl+D"),
-}
-"""Sign -> (word, what it does). A sign or a word stands alone or before what it is about."""
 _BY_WORD = {word: sign for sign, (word, _) in COMMANDS.items()}
 
 
@@ -68,15 +61,18 @@ class Dialogue:
     # Reading and printing
 
     def _say(self, text: str = "") -> None:
+        print(self._printable(text), file=self._out, flush=True)
+
+    def _printable(self, text: str) -> str:
         # What a terminal would obey is printed as escapes, as on the screen.
-        print(shown(text).text, file=self._out, flush=True)
+        return fitted(shown(text).text, self._out)
 
     def _read(self, prompt: str) -> str | None:
         """One line, None at the end of the input. What was typed before the prompt was printed is thrown away: it was
         meant for another unit, or it is the rest of a pasted text."""
         self._out.write(prompt)
         self._out.flush()
-        _forget_typed(self._lines)
+        forget_typed(self._lines)
         try:
             line = self._lines.readline()
         except KeyboardInterrupt:
@@ -95,57 +91,22 @@ class Dialogue:
         self._print_unit()
 
     def _print_unit(self) -> None:
-        hand, desk = self._hand, self._desk
-        role = f", {hand.unit.role}" if hand.unit.role != "unit" else ""
-        text = unit_text(desk.task, hand.unit, lambda _: 0, highlights=False)
-        self._say(f"\nUnit {hand.unit.position} of {desk.total}, {hand.counts['done']} done{role}")
-        for content in (head(desk.task, hand.unit), text.body, text.aside):
-            if content is not None and content.plain.strip():
-                self._say(f"\n{content.plain.rstrip()}")
-        state = hand.unit.state
-        for name, typed in (("Flag", state.flag), ("Note", state.note)):
-            if typed:
-                self._say(f"{name}: {typed}")
+        lines = list(unit_lines(self._desk, self._hand))
+        for line in lines:
+            self._say(line)
+        asked = question_lines(self._desk, self._hand)
+        rows = sum(self._printable(line).count("\n") + 1 for line in (*lines, *asked))
+        about = head(self._desk.task, self._hand.unit).plain
+        if about and rows >= screen_rows(self._out):
+            # A long text has scrolled the claim out of sight.
+            self._say(f"\n{about}")
         self._ask()
 
     def _ask(self) -> None:
         """Print what the next line answers."""
-        hand, task = self._hand, self._desk.task
         self._printed_at = monotonic()
-        if hand.phase == "key":
-            position = hand.unit.position
-            reasons = None if hand.trying else self._desk.reasons(position)
-            self._say(feedback_panel(self._desk.key(position), hand.unit, task, reasons).plain)
-            return
-        if hand.phase == "judge":
-            self._say_judge()
-            return
-        for question in task.spec.questions:
-            if hand.active not in (None, question.field):
-                continue
-            answer = hand.unit.state.answers.get(question.field)
-            given = "" if answer is None else f" Your answer: {answer}."
-            self._say(f"\n{question.ask or question.field}{given}")
-            meanings = {label.value: label.meaning for label in question.labels}
-            for key, value in hand.labels[question.field].items():
-                self._say(f"{key}  {value}{': ' if meanings[value] else ''}{meanings[value] or ''}")
-            if not question.labels:
-                kind = "a number" if question.level == "interval" else "your answer"
-                self._say(f"Type {kind}{f', with {BETWEEN} between several' if question.many else ''}.")
-        if hand.status is not UnitStatus.OPEN:
-            self._say("This unit is finished: another label changes it, Enter goes on.")
-
-    def _say_judge(self) -> None:
-        unit = self._hand.unit
-        for field, judged in self._desk.judge(unit.position).items():
-            shares = ", ".join(
-                f"{label} {share:.0%}" for label, share in (judged["distribution"] or {}).items()
-            )
-            self._say(f"The judge says {judged['value']}, you {unit.state.answers.get(field)}.")
-            for more in (shares, judged["rationale"]):
-                if more:
-                    self._say(more)
-        self._say("Enter keeps yours; another label revises it, with a reason.")
+        for line in question_lines(self._desk, self._hand):
+            self._say(line)
 
     # What a line means
 
@@ -329,7 +290,7 @@ class Dialogue:
         self._is_at_end = True
         self._say(
             f"Everything in this batch has been seen: {counts['done']} done, {counts['skipped']} skipped, "
-            f"{active / 60000:.0f} minutes of work. Enter ends; < undoes, = skipped lists what was skipped."
+            f"{active / 60000:.0f} min of work. Enter ends; < undoes, = skipped lists what was skipped."
         )
 
     # Commands
@@ -390,35 +351,14 @@ class Dialogue:
             )
 
     def _list(self, only: str, search: str) -> None:
-        desk = self._desk
-        rows, total = desk.listing(only, search, limit=LISTED), desk.count(only, search)
-        for row in rows:
-            given = ", ".join(row.answers.values()) or row.status
-            extra = "".join(
-                f", {name} {one_line(text, 60)}"
-                for name, text in (("flag", row.flag), ("note", row.note))
-                if text
-            )
-            self._say(f"{row.position}  {given}{extra}: {one_line(row.text, 120)}")
-        self._say(f"{len(rows)} of {total} units. # and a number goes there.")
+        for line in list_lines(self._desk, only, search):
+            self._say(line)
 
     def _help(self) -> None:
-        self._say(markdown(self._desk.task).replace("`", "").replace("**", ""))
-        self._say("\nCommands, each alone on a line:")
-        for sign, (word, does) in COMMANDS.items():
-            self._say(f"{sign} or {word}: {does}")
+        for line in help_lines(self._desk):
+            self._say(line)
 
 
 def run_plain(desk: Desk) -> None:
     """Talk to whoever sits at the terminal, or behind the pipe, until the end of the input."""
     Dialogue(desk, sys.stdin, sys.stdout).run()
-
-
-def _forget_typed(lines: TextIO) -> None:
-    """Drop what waits in the terminal's input. A pipe keeps its lines: what writes them is a program."""
-    # Windows has no termios, and its console no such buffer that could be dropped from here.
-    with suppress(ImportError, OSError, ValueError):
-        import termios
-
-        if lines.isatty():
-            termios.tcflush(lines.fileno(), termios.TCIFLUSH)

@@ -33,6 +33,9 @@ class ReviewRows(ScrollView, can_focus=True):
         self._desk, self._near, self._clicked = desk, near, clicked
         self.only, self.search = "all", ""
         self._pages: dict[int, list[ReviewLine]] = {}
+        longest = [[len(label.value) for label in q.labels] for q in desk.task.spec.questions]
+        # An answer in words may have any length.
+        self._label_columns = min(sum(max(labels, default=22) + 2 for labels in longest) - 2, 22)
         self.count = 0
         self.cursor = 0
 
@@ -69,9 +72,9 @@ class ReviewRows(ScrollView, can_focus=True):
         base: Style = self.rich_style
         if line is None:
             return Strip.blank(width, base)
-        answers = ", ".join(line.answers.values())
+        answers, room = ", ".join(line.answers.values()), self._label_columns
         extra = ("!" if line.flag else " ") + ("+" if line.note else " ")
-        left = f"{line.position:>6} {MARKS[line.status]}{extra} {one_line(answers, 22):<22} "
+        left = f"{line.position:>6} {MARKS[line.status]}{extra} {one_line(answers, room):<{room}} "
         why = f"  ({one_line(line.flag or line.note, 40)})" if line.flag or line.note else ""
         style = base + Style(reverse=True) if index == self.cursor else base
         text = Segment(left + one_line(line.text, 200) + why, style)
@@ -229,18 +232,15 @@ class Review(Screen[None]):
         self.set_focus(rows)
 
     async def back(self) -> None:
-        """Escape: the search line first, then the list."""
-        box = self.query_one(Input)
-        if box.has_class("on"):
-            box.remove_class("on")
-            box.value = ""
-            rows = self.query_one(ReviewRows)
-            self.set_focus(rows)
-            if rows.search:
-                rows.search = ""
-                rows.reload()
-                self._tell()
-                return
-            if not self._ask:
-                return
-        await self.app.pop_screen()
+        """Escape: the search line first, then the list. A search that began at a unit leads back to it at once."""
+        box, rows = self.query_one(Input), self.query_one(ReviewRows)
+        if self._ask or not box.has_class("on"):
+            await self.app.pop_screen()
+            return
+        box.remove_class("on")
+        box.value = ""
+        self.set_focus(rows)
+        if rows.search:
+            rows.search = ""
+            rows.reload()
+            self._tell()

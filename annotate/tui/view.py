@@ -182,6 +182,11 @@ class UnitView:
         left = self._size.width - self._label_columns(two)
         return min(left // 2 if two else left, READABLE_COLUMNS + 5) - 5
 
+    @property
+    def is_laid_out(self) -> bool:
+        """Whether a table or code is displayed otherwise than it is stored."""
+        return self.text is not None and any(t.shown.added for t in self.text.texts)
+
     def switch_raw(self) -> None:
         """Show the texts as they are stored, or laid out again, with the same place at the top."""
         self.raw, place = not self.raw, self.texts.place()
@@ -269,7 +274,7 @@ class UnitView:
         if n >= 3 and active:
             per_hour = n * 3_600_000 / active
             pace = f"  {per_hour:.0f}/h"
-            minutes = (total - done) / per_hour * 60
+            minutes = max((total - done) / per_hour * 60, 1)
             if done < total:
                 left = f"  {minutes:.0f} min left" if minutes < 120 else f"  {minutes / 60:.0f} h left"
         where = f"{desk.info.batch} · {desk.seat.person}  {unit.position}/{total}{mark}{role}"

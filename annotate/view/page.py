@@ -20,11 +20,11 @@ from judge.types import Json
 FOLDER = Path(__file__).parent
 
 
-def as_html(found: View) -> str:
-    """The view as a page."""
+def as_html(view: View) -> str:
+    """Return the view as an HTML page."""
     style, script = (_part(name) for name in ("page.css", "page.js"))
     policy = f"default-src 'none'; style-src {_allowed(style)}; script-src {_allowed(script)}; base-uri 'none'; form-action 'none'"
-    values = {"POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": _data(found)}
+    values = {"POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": _data(view)}
     # Parts are put in from the left, each once: text of the data that looks like a placeholder stays what it is.
     page = ""
     rest = _part("page.html")
@@ -43,16 +43,16 @@ def _allowed(text: str) -> str:
     return f"'sha256-{digest}'"
 
 
-def _data(found: View) -> str:
-    """JSON in which no character can end the element that it stands in."""
+def _data(view: View) -> str:
+    """Return JSON in which no character can end its HTML element."""
     texts: dict[str, int] = {}
     document = {
-        "task": visible(found.task.name),
-        "title": visible(found.task.spec.title),
-        "fields": [visible(name) for name in found.task.fields],
-        "who": {visible(who): [visible(name), kind] for who, (name, kind) in found.who.items()},
-        "withheld": found.withheld,
-        "units": [_unit(unit, texts) for unit in found.units],
+        "task": visible(view.task.name),
+        "title": visible(view.task.spec.title),
+        "fields": [visible(name) for name in view.task.fields],
+        "who": {visible(who): [visible(name), kind] for who, (name, kind) in view.who.items()},
+        "withheld": view.withheld,
+        "units": [_unit(unit, texts) for unit in view.units],
     }
     # A claim that all passages of an item have is there once.
     document["texts"] = [json.loads(text) for text in texts]

@@ -74,7 +74,7 @@ class ShownUnit:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything that a page holds. `who` maps runs and people to (name, kind)."""
+    """The content of a page. `who` maps runs and people to (name, kind)."""
 
     task: Task
     units: Sequence[ShownUnit]
@@ -107,8 +107,8 @@ def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[
     runs = _runs(store)
     units = _with_texts(store, task, waiting)
     _add_labels(store, task, units, runs)
-    found = list(units.values())
-    return View(task, found, _names(store, found, runs), sum(unit.waits for unit in found))
+    shown = list(units.values())
+    return View(task, shown, _names(store, shown, runs), sum(unit.waits for unit in shown))
 
 
 def _still_to_draw(store: Store) -> set[str]:
@@ -155,13 +155,13 @@ def _with_texts(store: Store, task: Task, waiting: set[str]) -> dict[str, ShownU
     }
     listed = passages(store.conn, ids) if ids else {}
     marks = _evidence(store)
-    found = {}
+    shown = {}
     for (unit_id, question, dataset, system), inputs in rows:
         unit = ShownUnit(unit_id, question, dataset, system, unit_id in waiting)
         spans, remarks = ([], []) if unit.waits else marks.get(unit_id, ([], []))
         unit.texts, unit.remarks = list(_texts(inputs, listed, spans)), remarks
-        found[unit_id] = unit
-    return found
+        shown[unit_id] = unit
+    return shown
 
 
 Span = tuple[str, int, int]
@@ -176,12 +176,12 @@ def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
         "WHERE a.role IN ('sample', 'repeat', 'adjudication') "
         "AND (a.spans <> '[]' OR a.flag IS NOT NULL OR a.note IS NOT NULL) ORDER BY a.annotator_id, a.batch, a.position"
     )
-    found: dict[str, tuple[list[Span], Remarks]] = {}
+    marks: dict[str, tuple[list[Span], Remarks]] = {}
     for unit, person, spans, flag, note in store.conn.execute(query):
-        own, remarks = found.setdefault(unit, ([], []))
-        own += [(str(name), int(start), int(end)) for name, start, end in json.loads(spans)]
+        evidence, remarks = marks.setdefault(unit, ([], []))
+        evidence += [(str(name), int(start), int(end)) for name, start, end in json.loads(spans)]
         remarks += [(person, f"{word}: {text}") for word, text in (("flag", flag), ("note", note)) if text]
-    return found
+    return marks
 
 
 def _texts(
@@ -192,10 +192,10 @@ def _texts(
     answers = [a for a in json.loads(inputs.get("reference_answers") or "[]") if isinstance(a, str)]
 
     def pieces(name: str, text: str, *, searched: bool) -> list[Segment]:
-        found = [(start, end, HIGHLIGHT) for start, end in find_answers(text, answers)] if searched else []
-        found += [(start, end, HIGHLIGHT) for start, end in find_terms(text, terms)] if searched else []
-        found += [(start, end, EVIDENCE) for own, start, end in spans if own == name]
-        return _pieces(text, found)
+        marks = [(start, end, HIGHLIGHT) for start, end in find_answers(text, answers)] if searched else []
+        marks += [(start, end, HIGHLIGHT) for start, end in find_terms(text, terms)] if searched else []
+        marks += [(start, end, EVIDENCE) for name_of_text, start, end in spans if name_of_text == name]
+        return _pieces(text, marks)
 
     for name, value in inputs.items():
         if not value or name in _ABOUT:
@@ -224,9 +224,9 @@ def _listed(value: Any) -> str:
     return "\n".join(map(str, value))
 
 
-def _pieces(text: str, found: Iterable[tuple[int, int, str]]) -> list[Segment]:
+def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
     """The text cut where marks begin and end; evidence covers highlights."""
-    marks = [(max(0, start), min(end, len(text)), kind) for start, end, kind in found]
+    marks = [(max(0, start), min(end, len(text)), kind) for start, end, kind in marked]
     cuts = sorted({0, len(text), *(at for start, end, _ in marks for at in (start, end))})
     out: list[Segment] = []
     for start, end in pairwise(cuts):
@@ -269,12 +269,12 @@ def _names(store: Store, units: Iterable[ShownUnit], runs: Mapping[str, str]) ->
     )
     kinds = dict(store.conn.execute("SELECT annotator_id, kind FROM annotators"))
     models = [runs[who] for who in seen if who in runs]
-    found = {}
+    names = {}
     for who in seen:
         if who in runs:
             model = runs[who]
             name = model if models.count(model) == 1 else f"{model} · {who[-6:]}"
-            found[who] = (name, str(AnnotatorKind.JUDGE))
+            names[who] = (name, str(AnnotatorKind.JUDGE))
         else:
-            found[who] = (who, str(kinds[who]))
-    return found
+            names[who] = (who, str(kinds[who]))
+    return names

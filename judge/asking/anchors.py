@@ -31,6 +31,7 @@ from judge.store.study import dumps
 from judge.types import Json
 
 if TYPE_CHECKING:
+    from judge.prompts import Task
     from judge.runner.plan import RunDisplay
     from judge.store import Store
 
@@ -108,6 +109,16 @@ def sets_of(store: Store, plan: Plan) -> list[int]:
         f"AND json_extract(options, '$.{SET}') IS NOT NULL ORDER BY 1"
     )
     return [int(n) for (n,) in store.conn.execute(query, [plan.task.name, plan.model])]
+
+
+def newest_run(store: Store, task: Task, model: str) -> str | None:
+    """The run of the beginning of a model's newest set of anchors, whatever its settings; None without one."""
+    query = (
+        f"SELECT run_id FROM runs WHERE task = ? AND model = ? AND json_extract(options, '$.{CHECK}') = 0 "
+        f"AND finished IS NOT NULL ORDER BY json_extract(options, '$.{SET}') DESC LIMIT 1"
+    )
+    row = store.conn.execute(query, [task.name, model]).fetchone()
+    return None if row is None else str(row[0])
 
 
 def mark(number: int, place: int) -> dict[str, Json]:

@@ -16,7 +16,7 @@ from judge.commands import command
 from judge.errors import UsageError
 from judge.labels import relation
 from judge.labels.reference import resolve
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.runner.plan import Plan, RunReport
 from judge.stats.drift import LEVEL, as_codes, drift_p, noise_of
 from judge.stats.paired import agreement_of, paired_difference, pseudo_values
@@ -178,7 +178,7 @@ def _truth(
     store: Store, plan: Plan, field: str, run: str, wanted: str | None
 ) -> tuple[dict[str, str], str | None]:
     """Unit -> the reference's label, and what the reference is called; nothing where nobody labelled the anchors."""
-    panel = read(store, Scope(field, plan.task.name, runs=(run,)), distributions=False)
+    panel = read_panel(store, Scope(field, plan.task.name, runs=(run,)), distributions=False)
     reference = resolve(panel, wanted)
     if reference is None:
         return {}, None

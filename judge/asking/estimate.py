@@ -1,35 +1,35 @@
-"""What a run would take, as `judge estimate` and `judge start` ask for it."""
+"""What a run would take, as `judge run --estimate` and `judge start` ask for it."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from judge.errors import UsageError
-
 if TYPE_CHECKING:
     from judge.asking.run import Asking
-    from judge.runner.estimate import Forecast, Throughput
+    from judge.providers.base import Provider
+    from judge.runner.estimate import Forecast
+    from judge.runner.plan import Plan
     from judge.store import Store
+    from judge.types import Message
 
 
-def estimated(store: Store, asked: Asking, pace: Throughput, counted: int = 0) -> Forecast:
-    """The estimate for a run; nothing is judged.
+def first_prompt(store: Store, plan: Plan, provider: Provider) -> tuple[Message, ...]:
+    """Return the messages of the plan's first unit, empty where there is none."""
+    from judge.runner.requests import Asker
+    from judge.store import selection
 
-    The vendor's counting endpoint is asked for the tokens of `counted` prompts. Raises UsageError where it has none,
-    ProviderError where it does not answer.
-    """
+    asker = Asker(plan.task, plan.model, provider, plan.sampling)
+    selection.select(store, plan.task, plan.selection)
+    unit = next(iter(selection.pending(store, plan.task, run_id="")), None)
+    return () if unit is None else tuple(asker.request(unit, 0)[0].messages)
+
+
+def estimated(store: Store, asking: Asking) -> Forecast:
+    """Return the estimate for a run; nothing is judged."""
     from judge.runner.estimate import estimate
 
-    plan, provider = asked.plan, asked.provider
-    count = getattr(provider, "count_tokens", None) if counted else None
-    if counted and count is None:
-        raise UsageError(f"--count: {plan.asked_as or plan.model} has no endpoint that counts tokens")
-
-    async def work() -> Forecast:
-        try:
-            return await estimate(store, plan, provider, pace, count, counted)
-        finally:
-            await provider.close()
-
-    return asyncio.run(work())
+    try:
+        return estimate(store, asking.plan, asking.provider)
+    finally:
+        asyncio.run(asking.provider.close())

@@ -53,7 +53,7 @@ def from_files(
     from judge.importers.importing import import_files
 
     done = Imported(import_files(db, format_name, base.get(format_name), paths, options, skip_bad))
-    return _told(db, done)
+    return _noting_labels(db, done)
 
 
 def tried(
@@ -109,10 +109,10 @@ def from_rows(
     from judge.importers.importing import import_rows
 
     done = Imported([([name], import_rows(db, name, rows, options, skip_bad, columns))])
-    return _told(db, done)
+    return _noting_labels(db, done)
 
 
-def _told(db: Path, done: Imported) -> Imported:
+def _noting_labels(db: Path, done: Imported) -> Imported:
     from judge.store import Store
 
     for _, report in done.transactions:
@@ -137,8 +137,8 @@ def without_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
     marks = ",".join("?" * len(import_ids))
     query = f"SELECT count(*) FROM answers WHERE context = '[]' AND origin IN ({marks})"
     [(n,)] = store.conn.execute(query, list(import_ids)).fetchall()
-    told = "no claim or sentence of them can be judged on contexts (faithfulness, citations)"
-    return [f"note: {n:,} answers have no contexts: {told}"] if n else []
+    consequence = "no claim or sentence of them can be judged on contexts (faithfulness, citations)"
+    return [f"note: {n:,} answers have no contexts: {consequence}"] if n else []
 
 
 def alike(store: Store, datasets: Collection[str]) -> list[str]:
@@ -177,10 +177,10 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     for label_field, counts in label_counts.items():
         strange = [v for v in counts if label_field in domains and v not in domains[label_field]]
         if strange:
-            told = ", ".join(f"{v!r} ({counts[v]})" for v in strange[:5])
+            examples = ", ".join(f"{v!r} ({counts[v]})" for v in strange[:5])
             want = ", ".join(sorted(domains[label_field]))
             out.append(
-                f"note: labels of '{label_field}' that its task does not have: {told}; the task has {want}. "
+                f"note: labels of '{label_field}' that its task does not have: {examples}; the task has {want}. "
                 f"They stay as they are; --map-label {label_field}:OLD=NEW in an import into a new study (-d) maps them."
             )
         unknown = label_field not in domains and label_field not in derived_from
@@ -198,13 +198,13 @@ def _tasks_with(labels: Iterable[str]) -> list[str]:
 
     wanted = set(labels)
     tasks = [load_task(name) for name in find_tasks()]
-    found = [
+    task_names = [
         f"{task.task_id} (field {name})"
         for task in tasks
         for name in task.fields
         if wanted <= set(task.domain(name))
     ]
-    return list(dict.fromkeys(found))[:3]
+    return list(dict.fromkeys(task_names))[:3]
 
 
 def suited(store: Store) -> list[str]:
@@ -218,7 +218,7 @@ def suited(store: Store) -> list[str]:
     from judge.store.selection import suits_newest
 
     fields = newest_fields(store.conn)
-    found: dict[str, tuple[bool, bool, int, int]] = {}
+    by_task: dict[str, tuple[bool, bool, int, int]] = {}
     for name in find_tasks():
         task = load_task(name)
         if task.people_only or not _asks_for_labels(task) or not suits_newest(store, task):
@@ -227,10 +227,10 @@ def suited(store: Store) -> list[str]:
         # Of tasks that show the same, the one with the fewest labels is the easiest to begin with.
         fewest = -sum(len(question.labels) for question in task.spec.questions)
         rank = (has_labels, task.spec.unit == "passage", len(task.required_inputs), fewest)
-        found[task.task_id] = max(rank, found.get(task.task_id, rank))
-    ranked = sorted(found, key=lambda name: (*(-int(x) for x in found[name]), name))
+        by_task[task.task_id] = max(rank, by_task.get(task.task_id, rank))
+    ranked = sorted(by_task, key=lambda name: (*(-int(x) for x in by_task[name]), name))
     # Where labels say what is wanted, other tasks are no advice.
-    wanted = [name for name in ranked if found[name][0]]
+    wanted = [name for name in ranked if by_task[name][0]]
     if not ranked:
         wanted = [name for name in ANSWERS_ALONE if suits_newest(store, load_task(name))]
     return wanted or ranked

@@ -1,4 +1,4 @@
-"""A run asked for in provider batches, by `judge run --batch`, `judge jobs write` and from Python."""
+"""A run asked for in provider batches, by `judge run --batch`, `judge run --offline` and from Python."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ def run_in_batches(
     store: Store,
     asking: Asking,
     options: RunOptions,
-    poll: float = 60.0,
     said: Callable[[str], None] = lambda text: None,
 ) -> Ran:
-    """Ask what the study has not yet in the provider's batches, and wait for them; `poll` is in seconds.
+    """Ask what the study has not yet in the provider's batches, and wait for them.
 
     `said` hears of every change. The report carries the error that ended it early. Raises StudyError when another
     process runs the same, UsageError for what cannot be asked in batches, and what `Provider.open` raises.
@@ -37,7 +36,7 @@ def run_in_batches(
     check_any(store, plan.task, plan.selection)
     with store.run_lock(f"{plan.task.name} {plan.model}"):
         asking = continued(store, asking)
-        report = run_batches(store, asyncio.run(_opened(store, asking)), asking.provider, Waiting(poll, said))
+        report = run_batches(store, asyncio.run(_opened(store, asking)), asking.provider, Waiting(said=said))
         return ended(store, asking, report)
 
 
@@ -73,8 +72,8 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
     """Raises UsageError for what is part of a call and of no file."""
     from judge.jobs.offline import reader_of
 
-    if options.replicas:
-        raise UsageError("--replicas goes with single calls: a batch is posted to one provider")
+    if len(options.base_url) > 1:
+        raise UsageError("several --base-url go with single calls: a batch is posted to one provider")
     reader_of(asking.provider)
     of_calls = [n for n in options.settings if n.partition(".")[0] in ("header", "query") or n == "key"]
     if of_calls and not offline:

@@ -46,9 +46,9 @@ def field_of(task: Task, name: str | None) -> str:
 def panel_of(store: Store, task: Task, field: str, runs: Sequence[str] = ()) -> Panel:
     """Everybody's labels of the field, judges those of these runs (all when none is named), on a sealed test as well:
     who asks for it masks the test, or logs a look."""
-    from judge.labels.scope import Scope, read
+    from judge.labels.scope import Scope, read_panel
 
-    return read(store, Scope(field, task.name, runs=tuple(runs)), distributions=False, opened=True)
+    return read_panel(store, Scope(field, task.name, runs=tuple(runs)), distributions=False, opened=True)
 
 
 def _chosen(
@@ -107,9 +107,9 @@ def route(
 
     _, split, name, word = _chosen(store, task_name, field, reference)
     runs = [run, *([then] if then else [])]
-    found = routing.route(store, name, runs, agree=agree, confidence=confidence, reference=word, split=split)
-    kept = routing.keep(found)[0] if found.at is not None and keep else None
-    return found, kept
+    routed = routing.route(store, name, runs, agree=agree, confidence=confidence, reference=word, split=split)
+    kept = routing.keep(routed)[0] if routed.at is not None and keep else None
+    return routed, kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,22 +191,22 @@ def calibrate(
 
     task = export.known_task(store, task_name)
     name = field_of(task, field)
-    found = derive.read(store, [run or derive.newest(store, task, name)], name)
-    own = found.runs[0]
-    if found.task.task_id != task.task_id:
-        raise UsageError(f"run {own['run_id']} is one of {found.task.name}, not of {task.task_id}")
-    truth = derive.reference(store, found, name, reference)
+    table = derive.read_runs(store, [run or derive.newest(store, task, name)], name)
+    parent = table.runs[0]
+    if table.task.task_id != task.task_id:
+        raise UsageError(f"run {parent['run_id']} is one of {table.task.name}, not of {task.task_id}")
+    truth = derive.reference(store, table, name, reference)
     method = method or ("bias" if truth is not None else "batch")
-    shares = prior_of(prior, method, found.task.domain(name))
-    result = put_right(found, truth, name, method, shares, **how)
+    shares = prior_of(prior, method, table.task.domain(name))
+    result = put_right(table, truth, name, method, shares, **how)
     why = _not_kept(result, shares) if keep else "dry run"
     run_id, known = None, False
     if why is None:
         run_id, known = derive.keep(
-            store, found, "calibrated", method, {name: result.made},
+            store, table, "calibrated", method, {name: result.made},
             parameters=result.parameters, fitted=result.fitted,
         )  # fmt: skip
-    return CalibrationOutcome(result, own, truth.word if truth else None, run_id, known, why)
+    return CalibrationOutcome(result, parent, truth.word if truth else None, run_id, known, why)
 
 
 def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
@@ -221,13 +221,13 @@ def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
         return Prior(text)
     shares: dict[str, float] = {}
     for part in text.split(","):
-        label, found, share = part.rpartition("=")
+        label, separator, share = part.rpartition("=")
         label = label.strip()
         try:
             value = float(share)
         except ValueError:
             value = math.nan
-        if not found or label not in domain or label in shares or not 0 < value < 1:
+        if not separator or label not in domain or label in shares or not 0 < value < 1:
             raise UsageError(
                 f"--prior {text}: uniform, gold, or a share between 0 and 1 for each of {', '.join(domain)}, as {domain[0]}=0.2,..."
             )
@@ -312,7 +312,7 @@ def rewriter_of(model: str, asking: Asking, options: RunOptions) -> Rewriter:
 
     plan = asking.plan
     same = model.partition("/")[0] == plan.model.partition("/")[0]
-    reached = options if same else dataclasses.replace(options, base_url=None, settings={}, replicas=())
+    reached = options if same else dataclasses.replace(options, base_url=(), settings={})
     provider = provider_of(model, reached)
     if isinstance(provider, PairReader):
         raise UsageError(f"--rewriter {model}: it reads two texts and writes none")

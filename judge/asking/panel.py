@@ -30,25 +30,25 @@ class PanelOutcome:
 
 
 def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: str) -> PanelOutcome:
-    """Pool stored runs of a task and keep the panel. Raises UsageError as `derive.read` and `pool` do."""
+    """Pool stored runs of a task and keep the panel. Raises UsageError as `derive.read_runs` and `pool` do."""
     from judge import derive
     from judge.derive.pool import pool
 
-    table = derive.read(store, runs, field)
+    table = derive.read_runs(store, runs, field)
     strangers = [run["run_id"] for run in table.runs if run["task"].rpartition(".v")[0] != task_id]
     if strangers:
         raise UsageError(f"run {strangers[0]} is not one of {task_id}")
-    found = pool(table, field, method)
+    pooled_labels = pool(table, field, method)
     run_id, known = derive.keep(
         store,
         table,
         "pooled",
         method,
-        {field: found.made},
-        parameters=found.parameters,
-        only=found.only,
+        {field: pooled_labels.made},
+        parameters=pooled_labels.parameters,
+        only=pooled_labels.only,
     )
-    return PanelOutcome(table, field, method, found, run_id, known)
+    return PanelOutcome(table, field, method, pooled_labels, run_id, known)
 
 
 def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Asking]:
@@ -58,24 +58,28 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
         *(["--base-url"] if options.base_url else []),
         *(["--as"] if options.asked_as else []),
     ]
-    given += [*(["--replicas"] if options.replicas else []), *(["--option"] if options.settings else [])]
+    given += ["--option"] if options.settings else []
     if given:
         raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
-    found = []
+    askings = []
     for member in panel.members:
-        own = replace(
-            options, recipe=None, base_url=member.base_url, asked_as=member.asked_as, settings=member.settings
+        member_options = replace(
+            options,
+            recipe=None,
+            base_url=(member.base_url,) if member.base_url else (),
+            asked_as=member.asked_as,
+            settings=member.settings,
         )
-        plan = make_plan(task_name, member.model, own, store)
+        plan = make_plan(task_name, member.model, member_options, store)
         panel.check(plan.task)
         if member.recipe is not None:
             plan = member.recipe.applied(plan)
-        found.append(Asking(plan, provider_of(member.model, own, options.recipe), member.recipe))
-    return found
+        askings.append(Asking(plan, provider_of(member.model, member_options, options.recipe), member.recipe))
+    return askings
 
 
 def run(
-    store: Store, panel: PanelRecipe, asked: Sequence[Asking], ask: Callable[[Asking], Ran]
+    store: Store, panel: PanelRecipe, askings: Sequence[Asking], ask: Callable[[Asking], Ran]
 ) -> tuple[list[Ran], PanelOutcome | None]:
     """Ask each member by `ask`, one after the other under one budget, and pool them.
 
@@ -83,8 +87,8 @@ def run(
     failure on a unit is missing data, and ends nothing.
     """
     done: list[Ran] = []
-    for own in asked:
-        done.append(ask(replace(own, plan=own.plan.after([ran.report for ran in done]))))
+    for asking in askings:
+        done.append(ask(replace(asking, plan=asking.plan.after([ran.report for ran in done]))))
         report = done[-1].report
         if (
             report.interrupted
@@ -95,4 +99,4 @@ def run(
         ):
             return done, None
     runs = [ran.calibrated or ran.report.run_id for ran in done]
-    return done, pooled(store, runs, panel.field, panel.method, asked[0].plan.task.task_id)
+    return done, pooled(store, runs, panel.field, panel.method, askings[0].plan.task.task_id)

@@ -1,6 +1,6 @@
 """A run as it is asked for, by `judge run` and from Python: options, the plan they make, the provider, the run itself.
 
-options = RunOptions(limit=100, max_cost=2.0)
+options = RunOptions(limit=100, max=("2usd",))
 asking = prepare("stance", "openai/gpt-5-mini", options)
 with Store.open("study.db", create=False) as store:
     done = run(store, in_study(store, asking, options))
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from judge.commands import command
 from judge.errors import UsageError
 from judge.permissions import Allowed, check_server
-from judge.run_options import RunOptions, decided, typed
+from judge.run_options import RunOptions, decided, limits_of, order_of, typed
+from judge.types import PARTS_OF_ANSWERS
 
 if TYPE_CHECKING:
     from judge.improve.recipe import Recipe
@@ -77,6 +79,31 @@ def prepare(task_name: str, model: str | None, options: RunOptions, store: Store
     return asking if kept is None else dataclasses.replace(asking, notes=(*asking.notes, kept))
 
 
+def like_run(store: Store, run: str | None, model: str | None, options: RunOptions) -> tuple[str, RunOptions]:
+    """Return the model and the options with the settings of a stored run, where one is named.
+
+    The user names the server, the limits and the units: a study from somebody else chooses none of them. A setting that
+    the user gives counts. Raises UsageError where neither a model nor a run is named.
+    """
+    from judge.permissions import without_servers
+    from judge.run_options import WRITTEN, given, of_stored
+    from judge.store.export import named_run
+
+    if run is None:
+        if model is None:
+            raise UsageError("name a model with -m VENDOR/MODEL, or a stored run with --run RUN")
+        return model, options
+    row = named_run(store, run)
+    typed_model, stored = of_stored(str(row["model"]), json.loads(str(row["options"])))
+    changed = set(given(options)) | {name for name, written in WRITTEN.items() if not written.stored}
+    kept = {name: getattr(options, name) for name in {*changed, "base_url"} - {"asked_as", "settings"}}
+    settings = without_servers(typed_model.partition("/")[0], stored.settings)
+    settings = {name: text for name, text in settings.items() if "env:" not in text}
+    kept["settings"] = {**settings, **options.settings}
+    kept["asked_as"] = options.asked_as or stored.asked_as
+    return model or typed_model, dataclasses.replace(stored, **kept)
+
+
 def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
     """The plan as its recipe wants it, and the provider. Raises UsageError."""
     recipe: Recipe | None = None
@@ -108,6 +135,8 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
     name = options.asked_as
     if name is not None and (not name.strip() or not name.isprintable()):
         raise UsageError("--as needs a name of printable characters")
+    limits = limits_of(options.max)
+    order, orders = order_of(options.label_order)
     return Plan(
         task=task,
         model=name or model,
@@ -116,19 +145,19 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
         same_model=options.same_model,
         selection=Selection(options.where, options.limit, options.sample),
         sampling=Sampling(
-            temperature=None if options.no_temperature else options.temperature,
+            temperature=options.temperature,
             seed=options.seed,
             max_output_tokens=options.max_output_tokens,
             answers=options.answers,
-            label_order=options.label_order,
-            orders=options.orders,
+            label_order=order,
+            orders=orders,
         ),
         repeats=options.repeats,
         concurrency=options.concurrency,
         retry=options.retry,
-        max_tokens=options.max_tokens,
-        max_cost=options.max_cost,
-        max_time=options.max_time,
+        max_tokens=limits.tokens,
+        max_cost=limits.cost,
+        max_time=limits.seconds,
         patience=Patience(outage=options.patience),
         prices=read_prices(options.prices) if options.prices else None,
     )
@@ -144,27 +173,32 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
     from judge.engines.worker import Workers
     from judge.providers import base
 
-    vendor, allowed = model.partition("/")[0], Allowed(options.allow_host, options.allow_env)
-    given = check_server(source, vendor, options.base_url, options.settings, allowed)
-    settings = base.Settings(options.base_url, options.timeout, given, options.replicas)
-    workers = Workers(options.workers, options.worker_cpus, options.worker_gpus, options.worker_command)
-    return engines.provider(options.engine, model, settings, workers)
+    vendor, allowed = model.partition("/")[0], Allowed.of(options.allow)
+    url, *replicas = options.base_url or (None,)
+    given = check_server(source, vendor, url, options.settings, allowed)
+    settings = base.Settings(url, options.timeout, given, tuple(map(str, replicas)))
+    if options.workers is None and (options.worker_gpus or options.worker_command is not None):
+        raise UsageError("--worker-gpus and --worker-command go with --workers N")
+    workers = (
+        Workers(options.workers, options.worker_gpus, options.worker_command) if options.workers else None
+    )
+    return engines.provider(model, settings, workers)
 
 
 def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
     """The plan as a recipe wants it. Raises UsageError for options that it decides, and for another task."""
-    from judge.improve.recipe import read
+    from judge.improve.recipe import read_recipe
 
     given = decided(options)
     if given:
         raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
-    found = read(path)
-    proved_with, notes = found.made.get("model"), []
-    if found.calibration is not None and proved_with not in (None, plan.model):
+    recipe = read_recipe(path)
+    proved_with, notes = recipe.made.get("model"), []
+    if recipe.calibration is not None and proved_with not in (None, plan.model):
         notes.append(
             f"the recipe's calibration is fitted on probabilities of {proved_with}, not of {plan.model}"
         )
-    return found.applied(plan), found, notes
+    return recipe.applied(plan), recipe, notes
 
 
 def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
@@ -187,9 +221,9 @@ def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
         raise UsageError(
             f"{plan.task.name} shows no relevant passages: --relevant goes with grounding_relevant"
         )
-    found = relevant(store, text)
-    selection = dataclasses.replace(plan.selection, relevant=found.passages)
-    return dataclasses.replace(plan, selection=selection, extra={**plan.extra, "relevant": found.name})
+    passages = relevant(store, text)
+    selection = dataclasses.replace(plan.selection, relevant=passages.passages)
+    return dataclasses.replace(plan, selection=selection, extra={**plan.extra, "relevant": passages.name})
 
 
 def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: Stop | None = None) -> Ran:
@@ -216,9 +250,9 @@ def continued(store: Store, asking: Asking) -> Asking:
     plan = asking.plan
     if plan.max_tokens is None and plan.max_cost is None:
         return asking
-    own = own_runs(store, plan, asking.provider, asking.provider.describe().get("base_url"))
+    run_ids = own_runs(store, plan, asking.provider, asking.provider.describe().get("base_url"))
     return dataclasses.replace(
-        asking, plan=dataclasses.replace(plan, before=used(store.conn, own[0]) if own else (0, 0.0))
+        asking, plan=dataclasses.replace(plan, before=used(store.conn, run_ids[0]) if run_ids else (0, 0.0))
     )
 
 
@@ -254,17 +288,16 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
 
 def what_next(store: Store, ran: Ran) -> str:
     """The command after a run: the report where somebody else labelled what it did, else labels by people."""
-    from judge.labels.relation import labellers
-    from judge.suites.queries import PARTS
+    from judge.store.label_rows import labellers
 
     task = ran.plan.task
     field = next((q.field for q in task.spec.questions if q.labels), None)
     if field is not None and labellers(store.conn, field):
         return command("annotate report", "--field", field, "-o", "report.html")
     # Numbers of answers take labels on all parts of an answer, so these are drawn as whole questions.
-    kind, is_part = task.spec.unit, task.spec.unit in PARTS
-    what = "count(DISTINCT question_id)" if is_part else "count(*)"
-    [(there,)] = store.conn.execute(f"SELECT {what} FROM units WHERE kind = ?", [kind]).fetchall()
+    kind, is_part = task.spec.unit, task.spec.unit in PARTS_OF_ANSWERS
+    counted = "count(DISTINCT question_id)" if is_part else "count(*)"
+    [(there,)] = store.conn.execute(f"SELECT {counted} FROM units WHERE kind = ?", [kind]).fetchall()
     most = min(there, SAMPLE_QUESTIONS if is_part else SAMPLE)
     how_many = ("--by-question" if is_part else "-n", most)
     return command("annotate batches new pilot", task.task_id, *how_many, "--annotators", "me")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from judge.asking.run import Stop, make_plan, provider_of, task_of
 from judge.errors import UsageError
-from judge.run_options import IDENTITY, OF_LABELS, OF_TASK, REPORTED, RunOptions, names_of
+from judge.run_options import IDENTITY, OF_LABELS, OF_TASK, REPORTED, RunOptions
 from judge.store import Store
-from judge.suites.paper import Asked, Paper
+from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.steps import Incomplete, Step
 from judge.types import Status
 
@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     from judge.suites.perform import Performed
     from judge.suites.result import Result
 
-_APART = ("recipe", "seed")
-"""A recipe is for one task, and the seed of a suite is that of its intervals; a run that has one is resumed with its own."""
-ASKING = tuple(name for name in names_of("judge", "calls", "limits", "server") if name not in _APART)
-"""The options of a run that a suite has too; which units and examples are asked about, the paper says."""
+ASKING = (
+    *("concurrency", "patience", "retry", "max", "temperature", "answers", "rationale", "asked_as"),
+    *("prompts", "base_url", "settings"),
+)
+"""The options of a run that a suite has too: the commonest. A run with others is made by judge run, and a suite reads it.
+
+Which units and examples are asked about, the paper says. A recipe is for one task, and a suite has several.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class SuiteDone:
 
     performed: Performed
     results: Sequence[Result]
-    asked: Asked
+    request: ScoreRequest
 
     @property
     def has_every_label(self) -> bool:
@@ -46,13 +50,13 @@ class SuiteDone:
 def suite(
     store: Store,
     paper: Paper,
-    asked: Asked,
+    request: ScoreRequest,
     systems: Sequence[str],
     model: str,
     options: RunOptions,
     given: Collection[str],
     watch: Callable[[], RunDisplay],
-    told: Callable[[str], None] = lambda text: None,
+    report_line: Callable[[str], None] = lambda text: None,
     stop: Stop | None = None,
     **score: Any,
 ) -> SuiteDone:
@@ -66,10 +70,9 @@ def suite(
 
     provider = provider_of(model, options)
     wanted = replace(
-        asked,
+        request,
         models=(options.asked_as or model,),
         settings=_settings(options, given, provider),
-        rationale=options.rationale,
         prompts=options.prompts,
         retry=(),
     )
@@ -77,9 +80,14 @@ def suite(
 
     def missing(is_first: bool) -> Incomplete | None:
         steps: list[Step] = []
-        for own in each:
+        for each_request in each:
             try:
-                scored(store, paper, replace(own, retry=options.retry) if is_first else own, interval=None)
+                scored(
+                    store,
+                    paper,
+                    replace(each_request, retry=options.retry) if is_first else each_request,
+                    interval=None,
+                )
             except Incomplete as lacking:
                 steps += lacking.steps
         return Incomplete(paper.name, steps) if steps else None
@@ -90,33 +98,33 @@ def suite(
     # Only the limits of this plan are used, so any task will do.
     plain = replace(options, rationale=None, prompts=None, recipe=None)
     limits = make_plan("qa_answer", model, plain, store)
-    done = asyncio.run(_perform(store, missing, provider, limits, plan_of, watch, told, stop))
+    done = asyncio.run(_perform(store, missing, provider, limits, plan_of, watch, report_line, stop))
     if done.stopped is not None:
         return SuiteDone(done, (), wanted)
-    results = [scored(store, paper, own, **score) for own in each]
+    results = [scored(store, paper, each_request, **score) for each_request in each]
     if any(gap.system in wanted.models for result in results for gap in result.lacking):
-        check_origin(store, wanted.models[0], asked.also_generate)
+        check_origin(store, wanted.models[0], request.also_generate)
     return SuiteDone(done, results, wanted)
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:
     """The settings that a run must have to be resumed: those of its identity that the user gave."""
-    apart = ("asked_as", "prompts", "rationale", "settings", *OF_TASK)
-    found = {name: getattr(options, name) for name in IDENTITY if name in given and name not in apart}
+    apart = ("asked_as", "prompts", "settings", *OF_TASK)
+    settings = {name: getattr(options, name) for name in IDENTITY if name in given and name not in apart}
     if "settings" in given:
         # As typed they may be limits or keys; what the provider reports is what changes an answer.
         facts = provider.describe()
-        found |= {name: facts.get(name) for name in REPORTED}
-    return found
+        settings |= {name: facts.get(name) for name in REPORTED}
+    return settings
 
 
 def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
     """The plan of a step: as the run that it resumes, else as the options say."""
-    own = replace(options, relevant=None, examples=None, recipe=None)
-    typed, began = step.asked
+    step_options = replace(options, relevant=None, examples=None, recipe=None)
+    typed, began = step.model_and_options
     # Outputs of a system that is called otherwise than its model, and is no judge.
     name = step.model if typed == model != step.model else options.asked_as
-    own = replace(own, asked_as=name)
+    step_options = replace(step_options, asked_as=name)
     if step.options:
         if began.recipe is not None:
             raise UsageError(
@@ -125,11 +133,11 @@ def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
         kept = {
             name: getattr(began, name) for name in IDENTITY if name not in ("settings", "prompts", *OF_TASK)
         }
-        own = replace(own, **{**kept, "asked_as": name})
-    asked = task_of(store, step.task, own.prompts).spec
-    if asked.raw or not any(question.labels for question in asked.questions):
-        own = replace(own, **{name: getattr(RunOptions(), name) for name in OF_LABELS})
-    return make_plan(step.task, model, own, store)
+        step_options = replace(step_options, **{**kept, "asked_as": name})
+    spec = task_of(store, step.task, step_options.prompts).spec
+    if spec.raw or not any(question.labels for question in spec.questions):
+        step_options = replace(step_options, **{name: getattr(RunOptions(), name) for name in OF_LABELS})
+    return make_plan(step.task, model, step_options, store)
 
 
 async def _perform(
@@ -139,7 +147,7 @@ async def _perform(
     limits: Plan,
     plan_of: Callable[[Step], Plan],
     watch: Callable[[], RunDisplay],
-    told: Callable[[str], None],
+    report_line: Callable[[str], None],
     stop: Stop | None,
 ) -> Performed:
     """Open the provider when there is something to do, and do it."""
@@ -152,6 +160,6 @@ async def _perform(
         return Performed()
     try:
         limits = await open_patiently(provider, limits, store=store)
-        return await perform(store, missing, provider, plan_of, limits, watch, told)
+        return await perform(store, missing, provider, plan_of, limits, watch, report_line)
     finally:
         await provider.close()

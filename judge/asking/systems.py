@@ -77,8 +77,10 @@ def import_files(
     rankings = [path for path in paths if outputs.stage is not None or is_ranking(path)]
     others = [path for path in paths if path not in rankings]
     check_rankings(rankings, outputs)
-    read = partial(answers.read, options=options, system=outputs.system, condition=outputs.condition)
-    done.reports += _import(store, others, options, outputs, lambda path, bad: read(path, bad=bad))
+    read_rows = partial(
+        answers.read_answers, options=options, system=outputs.system, condition=outputs.condition
+    )
+    done.reports += _import(store, others, options, outputs, lambda path, bad: read_rows(path, bad=bad))
     done.reports += _import_rankings(store, rankings, options, outputs)
     _tell_lacks(store, done)
     return done
@@ -101,10 +103,12 @@ def import_rows(
     path = Path(name)
     skipped, bad = skipping(outputs.skip_bad)
     numbered = ((number, dict(row)) for number, row in enumerate(rows, 1))
-    found = answers.of_records(
+    records = answers.of_records(
         Records(path, "row", numbered), options, outputs.system, outputs.condition, cells, bad
     )
-    done = SystemsImported([(path, _add(store, found, _info(options, outputs), skipped, bad, outputs.paper))])
+    done = SystemsImported(
+        [(path, _add(store, records, _info(options, outputs), skipped, bad, outputs.paper))]
+    )
     _tell_lacks(store, done)
     return done
 
@@ -135,7 +139,7 @@ def _import(
     paths: Sequence[Path],
     options: "Options",
     outputs: Outputs,
-    read: Callable[[Path, "Bad"], Iterator["AnswerRow"]],
+    read_rows: Callable[[Path, "Bad"], Iterator["AnswerRow"]],
 ) -> Iterator[tuple[Path, "ImportReport"]]:
     from judge.importers.importing import import_each
 
@@ -144,7 +148,7 @@ def _import(
     ) -> "ImportReport":
         return _add(store, rows, info, skipped, bad, outputs.paper)
 
-    return import_each(store, paths, _info(options, outputs), outputs.skip_bad, read, add)
+    return import_each(store, paths, _info(options, outputs), outputs.skip_bad, read_rows, add)
 
 
 def _add(
@@ -182,9 +186,9 @@ def _import_rankings(
     # A ranking that is called as a system is that system's own.
     name, stage = outputs.name or outputs.system, str(outputs.stage)
     info = ImportInfo("rankings", {}, options.dataset, {"stage": stage, **({"name": name} if name else {})})
-    read = partial(rankings.read, stage=stage, name=name, ids=Ids(store, options.dataset))
+    read_rows = partial(rankings.read_rankings, stage=stage, name=name, ids=Ids(store, options.dataset))
     yield from import_each(
-        store, paths, info, outputs.skip_bad, lambda path, bad: read(path, bad=bad), add_rankings
+        store, paths, info, outputs.skip_bad, lambda path, bad: read_rows(path, bad=bad), add_rankings
     )
 
 

@@ -8,7 +8,6 @@ from judge.cli.contest import compare as compare_runs
 from judge.cli.demo import demo
 from judge.cli.distractors import distractors
 from judge.cli.drift import drift
-from judge.cli.estimate import estimate
 from judge.cli.examples import examples
 from judge.cli.generate import generate
 from judge.cli.improve import improve
@@ -38,6 +37,48 @@ from judge.console import Command
 @click.group(
     cls=Command,
     name="judge",
+    sections={
+        "Label": {
+            "run": "Label every unit that a task fits, with one model.",
+            "start": "Go from a file to a first report.",
+            "tasks": "Show, check, render and make labelling tasks.",
+            "models": "Show the vendors, and what a model can do.",
+            "runs": "List, show, watch, export and import runs.",
+            "jobs": "Follow runs in provider batches or in files.",
+            "answers": "Generate and show the answers of systems.",
+        },
+        "Check": {
+            "compare": "Compare runs of a task on the same units.",
+            "drift": "Test whether a judge still answers as it did.",
+            "probe": "Count labels that flip when nothing should change.",
+            "route": "Find the units on which a judge may stand alone.",
+        },
+        "Improve": {
+            "improve": "Search for a better judge, and prove it.",
+            "split": "Split questions into learn, tune and sealed test.",
+            "calibrate": "Calibrate a judge's label probabilities.",
+            "panel": "Make one judge of several.",
+        },
+        "Score": {
+            "score": "Compute a paper's measures from stored labels.",
+            "suite": "Do the runs that a paper needs, then score.",
+        },
+        "Data": {
+            "items": "Import and show items and passages.",
+            "systems": "Import and list the outputs of systems.",
+            "studies": "Merge studies that were labelled apart.",
+            "retrieve": "Rank passages for each item by BM25.",
+            "rankings": "Attach ranked passages to items.",
+            "nuggets": "Import nuggets of questions (TREC RAG).",
+            "pairs": "Build and list pairs of claim and counter claim.",
+            "distractors": "Write and export wrong options for questions.",
+        },
+        "Learn": {
+            "demo": "Label shipped samples with small local models.",
+            "examples": "Copy the shipped samples into a folder.",
+            "plugins": "List the plugins of installed packages.",
+        },
+    },
     # Whatever has a default says so; an option whose default is no news says show_default=False.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
     epilog="Start with: judge demo, or with a file of yours: judge start FILE. Exit codes: 0 done, 1 error, 2 usage or bad task file, 3 provider, "
@@ -50,7 +91,7 @@ def main() -> None:
 
 answers.add_command(generate)
 for command in (
-    demo, start, examples, items, tasks, models, estimate, run, runs, systems, answers, rankings, retrieve, distractors, pairs, nuggets, score, suite,
+    demo, start, examples, items, tasks, models, run, runs, systems, answers, rankings, retrieve, distractors, pairs, nuggets, score, suite,
     jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe, drift, plugins,
 ):  # fmt: skip
     main.add_command(command)

@@ -14,7 +14,6 @@ from judge.console import (
     emit_json,
     emit_rows,
     json_option,
-    output_options,
     say,
     short,
 )
@@ -24,49 +23,35 @@ from judge.store import Store, listing
 
 @click.group()
 def answers() -> None:
-    """Generate, list and show the answers of systems under test."""
+    """Generate and show the answers of systems under test."""
 
 
 answers.add_command(removed("answers import", "systems import"))
 
 
-@answers.command("list")
-@click.option("--system", help="Only this system.")
-@click.option("--condition", help="Only this condition.")
-@click.option("-n", "limit", default=20, type=click.IntRange(1), help="How many.")
-@db_option
-@output_options
-def list_(
-    system: str | None, condition: str | None, limit: int, db: Path, as_json: bool, as_csv: bool
-) -> None:
-    """List systems with their counts, and answers."""
-    with Store.open(db, create=False) as store:
-        rows = listing.list_answers(store, system, condition, limit)
-        if as_json or as_csv:
-            columns = ["answer_id", "item_id", "system", "condition", "text", "cited", "context", "origin"]
-            emit_rows("answers", rows, columns, as_json, as_csv)
-            return
-        counts = listing.list_systems(store)
-    emit_rows("systems", counts, ["system", "condition", "answers", "empty", "sentences", "citations"])
-    print()
-    shown = [{**row, "text": short(row["text"], 60)} for row in rows]
-    emit_rows("answers", shown, ["answer_id", "text"])
-
-
 @answers.command("show")
-@click.argument("answer_id")
+@click.argument("answer_id", metavar="[ANSWER]", required=False)
+@click.option("--system", help="List only this system.")
+@click.option("--condition", help="List only this condition.")
+@click.option("-n", "limit", default=20, type=click.IntRange(1), help="Number of answers to list.")
 @db_option
 @json_option
-def show(answer_id: str, db: Path, as_json: bool) -> None:
-    """Show one answer: its sentences with what they cite, its claims, and every label.
+def show(
+    answer_id: str | None, system: str | None, condition: str | None, limit: int, db: Path, as_json: bool
+) -> None:
+    """List systems and answers, or show one ANSWER. It is shown with its sentences, citations, claims and labels.
 
     \b
+    judge answers show
     judge answers show 'mine:q1@gpt-4@top5'
     """
+    if answer_id is None:
+        _list(system, condition, limit, db, as_json)
+        return
     with Store.open(db, create=False) as store:
         answer = listing.show_answer(store, answer_id)
     if answer is None:
-        raise BadInput(f"no answer '{answer_id}' in {db}; these are there: {command('judge answers list')}")
+        raise BadInput(f"no answer '{answer_id}' in {db}; these are there: {command('judge answers show')}")
     if as_json:
         emit_json("answer", answer)
         return
@@ -81,12 +66,25 @@ def show(answer_id: str, db: Path, as_json: bool) -> None:
         print_labels(answer["labels"], part["unit_id"])
 
 
+def _list(system: str | None, condition: str | None, limit: int, db: Path, as_json: bool) -> None:
+    with Store.open(db, create=False) as store:
+        rows = listing.list_answers(store, system, condition, limit)
+        if as_json:
+            emit_rows("answers", rows, ["answer_id", "text"], as_json)
+            return
+        counts = listing.list_systems(store)
+    emit_rows("systems", counts, ["system", "condition", "answers", "empty", "sentences", "citations"])
+    print()
+    shown = [{**row, "text": short(row["text"], 60)} for row in rows]
+    emit_rows("answers", shown, ["answer_id", "text"])
+
+
 @answers.command("claims")
 @click.argument("run_name", metavar="RUN", default="last")
 @db_option
 @json_option
 def claims(run_name: str, db: Path, as_json: bool) -> None:
-    """Make the claims that a run of claim_decomposition has listed into units of their own.
+    """Turn the claims of a claim_decomposition run into units.
 
     \b
     judge run claim_decomposition -m openai/gpt-5-mini

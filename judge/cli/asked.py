@@ -4,70 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from judge.cli.log_json import Log
-from judge.cli.progress import Progress
 from judge.commands import command
-from judge.console import emit_json, note, notes, say, suggests_next
+from judge.console import emit_json, note, notes, suggests_next
 from judge.errors import Exit
-from judge.providers.base import Provider
-from judge.store import Store
 
 if TYPE_CHECKING:
     from judge.runner import Plan, RunReport
-    from judge.runner.plan import RunDisplay
-
-
-@contextmanager
-def watching(plan: Plan, options: dict[str, Any]) -> Iterator[RunDisplay]:
-    """The progress line, and the log where one is asked for: it gets the end too, whatever that is."""
-    progress = Progress(sys.stderr)
-    if not options["log_json"]:
-        yield progress
-        return
-
-    log = Log(options["log_json"], plan.task.name, plan.model, progress)
-    try:
-        yield log
-    except BaseException as e:
-        log.ended(e)
-        raise
-    log.ended()
-
-
-def dry_run(store: Store, plan: Plan, provider: Provider, as_json: bool) -> int:
-    """Show what the plan would send; nothing is sent."""
-    from judge.runner.requests import Asker, estimate_tokens
-    from judge.store import selection
-
-    asker = Asker(plan.task, plan.model, provider, plan.sampling)
-    units, left_out = selection.select(store, plan.task, plan.selection)
-    tokens, first = 0, None
-    for unit in selection.pending(store, plan.task, run_id=""):
-        request, _ = asker.request(unit, 0)
-        first = first or request
-        tokens += estimate_tokens(request) * plan.sampling.orders * plan.repeats
-    if as_json:
-        messages = [{"role": m.role, "content": m.content} for m in first.messages] if first else []
-        document = {
-            "task": plan.task.name,
-            "model": plan.model,
-            "units": units * plan.repeats,
-            "left_out": left_out,
-        }
-        emit_json("dry_run", {**document, "tokens": tokens, "first_prompt": messages})
-        return Exit.DONE
-    print(f"{plan.task.name} with {plan.model}: {units * plan.repeats} units, about {tokens:,} tokens")
-    if left_out:
-        print(
-            f"left out: {left_out} units that lack an input ({', '.join(plan.task.required_inputs)}) or are examples"
-        )
-    for message in first.messages if first else ():
-        say(f"--- {message.role}\n{message.content}\n")
-    return Exit.DONE
 
 
 def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) -> int:
@@ -95,7 +39,7 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
     notes(report.remarks(plan))
     code = exit_code(report)
     if report.stopped and not (plan.max_tokens is None and plan.max_cost is None):
-        note("--max-tokens and --max-cost count what the run used before: raise the limit that was reached")
+        note("--max counts the tokens and dollars that the run used before: raise the limit that was reached")
     return code
 
 

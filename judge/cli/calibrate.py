@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("--run", "run_name", metavar="RUN", help="Default: the newest asked run with probabilities.")
+@click.option(
+    "--run",
+    "run_name",
+    metavar="RUN",
+    help="Run to calibrate (default: the newest run of a model that has probabilities).",
+)
 @click.option(
     "--method",
     type=click.Choice(["batch", "bias", "temperature", "isotonic"]),
-    help="Default: bias where there are labels, else batch.",
+    help="Calibration method (default: bias if there are labels, else batch).",
 )
 @click.option(
     "--prior",
     metavar="uniform|gold|L=0.2,...",
-    help="With batch: the shares of the labels that are to be expected; gold: those of the reference.",
+    help="With batch: the expected shares of the labels; gold: the shares in the reference.",
 )
-@click.option("--dry-run", is_flag=True, help="Show before and after; keep nothing.")
 @field_option
 @reference_option
 @interval_options
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
 @json_option
 @whole_runs
 def calibrate(task_name: str, **options: Any) -> None:
-    """Put a judge's label probabilities right, and show what that does on questions nothing was fitted on.
+    """Calibrate a judge's label probabilities, and test the result on held-out questions.
 
     \b
     judge calibrate stance
@@ -59,7 +63,6 @@ def calibrate(task_name: str, **options: Any) -> None:
             prior=options["prior"],
             field=options["field"],
             reference=options["reference"],
-            keep=not options["dry_run"],
             **how(options),
         )
     result = done.result

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 chained = of_run(
-    "model", "limit", "where", "sample", "calls", "limits", "server", "temperature", "no_temperature", "seed", "prompts",
-    "db", "as_json",
+    "model", "limit", "where", "concurrency", "retry", "max", "max_output_tokens", "temperature", "base_url", "settings",
+    "prompts", "db", "as_json",
 )  # fmt: skip
 """Gives a command the options of `judge run` that make sense for all the runs that it chains."""
 

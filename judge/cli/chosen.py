@@ -33,11 +33,11 @@ def whole_runs(function: F) -> F:
     return cast("F", quiet)
 
 
-field_option = click.option("--field", metavar="FIELD", help="The field, when the task asks for several.")
+field_option = click.option("--field", metavar="FIELD", help="Field of the task, if the task has several.")
 reference_option = click.option(
     "--reference",
     metavar="WHO",
-    help=f"What judges are held against: {HELP}. Default: decided, else gold, else majority.",
+    help=f"Reference labels: {HELP}. Default: decided, else gold, else majority.",
 )
 
 

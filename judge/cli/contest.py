@@ -35,21 +35,25 @@ MOST_TOLD = 3
 @click.command("compare")
 @click.argument("task_name", metavar="TASK")
 @click.option(
-    "--run", "runs", multiple=True, metavar="RUN", help="A run; twice or more. Default: all of the task."
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="RUN",
+    help="Run to compare; give at least two (default: all runs of the task).",
 )
 @click.option(
     "--part",
     type=click.Choice(["open", "learn", "tune", "test", "all"]),
-    help="Of a task that is split: its questions. test and all open the sealed test, which is logged.  [default: open]",
+    help="Part of the questions, if the task is split. test and all open the sealed test, which is logged.  [default: open]",
 )
 @click.option(
     "--confidence",
     default=0.95,
     type=INSIDE,
-    help="Of the intervals; at a look at the test its level decides.",
+    help="Confidence level of the intervals. On the sealed test, the level of that opening is used.",
 )
-@click.option("-o", "--output", type=TO_WRITE, help="A page: FILE.html.")
-@click.option("--units", type=TO_WRITE, help="All shared units with their labels: FILE.csv.")
+@click.option("-o", "--output", type=TO_WRITE, help="Write a page to FILE.html.")
+@click.option("--units", type=TO_WRITE, help="Write all shared units with their labels to FILE.csv.")
 @field_option
 @reference_option
 @db_option
@@ -71,7 +75,7 @@ def compare(task_name: str, **options: Any) -> None:
 
     check_files(options["output"], options["units"])
     with Store.open(options["db"], create=False) as store:
-        found = judges.compare(
+        comparison = judges.compare(
             store,
             task_name,
             options["runs"],
@@ -80,42 +84,42 @@ def compare(task_name: str, **options: Any) -> None:
             field=options["field"],
             reference=options["reference"],
         )
-    write_page(options["output"], lambda: as_html(found))
+    write_page(options["output"], lambda: as_html(comparison))
     if options["units"] is not None:
-        _write_units(options["units"], found)
+        _write_units(options["units"], comparison)
     if options["as_json"]:
-        emit_json("compare", contest.as_json(found))
+        emit_json("compare", contest.as_json(comparison))
     elif options["as_csv"]:
-        rows = contest.as_json(found)["pairs"]
+        rows = contest.as_json(comparison)["pairs"]
         columns = [name for name in rows[0] if name != "errors"]
         emit_rows("compare", rows, columns, False, True)
     else:
-        say(_text(found))
+        say(_text(comparison))
 
 
-def _write_units(path: Path, found: Contest) -> None:
+def _write_units(path: Path, contest: Contest) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        for n, row in enumerate(found.units()):
+        for n, row in enumerate(contest.units()):
             if not n:
                 writer.writerow(row)
             writer.writerow([csv_cell(value) for value in row.values()])
-    note(f"wrote {path}: {found.n_shared:,} units")
+    note(f"wrote {path}: {contest.n_shared:,} units")
 
 
-def _text(found: Contest) -> str:
+def _text(contest: Contest) -> str:
     from judge.suites.contest_page import number, span
 
     where = {None: "", "open": " of learn and tune", "all": ", the sealed test included"}.get(
-        found.part, f" of {found.part}"
+        contest.part, f" of {contest.part}"
     )
     lines = [
-        f"{found.panel.field} against {found.reference.text}: {found.coefficient} on the {found.n_shared:,} units "
-        f"({found.n_clusters:,} questions{where}) that all runs labelled"
+        f"{contest.panel.field} against {contest.reference.text}: {contest.coefficient} on the {contest.n_shared:,} units "
+        f"({contest.n_clusters:,} questions{where}) that all runs labelled"
     ]
-    if found.look is not None:
+    if contest.look is not None:
         lines.append(
-            f"look {found.look.look} at the sealed test: tested at {found.level:.4g}, intervals at {100 * (1 - found.level):.4g} %"
+            f"look {contest.look.look} at the sealed test: tested at {contest.level:.4g}, intervals at {100 * (1 - contest.level):.4g} %"
         )
     rows = [
         [
@@ -129,10 +133,10 @@ def _text(found: Contest) -> str:
             number(c.spent.seconds),
             ", ".join(sorted(c.front)),
         ]
-        for n, c in enumerate(found.contenders)
+        for n, c in enumerate(contest.contenders)
     ]
     names = [row[0] for row in rows]
-    interval = f"{100 * found.contenders[0].kappa.confidence:.6g} % interval"
+    interval = f"{100 * contest.contenders[0].kappa.confidence:.6g} % interval"
     head = [
         "",
         "run",
@@ -151,37 +155,37 @@ def _text(found: Contest) -> str:
             "undefined" if (change := d.kappa.difference).value is None else f"{change.value:+.3f}",
             span(d.kappa.difference.low, d.kappa.difference.high, True),
             "" if (p := d.kappa.adjusted) is None else "<0.001" if p < 0.0005 else f"{p:.3f}",
-            "shown" if found.shown(d) else "not shown",
+            "shown" if contest.shown(d) else "not shown",
             sum(d.only_first),
             sum(d.only_second),
             sum(d.neither),
         ]
-        for d in found.duels
+        for d in contest.duels
     ]
     heads = ["B - A", "difference", interval, "p (Holm)", "", "only A right", "only B right", "neither"]
     lines.append(table(heads, pairs))
-    for d in found.duels[:MOST_TOLD]:
-        one, other = names[d.first], names[d.second]
+    for d in contest.duels[:MOST_TOLD]:
+        first, second = names[d.first], names[d.second]
         each = [
             [label, d.both[k], d.only_first[k], d.only_second[k], d.neither[k]]
-            for k, label in enumerate(found.table.domain)
+            for k, label in enumerate(contest.table.domain)
         ]
-        head = [found.reference.word, "both right", f"only {one}", f"only {other}", "neither"]
-        lines += ["", f"where {one} and {other} are right", table(head, each)]
-        if some := found.examples(d):
-            lines.append(f"{one} right, {other} wrong, for example: {', '.join(some)}")
-    if len(found.duels) > MOST_TOLD:
+        head = [contest.reference.word, "both right", f"only {first}", f"only {second}", "neither"]
+        lines += ["", f"where {first} and {second} are right", table(head, each)]
+        if some := contest.examples(d):
+            lines.append(f"{first} right, {second} wrong, for example: {', '.join(some)}")
+    if len(contest.duels) > MOST_TOLD:
         lines += [
             "",
-            f"{len(found.duels) - MOST_TOLD} more pairs are in --json and on the page (-o FILE.html)",
+            f"{len(contest.duels) - MOST_TOLD} more pairs are in --json and on the page (-o FILE.html)",
         ]
-    front = [c for c in found.contenders if c.front]
+    front = [c for c in contest.contenders if c.front]
     lines.append("")
     if front:
         lines.append("- front: no other run has as much kappa for less cost, or less time")
     lines.append("- paired t-test by question of jackknife pseudo-values, Holm over all pairs")
-    lines += [f"- {text}" for text in found.notes]
-    for d in found.duels:
+    lines += [f"- {text}" for text in contest.notes]
+    for d in contest.duels:
         if d.kappa.difference.reason:
             lines.append(f"- {names[d.second]} - {names[d.first]}: {d.kappa.difference.reason}")
     return "\n".join(lines)

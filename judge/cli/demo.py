@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     "--db",
     default="demo.db",
     type=TO_WRITE,
-    help="The study to make; the report's page stands beside it.",
+    help="Study file to create; the report page is written next to it.",
 )
 @click.option(
-    "-m", "--model", default="llamacpp/smollm2", help="Another language model for the same samples."
+    "-m", "--model", default="llamacpp/smollm2", help="Also label the same samples with this language model."
 )
 @click.option(
     "-n",
     "limit",
     type=click.IntRange(1),
-    help="Units of each task.  [default: 126 for relevance, 10 for each of the others]",
+    help="Number of units per task.  [default: 126 for relevance, 10 for each other task]",
 )
-@click.option("--no-page", is_flag=True, help="Leave out the report's page.")
+@click.option("--no-page", is_flag=True, help="Do not write the report page.")
 @provider_options
 @json_option
 def demo(
@@ -52,9 +52,8 @@ def demo(
     model: str,
     limit: int | None,
     no_page: bool,
-    base_url: str | None,
+    base_url: tuple[str, ...],
     settings: tuple[str, ...],
-    timeout: float,
     as_json: bool,
 ) -> int:
     """Label real passages with small models that run here, compare with human labels, write the report.
@@ -66,7 +65,11 @@ def demo(
     from judge.demo import EACH, MODEL, TASKS, import_samples
 
     started = time.monotonic()
-    small, language = _models(model, Settings(base_url, timeout, pairs(settings, "--option")), model == MODEL)
+    small, language = _models(
+        model,
+        Settings(base_url[0] if base_url else None, options=pairs(settings, "--option")),
+        model == MODEL,
+    )
     page = None if no_page else db.with_name(f"{db.stem}.html")
     note(f"1. Real passages with labels by people, into {db}: NovelEval (relevance), SciFact (claims)")
     for command in demo_text.imports(db):

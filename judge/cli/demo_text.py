@@ -82,9 +82,9 @@ def drawing(results: list[TaskResult], beside: Beside | None) -> str:
         scale[_column(place) : _column(place) + len(text)] = text
     head = "How judge and people agree beyond chance (Cohen's kappa; 0 is chance, 1 is always; the line is its 95 % interval)"
     lines = [f"\n{head}", f"  {'':{width}}  {'':9}  {''.join(scale).rstrip()}"]
-    for name, found in rows:
+    for name, shown in rows:
         lines.append(
-            visible(f"  {name:{width}}  {_number(found) if found else 'none':9}  {_bar(found)}".rstrip())
+            visible(f"  {name:{width}}  {_number(shown) if shown else 'none':9}  {_bar(shown)}".rstrip())
         )
     return "\n".join(lines)
 

@@ -29,10 +29,14 @@ READING = click.option(
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
     default="entailed",
-    help="A question is challenging when the right answer entails at least one distractor (URAG's words), or none.",
+    help="When a question counts as challenging: if the right answer entails at least one distractor (URAG's definition), or if it entails none.",
 )
 SLOTS = click.option(
-    "--per-question", "slots", default=3, type=click.IntRange(1, 9), help="Distractors a question."
+    "--per-question",
+    "slots",
+    default=3,
+    type=click.IntRange(1, 9),
+    help="Number of distractors per question.",
 )
 
 
@@ -55,26 +59,25 @@ def distractors() -> None:
     "--regenerate",
     default=3,
     type=click.IntRange(0, 20),
-    help="How often again for questions that are not challenging.",
+    help="Maximum number of new attempts for a question that is not challenging.",
 )
 @click.option(
     "--reading",
     "way",
     type=click.Choice(["paper", "practice"]),
     default="paper",
-    help="As URAG does (task distractor; the check may find an option entailed), or every option wrong "
-    "(task distractor_apart, --challenging not-entailed).",
+    help="Definition of a distractor: as in URAG (task distractor; an option may be entailed by the answer), or every option wrong (task distractor_apart, --challenging not-entailed).",
 )
 @click.option(
     "--challenging",
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
-    help="When a question is challenging (default: as the reading has it).",
+    help="When a question counts as challenging (default: set by --reading).",
 )
-@click.option("--check-model", help="Another model for the entailment check (default: the same).")
-@click.option("--system", help="Name to keep the distractors under (default: the model).")
+@click.option("--check-model", help="Model for the entailment check (default: the same model).")
+@click.option("--system", help="Name under which the distractors are stored (default: the model).")
 def generate(model: str, **options: Any) -> int:
-    """Let MODEL write distractors for the questions that have a reference answer.
+    """Write distractors for questions with reference answers.
 
     \b
     judge distractors generate -m openai/gpt-5-mini
@@ -136,7 +139,7 @@ def _measures(made: MadeDistractors, making: Making) -> list[Measure]:
 
 def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
     """Per iteration: questions tried, challenging, not challenging, unknown, and distractors that repeat a text."""
-    found = []
+    rows = []
     for n in range(1, made.iterations + 1):
         tried = [
             (question, valid)
@@ -145,7 +148,7 @@ def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
             if number == n
         ]
         written = [d for q, _ in tried if n <= len(q.iterations) for d in q.iterations[n - 1]]
-        found.append(
+        rows.append(
             {
                 "iteration": n,
                 "tried": len(tried),
@@ -156,7 +159,7 @@ def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
                 "repeated": sum(not d.usable for d in written),
             }
         )
-    return found
+    return rows
 
 
 def _finish(made: MadeDistractors, making: Making, measures: list[Measure], options: dict[str, Any]) -> int:
@@ -206,21 +209,26 @@ _WORDS = {
 
 
 @distractors.command("export")
-@click.option("-o", "--output", required=True, type=TO_WRITE, help="The file to write.")
+@click.option("-o", "--output", required=True, type=TO_WRITE, help="Output file.")
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(["urag", "jsonl"]),
-    help="urag (.json): URAG's one JSON document; jsonl: rows for judge items import jsonl. Default: by the ending of -o.",
+    help="Format of the file (default: from its extension). urag (.json) is URAG's single JSON document; jsonl has rows for judge items import jsonl.",
 )
-@click.option("--system", help="Whose distractors, when there are several.")
-@click.option("--check", "annotator", default="last", help="The run, or the annotator, that has checked.")
+@click.option("--system", help="System whose distractors are exported, if there are several.")
+@click.option("--check", "annotator", default="last", help="Run or annotator that checked the distractors.")
 @SLOTS
 @READING
-@click.option("--name", default="distractors", help="The data set's name in the file.")
-@click.option("--calibration", default=0.5, type=click.FloatRange(0, 1), help="Share for calibration (urag).")
-@click.option("--seed", default=0, help="Of the order of options and of the split.")
-@click.option("--force", is_flag=True, help="Overwrite the file.")
+@click.option("--name", default="distractors", help="Name of the data set in the file.")
+@click.option(
+    "--calibration",
+    default=0.5,
+    type=click.FloatRange(0, 1),
+    help="Share of the questions for calibration (urag only).",
+)
+@click.option("--seed", default=0, help="Random seed of the option order and of the split.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @db_option
 @json_option
 def export(
@@ -237,7 +245,7 @@ def export(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Write the challenging questions with their options and documents to a file.
+    """Write challenging questions and their options to a file.
 
     \b
     judge distractors export -o questions.json

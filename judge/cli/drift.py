@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.judges import field_of
-from judge.asking.run import in_study, prepare
+from judge.asking.run import in_study, like_run, prepare, task_of
 from judge.cli.asked import exit_code
 from judge.cli.chosen import field_option, reference_option
-from judge.cli.models import provider_options
 from judge.cli.progress import Progress
-from judge.cli.run import of_run
-from judge.cli.tasks import prompts_option
+from judge.cli.run import like_run_option, of_run
 from judge.console import db_option, json_option, tell
 from judge.errors import Exit, UsageError
-from judge.gates import Gate, GateFiles, decide, gate_options
+from judge.gates import Gate, decide, output_option
 from judge.run_options import RunOptions
 from judge.store import Store
 
@@ -31,37 +29,32 @@ ENOUGH = 0.8
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("-m", "--model", required=True, help="The judge: vendor/model.")
+@click.option("-m", "--model", metavar="TEXT", help="Model of the judge, as vendor/model.")
+@like_run_option
 @click.option(
     "--anchors",
     type=click.IntRange(2),
     metavar="N",
-    help="Draw N anchors and ask about them for the first time, instead of a check.",
+    help="Draw N anchor units and label them for the first time, without a test.",
 )
-@click.option("--again", is_flag=True, help="With --anchors: a new set, although there is one.")
-@click.option("--as", "asked_as", metavar="NAME", help="The judge's NAME, where judge run gave it one.")
-@of_run(
-    *("where", "concurrency", "patience", "max_tokens", "max_cost", "prices", "max_output_tokens"),
-    *("temperature", "no_temperature", "seed", "answers", "rationale", "label_order", "orders", "guidelines"),
-    "examples",
-)
-@gate_options
+@click.option("--again", is_flag=True, help="With --anchors: draw a new set even if one exists.")
+@click.option("--as", "asked_as", metavar="NAME", help="Name of the judge, if judge run used --as.")
+@of_run("where", "concurrency", "max", "patience", "base_url", "settings")
+@output_option(help="Write the result to a .xml (JUnit) or .md file. Repeatable.")
 @field_option
 @reference_option
-@provider_options
-@prompts_option
 @db_option
 @json_option
-def drift(task_name: str, model: str, anchors: int | None, again: bool, **options: Any) -> int:
+def drift(task_name: str, model: str | None, anchors: int | None, again: bool, **options: Any) -> int:
     """Ask about a fixed set of units again, and test whether MODEL still answers as it did.
 
     \b
     judge drift stance -m openai/gpt-5-mini --anchors 100
-    judge drift stance -m openai/gpt-5-mini --junit drift.xml
+    judge drift stance -m openai/gpt-5-mini --output drift.xml
 
     --anchors draws the set once, units with labels by people first, and asks about each three times. A check asks three times
     again, always anew, and compares: an exact test by unit, which holds for every judge and every noise. "The judge changed"
-    ends with 5. At most 5 % of sets see a false alarm in 52 checks. The settings must be those of the draw. Beside the
+    ends with 5. At most 5 % of sets see a false alarm in 52 checks. A check takes the settings of the draw, and the draw those of --run RUN. Beside the
     test stand the change in agreement with people, and another model name or system_fingerprint of the server.
     """
     from judge.asking import anchors as anchor_sets
@@ -70,10 +63,15 @@ def drift(task_name: str, model: str, anchors: int | None, again: bool, **option
     if again and anchors is None:
         raise UsageError("--again goes with --anchors N")
     given = RunOptions.of(options)
-    files = GateFiles(options["junit"], options["summary"])
-    if anchors is not None and (files.junit or files.summary):
-        raise UsageError("--junit and --summary go with a check: leave --anchors out")
+    files = options["output"]
+    if anchors is not None and (files.junit or files.summaries):
+        raise UsageError("--output goes with a check: leave --anchors out")
     with Store.open(options["db"], create=False) as store:
+        run = options["like"]
+        if run is None and model is not None and anchors is None:
+            # A check asks as the draw did.
+            run = anchor_sets.newest_run(store, task_of(store, task_name, None), given.asked_as or model)
+        model, given = like_run(store, run, model, given)
         prepared = in_study(store, prepare(task_name, model, given, store), given)
         field = field_of(prepared.plan.task, options["field"])
         progress = Progress(sys.stderr)
@@ -97,8 +95,8 @@ def drift(task_name: str, model: str, anchors: int | None, again: bool, **option
     return Exit.DONE
 
 
-def _about(asked: Any, field: str) -> dict[str, Any]:
-    return {"task": asked.plan.task.name, "model": asked.plan.model, "field": field}
+def _about(prepared: Any, field: str) -> dict[str, Any]:
+    return {"task": prepared.plan.task.name, "model": prepared.plan.model, "field": field}
 
 
 def _drawn(drawn: AnchorDraw) -> str:
@@ -115,40 +113,42 @@ def _drawn(drawn: AnchorDraw) -> str:
     return "\n".join(lines)
 
 
-def _text(found: DriftCheck) -> str:
+def _text(result: DriftCheck) -> str:
     from judge.asking.anchors import REPLIES
 
     lines = [
-        f"set {found.number}, check {found.check}: {found.units:,} anchors, {REPLIES} replies each"
-        + (f"; {found.left_out:,} left out, because calls about them failed" if found.left_out else ""),
-        f"replies that differ from those of the beginning: {found.apart[1]:.1%} of the pairs (reply noise then: {found.apart[0]:.1%})",
+        f"set {result.number}, check {result.check}: {result.units:,} anchors, {REPLIES} replies each"
+        + (f"; {result.left_out:,} left out, because calls about them failed" if result.left_out else ""),
+        f"replies that differ from those of the beginning: {result.apart[1]:.1%} of the pairs (reply noise then: {result.apart[0]:.1%})",
     ]
-    if found.changed:
-        some = ", ".join(f"{unit} ({first} -> {now})" for unit, first, now in found.changed[:5])
-        more = f" and {len(found.changed) - 5:,} more" if len(found.changed) > 5 else ""
-        lines.append(f"{len(found.changed):,} anchors have another usual label now: {some}{more}")
-    d = found.difference
+    if result.changed:
+        some = ", ".join(f"{unit} ({first} -> {now})" for unit, first, now in result.changed[:5])
+        more = f" and {len(result.changed) - 5:,} more" if len(result.changed) > 5 else ""
+        lines.append(f"{len(result.changed):,} anchors have another usual label now: {some}{more}")
+    d = result.difference
     if d.value is None:
         lines.append(f"change in agreement with people: undefined: {d.reason}")
     else:
         span = "" if d.low is None or d.high is None else f" ({d.low:+.3f} … {d.high:+.3f})"
         lines.append(
-            f"agreement with {found.reference}: {found.first.value:.3f}, now {found.now.value:.3f}, "
+            f"agreement with {result.reference}: {result.first.value:.3f}, now {result.now.value:.3f}, "
             f"change {d.value:+.3f}{span} on {d.n_units:,} anchors"
         )
-    return "\n".join([*lines, *(f"- {text}" for text in found.notes)])
+    return "\n".join([*lines, *(f"- {text}" for text in result.notes)])
 
 
-def _gate(found: DriftCheck) -> Gate:
+def _gate(result: DriftCheck) -> Gate:
     name = "the judge has not changed"
-    if found.p is None:
+    if result.p is None:
         return Gate(name, False, "whether the judge changed is undefined: no anchor has all its replies")
-    verdict = "the judge changed" if found.is_changed else "no change shown"
-    p = "p < 0.0001" if found.p < 0.0001 else f"p {found.p:.4f}"
-    d = found.difference
+    verdict = "the judge changed" if result.is_changed else "no change shown"
+    p = "p < 0.0001" if result.p < 0.0001 else f"p {result.p:.4f}"
+    d = result.difference
     detail = ""
     if d.value is not None and d.low is not None and d.high is not None:
         detail = f"; agreement with people {d.value:+.3f} ({d.low:+.3f} … {d.high:+.3f})"
     return Gate(
-        name, not found.is_changed, f"{verdict} ({p}, level {0.05 / 52:.5f}, {found.units:,} anchors){detail}"
+        name,
+        not result.is_changed,
+        f"{verdict} ({p}, level {0.05 / 52:.5f}, {result.units:,} anchors){detail}",
     )

@@ -1,62 +1,38 @@
-"""judge estimate: what a run would take, before a call is paid."""
+"""judge run --estimate: what a run would take, before a call is paid."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
-import click
-
-from judge.asking.estimate import estimated
-from judge.asking.run import in_study, prepare
-from judge.cli.run import of_run
-from judge.console import emit_json, note
-from judge.run_options import RunOptions
+from judge.asking.estimate import estimated, first_prompt
+from judge.asking.run import Asking
+from judge.console import emit_json, note, say
+from judge.errors import Exit
 from judge.store import Store
 
 
-@click.command()
-@of_run(but=("max_tokens", "max_cost", "max_time", "dry_run", "same_model", "allow_host", "allow_env"))
-@click.option("--rpm", type=click.IntRange(1), help="Requests a minute that your account may send.")
-@click.option("--tpm", type=click.IntRange(1), help="Tokens a minute that your account may use.")
-@click.option(
-    "--latency",
-    type=click.FloatRange(0, min_open=True),
-    help="Seconds a call takes; default: as measured, or 1.",
-)
-@click.option(
-    "--count",
-    "counted",
-    type=click.IntRange(1, 100),
-    help="Let the vendor count the tokens of this many prompts.",
-)
-def estimate(task_name: str, model: str, **options: Any) -> None:
-    """Say what `judge run TASK -m MODEL` would take: calls, tokens, money and time. Nothing is judged.
-
-    \b
-    judge estimate stance -m openai/gpt-5-mini
-    judge estimate stance -m anthropic/claude-haiku-4-5 --rpm 4000 --tpm 2000000
-    """
-    from judge.runner.estimate import Throughput
-    from judge.runner.rate import MOST
-
-    # Tokens are counted from this process, whoever asks later.
-    given = dataclasses.replace(RunOptions.of(options), engine="local")
-    with Store.open(options["db"], create=False) as store:
-        # The plan is that of `judge run`, recipe, examples and relevant passages included.
-        prepared = in_study(store, prepare(task_name, model, given, store), given)
-        plan = prepared.plan
-        pace = Throughput(plan.concurrency or MOST, options["latency"], options["rpm"], options["tpm"])
-        estimates = estimated(store, prepared, pace, options["counted"] or 0)
-    document = dataclasses.asdict(dataclasses.replace(estimates, price=None))
-    document["price"] = None if estimates.price is None else estimates.price.as_json()
-    document["basis"] = list(estimates.basis)
-    if options["as_json"]:
+def estimate(store: Store, prepared: Asking, as_json: bool) -> int:
+    """Print the estimated cost of the run and its first prompt. No unit is judged."""
+    plan = prepared.plan
+    messages = first_prompt(store, plan, prepared.provider)
+    forecast = estimated(store, prepared)
+    if as_json:
+        document = dataclasses.asdict(dataclasses.replace(forecast, price=None))
+        document["price"] = None if forecast.price is None else forecast.price.as_json()
+        document["basis"] = list(forecast.basis)
+        document["first_prompt"] = [{"role": m.role, "content": m.content} for m in messages]
         emit_json("estimate", {"task": plan.task.name, "model": plan.model, **document})
     else:
-        _print(plan.task.name, plan.model, estimates)
-    if estimates.left_out:
-        note(f"note: {estimates.left_out} units were left out: they lack an input, or are few-shot examples")
+        _print(plan.task.name, plan.model, forecast)
+        for message in messages:
+            say(f"\n--- {message.role}\n{message.content}")
+    if forecast.left_out:
+        inputs = ", ".join(plan.task.required_inputs)
+        note(
+            f"note: {forecast.left_out} units were left out: they lack an input ({inputs}), or are few-shot examples"
+        )
+    return Exit.DONE
 
 
 def _print(task: str, model: str, e: Any) -> None:

@@ -44,5 +44,5 @@ def examples(folder: Path) -> None:
     note(f"next: {command('judge items import jsonl', folder / 'noveleval' / 'questions.jsonl')}")
 
 
-def _same(one: Path, other: Path) -> bool:
-    return other.is_file() and one.read_bytes() == other.read_bytes()
+def _same(first: Path, second: Path) -> bool:
+    return second.is_file() and first.read_bytes() == second.read_bytes()

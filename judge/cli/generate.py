@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking.run import make_plan, provider_of
-from judge.cli.asked import dry_run, exit_code
+from judge.asking.run import Asking, make_plan, provider_of
+from judge.cli.asked import exit_code
+from judge.cli.estimate import estimate
 from judge.cli.progress import Progress
 from judge.cli.run import of_run
 from judge.cli.scoring import also_generate_option
 from judge.commands import command
 from judge.console import emit_json, note, notes
-from judge.errors import Exit
+from judge.errors import Exit, UsageError
 from judge.providers.base import Provider
 from judge.run_options import RunOptions
 from judge.store import Store
@@ -27,24 +28,36 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@of_run(but=("repeats", "relevant", "recipe", "allow_host", "allow_env"))
+@click.argument("task_name", metavar="TASK")
+@of_run(
+    *(
+        "model",
+        "limit",
+        "where",
+        "examples",
+        "concurrency",
+        "max",
+        "max_output_tokens",
+        "temperature",
+        "seed",
+    ),
+    *("asked_as", "base_url", "settings", "timeout", "is_estimate", "db", "as_json"),
+)
 @click.option(
     "--context",
     required=True,
-    help="What the model is given: none, all, oracle, fixed5, top:K or misleading; +noise:N after any of them.",
+    help="Context of the questions: none, all, oracle, fixed5, top:K or misleading, with an optional +noise:N.",
 )
-@click.option("--ranking", help="With top:K: the ranking, when the study has several.")
-@click.option("--stage", help="With top:K: its stage, when it has several.")
-@click.option("--context-seed", default=0, help="With +noise:N: the draw.")
+@click.option("--ranking", help="With top:K: name of the ranking, if the study has several.")
+@click.option("--stage", help="With top:K: stage of the ranking, if it has several.")
 @click.option(
     "--shown",
-    help="With urag_aware, a second pass: the option probabilities of RUN, as RUN:self, or with the most and the "
-    "least (second) probable exchanged, as RUN:wrong (RUN:wrong-second).",
+    help="For urag_aware: what the model is shown, as RUN:self, RUN:wrong or RUN:wrong-second.",
 )
 @click.option("--system", help="Name of the system under test (default: the model).")
 @also_generate_option
-def generate(task_name: str, model: str, **options: Any) -> int:
-    """Let MODEL answer the items with TASK, and keep its replies as answers.
+def generate(task_name: str, model: str | None, **options: Any) -> int:
+    """Let MODEL answer the items with TASK, and store its answers.
 
     \b
     judge answers generate qa_answer -m openai/gpt-5-mini --context none
@@ -53,25 +66,27 @@ def generate(task_name: str, model: str, **options: Any) -> int:
 
     TASK labels items (qa_answer, verdict, multiple_choice ...). This is a run like any other: it goes
     on where it stopped and asks for nothing twice; label probabilities stay with the run's labels.
-    The condition of the answers is the context.
+    The condition of the answers is the context. --shown is a second pass with the option probabilities of a run: as they
+    are (self), or with the most and the least (second) probable exchanged (wrong, wrong-second).
     """
     from judge.runner import contexts, second
     from judge.runner.generate import Generation, check, check_not_imported, check_origin
 
     given = RunOptions.of(options)
+    if model is None:
+        raise UsageError("name a model with -m VENDOR/MODEL")
     provider = provider_of(model, given)
     with Store.open(options["db"], create=False) as store:
         plan = make_plan(task_name, model, given, store)
         context = contexts.parse(
             store,
             options["context"],
-            seed=options["context_seed"],
             ranking=options["ranking"],
             stage=options["stage"],
         )
         system = options["system"] or plan.model
         check_origin(store, system, options["also_generate"])
-        shown = second.read(store, options["shown"]) if options["shown"] else None
+        shown = second.read_probabilities(store, options["shown"]) if options["shown"] else None
         condition = context.name + (shown.mark if shown else "")
         check(plan.task, system, condition, shown)
         check_not_imported(store, system, condition)
@@ -82,8 +97,8 @@ def generate(task_name: str, model: str, **options: Any) -> int:
             task = showing(store, plan.task, options["examples"].split(","), passages)
             plan = dataclasses.replace(plan, task=task)
         generation = Generation(plan, system, condition, passages, shown=shown)
-        if options["dry_run"]:
-            return dry_run(store, generation.with_contexts(), provider, options["as_json"])
+        if options["is_estimate"]:
+            return estimate(store, Asking(generation.with_contexts(), provider), options["as_json"])
         with store.run_lock(f"{plan.task.name} {plan.model} {condition} {system}"):
             report, kept = asyncio.run(_execute(store, generation, provider))
     return _finish(generation, report, kept, options)
@@ -118,7 +133,7 @@ def _finish(generation: Generation, report: RunReport, kept: Kept, options: dict
             f"system '{generation.system}', condition '{generation.condition}'"
         )
         if kept.answers:
-            print(f"next: {command('judge answers list')}")
+            print(f"next: {command('judge answers show')}")
     notes(kept.problems, "not kept")
     if report.left_out:
         note(

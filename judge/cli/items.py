@@ -15,7 +15,6 @@ from judge.console import (
     json_option,
     note,
     notes,
-    output_options,
     pairs,
     say,
     short,
@@ -36,10 +35,10 @@ skip_option = click.option(
 )
 
 
-def map_options(what: str, maps: str, labels: str) -> Callable[[F], F]:
-    """`--map` (`what` is its metavar) and `--map-label`, with these words of help."""
+def map_options(metavar: str, maps: str, labels: str) -> Callable[[F], F]:
+    """`--map` (`metavar` names its values) and `--map-label`, with these words of help."""
     return together(
-        click.option("--map", "maps", multiple=True, metavar=what, help=maps),
+        click.option("--map", "maps", multiple=True, metavar=metavar, help=maps),
         click.option("--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help=labels),
     )
 
@@ -65,7 +64,7 @@ def items() -> None:
     "--as-text",
     multiple=True,
     metavar="COLUMN",
-    help="Its cells are text, whatever they look like. May be repeated.",
+    help="Column to read as text, whatever its cells look like. Repeatable.",
 )
 @click.option(
     "--scores",
@@ -95,7 +94,7 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Import PATHs written in FORMAT: jsonl, csv, traces, or a benchmark's own files. Without it, it is found from the file.
+    """Import files of items. FORMAT is jsonl, csv, traces, or a benchmark's. Without it, it is found from the file.
 
     \b
     judge items import mine.jsonl
@@ -135,12 +134,12 @@ def import_(
         else:
             done, shown = from_files(db, format_name, paths, options, skip_bad), None
     except MissingFields as lacking:
-        held, strange = offered(lacking.maps, file_rows(format_name, paths[0]), options.maps)
+        field_maps, strange = offered(lacking.maps, file_rows(format_name, paths[0]), options.maps)
         renamed = list(label_maps) or [
             f"{f}:{old}={new}" for f, m in strange.items() for old, new in m.items()
         ]
         words = [format_name, *map(str, paths)]
-        words += [word for name, path in held.items() for word in ("--map", f"{name}={path}")]
+        words += [word for name, path in field_maps.items() for word in ("--map", f"{name}={path}")]
         words += [word for value in renamed for word in ("--map-label", value)]
         words += ["--dataset", dataset] if dataset else []
         words += ["--system", system] if system else []
@@ -156,8 +155,8 @@ def import_(
         ) from None
     rows = done.rows()
     notes(done.skipped, "skipped")
-    for told in done.notes:
-        note(told)
+    for text in done.notes:
+        note(text)
     if as_json:
         emit_json("import", {"study": str(db), "rows": rows, "skipped": done.skipped})
         return
@@ -213,44 +212,29 @@ def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
     return out
 
 
-@items.command("list")
-@click.option("--dataset", help="Only this data set.")
-@click.option("--imports", is_flag=True, help="The imports instead, with their maps and skipped rows.")
-@click.option("-n", "limit", default=50, type=click.IntRange(1), help="How many.")
-@db_option
-@output_options
-def list_(dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool, as_csv: bool) -> None:
-    """List items (or imports) of the study."""
-    with Store.open(db, create=False) as store:
-        if imports:
-            rows = listing.list_imports(store)
-            columns = ["imported_at", "format", "dataset", "files", "maps", "label_maps", "counts"]
-            emit_rows("imports", rows, columns, as_json, as_csv)
-            return
-        rows = listing.list_items(store, dataset, limit)
-        if not as_json and not as_csv:
-            datasets = listing.list_datasets(store)
-            emit_rows("datasets", datasets, ["dataset", "items", "questions", "passages"])
-            print()
-            rows = [{**r, "text": short(r["claim"] or r["question"], 60)} for r in rows]
-        columns = ["item_id", "passages", "text"] if not as_csv else list(rows[0]) if rows else []
-        emit_rows("items", rows, columns, as_json, as_csv)
-
-
 @items.command("show")
-@click.argument("item_id")
+@click.argument("item_id", metavar="[ITEM]", required=False)
+@click.option("--dataset", help="List only this data set.")
+@click.option("--imports", is_flag=True, help="List the imports, with their maps and skipped rows.")
+@click.option("-n", "limit", default=50, type=click.IntRange(1), help="Number of items to list.")
 @db_option
 @json_option
-def show(item_id: str, db: Path, as_json: bool) -> None:
-    """Show one item: its passages and every label on it.
+def show(
+    item_id: str | None, dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool
+) -> None:
+    """List the items, or show ITEM with its passages and labels.
 
     \b
+    judge items show
     judge items show pairs:1
     """
+    if item_id is None:
+        _list(dataset, imports, limit, db, as_json)
+        return
     with Store.open(db, create=False) as store:
         item = listing.show_item(store, item_id)
     if item is None:
-        raise BadInput(f"no item '{item_id}' in {db}; these are there: {command('judge items list')}")
+        raise BadInput(f"no item '{item_id}' in {db}; these are there: {command('judge items show')}")
     if as_json:
         emit_json("item", item)
         return
@@ -262,6 +246,22 @@ def show(item_id: str, db: Path, as_json: bool) -> None:
         title = f" · {passage['title']}" if passage["title"] else ""
         say(f"\n{passage['passage_id']}{title}\n{passage['text']}")
         print_labels(item["labels"], passage["passage_id"])
+
+
+def _list(dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool) -> None:
+    with Store.open(db, create=False) as store:
+        if imports:
+            rows = listing.list_imports(store)
+            columns = ["imported_at", "format", "dataset", "files", "maps", "label_maps", "counts"]
+            emit_rows("imports", rows, columns, as_json)
+            return
+        rows = listing.list_items(store, dataset, limit)
+        if not as_json:
+            datasets = listing.list_datasets(store)
+            emit_rows("datasets", datasets, ["dataset", "items", "questions", "passages"])
+            print()
+            rows = [{**r, "text": short(r["claim"] or r["question"], 60)} for r in rows]
+        emit_rows("items", rows, ["item_id", "passages", "text"], as_json)
 
 
 def print_labels(labels: Iterable[Mapping[str, Any]], unit: str) -> None:

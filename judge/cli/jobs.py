@@ -13,7 +13,6 @@ import click
 from judge.asking import run as asking
 from judge.asking.jobs import write_job
 from judge.cli import jobs_told
-from judge.cli.models import allow_options
 from judge.cli.run import of_run
 from judge.commands import command
 from judge.console import (
@@ -24,13 +23,12 @@ from judge.console import (
     json_option,
     note,
     notes,
-    output_options,
     say,
     visible,
 )
 from judge.errors import Exit, UsageError
 from judge.permissions import Allowed, check_folder
-from judge.run_options import RunOptions
+from judge.run_options import RunOptions, limits_of
 from judge.store import Store
 from judge.types import attributes
 
@@ -69,16 +67,15 @@ def jobs() -> None:
     help="A new folder; default: beside the study.",
 )
 @of_run(
-    "limit", "where", "sample", "relevant", "examples", "repeats", "retry", "max_tokens", "max_cost", "prices",
-    "max_output_tokens", "temperature", "no_temperature", "seed", "answers", "rationale", "label_order", "guidelines",
-    "asked_as", "same_model", "base_url", "settings", "timeout", "prompts",
+    "limit", "where", "retry", "max", "max_output_tokens", "temperature", "answers", "rationale", "asked_as", "base_url",
+    "settings",
 )  # fmt: skip
 @db_option
 @json_option
 def write(
     task_name: str, model: str, offline: bool, shards: int | None, output: Path | None, **options: Any
 ) -> int:
-    """Write what the run has still to ask as files of requests, and keep their units from being asked twice.
+    """Write the missing requests of a run as files. Their units are reserved for the job.
 
     \b
     judge jobs write stance -m openai/gpt-5-mini
@@ -106,23 +103,16 @@ def _allowing(function: F) -> F:
     """Give a command the options for what a study may name, and the function their values as `allowed`."""
 
     @wraps(function)
-    def call(
-        *given: Any,
-        allow_host: tuple[str, ...],
-        allow_env: tuple[str, ...],
-        allow_folder: tuple[Path, ...],
-        **named: Any,
-    ) -> Any:
-        return function(*given, allowed=Allowed(allow_host, allow_env, allow_folder), **named)
+    def call(*given: Any, allow: tuple[str, ...], **named: Any) -> Any:
+        return function(*given, allowed=Allowed.of(allow), **named)
 
-    folder = click.option(
-        "--allow-folder",
+    option = click.option(
+        "--allow",
         multiple=True,
-        type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        help="A folder that the study may name for its job's files; remembered.",
+        metavar="WHAT",
+        help="Let the study name this HOST, env:VARIABLE or FOLDER.",
     )
-    return cast("F", allow_options(folder(call)))
+    return cast("F", option(call))
 
 
 @contextmanager
@@ -148,8 +138,7 @@ def _served(store: Store, job: Job, allowed: Allowed) -> Iterator[BatchService]:
 
 @jobs.command("submit")
 @click.argument("name", metavar="JOB", default="last")
-@click.option("--max-tokens", type=click.IntRange(1), help="Post nothing if the job can take more than this.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), help="The same in US dollars.")
+@of_run("max")
 @click.option(
     "--again",
     is_flag=True,
@@ -160,38 +149,37 @@ def _served(store: Store, job: Job, allowed: Allowed) -> Iterator[BatchService]:
 @_allowing
 def submit(
     name: str,
-    max_tokens: int | None,
-    max_cost: float | None,
+    max: tuple[str, ...],
     again: bool,
     db: Path,
     as_json: bool,
     allowed: Allowed,
 ) -> int:
-    """Post the files of JOB, each once; after an interruption nothing is posted a second time by itself.
+    """Post the files of JOB, each once. After an interruption nothing is posted twice.
 
     \b
-    judge jobs submit last --max-cost 20
+    judge jobs submit last --max 20usd
     """
     from judge.jobs.post import submit as post
     from judge.jobs.post import within
 
     with _of(db, name, allowed) as (store, job), _served(store, job, allowed) as service:
-        within(job, max_tokens, max_cost)
+        within(job, limits_of(max))
         done = post(store, job, service, again=again)
     if as_json:
         document = {
             "job": job.job_id,
             "posted": [f.file for f in done.posted],
-            "found": [f.file for f in done.found],
+            "found": [f.file for f in done.recovered],
             "unsure": len(done.unsure),
         }
         emit_json("jobs_submit", document)
     else:
         print(f"job {job.job_id}: {len(done.posted):,} files posted")
-        if done.found:
-            print(f"{len(done.found):,} files had been posted before an interruption")
+        if done.recovered:
+            print(f"{len(done.recovered):,} files had been posted before an interruption")
         if not done.unsure:
-            print(f"next: {command('judge jobs status', job.job_id)}")
+            print(f"next: {command('judge jobs show', job.job_id)}")
     notes(done.unsure)
     for file in done.withdrawn:
         note(
@@ -200,17 +188,21 @@ def submit(
     return Exit.INCOMPLETE if done.unsure else Exit.DONE
 
 
-@jobs.command("status")
-@click.argument("name", metavar="JOB", default="last")
+@jobs.command("show")
+@click.argument("name", metavar="[JOB]", required=False)
 @db_option
-@output_options
+@json_option
 @_allowing
-def status(name: str, db: Path, as_json: bool, as_csv: bool, allowed: Allowed) -> None:
-    """Ask the provider how the files of JOB stand.
+def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
+    """List the jobs, or ask for the state of JOB. The oldest job is first.
 
     \b
-    judge jobs status last
+    judge jobs show
+    judge jobs show last
     """
+    if name is None:
+        _list(db, as_json)
+        return
     from judge.jobs.follow import look
 
     with _of(db, name) as (store, job):
@@ -232,10 +224,31 @@ def status(name: str, db: Path, as_json: bool, as_csv: bool, allowed: Allowed) -
         }
         for s in standings
     ]
-    emit_rows("jobs_status", rows, list(rows[0]) if rows else [], as_json, as_csv)
+    emit_rows("jobs_status", rows, list(rows[0]) if rows else [], as_json)
     for s in standings:
         if s.remark:
             note(visible(f"note: {s.file.file}: {s.remark}"))
+
+
+def _list(db: Path, as_json: bool) -> None:
+    from judge.store import jobs as stored
+
+    with Store.open(db, create=False) as store:
+        rows = [
+            {
+                "job": job.job_id,
+                "run": job.run_id,
+                "model": job.model,
+                "state": job.state,
+                "files": len(stored.files(store, job.job_id)),
+                **stored.counts(store, job.job_id),
+                **attributes(job, "most_tokens", "most_cost", "made"),
+                "folder": str(job.folder),
+            }
+            for job in stored.listed(store)
+        ]
+    columns = ["job", "run", "model", "state", "files", "open", "answered", "released", "made"]
+    emit_rows("jobs", rows, columns, as_json)
 
 
 @jobs.command("fetch")
@@ -244,7 +257,7 @@ def status(name: str, db: Path, as_json: bool, as_csv: bool, allowed: Allowed) -
 @json_option
 @_allowing
 def fetch(name: str, db: Path, as_json: bool, allowed: Allowed) -> int:
-    """Write the results of JOB's batches that have ended as files beside its own: output and errors.
+    """Write the results of ended batches to files. Output and errors are beside the files of JOB.
 
     \b
     judge jobs fetch last
@@ -277,7 +290,7 @@ def fetch(name: str, db: Path, as_json: bool, allowed: Allowed) -> int:
 @db_option
 @_allowing
 def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
-    """Stop JOB: what was not posted is given back; batches are stopped, and what they have done can be fetched.
+    """Stop JOB. Requests that were not posted return to the run; finished ones can be fetched.
 
     \b
     judge jobs cancel last
@@ -288,9 +301,9 @@ def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
         _of(db, name) as (store, job),
         nullcontext() if job.base_url is None else _served(store, job, allowed) as service,
     ):
-        units, asked, said = stop(store, job, service, release=release)
-    print(f"job {job.job_id}: {units:,} units given back, {asked:,} batches asked to stop")
-    if asked:
+        units, stopped, said = stop(store, job, service, release=release)
+    print(f"job {job.job_id}: {units:,} units given back, {stopped:,} batches asked to stop")
+    if stopped:
         print(f"next: {command('judge jobs fetch', job.job_id)}")
     notes(said)
 
@@ -301,8 +314,8 @@ def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
 @db_option
 @json_option
 @_allowing
-def read(name: str, results: tuple[Path, ...], db: Path, as_json: bool, allowed: Allowed) -> int:
-    """Read results into the run that JOB belongs to: those fetched, or files of a program of yours.
+def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, allowed: Allowed) -> int:
+    """Read results into the run of JOB. They were fetched, or are files of your own program.
 
     \b
     judge jobs read last
@@ -337,28 +350,3 @@ def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
     run = named_run(store, job.run_id)
     with store.run_lock(f"{stored_task(store, run['task']).name} {run['model']}"):
         yield
-
-
-@jobs.command("list")
-@db_option
-@output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> None:
-    """List the jobs of the study, the oldest first."""
-    from judge.store import jobs as stored
-
-    with Store.open(db, create=False) as store:
-        rows = [
-            {
-                "job": job.job_id,
-                "run": job.run_id,
-                "model": job.model,
-                "state": job.state,
-                "files": len(stored.files(store, job.job_id)),
-                **stored.counts(store, job.job_id),
-                **attributes(job, "most_tokens", "most_cost", "made"),
-                "folder": str(job.folder),
-            }
-            for job in stored.listed(store)
-        ]
-    columns = ["job", "run", "model", "state", "files", "open", "answered", "released", "made"]
-    emit_rows("jobs", rows, columns, as_json, as_csv)

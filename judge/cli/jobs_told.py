@@ -25,7 +25,8 @@ def as_json(done: Written) -> dict[str, Any]:
         "resumed": done.resumed,
         "folder": None if job is None else str(job.folder),
         "files": [attributes(f, "file", "lines", "bytes") for f in done.files],
-        **attributes(done, "lines", "asked", "reused", "waiting", "units", "left_out"),
+        "asked": done.n_units,
+        **attributes(done, "lines", "reused", "waiting", "units", "left_out"),
         "most_tokens": 0 if job is None else job.most_tokens,
         "most_cost": None if job is None or job.most_cost is None else round(job.most_cost, 6),
         "prices": None if done.price is None else done.price.source,
@@ -38,7 +39,7 @@ def tell_written(done: Written, db: Path, offline: bool) -> None:
     if done.reused:
         print(f"{done.reused:,} units have the answers of identical requests")
     if done.waiting:
-        print(f"{done.waiting:,} units wait for other jobs ({command('judge jobs list')})")
+        print(f"{done.waiting:,} units wait for other jobs ({command('judge jobs show')})")
     if done.job is None:
         print(f"run {done.run_id}: nothing left to write")
         return
@@ -46,7 +47,7 @@ def tell_written(done: Written, db: Path, offline: bool) -> None:
     cost = (
         "" if job.most_cost is None or done.price is None else f", ${job.most_cost:.4f} ({done.price.source})"
     )
-    say(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.asked:,} units")
+    say(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.n_units:,} units")
     say(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}")
     print(f"at most {job.most_tokens:,} tokens{cost}")
     if offline:
@@ -73,10 +74,10 @@ def tell_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool) 
         }
         emit_json("jobs_read", document)
     else:
-        told = " · ".join(
+        listed = " · ".join(
             f"{n:,} {s}" for s, n in {**statuses, "reused": tally.reused}.items() if n or s == "ok"
         )
-        print(f"job {job.job_id} of run {job.run_id}: {tally.lines:,} lines read ({told})")
+        print(f"job {job.job_id} of run {job.run_id}: {tally.lines:,} lines read ({listed})")
         if tally.known:
             print(f"{tally.known:,} lines had been read before")
         cost = "" if job.price is None else f", ${tally.spent.cost:.4f}"

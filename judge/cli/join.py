@@ -58,8 +58,8 @@ def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iter
     own_names = (*task.fields, "status", *_fitted(next((u for some in judged.values() for u in some), {})))
 
     def labels(row: dict[str, Any]) -> dict[str, Any]:
-        item_id, own = units(row)
-        matching = [u for u in judged.get(item_id, []) if own is None or u["unit"] in own]
+        item_id, unit_ids = units(row)
+        matching = [u for u in judged.get(item_id, []) if unit_ids is None or u["unit"] in unit_ids]
         single = matching[0] if len(matching) == 1 else {}
         extra = {f"{join.prefix}.{name}": single.get(name) for name in own_names}
         return extra | {f"{join.prefix}.units": matching if len(matching) > 1 else None}
@@ -95,12 +95,12 @@ def _lines(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
 def _table(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names: list[str]) -> Iterator[str]:
     with files.opened(join.path) as handle:
         delimiter = files.delimiter(join.path, handle)
-    read: list[str] = []
+    consumed: list[str] = []
 
     def tee(lines: Iterator[str]) -> Iterator[str]:
         for text in lines:
-            read.append(text)
-            yield text.removeprefix("\ufeff") if len(read) == 1 and not header else text
+            consumed.append(text)
+            yield text.removeprefix("\ufeff") if len(consumed) == 1 and not header else text
 
     header: list[str] = []
     with join.path.open(encoding="utf-8", newline="") as file:
@@ -113,8 +113,8 @@ def _table(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
                 return
             except csv.Error as e:
                 raise BadInput(f"not CSV: {e}", path=str(join.path), line=number) from e
-            text = "".join(read)
-            read.clear()
+            text = "".join(consumed)
+            consumed.clear()
             body = text.rstrip("\r\n")
             if not cells:
                 yield text

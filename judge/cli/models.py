@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge import plugins
+from judge.asking.run import provider_of
 from judge.cli.options import options_of
 from judge.commands import command
-from judge.console import emit_rows, json_option, output_options, pairs, tell
+from judge.console import emit_rows, json_option, tell
 from judge.errors import UsageError
-from judge.permissions import check_server
 from judge.providers import base
-from judge.providers.base import Provider, Settings
+from judge.providers.base import Provider
+from judge.run_options import RunOptions
 from judge.types import Unit
 
 if TYPE_CHECKING:
@@ -33,14 +34,11 @@ class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
         """Where models are shown, and one that is always there."""
-        return f"-m scripted/hash tries things out without a model; these are the vendors: {command('judge models list')}"
+        return f"-m scripted/hash tries things out without a model; these are the vendors: {command('judge models show')}"
 
 
-provider_options = options_of("base_url", "settings", "timeout")
+provider_options = options_of("base_url", "settings")
 """The options that say how to reach a model."""
-
-allow_options = options_of("allow_host", "allow_env")
-"""What a file may name beside the vendors' own servers and variables (`judge.permissions`)."""
 
 
 @click.group()
@@ -48,10 +46,27 @@ def models() -> None:
     """List the providers, and check that a model answers."""
 
 
-@models.command("list")
-@output_options
-def list_(as_json: bool, as_csv: bool) -> None:
-    """List the vendors, what each needs and whether it is there."""
+@models.command("show")
+@click.argument("model", metavar="[MODEL]", required=False)
+@provider_options
+@json_option
+def show(model: str | None, base_url: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> None:
+    """List the vendors, or test what MODEL supports. The test asks about one made-up passage.
+
+    \b
+    judge models show
+    judge models show llamacpp/smollm2
+    judge models show openai/qwen3 --base-url http://127.0.0.1:8000/v1
+    """
+    if model is None:
+        _list(as_json)
+        return
+    provider = provider_of(model, RunOptions.of({"base_url": base_url, "settings": settings}))
+    facts = asyncio.run(_probe(model, provider))
+    tell("model_check", facts, "\n".join(f"{name}: {value}" for name, value in facts.items()), as_json)
+
+
+def _list(as_json: bool) -> None:
     rows = []
     for vendor in dict.fromkeys([*base.vendors(), *plugins.names("providers")]):
         try:
@@ -67,25 +82,7 @@ def list_(as_json: bool, as_csv: bool) -> None:
                 "models": needs.examples or f"{vendor}/NAME",
             }
         )
-    emit_rows("models", rows, ["vendor", "ready", "needs", "models"], as_json, as_csv)
-
-
-@models.command("check")
-@click.argument("model")
-@provider_options
-@json_option
-def check(model: str, base_url: str | None, settings: tuple[str, ...], timeout: float, as_json: bool) -> None:
-    """Ask MODEL about one made-up passage and say what it can do.
-
-    \b
-    judge models check llamacpp/smollm2
-    judge models check openai/gpt-5-mini
-    judge models check openai/qwen3 --base-url http://127.0.0.1:8000/v1
-    """
-    given = check_server(None, model.partition("/")[0], base_url, pairs(settings, "--option"))
-    provider = base.get(model, Settings(base_url, timeout, given))
-    facts = asyncio.run(_probe(model, provider))
-    tell("model_check", facts, "\n".join(f"{name}: {value}" for name, value in facts.items()), as_json)
+    emit_rows("models", rows, ["vendor", "ready", "needs", "models"], as_json)
 
 
 def _asker(model: str, provider: Provider) -> Asker:

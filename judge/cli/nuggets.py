@@ -6,7 +6,6 @@ import click
 
 from judge.cli.items import skip_option
 from judge.console import db_option, emit_json, emit_rows, json_option, note
-from judge.errors import UsageError
 from judge.store import Store
 
 
@@ -20,7 +19,7 @@ def nuggets() -> None:
 @click.option(
     "--judge", metavar="MODEL", help="The model whose assignments the file has: they become a run of it."
 )
-@click.option("--annotator", metavar="PERSON", help="The person whose assignments the file has.")
+@click.option("--annotator", metavar="PERSON", help="Annotator whose assignments are in the file.")
 @click.option(
     "--condition", help="The condition of the answers that were assigned, for systems with several."
 )
@@ -38,7 +37,7 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Import nuggets with their importance, for items of the study: JSON Lines of `nuggetizer`, or CSV.
+    """Import nuggets with their importance. The file is JSON Lines of `nuggetizer`, or CSV.
 
     \b
     judge nuggets import nuggets.jsonl
@@ -49,32 +48,14 @@ def import_(
     assignment (support, partial_support or not_support). Each nugget with each answer becomes a unit for the task
     nugget_assignment. A file is one transaction; importing it again changes nothing.
     """
-    from judge.importers import nuggets as files
-    from judge.importers.importing import import_each
-    from judge.store.imports import ImportInfo, add_rows
-    from judge.store.nuggets import Assigner, NuggetAdder
+    from judge.asking.nuggets import assigner, import_files
 
-    if judge and annotator:
-        raise UsageError("--judge or --annotator, not both: the assignments of a file are one's")
-    assigner = Assigner(judge, annotator, condition)
-    info = ImportInfo("nuggets", {}, dataset)
-    rows, skipped = [], []
+    whose = assigner(judge, annotator, condition)
     with Store.open(db, create=False) as store:
-        for path, report in import_each(
-            store,
-            paths,
-            info,
-            skip_bad,
-            files.read,
-            lambda store, rows, info, skipped, bad: add_rows(
-                store, adder := NuggetAdder(store, dataset, assigner), rows, info, skipped, bad, adder.keep
-            ),
-        ):
-            rows.append({"file": str(path), **report.counts, "skipped": len(report.skipped)})
-            skipped += [str(error) for error in report.skipped]
-    for problem in skipped:
+        done = import_files(store, paths, whose, dataset, skip_bad)
+    for problem in done.skipped:
         note(f"skipped: {problem}")
     if as_json:
-        emit_json("nuggets_import", {"study": str(db), "rows": rows, "skipped": skipped})
+        emit_json("nuggets_import", {"study": str(db), "rows": done.rows, "skipped": done.skipped})
         return
-    emit_rows("nuggets_import", rows, ["file", "nuggets", "labels", "unchanged", "skipped"])
+    emit_rows("nuggets_import", done.rows, ["file", "nuggets", "labels", "unchanged", "skipped"])

@@ -2,16 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from judge.console import TO_READ, Duration
-from judge.run_options import WRITTEN, Declared, RunOptions
+from judge.errors import UsageError
+from judge.run_options import SEVERAL, WRITTEN, Declared, RunOptions, limits_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Sectioned(click.Command):
+    """A command with many options: --help shows the common ones by section, --help-all shows every one."""
+
+    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections = sections
+        self._help_all = click.Option(
+            ["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show every option and exit.",
+        )
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters with --help-all, which like --help is no option of the command itself."""
+        return [*super().get_params(ctx), self._help_all]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections, and with --help-all the other options after them."""
+        by_name = {param.name: param for param in self.params}
+        common = {name for names in self._sections.values() for name in names}
+        sections = {title: [by_name[name] for name in names] for title, names in self._sections.items()}
+        if ctx.meta.get(SHOW_ALL):
+            sections["More"] = [
+                param
+                for name, param in by_name.items()
+                if name not in common and isinstance(param, click.Option)
+            ]
+        sections["Help"] = [param for param in self.get_params(ctx) if param not in self.params]
+        for title, params in sections.items():
+            rows = [row for param in params if (row := param.get_help_record(ctx)) is not None]
+            if not rows:
+                continue
+            with formatter.section(title):
+                # One width for all sections, so that the descriptions stand in one column.
+                formatter.write_dl([(f"{row[0]:<24}", row[1]) for row in rows], col_max=24)
+
+
+SHOW_ALL = "judge.cli.options.all"
+"""Key of click's context: whether every option is shown."""
+
+
+def _show_all(ctx: click.Context, param: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted and not ctx.resilient_parsing:
+        ctx.meta[SHOW_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 def with_params(params: Sequence[click.Parameter]) -> Callable[[F], F]:
@@ -36,16 +88,48 @@ def _type(written: Declared) -> Any:
         return float if written.least is None else click.FloatRange(written.least, min_open=written.above)
     if written.kind == "folder":
         return click.Path(path_type=Path, file_okay=False)
-    plain: dict[str, Any] = {"time": Duration(), "file": TO_READ}
+    if written.kind == "number or none":
+        return NumberOrNone(written.least)
+    plain: dict[str, Any] = {"time": Duration(), "file": TO_READ, "limits": LimitText()}
     return plain.get(written.kind, str)
 
 
-def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
-    """The values of an option that takes several in one text, with commas between them."""
-    return tuple(filter(None, (value or "").replace(" ", "").split(",")))
+class NumberOrNone(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """A number, or `none`."""
+
+    name = "float"
+
+    def __init__(self, least: float | None) -> None:
+        self._number = click.FloatRange(least)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        """Return the number, None for `none`."""
+        return None if value == "none" else self._number.convert(value, param, ctx)
 
 
-def _option(name: str) -> click.Option:
+class LimitText(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """A limit of a run as it is typed: 5usd, 2h or 1Mtokens."""
+
+    name = "value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text, which is a limit."""
+        try:
+            limits_of([str(value)])
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
+class PlainOption(click.Option):
+    """An option whose help leaves out the range of its numbers; a number outside it has an error of its own."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return what click adds to the description, without the range."""
+        return {name: text for name, text in super().get_help_extra(ctx).items() if name != "range"}
+
+
+def option_of(name: str) -> click.Option:
     """An option of the table as click has it."""
     written = WRITTEN[name]
     default = getattr(RunOptions(), name)
@@ -53,16 +137,14 @@ def _option(name: str) -> click.Option:
     common: dict[str, Any] = {"help": written.help, "metavar": written.metavar}
     if written.kind == "flag":
         shown: dict[str, Any] = {"show_default": False} if written.off else {}
-        return click.Option([flag, name], is_flag=True, default=default, **common, **shown)
-    if written.kind in ("several", "pairs"):
-        return click.Option([flag, name], multiple=True, type=_type(written), **common)
-    if written.kind == "list":
-        return click.Option([flag, name], callback=_words, **common)
+        return PlainOption([flag, name], is_flag=True, default=default, **common, **shown)
+    if written.kind in (*SEVERAL, "pairs"):
+        return PlainOption([flag, name], multiple=True, type=_type(written), **common)
     if written.kind == "time" and default is not None:
         default = f"{default / 60:g}m"
-    return click.Option([flag, name], type=_type(written), default=default, **common)
+    return PlainOption([flag, name], type=_type(written), default=default, **common)
 
 
 def options_of(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:
     """Gives a command these options of the table `judge.run_options`; without names all, but for some."""
-    return with_params([_option(name) for name in WRITTEN if (name in names if names else name not in but)])
+    return with_params([option_of(name) for name in WRITTEN if (name in names if names else name not in but)])

@@ -28,7 +28,7 @@ def pairs() -> None:
 @click.option("--check-model", help="Another model for the validity check (default: the same).")
 @click.option("--into", help="The data set of the pairs (default: the claim's, with -pairs).")
 def build(model: str, **options: Any) -> int:
-    """Let MODEL check claims and write a counter claim to each valid one; the pairs become items.
+    """Write a counter claim to each valid claim. MODEL checks the claims, and the pairs become items.
 
     \b
     judge pairs build -m openai/gpt-5-mini

@@ -1,5 +1,6 @@
 """judge panel: several judges as one, kept as a run; and judge run --recipe FILE, where the file names a panel."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +12,10 @@ from judge.asking.judges import field_of
 from judge.asking.panel import PanelOutcome
 from judge.asking.panel import pooled as pool
 from judge.asking.run import Asking, Ran
-from judge.cli.asked import dry_run, exit_code, finish, watching
+from judge.cli.asked import exit_code, finish
 from judge.cli.chosen import field_option, reference_option, whole_runs
+from judge.cli.estimate import estimate
+from judge.cli.progress import Progress
 from judge.cli.scoring import how, interval_options
 from judge.commands import command
 from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, say, table, visible
@@ -25,7 +28,9 @@ from judge.types import Measure
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("--run", "runs", multiple=True, required=True, metavar="RUN", help="A member; twice or more.")
+@click.option(
+    "--run", "runs", multiple=True, required=True, metavar="RUN", help="Run to combine; give at least two."
+)
 @click.option(
     "--method",
     type=click.Choice(["majority", "mean", "dawid-skene"]),
@@ -51,13 +56,13 @@ def panel(task_name: str, **options: Any) -> None:
     judge panel stance --method mean --run 01K9ZX3M --run 01K9ZY7Q --recipe panel.yaml
 
     Members are runs of the task, calibrated ones too. A tie has no label, and a member without a label on a unit has no
-    say there. judge score --judges majority votes in the same way; judge score --run PANEL and score compare read the
+    say there. judge score --run PANEL and score compare read the
     panel itself. A panel's members cost what they cost together: judge compare shows it.
     """
     from judge.derive import name_of
     from judge.derive.pool import agreement
     from judge.improve.panel import of_runs
-    from judge.labels.scope import shown_names
+    from judge.labels.annotators import shown_names
     from judge.store import export
 
     target = options["recipe"]
@@ -69,21 +74,25 @@ def panel(task_name: str, **options: Any) -> None:
         task = export.known_task(store, task_name)
         field, method = field_of(task, options["field"]), options["method"]
         made = pool(store, options["runs"], field, method, task.task_id)
-        found, pooled, run_id = made.table, made.pooled, made.run_id
-        recipe = None if target is None else of_runs(found, field, method)
-        kept = (run_id, name_of(found, method), found.task.name)
-        names = [*shown_names([*((r["run_id"], r["model"], r["task"]) for r in found.runs), kept]).values()]
-        word, rows, told = agreement(found, field, pooled, run_id, options["reference"], **how(options))
+        pool_table, pooled, run_id = made.table, made.pooled, made.run_id
+        recipe = None if target is None else of_runs(pool_table, field, method)
+        kept = (run_id, name_of(pool_table, method), pool_table.task.name)
+        names = [
+            *shown_names([*((r["run_id"], r["model"], r["task"]) for r in pool_table.runs), kept]).values()
+        ]
+        word, rows, remarks = agreement(
+            pool_table, field, pooled, run_id, options["reference"], **how(options)
+        )
     if recipe is not None:
         target.write_text(recipe.text(), encoding="utf-8")
-        told.append(
+        remarks.append(
             f"recipe: {target}; provider options (--option) of its members are for you to add, under 'option'"
         )
     if options["as_json"]:
-        emit_json("panel", document(made, word, rows, told))
+        emit_json("panel", document(made, word, rows, remarks))
         return
     n = int(pooled.only.sum())
-    say(f"{method} of {len(names) - 1} judges on {n:,} units of {found.task.name}, field {field}")
+    say(f"{method} of {len(names) - 1} judges on {n:,} units of {pool_table.task.name}, field {field}")
     print(
         f"all agree on {pooled.unanimous:,} of the {pooled.n_full:,} units that every member labelled"
         + (f"; {pooled.n_tied:,} units are tied and have no label" if method == "majority" else "")
@@ -95,21 +104,21 @@ def panel(task_name: str, **options: Any) -> None:
             for name, m in zip(names, rows, strict=True)
         ]
         print("\n" + table(head, table_rows) + "\n")
-    notes([*pooled.notes, *told])
+    notes([*pooled.notes, *remarks])
     outcome = "the study has it already, as" if made.known else "kept as"
     print(f"{outcome} run {run_id}; next: {command('judge runs show', run_id)}")
 
 
 def document(
-    made: PanelOutcome, word: str | None, rows: Sequence[Measure], told: Sequence[str]
+    made: PanelOutcome, word: str | None, rows: Sequence[Measure], remarks: Sequence[str]
 ) -> dict[str, Any]:
-    """The documented shape."""
+    """Return the JSON document."""
     pooled = made.pooled
     return {
         "run_id": made.run_id, "known": made.known, "task": made.table.task.name, "field": made.field, "method": made.method,
         "members": list(made.table.run_ids), "reference": word, "units": int(pooled.only.sum()), "tied": pooled.n_tied,
         "labelled_by_all": pooled.n_full, "unanimous": pooled.unanimous,
-        "agreement": [m.as_json() for m in rows], "notes": [*pooled.notes, *told],
+        "agreement": [m.as_json() for m in rows], "notes": [*pooled.notes, *remarks],
     }  # fmt: skip
 
 
@@ -121,22 +130,25 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
     recipe = find(given.recipe)
     if recipe is None:
         return None
-    extra = [flag for flag, there in (("-m", model), ("--batch", options["batch"])) if there]
+    extra = [
+        flag
+        for flag, there in (("-m", model), ("--batch", options["batch"]), ("--offline", options["offline"]))
+        if there
+    ]
     if extra:
         raise UsageError(
             f"{', '.join(extra)}: a panel's recipe names its models, which are asked in single calls"
         )
     with Store.open(options["db"], create=False) as store:
         members = panels.members(store, task_name, recipe, given)
-        every = [asking.in_study(store, own, given) for own in members]
-        if options["dry_run"]:
-            return max(dry_run(store, own.plan, own.provider, options["as_json"]) for own in every)
+        every = [asking.in_study(store, member, given) for member in members]
+        if options["is_estimate"]:
+            return max(estimate(store, member, options["as_json"]) for member in every)
 
-        def ask(own: Asking) -> Ran:
-            with watching(own.plan, options) as progress:
-                ran = asking.run(store, own, progress)
+        def ask(member: Asking) -> Ran:
+            ran = asking.run(store, member, Progress(sys.stderr))
             if not options["as_json"]:
-                note(visible(f"member {own.plan.model}: run {ran.calibrated or ran.report.run_id}"))
+                note(visible(f"member {member.plan.model}: run {ran.calibrated or ran.report.run_id}"))
             return ran
 
         done, made = panels.run(store, recipe, every, ask)
@@ -147,9 +159,9 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
     if options["as_json"]:
         emit_json("panel", document(made, None, [], []))
     else:
-        n, own = int(made.pooled.only.sum()), made.pooled
+        n, pooled = int(made.pooled.only.sum()), made.pooled
         say(f"run {made.run_id}: {recipe.method} of {len(done)} judges on {n:,} units of {recipe.task}")
-        print(f"all agree on {own.unanimous:,} of the {own.n_full:,} units that every member labelled")
+        print(f"all agree on {pooled.unanimous:,} of the {pooled.n_full:,} units that every member labelled")
         if any(ran.report.price is not None for ran in done):
             print(f"cost: ${sum(ran.report.spent.cost for ran in done):.4f}")
         print(f"next: {command('judge runs show', made.run_id)}")

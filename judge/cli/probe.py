@@ -8,22 +8,21 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.asking.judges import field_of
-from judge.asking.run import make_plan, provider_of
+from judge.asking.run import like_run, make_plan, provider_of
 from judge.cli.asked import exit_code
 from judge.cli.chosen import field_option
-from judge.cli.models import provider_options
 from judge.cli.progress import Progress
-from judge.cli.run import of_run
-from judge.cli.tasks import prompts_option
+from judge.cli.run import like_run_option, of_run
 from judge.console import TO_READ, TO_WRITE, db_option, json_option, table, tell
 from judge.errors import BadInput, Exit, UsageError
-from judge.gates import Gate, GateFiles, decide, gate_options
+from judge.gates import Gate, decide, output_option
 from judge.run_options import RunOptions
 from judge.store import Store
 
@@ -35,16 +34,16 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("-m", "--model", required=True, help="vendor/model, as for judge run.")
-@click.option("-n", "limit", default=50, type=click.IntRange(1), help="How many units.")
+@click.option("-m", "--model", metavar="TEXT", help="Model of the judge, as vendor/model.")
+@like_run_option
+@click.option("-n", "limit", default=50, type=click.IntRange(1), help="Number of units to probe.")
 @click.option("--where", help="Only units for which this SQL condition on unit_texts holds.")
-@click.option("--sample", default=0, type=click.IntRange(0), help="Seed of the draw of units.")
 @click.option(
     "--probe",
     "probes",
     multiple=True,
     type=click.Choice(PROBES),
-    help="Only this probe; several times for several.",
+    help="Run only this probe. Repeatable.",
 )
 @click.option(
     "--nothing",
@@ -68,19 +67,17 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
     default="value",
     help="--fail-over looks at the rate, or at the interval's upper bound.",
 )
-@gate_options
+@output_option(help="Write the result to a .xml (JUnit) or .md file. Repeatable.")
 @click.option(
     "--keep",
     type=TO_WRITE,
-    help="Keep what was asked in this study, and go on where it stopped. Default: thrown away.",
+    help="Store the answers in this study and resume from it (default: they are discarded).",
 )
-@of_run("concurrency", "max_tokens", "max_output_tokens", "temperature", "answers", "label_order")
+@of_run("concurrency", "max", "base_url", "settings")
 @field_option
-@provider_options
-@prompts_option
 @db_option
 @json_option
-def probe(task_name: str, model: str, **options: Any) -> int:
+def probe(task_name: str, model: str | None, **options: Any) -> int:
     """Change what should not matter, and count the labels that flip: for a judge's instructions as for CI.
 
     \b
@@ -97,6 +94,9 @@ def probe(task_name: str, model: str, **options: Any) -> int:
     limits = _limits(options["fail_over"])
     given = RunOptions.of(options)
     with Store.open(options["db"], create=False) as store:
+        model, given = like_run(store, options["like"], model, given)
+        # Units are drawn with one seed, so that two probes of a study ask about the same ones.
+        given = replace(given, sample=0)
         plan = make_plan(task_name, model, given, store)
     # The labels of a raw task stand in its file in one order.
     usual = tuple(name for name in PROBES if name != "order" or not plan.task.spec.raw)
@@ -121,7 +121,7 @@ def probe(task_name: str, model: str, **options: Any) -> int:
     decide(
         f"judge probe {plan.task.name} with {plan.model}",
         gates,
-        GateFiles(options["junit"], options["summary"]),
+        options["output"],
     )
     return Exit.DONE
 
@@ -155,7 +155,7 @@ def _scratch(keep: Path | None) -> Iterator[Any]:
 
 def _limits(given: tuple[str, ...]) -> dict[str, float]:
     """Probe ('' for all) -> limit. Raises UsageError."""
-    found = {}
+    limits = {}
     for text in given:
         name, _, value = text.rpartition("=")
         if name and name not in PROBES:
@@ -166,8 +166,8 @@ def _limits(given: tuple[str, ...]) -> dict[str, float]:
             limit = -1.0
         if not 0 <= limit <= 1:
             raise UsageError(f"--fail-over {text}: a rate lies between 0 and 1, as 0.1 or injection=0.05")
-        found[name] = limit
-    return found
+        limits[name] = limit
+    return limits
 
 
 def _looked_at(row: ProbeOutcome, on: str) -> float:
@@ -192,19 +192,19 @@ def _gates(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[
 
 
 def _paraphrases(path: Path | None) -> dict[str, str]:
-    found = {}
+    paraphrases = {}
     for number, line in enumerate(path.read_text("utf-8").splitlines() if path else (), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
-            found[str(row["text"])] = str(row["paraphrase"])
+            paraphrases[str(row["text"])] = str(row["paraphrase"])
         except (ValueError, KeyError, TypeError) as e:
             raise BadInput("not a JSON object with text and paraphrase", path=str(path), line=number) from e
-    return found
+    return paraphrases
 
 
-def _text(found: Probed, task: str, model: str) -> str:
+def _text(probed: Probed, task: str, model: str) -> str:
     rows = [
         [
             row.probe,
@@ -215,19 +215,19 @@ def _text(found: Probed, task: str, model: str) -> str:
             row.lost,
             _meant(row),
         ]
-        for row in found.rows
+        for row in probed.rows
     ]
     head = ["probe", "rate", "interval", "flips", "units", "lost", ""]
     lines = [
-        f"{task} with {model}: {found.n_labelled} of {found.n_units} units have a label; shares of them that flip",
+        f"{task} with {model}: {probed.n_labelled} of {probed.n_units} units have a label; shares of them that flip",
         "",
         table(head, rows),
         "",
     ]
-    if found.nothing is not None:
-        lines.append(f"- empty, boilerplate: the share with another label than '{found.nothing}'")
-    lines += [f"- {text}" for text in found.notes]
-    spent = sum(report.usage["input_tokens"] + report.usage["output_tokens"] for report in found.reports)
+    if probed.nothing is not None:
+        lines.append(f"- empty, boilerplate: the share with another label than '{probed.nothing}'")
+    lines += [f"- {text}" for text in probed.notes]
+    spent = sum(report.usage["input_tokens"] + report.usage["output_tokens"] for report in probed.reports)
     lines.append(f"- {spent:,} tokens; lost: a label before and none after")
     return "\n".join(lines)
 

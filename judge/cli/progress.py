@@ -23,7 +23,7 @@ class Progress:
         self._shown = False
 
     def __call__(self, live: Live) -> None:
-        """Show how the run stands, when it is time."""
+        """Show the progress of the run, if the interval has passed."""
         now = time.monotonic()
         if now - self._last < self._every:
             return

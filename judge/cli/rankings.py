@@ -6,39 +6,27 @@ import click
 
 from judge.asking.systems import STAGES
 from judge.cli.systems import removed
-from judge.console import db_option, emit_json, emit_rows, json_option, output_options
+from judge.console import db_option, emit_json, emit_rows, json_option
 from judge.store import Store
 
 
 @click.group()
 def rankings() -> None:
-    """List rankings of passages, and attach their passages to items."""
+    """Attach the passages of rankings to items."""
 
 
 rankings.add_command(removed("rankings import", "systems import"))
 
 
-@rankings.command("list")
-@db_option
-@output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> None:
-    """List the rankings of the study."""
-    from judge.store.rankings import list_rankings
-
-    with Store.open(db, create=False) as store:
-        rows = list_rankings(store)
-    emit_rows("rankings", rows, ["name", "stage", "items", "entries", "longest"], as_json, as_csv)
-
-
 @rankings.command("attach")
-@click.option("--name", help="The ranking, when there are several.")
-@click.option("--stage", type=click.Choice(STAGES), help="Its stage, when it has several.")
-@click.option("-k", default=10, type=click.IntRange(1), help="The first K of each list.")
+@click.option("--name", help="Name of the ranking, if there are several.")
+@click.option("--stage", type=click.Choice(STAGES), help="Stage of the ranking, if it has several.")
+@click.option("-k", default=10, type=click.IntRange(1), help="Use the first K passages of each ranking.")
 @click.option("--dataset", help="Items of this data set only.")
 @db_option
 @json_option
 def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db: Path, as_json: bool) -> None:
-    """Give each item copies of the listed passages that are another item's, so that they can be labelled.
+    """Copy listed passages of other items to each item. They can then be labelled.
 
     \b
     judge rankings attach -k 10

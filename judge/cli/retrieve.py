@@ -14,7 +14,7 @@ COUNTS = ["lists", "entries", "unchanged", "empty"]
 @click.command()
 @click.option("--name", default="bm25", help="Name of the ranking.")
 @click.option("--dataset", help="Items and passages of this data set only.")
-@click.option("-k", default=100, type=click.IntRange(1, 10_000), help="Longest list.")
+@click.option("-k", default=100, type=click.IntRange(1, 10_000), help="Maximum number of passages per item.")
 @db_option
 @json_option
 def retrieve(name: str, dataset: str | None, k: int, db: Path, as_json: bool) -> int:

@@ -10,9 +10,9 @@ import click
 from judge.asking import judges
 from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import INSIDE, TO_WRITE, db_option, json_option, note, table, tell, write_page
+from judge.console import INSIDE, db_option, json_option, note, table, tell, write_page
 from judge.errors import Exit, UsageError
-from judge.gates import Gate, GateFiles, decide, gate_options
+from judge.gates import Gate, decide, output_option
 from judge.store import Store
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("--run", "run", metavar="RUN", help="The judge, A.")
+@click.option("--run", "run", metavar="RUN", help="Run of the judge (A).")
 @click.option(
     "--check",
     "check",
     metavar="ROUTE",
-    help="Test the promise of this kept route on labels that did not test it: exit 5 unless they show it again.",
+    help="Test the agreement of this stored route on new labels; exit with code 5 unless it is confirmed.",
 )
 @click.option(
     "--since",
@@ -38,14 +38,10 @@ if TYPE_CHECKING:
     "--agree",
     default=0.9,
     type=INSIDE,
-    help="How often the accepted labels agree with the reference, at least.",
+    help="Minimum agreement of the accepted labels with the reference.",
 )
-@click.option("--confidence", default=0.95, type=INSIDE, help="Of the promise.")
-@click.option("-o", "--output", type=TO_WRITE, help="The curve as a page: FILE.html.")
-@click.option(
-    "--dry-run", is_flag=True, help="Keep no derived judge. A look at a sealed test is logged all the same."
-)
-@gate_options
+@click.option("--confidence", default=0.95, type=INSIDE, help="Confidence level of the guaranteed agreement.")
+@output_option(".html", help="Write the curve (.html) or the outcome (.xml, .md). Repeatable.")
 @field_option
 @reference_option
 @db_option
@@ -57,8 +53,8 @@ def route(task_name: str, **options: Any) -> int:
     \b
     judge route stance --run 01K9ZX3M --agree 0.9 --confidence 0.95
     judge route stance --run 01K9ZX3M --then 01K9ZY7Q --reference decided -o route.html
-    annotate batches new rest stance --from-route 01KA1B2C --annotators alice,bob
-    judge route stance --check 01KA1B2C --junit route.xml
+    annotate batches new rest stance --draw route --run 01KA1B2C --annotators alice,bob
+    judge route stance --check 01KA1B2C --output route.xml
 
     A threshold of the judge's confidence is lowered step by step along an order fixed on questions that do not test it,
     until a test of "it is wrong too often" no longer rejects. The accepted units become a derived judge. Where the task is
@@ -69,7 +65,7 @@ def route(task_name: str, **options: Any) -> int:
 
     if (options["check"] is None) == (options["run"] is None):
         raise UsageError("name the judge with --run RUN, or a kept route with --check ROUTE")
-    files = GateFiles(options["junit"], options["summary"])
+    files = options["output"]
     since = None if options["since"] is None else options["since"].date().isoformat()
     if since is not None and options["check"] is None:
         raise UsageError("--since goes with --check ROUTE")
@@ -81,9 +77,10 @@ def route(task_name: str, **options: Any) -> int:
         sys.stdout.flush()
         decide(f"judge route {task_name} --check {again.run}", [gate], files)
         return Exit.DONE
-    check_files(options["output"])
+    for page in files.pages:
+        check_files(page)
     with Store.open(options["db"], create=False) as store:
-        found, kept = judges.route(
+        chosen, kept = judges.route(
             store,
             task_name,
             options["run"],
@@ -92,24 +89,26 @@ def route(task_name: str, **options: Any) -> int:
             confidence=options["confidence"],
             field=options["field"],
             reference=options["reference"],
-            keep=not options["dry_run"],
         )
-    write_page(options["output"], lambda: as_html(found))
-    tell("route", routing.as_json(found, kept), _text(found), options["as_json"])
-    if files.junit or files.summary:
-        why = f"a promise of {found.agree:.0%} at {found.confidence:.0%} " + (
-            "is shown" if found.at is not None else "is shown by no threshold"
+    for page in files.pages:
+        write_page(page, lambda: as_html(chosen))
+    tell("route", routing.as_json(chosen, kept), _text(chosen), options["as_json"])
+    if files.junit or files.summaries:
+        why = f"a promise of {chosen.agree:.0%} at {chosen.confidence:.0%} " + (
+            "is shown" if chosen.at is not None else "is shown by no threshold"
         )
-        decide(f"judge route {task_name}", [Gate("the promise is shown", found.at is not None, why)], files)
-    if found.at is None:
+        decide(f"judge route {task_name}", [Gate("the promise is shown", chosen.at is not None, why)], files)
+    if chosen.at is None:
         return Exit.BELOW
     if kept is not None:
         note(
             f"the accepted units are run {kept}; the others for people: "
             + command(
                 "annotate batches new NAME",
-                found.table.task.task_id,
-                "--from-route",
+                chosen.table.task.task_id,
+                "--draw",
+                "route",
+                "--run",
                 kept,
                 "--annotators",
                 "A,B",
@@ -130,15 +129,15 @@ def _gate(again: RouteCheck) -> Gate:
     return Gate("the route's promise holds", again.holds, why)
 
 
-def _text(found: Route) -> str:
-    names = [str(run["model"]) for run in found.table.runs]
-    share = 1 - found.level
+def _text(routing: Route) -> str:
+    names = [str(run["model"]) for run in routing.table.runs]
+    share = 1 - routing.level
     lines = [
-        f"{found.field}: {', then '.join(names)} against {found.truth.word}; agreement of {found.agree:.0%} at least, "
+        f"{routing.field}: {', then '.join(names)} against {routing.truth.word}; agreement of {routing.agree:.0%} at least, "
         f"with {share:.4g} confidence"
     ]
-    if found.look is not None:
-        lines.append(f"look {found.look.look} at the sealed test: tested at {found.level:.4g}")
+    if routing.look is not None:
+        lines.append(f"look {routing.look.look} at the sealed test: tested at {routing.level:.4g}")
     rows = [
         [
             "AB"[p.judge],
@@ -151,23 +150,23 @@ def _text(found: Route) -> str:
             "<0.001" if s.p < 0.0005 else f"{s.p:.3f}",
             "holds" if s.holds else "not shown",
         ]
-        for p, s in zip(found.places, found.steps, strict=True)
+        for p, s in zip(routing.places, routing.steps, strict=True)
     ]
     head = ["judge", "from", "coverage", "units", "tested", "wrong", "agreement", "p", "promise"]
     lines += ["", table(head, rows), ""]
-    if found.at is None:
+    if routing.at is None:
         lines.append("no threshold holds: nowhere on this path is the promise shown")
     else:
-        place = found.places[found.at]
+        place = routing.places[routing.at]
         shown = [
             f"{name} from {'any confidence' if t < 0 else f'{t:.3f}'} on"
-            for name, t in zip(names, found.thresholds, strict=True)
+            for name, t in zip(names, routing.thresholds, strict=True)
             if t is not None
         ]
         lines.append(
-            f"accepted: {place.n_accepted:,} of {found.n_units:,} units ({place.coverage:.1%}): {'; '.join(shown)}"
+            f"accepted: {place.n_accepted:,} of {routing.n_units:,} units ({place.coverage:.1%}): {'; '.join(shown)}"
         )
-    for m in found.people:
+    for m in routing.people:
         value = m.reason if m.value is None else m.with_interval
         lines.append(f"people with each other, {m.measure}: {value}, {m.n_units:,} units")
-    return "\n".join([*lines, "", *(f"- {text}" for text in found.notes)])
+    return "\n".join([*lines, "", *(f"- {text}" for text in routing.notes)])

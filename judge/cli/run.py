@@ -2,89 +2,125 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from judge.asking import run as asking
-from judge.asking.jobs import run_in_batches
-from judge.asking.run import Asking, Ran
-from judge.cli.asked import dry_run, finish, watching
+from judge.asking.jobs import run_in_batches, write_job
+from judge.cli import jobs_told
+from judge.cli.asked import finish
+from judge.cli.estimate import estimate
 from judge.cli.models import ModelName
-from judge.cli.options import options_of, with_params
+from judge.cli.options import Sectioned, option_of, options_of, with_params
 from judge.cli.panel import run_panel
-from judge.console import TO_WRITE, Duration, db_option, json_option, note, notes
-from judge.errors import UsageError
+from judge.cli.progress import Progress
+from judge.console import db_option, emit_json, json_option, note, notes
+from judge.errors import Exit, UsageError
 from judge.run_options import RunOptions, names_of
 from judge.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
+SECTIONS = {
+    "What": ("limit", "where", "sample", "examples"),
+    "Model": ("model", "base_url", "settings", "recipe", "temperature", "rationale"),
+    "Limits": ("is_estimate", "max", "concurrency", "batch", "offline"),
+    "Output": ("db", "as_json"),
+}
+"""What --help shows."""
 
 
-@click.command()
+@click.command(cls=Sectioned, sections=SECTIONS)
 @click.argument("task_name", metavar="TASK")
 @click.option(
-    "-m",
-    "--model",
-    type=ModelName(),
-    metavar="TEXT",
-    help="vendor/model, for example openai/gpt-5-mini or llamacpp/smollm2.",
+    "-m", "--model", type=ModelName(), metavar="TEXT", help="Model as vendor/model, e.g. openai/gpt-5-mini."
 )
-@options_of(but=("prompts", "base_url", "settings", "timeout", "allow_host", "allow_env"))
+@options_of(but=("prompts",))
 @click.option(
-    "--log-json",
-    type=TO_WRITE,
-    help="Append what happens to this file, one JSON object a line (counts and errors, no texts).",
+    "--estimate",
+    "is_estimate",
+    is_flag=True,
+    help="Print cost, time and first prompt without any call.",
 )
-@click.option("--dry-run", is_flag=True, help="Show units, tokens and the first prompt; call nothing.")
+@click.option("--batch", is_flag=True, help="Use provider batches: half price, up to a day.")
 @click.option(
-    "--batch", is_flag=True, help="Ask in the provider's batches: half the price, an answer within a day."
+    "--offline",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write the requests to files for another program.",
 )
-@click.option(
-    "--poll",
-    type=Duration(),
-    default="60s",
-    metavar="TIME",
-    help="With --batch: look this often how the batches stand.",
-)
-@options_of("base_url", "settings", "timeout", "prompts", "allow_host", "allow_env")
 @db_option
 @json_option
 def run(task_name: str, model: str | None, **options: Any) -> int:
     """Label every unit of the study that TASK fits and that this run has not labelled.
 
     \b
-    judge run stance -m openai/gpt-5-mini
+    judge run stance -m openai/gpt-5-mini --estimate
     judge run stance -m llamacpp/smollm2 -n 100
     judge run ./mytask.v1.md -m openai/llama --base-url http://127.0.0.1:8000/v1
-    judge run stance -m anthropic/claude-haiku-5 --batch --max-cost 20
+    judge run stance -m anthropic/claude-haiku-5 --batch --max 20usd
+    judge run stance -m openai/qwen3 --offline requests
 
-    The same command goes on where it stopped, whatever stopped it, and asks for nothing twice.
+    The same command resumes the run, whatever stopped it, and asks for nothing twice. Results of files that another
+    program ran are read with judge jobs read.
     """
     given = RunOptions.of(options)
+    _check_ways(options)
+    if options["is_estimate"]:
+        # The estimate is made in this process, whoever is asked later.
+        given = dataclasses.replace(given, workers=None, worker_gpus=0.0, worker_command=None)
     if given.recipe is not None and (code := run_panel(task_name, model, given, options)) is not None:
         return code
     if model is None:
         context = click.get_current_context()
         raise click.MissingParameter(
-            ctx=context, param=next(own for own in context.command.params if own.name == "model")
+            ctx=context, param=next(option for option in context.command.params if option.name == "model")
         )
     with Store.open(options["db"], create=False) as store:
         prepared = asking.prepare(task_name, model, given, store)
         notes(prepared.notes)
         prepared = asking.in_study(store, prepared, given)
-        if options["dry_run"]:
-            return dry_run(store, prepared.plan, prepared.provider, options["as_json"])
+        if options["is_estimate"]:
+            return estimate(store, prepared, options["as_json"])
+        if options["offline"] is not None:
+            return _write(store, prepared, given, options)
         if options["batch"]:
-            ran = in_batches(store, prepared, given, options)
+            ran = run_in_batches(store, prepared, given, note)
         else:
-            with watching(prepared.plan, options) as progress:
-                ran = asking.run(store, prepared, progress)
+            ran = asking.run(store, prepared, Progress(sys.stderr))
         then = asking.what_next(store, ran)
     if ran.calibrated is not None:
         note(f"calibrated by the recipe: run {ran.calibrated}")
     return finish(ran.plan, ran.report, options, then)
+
+
+def _check_ways(options: dict[str, Any]) -> None:
+    """Raise UsageError where the run is to be done in two ways."""
+    ways = {
+        "--estimate": options["is_estimate"],
+        "--batch": options["batch"],
+        "--offline": options["offline"],
+    }
+    given = [flag for flag, value in ways.items() if value]
+    if len(given) > 1 and given != ["--estimate", "--batch"]:
+        raise UsageError(f"{' and '.join(given)}: leave one of them out")
+
+
+def _write(store: Store, prepared: asking.Asking, given: RunOptions, options: dict[str, Any]) -> int:
+    """Write the requests of the run to files for another program."""
+    done = write_job(store, prepared, given, options["offline"], offline=True)
+    if options["as_json"]:
+        emit_json("jobs_write", jobs_told.as_json(done))
+    else:
+        jobs_told.tell_written(done, options["db"], offline=True)
+    notes(done.notes)
+    if done.stopped:
+        note(f"stopped: {done.stopped}; the rest is left for another job")
+    return Exit.INCOMPLETE if done.stopped else Exit.DONE
 
 
 def of_run(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:
@@ -93,12 +129,11 @@ def of_run(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:
     Without names all of them, but for some.
     """
     wanted = set(names) | set(names_of(*names))
-    chosen = [p for p in run.params if (p.name in wanted if names else p.name not in but)]
-    return with_params(chosen)
+    # A task is named by its path, so `judge run` takes no --prompts; commands that name several tasks do.
+    params = [*run.params, option_of("prompts")]
+    return with_params([p for p in params if (p.name in wanted if names else p.name not in but)])
 
 
-def in_batches(store: Store, asked: Asking, given: RunOptions, options: dict[str, Any]) -> Ran:
-    """The run in the provider's batches. Raises UsageError for options that go with single calls."""
-    if options["log_json"]:
-        raise UsageError("--log-json goes with single calls: leave it out, or --batch")
-    return run_in_batches(store, asked, given, options["poll"], note)
+like_run_option = click.option(
+    "--run", "like", metavar="RUN", help="Use the model and settings of this stored run."
+)

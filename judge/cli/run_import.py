@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 )
 @click.option("--task", "task_name", help="The task that was asked; default: the only one of the study.")
 @click.option("--field", help="The field, when the table has not all that the task asks for.")
-@click.option("--dataset", help="The data set of the units, when several have the same ids.")
+@click.option("--dataset", help="Data set of the units, if several have the same ids.")
 @map_options(
     "NAME=COLUMN",
     "Where unit, label (or a field's name), probabilities, rationale, status, repeat stand; repeatable.",
-    "Rename a label; repeatable.",
+    "Rename a label. Repeatable.",
 )
 @prompts_option
 @db_option
@@ -46,7 +46,7 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Keep the labels of another program's model as a run: a TABLE in CSV, TSV, JSON, JSONL or Parquet (.gz too).
+    """Import another program's labels as a run. TABLE is CSV, TSV, JSON, JSONL or Parquet (.gz too).
 
     \b
     judge runs import labels.csv --model gpt-4o --task stance
@@ -93,7 +93,7 @@ def _task(store: Store, name: str | None, prompts: Path | None) -> Task:
         available = (
             f"the study has {', '.join(known)}"
             if known
-            else f"these are there: {command('judge tasks list')}"
+            else f"these are there: {command('judge tasks show')}"
         )
         raise UsageError(f"name the task that was asked with --task: {available}")
     return known_task(store, name or known[0], prompts)

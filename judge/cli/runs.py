@@ -77,13 +77,13 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
 @db_option
 @json_option
 def show(run_name: str, db: Path, as_json: bool) -> None:
-    """Show one run (default: the last): counts, labels, and agreement with gold where there is gold.
+    """Show the counts and labels of a run. Agreement with gold is included if there is gold.
 
     \b
     judge runs show
     judge runs show 01K9ZX3M
     """
-    from judge.labels.origin import told as origin_told
+    from judge.labels.origin import describe_origin
     from judge.scores.gold import compare
     from judge.store import export
     from judge.store.runs import PROBES
@@ -92,7 +92,7 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         run = export.find_run(store, run_name)
         task = export.stored_task(store, run["task"])
         results = compare(store, task, run["run_id"])
-        origin_text = origin_told(store, run["run_id"])
+        origin_text = describe_origin(store, run["run_id"])
         maps = {f: words for f, words in export.label_maps(store).items() if f in task.fields}
     if as_json:
         emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
@@ -141,7 +141,7 @@ def measure_table(measures: list[Any]) -> str:
     """Measures with interval, n and coverage; the reason for an undefined one; below, notes once."""
     rows = [[m.title, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage] for m in measures]
     levels = sorted({m.confidence for m in measures}) or [0.95]
-    level = " or ".join(f"{100 * one:.6g}" for one in levels)
+    level = " or ".join(f"{100 * confidence:.6g}" for confidence in levels)
     head = ["measure", "value", f"{level} % interval", "units", "questions", "coverage"]
     undefined = [f"{m.title} is undefined: {m.reason}" for m in measures if m.reason]
     notes = list(dict.fromkeys(note for m in measures for note in m.notes))
@@ -192,7 +192,7 @@ def export(
     prefix: str,
     db: Path,
 ) -> None:
-    """Write the labels of a run (default: the last) as JSONL, CSV, Parquet, qrels or a table for a tracing tool.
+    """Write the labels of a run to a file. It is JSONL, CSV, Parquet, qrels or a table for a tracing tool.
 
     \b
     judge runs export last -o labels.csv

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking.scores import asked
+from judge.asking.scores import request_of
 from judge.cli import board as board_cli
 from judge.cli.compare import compare
-from judge.cli.scored import emit
+from judge.cli.options import Sectioned
+from judge.cli.scored import emit, write
 from judge.cli.scoring import (
-    F,
     Papers,
     by_option,
+    condition_option,
+    dataset_option,
     how,
     interval_options,
     paper_options,
-    rows_options,
+    part_option,
+    runs_option,
     systems_option,
 )
 from judge.cli.thresholds import score_gate_options, score_gates, thresholds
-from judge.console import db_option, note, output_options, say, together
+from judge.console import db_option, json_option, note, say, together
 from judge.errors import Exit, UsageError
-from judge.gates import GateFiles, decide, gate_options
-from judge.labels.words import HELP
+from judge.gates import decide, output_option
 from judge.store import Store
 from judge.suites.paper import Paper
 from judge.suites.papers import PAPERS
@@ -46,132 +47,127 @@ def score() -> None:
     judge score garage -m openai/gpt-5-mini --by density
     judge score raguard --system openai/gpt-5-mini --json
     judge score garage --system mine -o mine.html
-    judge score garage --system all -o board.html
-    judge score garage --system mine --fail-under factuality=0.7 --on lower --junit gates.xml
+    judge score garage --system all -o board.html -o board.csv
+    judge score garage --system mine --fail-under factuality=0.7 --on lower -o gates.xml
 
     Where runs are missing it prints the commands that make them, and exits with 1; judge suite PAPER types them
     for you. What the papers print stands beside: another judge, other answers, other rows.
     """
 
 
-def _reference_options(paper: Paper) -> Callable[[F], F]:
-    """Whose labels correct the judge's; none for a paper that has another use for them."""
-    if not paper.corrects:
-        return together()
-    return together(
-        click.option(
-            "--reference",
-            "--correct-by",
-            "reference",
-            metavar="WHO",
-            help=f"Correct the judge's means by labels of people (PPI++): {HELP}.",
-        ),
-        click.option("--batch", help="With --reference: only the labels of this annotation batch."),
-    )
+def _sections(paper: Paper) -> dict[str, list[str]]:
+    """The options of a paper's command in the order of its help."""
+    readings = [o.name.replace("-", "_") for o in paper.options]
+    rows = [*(["systems"] if paper.has_systems else []), *(["condition"] if paper.corrects else [])]
+    return {
+        "What": [*rows, "dataset", "parts", "by", *readings],
+        "Runs": ["runs", *(["judges"] if paper.is_judged else []), "partial"],
+        "Intervals and correction": [*(["reference"] if paper.corrects else []), "interval", "confidence"],
+        "Gates": ["fail_under", "fail_over", "on"],
+        "Output": ["output", "as_json", "db"],
+    }
+
+
+judges_option = click.option(
+    "--judges",
+    type=click.Choice(["mean", "each"]),
+    help="With several judges: use their mean, or rank them.",
+)
+reference_option = click.option(
+    "--reference",
+    metavar="WHO",
+    help="Correct the judge's means with these human labels (PPI++).",
+)
 
 
 def _command(paper: Paper) -> click.Command:
-    @click.command(paper.name, help=_help(paper), short_help=paper.title)
-    @click.option(
-        "-m",
-        "--model",
-        "models",
-        multiple=True,
-        help="The judge whose runs are read (several with --judges).",
+    @click.command(
+        paper.name, help=_help(paper), short_help=paper.title, cls=Sectioned, sections=_sections(paper)
     )
-    @click.option(
-        "--run", "runs", multiple=True, help="Take this run for its task (several times for several)."
-    )
-    @click.option(
-        "--judges",
-        type=click.Choice(["mean", "majority", "each"]),
-        help="Several judges: the mean over them, their majority, or each on a leaderboard of judges.",
-    )
-    @_reference_options(paper)
-    @click.option(
-        "--rationale",
-        type=click.Choice(["none", "before", "after", "quote"]),
-        help="Only runs that asked for reasoning so (default: the latest complete ones).",
-    )
-    @click.option(
-        "--partial", is_flag=True, help="Score what there is: units not judged yet lower the coverage."
-    )
-    @systems_option
-    @click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write the score, or the leaderboard, as a page or table: .html, .md, .tex or .csv.",
-    )
-    @score_gate_options
-    @gate_options
-    @rows_options
-    @paper_options(paper)
-    @interval_options
+    @together(*([systems_option] if paper.has_systems else []))
+    @together(*([condition_option] if paper.corrects else []))
+    @dataset_option
+    @part_option
     @by_option
+    @paper_options(paper)
+    @runs_option
+    @together(*([judges_option] if paper.is_judged else []))
+    @click.option("--partial", is_flag=True, help="Score incomplete data; the coverage is shown.")
+    @together(*([reference_option] if paper.corrects else []))
+    @interval_options
+    @score_gate_options
+    @output_option(
+        ".html",
+        ".md",
+        ".tex",
+        ".csv",
+        ".json",
+        help="Write a page or table in the format of the file extension; .xml gets the gates. Repeatable.",
+    )
+    @json_option
     @db_option
-    @output_options
     def command(**options: Any) -> int:
+        from judge.suites.board import of_one
         from judge.suites.result import score as scored
 
-        contenders, axis = _contenders(options)
+        options = {"systems": (), "judges": None, "reference": None, **options}
         limits = thresholds(options["fail_under"], options["fail_over"])
-        if limits and contenders:
-            raise UsageError(f"{limits[0].option} goes with one system and one judge, not with a leaderboard")
         if limits and options["on"] == "lower" and options["interval"] == "none":
             raise UsageError("--on lower needs intervals: leave out --interval none")
-        board_cli.check_target(options["output"])
         with Store.open(options["db"], create=False) as store:
+            contenders, axis = _contenders(store, options)
+            if limits and contenders:
+                raise UsageError(
+                    f"{limits[0].option} goes with one system and one judge, not with a leaderboard"
+                )
             try:
                 if contenders:
-                    each = {"models": (), "judges": None} if axis == "judge" else {}
-                    wanted = asked(paper, options | each)
+                    each = {"runs": (), "judges": None} if axis == "judge" else {}
+                    wanted = request_of(store, paper, options | each)
                     names = board_cli.names_of(store, paper, wanted, contenders)
                     board_cli.make(store, paper, wanted, names, axis, options)
                     return Exit.DONE
-                found = scored(
+                result = scored(
                     store,
                     paper,
-                    asked(paper, options),
+                    request_of(store, paper, options),
                     judges=options["judges"],
                     by=options["by"],
                     reference=options["reference"] if paper.corrects else None,
-                    batch=options.get("batch"),
                     **how(options),
                 )
             except Incomplete as missing:
                 return tell_missing(missing, paper, options["db"])
-        measures = [line.measure for line in found.lines if not line.stratum]
+        measures = [line.measure for line in result.lines if not line.stratum]
         gates = score_gates(limits, measures, options["on"])
-        emit(found, options["as_json"], options["as_csv"])
-        if options["output"] is not None:
-            from judge.suites.board import of_one
-
-            board_cli.write(of_one(found, options["confidence"]), options["output"])
+        emit(result, options["as_json"])
+        write(options["output"].pages, "score", result.as_json(), of_one(result, options["confidence"]))
         sys.stdout.flush()
-        title = f"judge score {paper.name}" + (f" of {found.system}" if found.system else "")
-        decide(title, gates, GateFiles(options["junit"], options["summary"]))
+        title = f"judge score {paper.name}" + (f" of {result.system}" if result.system else "")
+        decide(title, gates, options["output"])
         return Exit.DONE
 
     return command
 
 
-def _contenders(options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:
-    """Who is compared, and on which axis; nobody for the score of one. Puts the one system where `asked` looks for it.
+def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:
+    """Who is compared, and on which axis; nobody for the score of one. Puts the one system where `request_of` looks for it.
 
     Raises UsageError for options that do not go together.
     """
-    systems, models, each = options["systems"], options["models"], options["judges"] == "each"
+    systems, each = options["systems"], options["judges"] == "each"
     options["system"] = systems[0] if len(systems) == 1 and systems != ("all",) else None
     several = len(systems) > 1 or systems == ("all",)
-    if each and several:
-        raise UsageError("a leaderboard has one axis: several --system, or --judges each with several -m")
-    if each and len(models) < 2:
-        raise UsageError("--judges each compares several judges: give -m several times")
-    if each:
-        return models, "judge"
-    return (systems, "system") if several else ((), "system")
+    if not each:
+        return (systems, "system") if several else ((), "system")
+    from judge.suites.chosen import judges
+
+    if several:
+        raise UsageError("a leaderboard has one axis: several --system, or --judges each with several --run")
+    models, _ = judges(store, options["runs"])
+    if len(models) < 2:
+        raise UsageError("--judges each compares several judges: give --run several times, each with a model")
+    return models, "judge"
 
 
 def _help(paper: Paper) -> str:

@@ -1,88 +1,106 @@
-"""A score on stdout: a table with what the papers print beside it, JSON, or CSV."""
+"""A score on stdout: a table with what the papers print beside it, or JSON; and as files."""
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.console import emit_json, say, table
+from judge.console import document, emit_json, note, say, table
+from judge.errors import BadInput
+from judge.files import whole_file
 from judge.notes import SMALL, code_of
 from judge.run_options import in_words
 from judge.types import Measure
 
 if TYPE_CHECKING:
+    from judge.suites.board import Board
     from judge.suites.correction import Correction
     from judge.suites.reading import Lacking
     from judge.suites.result import Line, Result
 
-COLUMNS = ("stratum", "measure", "value", "low", "high", "confidence", "n_units", "n_clusters", "coverage")
 
-
-def emit(found: Result, as_json: bool, as_csv: bool) -> None:
-    """A result as JSON, CSV or tables."""
+def emit(result: Result, as_json: bool) -> None:
+    """Print a result as JSON or tables."""
     if as_json:
-        emit_json("score", found.as_json())
-    elif as_csv:
-        sys.stdout.write(_csv(found))
+        emit_json("score", result.as_json())
     else:
-        _print(found)
+        _print(result)
 
 
-def _csv(found: Result) -> str:
-    reasons = list(dict.fromkeys(name for line in found.lines for name in line.missing))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*COLUMNS, "reason", *reasons])
-    for line in found.lines:
-        m = line.as_json()
-        missing = [line.missing.get(name, 0) for name in reasons]
-        writer.writerow([*("" if m[c] is None else m[c] for c in COLUMNS), m["reason"] or "", *missing])
-    return out.getvalue()
+def write(pages: Sequence[Path], schema: str, content: Mapping[str, Any], board: Board) -> None:
+    """Write a score, or a leaderboard, as these files: JSON as --json prints it, the others as a leaderboard."""
+    from judge.suites.board_files import writer_of
+
+    for path in pages:
+        is_json = path.suffix.lower() == ".json"
+        write_whole(path, document(schema, content) if is_json else writer_of(path)(board))
 
 
-def _print(found: Result) -> None:
-    if found.others:
-        read = ", ".join(f"{run['run']} ({in_words(run['settings'])})" for run in found.runs)
-        say(f"runs read: {read}; --run chooses another: {', '.join(found.others)}")
-    say(found.paper.title)
-    system = f", system {found.system}" if found.system else ""
-    say(f"data set {found.dataset}{system}" + (f", condition {found.condition}" if found.condition else ""))
-    for run in found.runs:
+def write_whole(path: Path, text: str) -> None:
+    """Write a file of --output, whole or not at all. Raises BadInput."""
+    try:
+        with whole_file(path.resolve(), f".{os.getpid()}") as partial:
+            partial.write_text(text, "utf-8")
+    except OSError as error:
+        raise BadInput(f"--output {path}: {error.strerror}") from error
+    note(f"written: {path}")
+
+
+def _print(result: Result) -> None:
+    if result.others:
+        used_runs = ", ".join(f"{run['run']} ({in_words(run['settings'])})" for run in result.runs)
+        say(f"runs read: {used_runs}; --run chooses another: {', '.join(result.others)}")
+    say(result.paper.title)
+    system = f", system {result.system}" if result.system else ""
+    say(
+        f"data set {result.dataset}{system}" + (f", condition {result.condition}" if result.condition else "")
+    )
+    for run in result.runs:
         counts = ", ".join(
             f"{n} {status}" for status, n in sorted(run["counts"].items(), key=lambda c: c[0] != "ok")
         )
         settings = in_words(run["settings"])
         shown_settings = "" if settings == "defaults" else f" ({settings})"
         say(f"run {run['run']}: {run['task']} by {run['model']}{shown_settings}: {counts}")
-    if found.readings:
-        say("readings: " + ", ".join(f"{name} {value}" for name, value in found.readings.items() if value))
+    if result.readings:
+        say("readings: " + ", ".join(f"{name} {value}" for name, value in result.readings.items() if value))
     print()
-    stratified = any(line.stratum for line in found.lines)
+    stratified = any(line.stratum for line in result.lines)
     print(
         table(
             [
                 *(["stratum"] if stratified else []),
                 "measure",
                 "value",
-                _interval(found),
+                _interval(result),
                 "units",
                 "questions",
                 "coverage",
                 "no value",
                 "papers*",
             ],
-            [[*([line.stratum or "all"] if stratified else []), *_row(found, line)] for line in found.lines],
+            [
+                [*([line.stratum or "all"] if stratified else []), *_row(result, line)]
+                for line in result.lines
+            ],
         )
     )
-    for text in _notes(found):
+    if known := [line for line in result.lines if line.known_as and not line.stratum]:
+        rows = [
+            [line.measure.measure, line.known_as.name, line.known_as.source]
+            for line in known
+            if line.known_as
+        ]
+        say("")
+        print(table(["measure", "known as", "source"], rows))
+    for text in _notes(result):
         say(f"- {text}")
-    say_lacking(found.lacking)
-    if found.correction is not None:
-        _print_correction(found.correction)
-    _print_published(found)
+    say_lacking(result.lacking)
+    if result.correction is not None:
+        _print_correction(result.correction)
+    _print_published(result)
 
 
 def say_lacking(lacking: Sequence[Lacking]) -> None:
@@ -107,7 +125,7 @@ def _print_correction(correction: Correction) -> None:
             c.judge_only.n_units,
             c.human_only.n_units,
         ]
-        for name, c in correction.found.items()
+        for name, c in correction.measures.items()
     ]
     print(
         table(
@@ -116,7 +134,7 @@ def _print_correction(correction: Correction) -> None:
     )
     reasons = {
         f"{name} is not corrected: {c.ppi.reason}": None
-        for name, c in correction.found.items()
+        for name, c in correction.measures.items()
         if c.ppi.reason
     }
     sentences = [*reasons, *correction.notes]
@@ -127,16 +145,16 @@ def _print_correction(correction: Correction) -> None:
         say(f"- {text}")
 
 
-def _interval(found: Result) -> str:
-    confidence = found.lines[0].measure.confidence if found.lines else 0.95
+def _interval(result: Result) -> str:
+    confidence = result.lines[0].measure.confidence if result.lines else 0.95
     return f"{confidence:.0%} interval".replace("%", " %")
 
 
-def _row(found: Result, line: Line) -> list[Any]:
+def _row(result: Result, line: Line) -> list[Any]:
     m = line.measure
     from judge.suites.result import is_of
 
-    printed = sorted(p.value for p in found.published if is_of(p, m.measure)) if not line.stratum else []
+    printed = sorted(p.value for p in result.published if is_of(p, m.measure)) if not line.stratum else []
     span = (
         f"{printed[0]:.3f} … {printed[-1]:.3f}"
         if len(printed) > 1
@@ -157,18 +175,18 @@ def _row(found: Result, line: Line) -> list[Any]:
     ]
 
 
-def _notes(found: Result) -> list[str]:
-    told = [
+def _notes(result: Result) -> list[str]:
+    undefined = [
         f"{line.measure.measure}{f' ({line.stratum})' if line.stratum else ''} is undefined: {line.measure.reason}"
-        for line in found.lines
+        for line in result.lines
         if line.measure.reason
     ]
-    own = [text for line in found.lines for text in line.measure.notes if code_of(text) not in _SELDOM]
-    few = sum(_is_small(line.measure) for line in found.lines)
+    of_lines = [text for line in result.lines for text in line.measure.notes if code_of(text) not in _SELDOM]
+    few = sum(_is_small(line.measure) for line in result.lines)
     small = [
-        f"{few} of {len(found.lines)} intervals rest on few units or questions: unreliable, too narrow (--json says which)"
+        f"{few} of {len(result.lines)} intervals rest on few units or questions: unreliable, too narrow (--json says which)"
     ]
-    return list(dict.fromkeys([*told, *found.notes, *own, *(small if few else [])]))
+    return list(dict.fromkeys([*undefined, *result.notes, *of_lines, *(small if few else [])]))
 
 
 _SELDOM = ("no_value", *SMALL)
@@ -179,16 +197,16 @@ def _is_small(measure: Measure) -> bool:
     return measure.low is not None and any(code_of(text) in SMALL for text in measure.notes)
 
 
-def _print_published(found: Result) -> None:
-    """The papers' tables, one row a system and setting."""
-    if not found.published:
+def _print_published(result: Result) -> None:
+    """Print the published values, one row per system and setting."""
+    if not result.published:
         return
     print(
         "\n* printed in the papers: ANOTHER judge, other answers and rows; not to be compared as if they were ours"
     )
-    measures = list(dict.fromkeys(p.measure for p in found.published))
+    measures = list(dict.fromkeys(p.measure for p in result.published))
     rows: dict[tuple[str, ...], dict[str, float]] = {}
-    for p in found.published:
+    for p in result.published:
         rows.setdefault((p.system, p.setting, f"{p.by}; {p.where} ({p.seen})"), {})[p.measure] = p.value
     settings = list(dict.fromkeys(key[1:] for key in rows))
     for number, (setting, by) in enumerate(settings, 1):

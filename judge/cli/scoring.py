@@ -1,63 +1,58 @@
-"""What judge score and judge suite share: which rows, which readings, how intervals are made, and a command a paper."""
+"""What the commands of judge score share: which runs and rows, how intervals are made, and a command for each paper."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
-from judge.asking import scores
+from judge.asking.scores import REPLICATES
 from judge.console import INSIDE, together
-from judge.errors import UsageError
 from judge.suites import papers
 from judge.suites.paper import Paper
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """A number of questions, or a share of them."""
-    try:
-        return None if value is None else scores.amount(value)
-    except UsageError as error:
-        raise click.BadParameter(str(error), ctx, param) from error
-
-
-def once(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+def _once(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
     """The one value of an option: given several times it would silently be the last."""
     if len(values) > 1:
-        told = f"{param.opts[0]} is given {len(values)} times ({', '.join(values)}): one at a time"
-        raise click.BadParameter(told, ctx, param)
+        message = f"{param.opts[0]} is given {len(values)} times ({', '.join(values)}): one at a time"
+        raise click.BadParameter(message, ctx, param)
     return values[0] if values else None
 
 
-rows_options = together(
-    click.option(
-        "--condition",
-        multiple=True,
-        callback=once,
-        help="Answers under this condition, when the system has several.",
-    ),
-    click.option("--dataset", help="The data set, when the study has several."),
-    click.option(
-        "-n",
-        "limit",
-        metavar="N|P%",
-        callback=amount,
-        help="The first N questions only, or a share of them (10%); pairs and parts of the data set stay together.",
-    ),
-    click.option("--sample", type=int, metavar="SEED", help="With -n: a random sample of the questions."),
-    click.option("--part", "parts", multiple=True, help="Only this part (several times for several)."),
+runs_option = click.option(
+    "-m",
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="NAME",
+    help="Judge, given as a model, run or panel. Repeatable.",
+)
+condition_option = click.option(
+    "--condition",
+    multiple=True,
+    metavar="NAME",
+    callback=_once,
+    help="Condition of the answers, if a system has several.",
+)
+dataset_option = click.option(
+    "--dataset", metavar="NAME", help="Data set to score, if the study has several."
+)
+part_option = click.option(
+    "--part", "parts", multiple=True, metavar="NAME", help="Use only this part of the data set. Repeatable."
 )
 systems_option = click.option(
     "--system",
     "systems",
     multiple=True,
-    help="Whose answers; several times, or 'all', for a leaderboard of systems on the rows they share.",
+    metavar="NAME",
+    help="System to score; several or 'all' give a leaderboard.",
 )
 also_generate_option = click.option(
     "--also-generate",
     is_flag=True,
-    help="Let the model add outputs to a system whose outputs were imported (default: refused).",
+    help="Let the model add outputs to an imported system.",
 )
 interval_options = together(
     click.option(
@@ -66,13 +61,9 @@ interval_options = together(
         type=click.Choice(["bca", "percentile", "none"]),
         help="Kind of bootstrap interval.",
     ),
-    click.option("--confidence", default=0.95, type=INSIDE, help="Of the intervals."),
-    click.option("--replicates", default=1000, type=click.IntRange(100), help="Resamples of questions."),
-    click.option("--seed", default=0, help="Of the bootstrap."),
+    click.option("--confidence", default=0.95, type=INSIDE, help="Confidence level of the intervals."),
 )
-by_option = click.option(
-    "--by", help="Also by stratum: a tag or gold label of the items, dataset, or the paper's own."
-)
+by_option = click.option("--by", metavar="NAME", help="Also group by this tag or gold label of the items.")
 
 
 def _joined(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:
@@ -85,10 +76,11 @@ def paper_options(paper: Paper) -> Callable[[F], F]:
     return together(
         *(
             click.option(
-                *(f"--{name}" for name in (o.name, *o.other_names)),
+                f"--{o.name}",
                 o.name.replace("-", "_"),
                 default=None if o.several else o.default,
                 type=click.Choice(o.choices) if o.choices else None,
+                metavar=None if o.choices else "TEXT",
                 multiple=o.several,
                 callback=_joined if o.several else None,
                 help=o.help,
@@ -101,8 +93,7 @@ def paper_options(paper: Paper) -> Callable[[F], F]:
 def how(options: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of intervals."""
     kind = None if options["interval"] == "none" else options["interval"]
-    names = ("confidence", "replicates", "seed")
-    return {"interval": kind, **{name: options[name] for name in names}}
+    return {"interval": kind, "confidence": options["confidence"], "replicates": REPLICATES}
 
 
 class Papers(click.Group):
@@ -111,8 +102,8 @@ class Papers(click.Group):
     make: Callable[[Paper], click.Command]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """As click does, then a plugin's. Raises PluginFailed for a broken one."""
-        found = super().get_command(ctx, cmd_name)
-        if found is None and (paper := papers.find(cmd_name)) is not None:
+        """Return a built-in command, else that of a plugin. Raises PluginFailed for a broken plugin."""
+        command = super().get_command(ctx, cmd_name)
+        if command is None and (paper := papers.find(cmd_name)) is not None:
             return self.make(paper)
-        return found
+        return command

@@ -37,10 +37,10 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     "--shares",
     metavar="L/T/S",
     callback=_shares,
-    help="Learn, tune and sealed test, in parts of the questions.  [default: 20/20/60]",
+    help="Shares of the questions for learn, tune and sealed test.  [default: 20/20/60]",
 )
-@click.option("--seed", type=click.IntRange(0), help="Of the draw.  [default: 0]")
-@click.option("--dry-run", is_flag=True, help="Show what would be drawn; nothing is frozen.")
+@click.option("--seed", type=click.IntRange(0), help="Random seed of the draw.  [default: 0]")
+@click.option("--dry-run", is_flag=True, help="Show the draw without storing the split.")
 @field_option
 @reference_option
 @db_option
@@ -89,9 +89,9 @@ def split(task_name: str, **options: Any) -> None:
         tell("split", document, _text(task_split, content, power, panel.domain), options["as_json"])
 
 
-def _same(found: Split, options: dict[str, Any]) -> None:
-    """Raises UsageError when the split that is there was asked for otherwise."""
-    drawn = found.drawn
+def _same(split: Split, options: dict[str, Any]) -> None:
+    """Raise UsageError if the existing split was made with other options."""
+    drawn = split.drawn
     word = options["reference"]
     differing = {
         "--shares": options["shares"]
@@ -102,13 +102,13 @@ def _same(found: Split, options: dict[str, Any]) -> None:
     }
     if other := [name for name, differs in differing.items() if differs]:
         raise UsageError(
-            f"{', '.join(other)}: {found.task_id} was split on {drawn.made[:10]} otherwise, and a split is frozen; "
+            f"{', '.join(other)}: {split.task_id} was split on {drawn.made[:10]} otherwise, and a split is frozen; "
             "without these options the command shows it"
         )
 
 
-def _text(found: Split, content: list[Content], power: Power, domain: tuple[str, ...]) -> str:
-    drawn = found.drawn
+def _text(split: Split, content: list[Content], power: Power, domain: tuple[str, ...]) -> str:
+    drawn = split.drawn
     head = ["part", "questions", "with labels", "units", *domain]
     rows = [
         [c.part, c.n_questions, c.n_labelled_questions, c.n_units, *(c.labels[v] for v in domain)]
@@ -116,17 +116,17 @@ def _text(found: Split, content: list[Content], power: Power, domain: tuple[str,
     ]
     when = f"drawn {drawn.made[:10]}" if drawn.made else "not frozen"
     lines = [
-        f"{found.task_id}, by question, stratified by {drawn.field} of {drawn.reference}; {when}, seed {drawn.seed}",
+        f"{split.task_id}, by question, stratified by {drawn.field} of {drawn.reference}; {when}, seed {drawn.seed}",
         "",
         table(head, rows),
         "",
         _power(power),
-        *([f"{found.told[0].upper()}{found.told[1:]}."] if drawn.made else []),
+        *([f"{split.look_note[0].upper()}{split.look_note[1:]}."] if drawn.made else []),
     ]
     lines += [
         f"  look {look.look}: {look.at[:16].replace('T', ' ')} {look.purpose}, {len(look.runs)} runs, against "
         f"{look.reference}, tested at {look.level:.4g}"
-        for look in found.looks
+        for look in split.looks
     ]
     return "\n".join(lines)
 
@@ -141,10 +141,10 @@ def _power(power: Power) -> str:
     )
 
 
-def _document(found: Split, content: list[Content], power: Power, db: Path) -> dict[str, Any]:
-    drawn = found.drawn
+def _document(split: Split, content: list[Content], power: Power, db: Path) -> dict[str, Any]:
+    drawn = split.drawn
     return {
-        "task": found.task_id,
+        "task": split.task_id,
         "study": str(db),
         **attributes(drawn, "field", "reference", "shares", "seed"),
         "made": drawn.made or None,
@@ -168,6 +168,6 @@ def _document(found: Split, content: list[Content], power: Power, db: Path) -> d
             "units_for_a_tenth": power.units_for_tenth,
         },
         "looks": [
-            attributes(look, "look", "at", "purpose", "runs", "reference", "level") for look in found.looks
+            attributes(look, "look", "at", "purpose", "runs", "reference", "level") for look in split.looks
         ],
     }

@@ -25,7 +25,9 @@ from judge.console import TO_READ, db_option
     metavar="NAME",
     help="What to judge: a task, or faithfulness. Default: what the file suits best.",
 )
-@click.option("--as", "person", default="me", metavar="NAME", help="Who labels the sample.")
+@click.option(
+    "--as", "person", default="me", metavar="NAME", help="Name of the person who labels the sample."
+)
 @click.option("--yes", is_flag=True, help="Make calls that may cost money without a question.")
 @db_option
 def start(

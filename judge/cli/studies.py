@@ -23,7 +23,7 @@ def studies() -> None:
 )
 @json_option
 def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) -> None:
-    """Write a new study with everything that these studies hold; they stay as they are.
+    """Write a new study from several, which do not change.
 
     \b
     judge studies merge north.db south.db --into both.db
@@ -35,7 +35,7 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
     decides (annotate conflicts).
 
     Batches come over with their log; a batch that stands otherwise in two of the studies is a conflict: people's labels
-    are brought back with annotate batches pack and merge.
+    are brought back with annotate import.
     """
     from judge.store.merge import COUNTED
     from judge.store.merge import merge as perform

@@ -2,40 +2,70 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
 import click
 
-from judge.asking.scores import asked
+from judge.asking.scores import INTERVALS, paper_of
 from judge.asking.suite import ASKING
 from judge.asking.suite import suite as make
 from judge.cli import board
 from judge.cli.asked import exit_code
 from judge.cli.progress import Progress
 from judge.cli.run import of_run
-from judge.cli.scored import emit
+from judge.cli.scored import emit, write
 from judge.cli.scoring import (
-    Papers,
     also_generate_option,
-    by_option,
+    condition_option,
+    dataset_option,
     how,
-    interval_options,
-    paper_options,
-    rows_options,
+    part_option,
     systems_option,
 )
-from judge.console import db_option, note, notes, output_options
-from judge.errors import Exit
+from judge.console import db_option, json_option, note, notes
+from judge.errors import Exit, UsageError
+from judge.gates import output_option
 from judge.run_options import RunOptions
 from judge.store import Store
-from judge.suites.paper import Paper
-from judge.suites.papers import PAPERS
+from judge.suites.paper import ScoreRequest
 
 
-@click.group(cls=Papers)
-def suite() -> None:
-    """Do all the runs that a paper's numbers need with one model, then print them.
+def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A number of questions from 1, or a share of them of more than 0 and at most 100 %."""
+    number = re.fullmatch(r"(\d+(?:\.\d+)?)%|[1-9]\d*", value or "1")
+    if number is None or (number[1] is not None and not 0 < float(number[1]) <= 100):
+        raise click.BadParameter(f"'{value}' is no number from 1, nor a share as 10%", ctx, param)
+    return value
+
+
+@click.command()
+@click.argument("paper_name", metavar="PAPER")
+@click.option(
+    "-m", "--model", required=True, help="Model of the judge, and of the system unless --system is given."
+)
+@systems_option
+@also_generate_option
+@condition_option
+@dataset_option
+@part_option
+@click.option("-n", "limit", metavar="N|P%", callback=amount, help="The first N questions, or a share (10%).")
+@click.option("--sample", type=int, metavar="SEED", help="With -n: a random sample of the questions.")
+@of_run(*ASKING)
+@output_option(
+    ".html",
+    ".md",
+    ".tex",
+    ".csv",
+    ".json",
+    gates=False,
+    help="Write a page or table in the format of the file extension. Repeatable.",
+)
+@json_option
+@db_option
+def suite(paper_name: str, model: str, **options: Any) -> int:
+    """Do all the runs that a PAPER's numbers need with one model, then print them.
 
     \b
     judge suite garage -m openai/gpt-5-mini
@@ -43,62 +73,50 @@ def suite() -> None:
     judge suite mirage -m openai/llama --base-url http://127.0.0.1:8000/v1
     judge suite garage -m openai/gpt-5-mini --system ours --system theirs
 
-    What the study has already is not asked for again, and the same command goes on where it stopped. Step by step
-    it is judge answers generate, judge run and judge score.
+    PAPER is a command of judge score, which has the paper's own options: it prints what they need. What the study has
+    already is not asked for again, and the same command goes on where it stopped. Step by step it is judge answers
+    generate, judge run and judge score.
     """
-
-
-def _command(paper: Paper) -> click.Command:
-    text = f"Do what {paper.title} needs, then print its numbers.\n\n\b\njudge suite {paper.name} -m openai/gpt-5-mini"
-
-    @click.command(paper.name, help=text, short_help=paper.title)
-    @click.option(
-        "-m", "--model", required=True, help="The judge; also the system under test, unless --system says."
+    paper = paper_of(paper_name)
+    source = click.get_current_context().get_parameter_source
+    run_settings = RunOptions.of({name: options[name] for name in ASKING})
+    given = [name for name in ASKING if source(name) is click.core.ParameterSource.COMMANDLINE]
+    if options["sample"] is not None and options["limit"] is None:
+        raise UsageError("--sample goes with -n: how many questions")
+    wanted = ScoreRequest(
+        models=(run_settings.asked_as or model,),
+        **{
+            name: options[name]
+            for name in ("condition", "dataset", "limit", "sample", "parts", "also_generate")
+        },
     )
-    @systems_option
-    @also_generate_option
-    @rows_options
-    @paper_options(paper)
-    @interval_options
-    @by_option
-    @db_option
-    @output_options
-    @of_run(*ASKING)
-    def command(model: str, **options: Any) -> int:
-        source = click.get_current_context().get_parameter_source
-        own = RunOptions.of({name: options[name] for name in ASKING})
-        given = [name for name in ASKING if source(name) is click.core.ParameterSource.COMMANDLINE]
-        of_score = {name: value for name, value in options.items() if name not in ASKING}
-        with Store.open(options["db"], create=False) as store:
-            wanted = asked(paper, {**of_score, "models": (own.asked_as or model,)})
-            systems = board.names_of(store, paper, wanted, options["systems"])
-            # Where systems are compared afterwards, each by itself needs no intervals.
-            score = {"interval": None} if len(systems) > 1 else {"by": options["by"], **how(options)}
-            done = make(
-                store,
-                paper,
-                wanted,
-                systems,
-                model,
-                own,
-                given,
-                lambda: Progress(sys.stderr),
-                lambda text: note(f"suite: {text}"),
-                **score,
-            )
-            notes(done.performed.problems, "not kept")
-            if done.performed.stopped is not None:
-                code = exit_code(done.performed.stopped)
-                return code if code != Exit.DONE else Exit.INCOMPLETE
-            if len(systems) > 1:
-                board.make(store, paper, done.asked, systems, "system", options)
-            else:
-                emit(done.results[0], options["as_json"], options["as_csv"])
-        return Exit.DONE if done.has_every_label else Exit.INCOMPLETE
+    with Store.open(options["db"], create=False) as store:
+        systems = board.names_of(store, paper, wanted, options["systems"])
+        # Where systems are compared afterwards, each by itself needs no intervals.
+        score = {"interval": None} if len(systems) > 1 else how(INTERVALS)
+        done = make(
+            store,
+            paper,
+            wanted,
+            systems,
+            model,
+            run_settings,
+            given,
+            lambda: Progress(sys.stderr),
+            lambda text: note(f"suite: {text}"),
+            **score,
+        )
+        notes(done.performed.problems, "not kept")
+        if done.performed.stopped is not None:
+            code = exit_code(done.performed.stopped)
+            return code if code != Exit.DONE else Exit.INCOMPLETE
+        if len(systems) > 1:
+            plain = {"judges": None, "by": None, "reference": None, **INTERVALS}
+            board.make(store, paper, done.request, systems, "system", {**options, **plain})
+        else:
+            from judge.suites.board import of_one
 
-    return command
-
-
-suite.make = _command
-for _paper in PAPERS.values():
-    suite.add_command(_command(_paper))
+            result = done.results[0]
+            emit(result, options["as_json"])
+            write(options["output"].pages, "score", result.as_json(), of_one(result, INTERVALS["confidence"]))
+    return Exit.DONE if done.has_every_label else Exit.INCOMPLETE

@@ -6,7 +6,7 @@ import click
 
 from judge.asking.systems import STAGES
 from judge.cli.items import map_options, read_label_maps, skip_option
-from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, pairs
+from judge.console import db_option, emit_json, emit_rows, json_option, note, pairs
 from judge.errors import UsageError
 from judge.store import Store, listing
 
@@ -33,7 +33,7 @@ def systems() -> None:
 
 @systems.command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--system", help="The system, for rows that name none.")
+@click.option("--system", help="System of rows that name none.")
 @click.option(
     "--system-column", metavar="COLUMN", help="The column that names the systems (default: system, or model)."
 )
@@ -69,7 +69,7 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Import what systems answered and found, for items of the study: JSONL, a JSON array, CSV, or TREC runs.
+    """Import answers and rankings of systems. Files are JSONL, a JSON array, CSV or TREC runs.
 
     \b
     judge systems import answers.jsonl
@@ -108,9 +108,17 @@ def import_(
 
 @systems.command("list")
 @db_option
-@output_options
-def list_(db: Path, as_json: bool, as_csv: bool) -> None:
-    """List the conditions, rankings and outputs of each system, and where they came from."""
+@json_option
+def list_(db: Path, as_json: bool) -> None:
+    """List each system's conditions and outputs. Their origin and the rankings are shown."""
+    from judge.store.rankings import list_rankings
+
     with Store.open(db, create=False) as store:
-        rows = listing.list_outputs(store)
-    emit_rows("systems", rows, ["system", "condition", "outputs", "empty", "origin"], as_json, as_csv)
+        rows, rankings = listing.list_outputs(store), list_rankings(store)
+    if as_json:
+        emit_json("systems", {"rows": rows, "rankings": rankings})
+        return
+    emit_rows("systems", rows, ["system", "condition", "outputs", "empty", "origin"])
+    if rankings:
+        print()
+        emit_rows("rankings", rankings, ["name", "stage", "items", "entries", "longest"])

@@ -7,7 +7,7 @@ import click
 
 from judge.cli.options import options_of
 from judge.commands import command
-from judge.console import db_option, emit_json, emit_rows, json_option, note, output_options, say, visible
+from judge.console import db_option, emit_json, emit_rows, json_option, note, say, visible
 from judge.errors import Exit, TaskError, UsageError
 from judge.store import Store
 from judge.store.label_rows import quoted
@@ -17,42 +17,23 @@ prompts_option = options_of("prompts")
 
 @click.group()
 def tasks() -> None:
-    """List, show, check and render labelling tasks (one Markdown file each)."""
-
-
-@tasks.command("list")
-@prompts_option
-@output_options
-def list_(prompts: Path | None, as_json: bool, as_csv: bool) -> None:
-    """List the tasks."""
-    from judge.prompts import find_tasks, load_task
-
-    rows = []
-    for name, path in find_tasks(prompts).items():
-        task = load_task(str(path))
-        rows.append(
-            {
-                "task": name,
-                "unit": task.spec.unit,
-                "fields": ", ".join(task.fields),
-                "inputs": ", ".join(task.input_names),
-                "title": task.spec.title,
-                "sha256": task.sha256,
-            }
-        )
-    emit_rows("tasks", rows, ["task", "unit", "fields", "title"], as_json, as_csv)
+    """Show, check, render and make labelling tasks (one Markdown file each)."""
 
 
 @tasks.command("show")
-@click.argument("task_name", metavar="TASK")
+@click.argument("task_name", metavar="[TASK]", required=False)
 @prompts_option
 @json_option
-def show(task_name: str, prompts: Path | None, as_json: bool) -> None:
-    """Show a task: its file, or as JSON its front matter, template and answer schema.
+def show(task_name: str | None, prompts: Path | None, as_json: bool) -> None:
+    """List the tasks, or show TASK. JSON has its front matter, template and answer schema.
 
     \b
+    judge tasks show
     judge tasks show stance
     """
+    if task_name is None:
+        _list(prompts, as_json)
+        return
     from judge.prompts import load_task
     from judge.prompts.render import answer_schema
 
@@ -70,12 +51,31 @@ def show(task_name: str, prompts: Path | None, as_json: bool) -> None:
         print(visible(task.text), end="")
 
 
+def _list(prompts: Path | None, as_json: bool) -> None:
+    from judge.prompts import find_tasks, load_task
+
+    rows = []
+    for name, path in find_tasks(prompts).items():
+        task = load_task(str(path))
+        rows.append(
+            {
+                "task": name,
+                "unit": task.spec.unit,
+                "fields": ", ".join(task.fields),
+                "inputs": ", ".join(task.input_names),
+                "title": task.spec.title,
+                "sha256": task.sha256,
+            }
+        )
+    emit_rows("tasks", rows, ["task", "unit", "fields", "title"], as_json)
+
+
 @tasks.command("check")
 @click.argument("names", metavar="[TASK|FILE]...", nargs=-1)
 @prompts_option
 @json_option
 def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
-    """Check task files: keys, labels, template variables, few-shot examples. All of them by default.
+    """Check task files. Keys, labels, template variables and few-shot examples are checked. All of them by default.
 
     \b
     judge tasks check ./mytask.v1.md
@@ -103,7 +103,7 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
     "--unit",
     default="passage",
     type=click.Choice(("passage", "item", "answer", "sentence", "citation", "claim", "nugget", "pair")),
-    help="What gets a label.",
+    help="Kind of unit that gets a label.",
 )
 @click.option("--labels", default="yes,no", metavar="A,B,...", help="The labels, in order.")
 @click.option("--ordinal", is_flag=True, help="The labels are grades: their order counts.")
@@ -120,7 +120,7 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
     help="Where the file is written.  [default: here]",
 )
 def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, folder: Path) -> None:
-    """Write a task file NAME.v1.md to begin with: it is checked and runs as it stands.
+    """Write a first task file, NAME.v1.md. It is valid and runs unchanged.
 
     \b
     judge tasks new tone --labels friendly,neutral,hostile

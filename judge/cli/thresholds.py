@@ -25,19 +25,19 @@ score_gate_options = together(
         "--fail-under",
         multiple=True,
         metavar="MEASURE=VALUE",
-        help="Exit 5 when the measure is below VALUE or undefined; repeatable.",
+        help="Exit with code 5 if the measure is below VALUE or undefined. Repeatable.",
     ),
     click.option(
         "--fail-over",
         multiple=True,
         metavar="MEASURE=VALUE",
-        help="Exit 5 when it is above VALUE or undefined, for measures of which less is better; repeatable.",
+        help="Exit with code 5 if the measure is above VALUE or undefined (for measures where lower is better). Repeatable.",
     ),
     click.option(
         "--on",
         type=click.Choice(["value", "lower"]),
         default="value",
-        help="Compare the value, or the interval's lower bound (with --fail-over the upper one).",
+        help="Compare the value, or the lower bound of its interval (with --fail-over: the upper bound).",
     ),
 )
 
@@ -73,31 +73,33 @@ def thresholds(fail_under: Sequence[str], fail_over: Sequence[str]) -> list[Thre
 def score_gates(wanted: Sequence[Threshold], measures: Sequence[Measure], on: On) -> list[Gate]:
     """Each limit against the measure of its name. Raises UsageError for a name that the score does not have."""
     by_name = {measure.measure: measure for measure in measures}
-    for one in wanted:
-        _known(f"{one.option} {one.typed}", one.measure, list(by_name))
-    return [_score_gate(one, by_name[one.measure], on) for one in wanted]
+    for threshold in wanted:
+        _known(f"{threshold.option} {threshold.typed}", threshold.measure, list(by_name))
+    return [_score_gate(threshold, by_name[threshold.measure], on) for threshold in wanted]
 
 
-def _score_gate(one: Threshold, measure: Measure, on: On) -> Gate:
-    bound = "lower" if one.side > 0 else "upper"
-    name = f"{one.measure} {'>=' if one.side > 0 else '<='} {one.limit:g}"
+def _score_gate(threshold: Threshold, measure: Measure, on: On) -> Gate:
+    bound = "lower" if threshold.side > 0 else "upper"
+    name = f"{threshold.measure} {'>=' if threshold.side > 0 else '<='} {threshold.limit:g}"
     if on == "lower":
         name = f"{bound} bound of {name}"
     if measure.value is None:
-        return Gate(name, False, f"{one.measure} is undefined: {measure.reason}")
-    seen = measure.value if on == "value" else measure.low if one.side > 0 else measure.high
+        return Gate(name, False, f"{threshold.measure} is undefined: {measure.reason}")
+    seen = measure.value if on == "value" else measure.low if threshold.side > 0 else measure.high
     if seen is None:
         why = "; ".join(measure.notes) or "no interval was computed"
-        return Gate(name, False, f"{one.measure} has no {bound} bound: {why}")
-    passed = one.side * (seen - one.limit) >= 0
-    sign = (">=" if passed else "<") if one.side > 0 else ("<=" if passed else ">")
-    subject = one.measure if on == "value" else f"the {bound} bound of {one.measure}"
-    return Gate(name, passed, f"{subject} is {seen:.4f} {sign} {one.limit:g} ({measure.n_units:,} units)")
+        return Gate(name, False, f"{threshold.measure} has no {bound} bound: {why}")
+    passed = threshold.side * (seen - threshold.limit) >= 0
+    sign = (">=" if passed else "<") if threshold.side > 0 else ("<=" if passed else ">")
+    subject = threshold.measure if on == "value" else f"the {bound} bound of {threshold.measure}"
+    return Gate(
+        name, passed, f"{subject} is {seen:.4f} {sign} {threshold.limit:g} ({measure.n_units:,} units)"
+    )
 
 
 def worse_gates(
     wanted: Sequence[str],
-    found: Mapping[str, Sequence[Difference]],
+    compared: Mapping[str, Sequence[Difference]],
     papers: Mapping[str, Paper],
     confidence: float,
 ) -> list[Gate]:
@@ -110,9 +112,9 @@ def worse_gates(
 
     named = {}
     for name in dict.fromkeys(wanted):
-        _known(f"--fail-if-worse {name}", name, [d.first.measure for each in found.values() for d in each])
+        _known(f"--fail-if-worse {name}", name, [d.first.measure for each in compared.values() for d in each])
         differences = [
-            (papers[paper], d) for paper, each in found.items() for d in each if d.first.measure == name
+            (papers[paper], d) for paper, each in compared.items() for d in each if d.first.measure == name
         ]
         if len(differences) > 1:
             raise UsageError(

@@ -24,13 +24,15 @@ RATE_SECONDS = 60.0
 
 @click.command("watch")
 @click.argument("run_name", metavar="RUN", default="last")
-@click.option("--every", type=Duration(), default="2s", metavar="TIME", help="Look again after this long.")
-@click.option("--once", is_flag=True, help="Look once and end, whether the run goes on or not.")
-@click.option("--failures", default=3, type=click.IntRange(0), help="So many of the last failures.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document a look, each on a line of its own.")
+@click.option("--every", type=Duration(), default="2s", metavar="TIME", help="Time between two updates.")
+@click.option("--once", is_flag=True, help="Print the state once and exit.")
+@click.option("--failures", default=3, type=click.IntRange(0), help="Number of recent failures to show.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document per update, each on its own line."
+)
 @db_option
 def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool, db: Path) -> int:
-    """Show how a run (default: the last) goes, until it ends: counts, rate, time left, cost, last failures.
+    """Show the progress of a run until it ends. It has counts, rate, time left, cost and the last failures.
 
     \b
     judge runs watch

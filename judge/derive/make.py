@@ -25,9 +25,8 @@ SHARED = ("context", "system", "relevant", "examples", "shown", "rationale")
 class Made:
     """Labels of one field on the units of a table.
 
-    `codes[u]`, -1 for none, and `probabilities[u, k]`, rows of nan for none. `why`: row -> why it has no
-    label, if the
-    statuses of the parents do not say it.
+    `codes[u]`, -1 for none, and `probabilities[u, k]`, rows of nan for none. `why`: row -> why it has no label, if
+    the statuses of the parents do not say it.
     """
 
     codes: IntArray
@@ -52,13 +51,11 @@ def keep(
     only: BoolArray | None = None,
     curve: Sequence[Sequence[Json]] = (),
 ) -> tuple[str, bool]:
-    """Store labels as a derived run of the table's runs. Returns its id, and whether the study already had
+    """Store labels as a derived run of the table's runs. Returns its id, and whether the study already had this very
+    run.
 
-    this very run.
-
-    `made`: field -> labels; fields that the task derives from it are added. `kind` is calibrated, pooled or
-    routed, `method`
-    names the algorithm. `only`: the units that the run covers. `curve` as in `Derivation`.
+    `made`: field -> labels; fields that the task derives from it are added. `kind` is calibrated, pooled or routed,
+    `method` names the algorithm. `only`: the units that the run covers. `curve` as in `Derivation`.
     """
     rows = np.arange(len(table.units)) if only is None else np.flatnonzero(only)
     units = [table.units[at] for at in rows.tolist()]
@@ -71,9 +68,11 @@ def keep(
         texts = None
         if field_labels.probabilities is not None:
             p = field_labels.probabilities[rows]
+            # Rounded, so that the same derivation on another machine has the same hash.
             digest.update(np.round(p, 6).astype("<f8").tobytes())
             texts = masses.write(p, domain)
-        labels = [*domain, None]  # code -1 selects the last entry
+        # Code -1 selects the last entry.
+        labels = [*domain, None]
         columns.append(FieldLabels(label_field, [labels[code] for code in codes.tolist()], texts))
         unlabelled &= codes == MISSING
     columns += _derived(store, table, columns, units)
@@ -81,7 +80,7 @@ def keep(
         at: text for field_labels in reversed(list(made.values())) for at, text in field_labels.why.items()
     }
     missing = {at: _ended(table, int(rows[at]), why) for at in np.flatnonzero(unlabelled).tolist()}
-    counts = table.asked.sum(axis=0).tolist()
+    counts = table.judged.sum(axis=0).tolist()
     parents = tuple(Parent(run, int(n)) for run, n in zip(table.run_ids, counts, strict=True))
     derivation = Derivation(kind, method, tuple(made), parents, parameters or {}, fitted, curve)
     options = _shared(table)

@@ -24,12 +24,9 @@ from judge.types import GOLD, Json
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Labels of one field: `codes[u, r]` over `domain`, -1 for none, and `probabilities[r][u, k]`, None for a
+    """Labels of one field: `codes[u, r]` over `domain`, -1 for none, and `probabilities[r][u, k]`, None for a run without.
 
-    run without.
-
-    Probabilities sum to 1 over the domain (mass outside all labels is left out), with rows of nan if none is
-    stored.
+    Probabilities sum to 1 over the domain (mass outside all labels is left out), with rows of nan if none is stored.
     """
 
     domain: tuple[str, ...]
@@ -41,14 +38,14 @@ class Found:
 class RunTable:
     """Several runs of one task, on all units that any of them has judged, sorted by id.
 
-    `asked[u, r]`: run r has judged unit u. `runs` are rows of the table `runs`.
+    `judged[u, r]`: run r has judged unit u. `runs` are rows of the table `runs`.
     """
 
     store: Store
     task: Task
     runs: tuple[Mapping[str, Json], ...]
     units: Sequence[str]
-    asked: BoolArray
+    judged: BoolArray
     columns: Mapping[tuple[str, str], tuple[list[str], list[str], list[str | None]]]
     statuses: tuple[Mapping[str, str], ...]
 
@@ -82,7 +79,7 @@ class RunTable:
                 f"'{field}' of {self.task.name} has no list of labels, so nothing can be derived from it"
             )
         code_of = {label: code for code, label in enumerate(domain)}
-        codes = np.full(self.asked.shape, MISSING, dtype=np.int64)
+        codes = np.full(self.judged.shape, MISSING, dtype=np.int64)
         by_run: list[FloatArray | None] = []
         for r, run in enumerate(self.run_ids):
             units, values, texts = self._column(run, field)
@@ -92,7 +89,8 @@ class RunTable:
                 by_run.append(None)
                 continue
             table = np.full((len(self.units), len(domain)), np.nan)
-            table[rows] = masses.read(texts, domain)
+            table[rows] = masses.read_distributions(texts, domain)
+            # Runs differ in the mass outside their labels; only shares within the labels can be averaged.
             total = table.sum(axis=1, keepdims=True)
             by_run.append(np.divide(table, total, out=np.full_like(table, np.nan), where=total > 0))
         return Found(tuple(domain), codes, tuple(by_run))
@@ -102,14 +100,13 @@ class RunTable:
 
     def _rows(self, units: list[str]) -> IntArray | slice:
         if len(units) == len(self.units):
-            return slice(None)  # both are sorted
+            # Both are sorted, so equal lengths mean equal units.
+            return slice(None)
         return np.fromiter((self.places[u] for u in units), dtype=np.int64, count=len(units))
 
 
-def read(store: Store, names: Sequence[str], field: str | None = None) -> RunTable:
-    """Return the runs of these names (ids, ends of ids, or `last`), which must have the same labels of
-
-    `field`.
+def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> RunTable:
+    """Return the runs of these names (ids, ends of ids, or `last`), which must have the same labels of `field`.
 
     Without `field`, the first one. Raises UsageError for a missing run, a run that is named twice, and
     different labels.
@@ -139,19 +136,17 @@ def read(store: Store, names: Sequence[str], field: str | None = None) -> RunTab
     )
     if not units:
         raise UsageError(f"{', '.join(names)}: no unit was judged")
-    asked = np.ones((len(units), len(runs)), dtype=np.bool_)
-    table = RunTable(store, task, tuple(runs), units, asked, columns, tuple(statuses))
-    for r, judged in enumerate(judged_units):
-        if len(judged) < len(units):
-            asked[:, r] = False
-            asked[[table.places[unit] for unit in judged], r] = True
+    is_judged = np.ones((len(units), len(runs)), dtype=np.bool_)
+    table = RunTable(store, task, tuple(runs), units, is_judged, columns, tuple(statuses))
+    for r, units_of_run in enumerate(judged_units):
+        if len(units_of_run) < len(units):
+            is_judged[:, r] = False
+            is_judged[[table.places[unit] for unit in units_of_run], r] = True
     return table
 
 
 def newest(store: Store, task: Task, field: str) -> str:
-    """Return the newest judged or imported run of a task (any version) with probabilities, else the newest
-
-    one.
+    """Return the newest judged or imported run of a task (any version) with probabilities, else the newest one.
 
     Raises UsageError if there is none.
     """
@@ -213,9 +208,7 @@ class Truth:
 
 
 def reference(store: Store, table: RunTable, field: str, word: str | None = None) -> Truth | None:
-    """Return the labels of a reference on the table's units; without a word, the first of decided, gold,
-
-    majority.
+    """Return the labels of a reference on the table's units; without a word, the first of decided, gold, majority.
 
     None if there are none at all. Raises UsageError for a word or name without labels.
     """

@@ -28,9 +28,8 @@ TIED = "tied"
 class Pooled:
     """A panel's labels.
 
-    `only`: the units that every member has judged, which the panel covers. Of the `n_full` units that all
-    members labelled,
-    `unanimous` have a single label. `n_tied` units have none.
+    `only`: the units that every member has judged, which the panel covers. Of the `n_full` units that all members
+    labelled, `unanimous` have a single label. `n_tied` units have none.
     """
 
     made: Made
@@ -51,7 +50,7 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
         raise UsageError("a panel needs at least two judges; repeat --run")
     labels_of_runs = table.labels(field, probabilities=method == "mean")
     q = len(labels_of_runs.domain)
-    only: BoolArray = np.asarray(table.asked.all(axis=1))
+    only: BoolArray = np.asarray(table.judged.all(axis=1))
     codes = labels_of_runs.codes
     full = only & (codes != MISSING).all(axis=1)
     unanimous = int((codes[full] == codes[full, :1]).all(axis=1).sum())
@@ -103,9 +102,7 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
 def agreement(
     table: RunTable, field: str, pooled: Pooled, run_id: str, wanted: str | None = None, **how: Unpack[How]
 ) -> tuple[str | None, list[Measure], list[str]]:
-    """Return how each member and, last, the panel (run `run_id`) agree with the reference, outside a sealed
-
-    test.
+    """Return how each member and, last, the panel (run `run_id`) agree with the reference, outside a sealed test.
 
     Returns the reference's word, the measures, and notes. Without a reference there are no measures.
     """
@@ -117,7 +114,7 @@ def agreement(
         counted = np.array([split.parts.get(q) in ("learn", "tune") for q in questions])[numbers]
         if not counted.all():
             remarks.append(
-                f"{int((~counted).sum()):,} units outside learn and tune are not counted: {split.told}"
+                f"{int((~counted).sum()):,} units outside learn and tune are not counted: {split.look_note}"
             )
     truth = reference(table.store, table, field, wanted)
     if truth is None:
@@ -128,7 +125,7 @@ def agreement(
     measured = []
     for r, run in enumerate((*table.run_ids, run_id)):
         last = r == len(table.run_ids)
-        usable = counted & (pooled.only if last else table.asked[:, r])
+        usable = counted & (pooled.only if last else table.judged[:, r])
         if fitted := seen(table.store.conn, run):
             usable &= np.fromiter((u not in fitted for u in table.units), np.bool_, len(table.units))
         rows = np.flatnonzero(usable)

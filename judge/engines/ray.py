@@ -1,16 +1,12 @@
 """Ray: workers on one or several machines make the calls, each with its own provider or server.
 
-To the runner, a worker is one of several servers (`judge.providers.replicas`): it has its own concurrency
-limit, and its
-replies arrive one by one. A worker that dies is an unreachable server: its calls in flight are retried on the
-others, and
-it is used again after Ray has restarted it. Requests are sent in blocks of at most 64. Only requests and
-replies pass
-between the processes; the study is written here, by its single writer.
+To the runner, a worker is one of several servers (`judge.providers.replicas`): it has its own concurrency limit, and
+its replies arrive one by one. A worker that dies is an unreachable server: its calls in flight are retried on the
+others, and it is used again after Ray has restarted it. Requests are sent in blocks of at most 64. Only requests and
+replies pass between the processes; the study is written here, by its single writer.
 
-RAY_ADDRESS names the cluster; without it, one is started on this machine and ends with the run. Workers read
-keys from
-their own environment; none is sent. Usage statistics are off.
+RAY_ADDRESS names the cluster; without it, one is started on this machine and ends with the run. Workers read keys
+from their own environment; none is sent. Usage statistics are off.
 """
 
 import asyncio
@@ -45,6 +41,9 @@ OPENING_TOKENS = 6_000
 AS_WE_ARE = {"worker_niceness": 0}
 """Workers of a cluster that we start get the same priority as this process. Ray's default niceness of 15 leaves them almost
 no time on a busy machine, although they do its work."""
+CPUS = 0.1
+"""Cores that each worker reserves. Two workers with a core each would wait for ever on a machine with two cores, and they
+mostly wait for replies."""
 CONNECT_SECONDS = 10.0
 OBJECT_STORE = 80 * 2**20
 """Bytes for objects in a cluster that we start. Requests and replies are small and hardly use the object store."""
@@ -56,7 +55,7 @@ def provider(model: str, settings: Settings, workers: Workers) -> Provider:
     Raises UsageError or MissingExtra.
     """
     if settings.replicas:
-        raise UsageError("--replicas needs --engine local; with ray, every worker is a server by itself")
+        raise UsageError("--workers takes one --base-url: every worker is a server by itself")
     if workers.command is not None and "{port}" not in workers.command:
         raise UsageError("--worker-command must contain {port}, which is replaced by the server's port")
     # The capabilities of the model are read from a provider that is never opened. Unknown models and options
@@ -69,7 +68,7 @@ def provider(model: str, settings: Settings, workers: Workers) -> Provider:
     try:
         import ray  # noqa: F401
     except ImportError as e:
-        raise MissingExtra("--engine ray needs Ray: pip install 'adjudge[ray]'") from e
+        raise MissingExtra("--workers needs Ray: pip install 'adjudge[ray]'") from e
     kind = RemotePairs if isinstance(alike, PairReader) else Ray
     return kind(model, settings, workers, alike)
 
@@ -158,11 +157,11 @@ class Remote:
         import ray
 
         if self._actor is None:
-            # Fractions of a core: two actors with a core each would wait for ever on a machine with two
-            # cores. They mostly wait for replies.
             start = ray.remote(
-                num_cpus=self._takes.cpus,
+                num_cpus=CPUS,
                 num_gpus=self._takes.gpus,
+                # Workers that reserve no GPU would otherwise all start on one machine.
+                scheduling_strategy="SPREAD",
                 max_restarts=-1,
                 # The runner has the only retry policy, so that no call is paid twice unnoticed.
                 max_task_retries=0,
@@ -292,13 +291,13 @@ async def _plain(ref: Any) -> Any:
     return await ref
 
 
-def _settle(future: asyncio.Future[Reply], found: Reply | BaseException) -> None:
+def _settle(future: asyncio.Future[Reply], result: Reply | BaseException) -> None:
     if future.done():
         return  # cancelled while its block was in flight
-    if isinstance(found, BaseException):
-        future.set_exception(found)
+    if isinstance(result, BaseException):
+        future.set_exception(result)
     else:
-        future.set_result(found)
+        future.set_result(result)
 
 
 def _silence() -> None:

@@ -37,13 +37,11 @@ Done = tuple[list[tuple[int, Reply | ProviderError]], Mapping[str, Json] | None]
 class Workers:
     """What an engine starts.
 
-    `cpus` and `gpus` are the resources of each worker; `command` starts a server beside each worker, with
-    `{port}` for its
+    `gpus` is what each worker reserves; `command` starts a server beside each worker, with `{port}` for its
     port.
     """
 
     n: int = 2
-    cpus: float = 0.1
     gpus: float = 0.0
     command: str | None = None
 
@@ -106,7 +104,7 @@ class Worker:
             return
         ended: asyncio.Queue[tuple[int, Reply | ProviderError]] = asyncio.Queue()
         tasks = [
-            asyncio.create_task(_one(provider, n, request, ended, self._company))
+            asyncio.create_task(_answer_request(provider, n, request, ended, self._company))
             for n, request in enumerate(block)
         ]
         n_open = len(tasks)
@@ -179,7 +177,7 @@ async def _open(provider: Provider) -> Provider:
     return provider
 
 
-async def _one(
+async def _answer_request(
     provider: Provider,
     number: int,
     request: Request,

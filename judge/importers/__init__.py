@@ -1,1 +1,1 @@
-"""Foreign formats in, items out. A new format is one new file in `formats` with NAME, HELP and `read`."""
+"""Read foreign formats as items. A new format is one new file in `formats` with NAME, HELP and `read`."""

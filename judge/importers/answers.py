@@ -1,20 +1,20 @@
-"""Answers of systems, as JSON Lines, one JSON array or CSV. Not a format of items: `judge systems import` reads it.
+"""Read answers of systems from JSON Lines, one JSON array or CSV, for `judge systems import`. Not a format of items.
 
     {"id": "q1",                                the item's id, with or without its data set
-     "system": "gpt-4", "condition": "top5",    or given once for the file (--system, --condition)
+     "system": "gpt-4", "condition": "top5",    or once for the file (--system, --condition)
      "document": "p1",                          the one passage that the output is about (RAGuard's oracle)
-     "text": "Paris [1].",                      may be empty: a system that said nothing; also true, or a number
+     "text": "Paris [1].",                      may be empty: an answer without text; also true, or a number
      "cited": ["p2", "cite_3"],                 default: the markers in the text
-     "context": ["p1", "p2"],                   what the system was given, in order; default: not known
+     "context": ["p1", "p2"],                   the system's input, in order; default: unknown
      "claims": ["text" or {"text", "gold", "votes"}],
-     "probabilities": {"A": 0.7, "B": 0.3},     of the options of a multiple-choice question (URAG); `text` may be
-                                                left out then, and is the most probable letter
+     "probabilities": {"A": 0.7, "B": 0.3},     of the options of a multiple-choice question (URAG); `text` may
+                                                then be missing, and is the most probable letter
      "gold": {"FIELD": "label"}, "votes": {"FIELD": {"ANNOTATOR": "label"}},
-     "meta": {...}}                             other plain values are kept in `meta`, other lists are not
+     "meta": {...}}                             other plain values are kept in `meta`, other lists are dropped
 
-or several answers in a row, under "answers": {SYSTEM: "text" or an object as above without id}, or a
+or several answers per row, under "answers": {SYSTEM: "text" or an object as above without id}, or a
 list of such objects with "system". `--map` reads any key from another path (`answers=model_outputs`;
-`answers.text=output` within the elements). A CSV cell holds lists as JSON or separated by `;`.
+`answers.text=output` within the elements). A CSV cell contains lists as JSON or separated by `;`.
 """
 
 import json
@@ -48,10 +48,11 @@ KEYS = (
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 
 
-def read(
+def read_answers(
     path: Path, options: Options, system: str | None, condition: str | None, bad: Bad
 ) -> Iterator[AnswerRow]:
-    """The answers of one file. Raises UsageError for a --map that fits no key or no row."""
+    """Yield the answers of one file. Raises UsageError for a --map that fits no key or no row."""
+    # `.csv.gz` is a table, too, so every suffix counts.
     cells = any(ending in path.suffixes for ending in (".csv", ".tsv"))
     records: Records = csv_records(path, bad)[1] if cells else json_records(path, bad)
     yield from of_records(records, options, system, condition, cells, bad)
@@ -60,22 +61,22 @@ def read(
 def of_records(
     records: Records, options: Options, system: str | None, condition: str | None, cells: bool, bad: Bad
 ) -> Iterator[AnswerRow]:
-    """The answers of records; `cells`: rows of a table, whose cells hold lists as text. Raises as `read`."""
+    """Yield the answers of records; `cells`: rows of a table, whose cells contain lists as text. Raises as `read_answers`."""
     path = records.path
     reader = _Reader(options, system, condition, cells)
     for number, record in records.rows:
         try:
-            found = reader.answers(record)
+            answers = reader.answers(record)
         except BadInput as error:
             bad(placed(error, path, number, records.word))
             continue
-        for answer in found:
+        for answer in answers:
             yield AnswerRow(answer, Where(str(path), number))
     reader.finish(path)
 
 
 ROUNDING = 0.005
-"""The most by which rounding to two decimals changes a probability."""
+"""Largest change of a probability by rounding to two decimals."""
 
 
 class _Reader:
@@ -97,7 +98,7 @@ class _Reader:
         self._first: list[str] | None = None
 
     def answers(self, raw: Any) -> list[Answer]:
-        """The answers of one row. Raises BadInput naming the field."""
+        """Return the answers of one row. Raises BadInput naming the field."""
         row = fields.record(raw)
         if self._first is None:
             self._first = list(row)
@@ -117,20 +118,20 @@ class _Reader:
         out = []
         for place, (name, value) in enumerate(named):
             if not isinstance(value, str | Mapping):
-                told = f"must be text or an object, is {fields.kind(value)}"
-                raise BadInput(told, field=f"answers.{name or place}")
+                reason = f"must be text or an object, is {fields.kind(value)}"
+                raise BadInput(reason, field=f"answers.{name or place}")
             out.append(self._answer(value, item, "answers.", name or None))
         return out
 
     def finish(self, path: Path) -> None:
-        """Raises UsageError for a --map whose path stood in no row; notes unmet label maps."""
+        """Raise UsageError for a --map whose path is in no row, and note label maps without effect."""
         unmet = {name: where for name, where in self._maps.items() if where not in self._met}
         if self._first is not None and unmet:
             raise UsageError(f"{path}: {no_such_path(unmet, self._first)}")
         self._labels.finish()
 
     def _check_columns(self, row: Mapping[str, Any]) -> None:
-        """Raises BadInput that names all the columns which are missing."""
+        """Raise BadInput that names all missing columns at once."""
         several = "answers" in row or any(name.startswith("answers") for name in self._maps)
         several = several or "probabilities" in row or "probabilities" in self._maps
         wanted = [
@@ -140,10 +141,10 @@ class _Reader:
         missing = [name for name in wanted if name not in row and name not in self._maps]
         if missing:
             names = " ".join(f"--map {name}=COLUMN" for name in missing)
-            told = f"no {', '.join(missing)}: {names}; the row has: {', '.join(row)}"
+            reason = f"no {', '.join(missing)}: {names}; the row has: {', '.join(row)}"
             if "text" in missing:
-                told += '; option probabilities go in one column probabilities, as {"A": 0.7, "B": 0.3}'
-            raise BadInput(told, field=missing[0])
+                reason += '; option probabilities go in one column probabilities, as {"A": 0.7, "B": 0.3}'
+            raise BadInput(reason, field=missing[0])
 
     def _answer(self, value: str | Mapping[str, Any], item: str, prefix: str, system: str | None) -> Answer:
         source = {} if isinstance(value, str) else value
@@ -156,7 +157,7 @@ class _Reader:
         if body is None and masses:
             body = max(masses, key=lambda letter: masses[letter])
         if isinstance(body, bool | int | float):
-            # pandas makes true/false and numbers of such a column of a CSV file.
+            # pandas turns such a column of a CSV file into booleans or numbers.
             body = fields.word(body, f"{prefix}text")
         if not isinstance(body, str):
             raise BadInput(
@@ -181,25 +182,25 @@ class _Reader:
     def _value(self, source: Mapping[str, Any], name: str, prefix: str = "") -> Any:
         where = self._maps.get(f"{prefix}{name}")
         if where is None:
-            found = source.get(name)
+            value = source.get(name)
         else:
-            found = follow(source, where)
-            if found is MISSING:
+            value = follow(source, where)
+            if value is MISSING:
                 return None
             self._met.add(where)
-        return None if self._cells and found == "" and name != "text" else found
+        return None if self._cells and value == "" and name != "text" else value
 
     def _votes(self, source: Mapping[str, Any], prefix: str) -> list[Vote]:
         votes: list[Vote] = []
         for group, read_votes in (("gold", self._labels.gold), ("votes", self._labels.people)):
             value = self._value(source, group, prefix)
-            found = dict(fields.mapping(_loaded(value, group) if isinstance(value, str) else value, group))
-            found |= {k.removeprefix(f"{group}."): v for k, v in source.items() if k.startswith(f"{group}.")}
+            labels = dict(fields.mapping(_loaded(value, group) if isinstance(value, str) else value, group))
+            labels |= {k.removeprefix(f"{group}."): v for k, v in source.items() if k.startswith(f"{group}.")}
             for name in self._maps:
                 if name.startswith(f"{prefix}{group}."):
                     key = name.removeprefix(prefix)
-                    found[key.removeprefix(f"{group}.")] = self._value(source, key, prefix)
-            for name, value in found.items():
+                    labels[key.removeprefix(f"{group}.")] = self._value(source, key, prefix)
+            for name, value in labels.items():
                 if group == "votes" and isinstance(value, str):
                     value = _loaded(value, f"votes.{name}") if value else None
                 votes += read_votes(name, value, f"{prefix}{group}.{name}")
@@ -221,36 +222,36 @@ class _Reader:
         return claims
 
     def _masses(self, value: Any, place: str) -> dict[str, float]:
-        """Probabilities of options by letter: numbers from 0, not all of them 0; at most 1 together.
+        """Return the probabilities of options by letter: numbers from 0, not all of them 0; at most 1 together.
 
-        Probabilities that were rounded to two decimals may sum to a little more; they are divided by their sum.
+        Probabilities that were rounded to two decimals may sum to slightly more; they are divided by their sum.
         """
         if self._cells and isinstance(value, str):
             value = _loaded(value, place)
-        found = {}
+        masses = {}
         for letter, mass in fields.mapping(value, place).items():
             if isinstance(mass, bool) or not isinstance(mass, int | float) or not 0 <= mass <= 1:
                 raise BadInput("must be a number from 0 to 1", field=f"{place}.{letter}")
-            found[letter] = float(mass)
-        total = sum(found.values())
-        if found and not 0 < total <= 1 + ROUNDING * len(found) + 1e-9:
+            masses[letter] = float(mass)
+        total = sum(masses.values())
+        if masses and not 0 < total <= 1 + ROUNDING * len(masses) + 1e-9:
             raise BadInput(f"the sum is {total:.9g}, not above 0 and at most 1", field=place)
         if total > 1:
-            found = {letter: mass / total for letter, mass in found.items()}
-        return found
+            masses = {letter: mass / total for letter, mass in masses.items()}
+        return masses
 
-    def _meta(self, source: Mapping[str, Any], prefix: str, own: Any) -> dict[str, Any]:
-        """Plain values that no key and no map has used, over the row's own `meta`."""
+    def _meta(self, source: Mapping[str, Any], prefix: str, row_meta: Any) -> dict[str, Any]:
+        """Return the plain values that no key and no map has used, with the row's own `meta` over them."""
         used = {*KEYS, "answers"} - {k.removeprefix(prefix) for k in self._maps if k.startswith(prefix)}
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(("gold.", "votes."))}
         paths = [where for name, where in self._maps.items() if name.startswith(prefix)]
         rest = {k: v for k, v in without(left, paths).items() if v != "" and not isinstance(v, dict | list)}
-        named = _loaded(own, "meta") if isinstance(own, str) else own
+        named = _loaded(row_meta, "meta") if isinstance(row_meta, str) else row_meta
         return {**rest, **(named if isinstance(named, dict) else {} if named is None else {"meta": named})}
 
 
 def _names(value: Any, place: str) -> list[str] | None:
-    """Ids of passages: a list, or text as `["a"]`, `[1][2]` or `a; b`; None when there are none given."""
+    """Return passage ids from a list, or from text as `["a"]`, `[1][2]` or `a; b`; None when there are none."""
     if not isinstance(value, str):
         return None if value is None else fields.texts(value, place)
     if value.lstrip().startswith("["):

@@ -1,4 +1,4 @@
-"""What an importer is, and how the command line finds one.
+"""The interface of an importer, and how the command line finds one.
 
 An importer is a module of this package with
 
@@ -7,9 +7,9 @@ An importer is a module of this package with
     def read(paths, options, bad) -> Iterator[Row]
 
 and, when several files make up one import (claims + corpus), `TOGETHER = True`: then `read` gets
-all paths in one call and they share one transaction; otherwise it is called once per file. `SIGNS`, where it has
-some, are sets of keys that tell its files from others by their first row; a file with the keys of a set of `BESIDE` is one of
-its own where it comes with a file that has `SIGNS`.
+all paths in one call and they share one transaction; otherwise it is called once per file. The optional `SIGNS` are sets of
+keys that identify the importer's files by their first row. A file with the keys of a set of `BESIDE` belongs to the importer
+if it is imported together with a file that has `SIGNS`.
 """
 
 import importlib
@@ -27,25 +27,25 @@ from judge.types import Row
 __all__ = ["Bad", "Importer", "Options", "Row", "get", "names"]
 
 Bad = Callable[[BadInput], None]
-"""Called with each unusable row; raises at once, or notes it and returns when rows may be skipped."""
+"""Callback for each unusable row: raises at once, or records the error and returns when bad rows may be skipped."""
 
 Note = Callable[[str], None]
-"""Takes one line for people about the import as a whole; nothing that changes what is stored."""
+"""Callback for one line about the import as a whole, for the user; it never changes what is stored."""
 
 
 def _silent(message: str) -> None:
-    """The default: nobody listens."""
+    """Ignore the message; this is the default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for beside the paths.
+    """The user's options of an import.
 
     `maps` goes from our field to a dotted path in the user's row; `label_maps` goes from a label
     field to {old value: new value}. Both are stored with the import. `system` names the answers of rows that name no
-    system. `as_text` are columns whose cells are text whatever they look like; `scores` goes from a column of numbers to
-    the tool that gave them; `taken` is what a common table was understood as. `note` receives what the
-    user should know although no row is bad (documents without text, a label map that met nothing).
+    system. Cells of the columns `as_text` are never parsed; `scores` goes from a column of numbers to
+    the tool that gave them; `taken` is the interpretation of a common table. `note` receives what the
+    user should know although no row is bad (documents without text, a label map without effect).
     """
 
     dataset: str | None = None
@@ -59,7 +59,7 @@ class Options:
 
 
 class Importer(Protocol):
-    """The shape of an importer module."""
+    """The interface of an importer module."""
 
     NAME: str
     HELP: str
@@ -69,21 +69,22 @@ class Importer(Protocol):
 
 
 def names() -> list[str]:
-    """Every format: the modules of `judge.importers.formats`, but for those with a leading `_`."""
+    """Return every format: the modules of `judge.importers.formats`, except those with a leading `_`."""
     package = importlib.import_module("judge.importers.formats")
-    found = [m.name for m in pkgutil.iter_modules(package.__path__)]
-    return sorted(n.replace("_", "-") for n in found if not n.startswith("_"))
+    modules = [m.name for m in pkgutil.iter_modules(package.__path__)]
+    return sorted(n.replace("_", "-") for n in modules if not n.startswith("_"))
 
 
 def get(name: str) -> Importer:
-    """The importer called `name`. Raises UsageError naming the ones there are."""
+    """Return the importer called `name`. Raises UsageError that lists the existing ones."""
+    # A built-in format has priority over a plugin of the same name.
     if name not in names():
-        found: Importer | None = plugins.find("importers", name)
-        if found is not None:
-            return found
-        told = "with the path of a file alone the format is found from it"
+        plugin: Importer | None = plugins.find("importers", name)
+        if plugin is not None:
+            return plugin
+        hint = "with the path of a file alone the format is found from it"
         raise UsageError(
-            f"no format '{name}'; there are: {', '.join([*names(), *plugins.names('importers')])} ({told})"
+            f"no format '{name}'; there are: {', '.join([*names(), *plugins.names('importers')])} ({hint})"
         )
     module: Importer = importlib.import_module(f"judge.importers.formats.{name.replace('-', '_')}")
     return module

@@ -1,4 +1,4 @@
-"""Checked values: what a row must hold to become an item.
+"""Check the values of a row before it becomes an item.
 
 Each function takes a value and the name of its field, and raises BadInput with that field (the
 reader of the file adds path and line).
@@ -17,7 +17,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def kind(value: Any) -> str:
-    """What a JSON value is, in words for an error."""
+    """Return the kind of a JSON value in words, for an error."""
     if value is None:
         return "missing"
     if isinstance(value, bool):
@@ -27,14 +27,14 @@ def kind(value: Any) -> str:
 
 
 def record(value: Any) -> Mapping[str, Any]:
-    """A row as an object."""
+    """Return a row as an object."""
     if not isinstance(value, dict):
         raise BadInput(f"a row must be an object, this is {kind(value)}")
     return value
 
 
 def mapping(value: Any, field: str) -> Mapping[str, Any]:
-    """An object, {} when there is none."""
+    """Return an object, {} when there is none."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -43,7 +43,7 @@ def mapping(value: Any, field: str) -> Mapping[str, Any]:
 
 
 def listing(value: Any, field: str) -> list[Any]:
-    """A list, [] when there is none."""
+    """Return a list, [] when there is none."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -52,7 +52,7 @@ def listing(value: Any, field: str) -> list[Any]:
 
 
 def text(value: Any, field: str) -> str | None:
-    """Text that is not blank, or None when there is none."""
+    """Return text that is not blank, or None when there is none."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -63,7 +63,7 @@ def text(value: Any, field: str) -> str | None:
 
 
 def required(value: Any, field: str) -> str:
-    """Text that is there and not blank."""
+    """Return text that is present and not blank."""
     got = text(value, field)
     if got is None:
         raise BadInput("missing", field=field)
@@ -71,7 +71,7 @@ def required(value: Any, field: str) -> str:
 
 
 def word(value: Any, field: str) -> str | None:
-    """An id, a date or a label: text, or a number or true/false as JSON writes it; "" is None."""
+    """Return an id, a date or a label: text, or a number or true/false as JSON writes it; "" is None."""
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -82,7 +82,7 @@ def word(value: Any, field: str) -> str | None:
 
 
 def identifier(value: Any, field: str) -> str:
-    """A `word` that must be there."""
+    """Return a `word` that must be present."""
     got = word(value, field)
     if got is None or not got.strip():
         raise BadInput("missing", field=field)
@@ -90,7 +90,7 @@ def identifier(value: Any, field: str) -> str:
 
 
 def texts(value: Any, field: str) -> list[str] | None:
-    """One text or a list of them (numbers become text); None when there is none."""
+    """Return one text or a list of them (numbers become text) as a list; None when there is none."""
     if value is None:
         return None
     if not isinstance(value, list):
@@ -99,7 +99,7 @@ def texts(value: Any, field: str) -> list[str] | None:
 
 
 def choices(value: Any, correct: str | None) -> dict[str, str] | None:
-    """Answer options: {letter: text}, or a list that gets the letters A, B, ...
+    """Return answer options: {letter: text}, or a list that gets the letters A, B, ...
 
     Raises BadInput when `correct` is missing or not one of them.
     """
@@ -116,7 +116,8 @@ def choices(value: Any, correct: str | None) -> dict[str, str] | None:
 
 
 def checked(item: Item) -> Item:
-    """The item, when its parts fit together; the checks that every format shares."""
+    """Return the item if its parts fit together; every format shares these checks."""
+    # An item id is `dataset:source_id`, so a colon in the data set would make ids ambiguous.
     if ":" in item.dataset or not item.dataset.strip():
         raise BadInput(f"'{item.dataset}' must be a name without ':'", field="dataset")
     if item.polarity is not None and item.polarity not in POLARITIES:
@@ -134,7 +135,8 @@ def checked(item: Item) -> Item:
         if passage.source_id:
             reason = f"the same id '{passage.source_id}' as passage {first}"
             raise BadInput(reason, field=f"passages.{number}.id")
-        # Without an id the text is the id: the same passage again is harmless, another one is not.
+        # Without an id the hash of the text is the id. Repeating a passage is harmless, but two passages with equal texts
+        # and different titles or labels would silently become one.
         if _rest(passage) != _rest(item.passages[first]):
             reason = (
                 f"the same text as passage {first}, with another title, date, source or label: give them ids"
@@ -148,7 +150,7 @@ def _rest(passage: Passage) -> tuple[Any, ...]:
 
 
 class Labels:
-    """Turns a file's labels into ours and remembers which --map-label entries were of use."""
+    """Maps a file's labels to ours, and records which --map-label entries had an effect."""
 
     def __init__(self, options: Options) -> None:
         self._maps = options.label_maps
@@ -156,7 +158,7 @@ class Labels:
         self._idle = {(f, old) for f, m in options.label_maps.items() for old in m}
 
     def value(self, field: str, raw: Any, where: str) -> str | None:
-        """The label as a string after --map-label, None when there is none."""
+        """Return the label as a string after --map-label, None when there is none."""
         got = word(raw, where)
         if got is None or field not in self._maps:
             return got
@@ -164,10 +166,10 @@ class Labels:
         return self._maps[field].get(got, got)
 
     def one_of(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> str | None:
-        """The same for a format with fixed words: `known` goes from the file's word to ours.
+        """Return the label of a format with fixed words: `known` goes from the file's word to ours.
 
-        Our own words pass too. --map-label may speak of the file's word or of ours. Raises
-        BadInput for a word that neither knows.
+        Our own words are accepted, too. --map-label may use the file's word or ours. Raises
+        BadInput for any other word.
         """
         got = word(raw, where)
         if got is None or got in self._maps.get(field, {}):
@@ -178,19 +180,19 @@ class Labels:
         return self.value(field, ours, where)
 
     def fixed(self, field: str, raw: Any, where: str, known: Mapping[str, str]) -> Iterator[Vote]:
-        """One gold vote of `one_of`, or none."""
+        """Yield one gold vote of `one_of`, or none."""
         value = self.one_of(field, raw, where, known)
         if value is not None:
             yield Vote(field, value)
 
     def gold(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
-        """One gold vote, or none."""
+        """Yield one gold vote, or none."""
         value = self.value(field, raw, where)
         if value is not None:
             yield Vote(field, value)
 
     def people(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
-        """One vote for each annotator of {annotator: label}."""
+        """Yield one vote for each annotator of {annotator: label}."""
         for name, label in mapping(raw, where).items():
             if not name.strip() or name == GOLD:
                 raise BadInput(f"'{name}' cannot be an annotator's name", field=where)
@@ -199,7 +201,7 @@ class Labels:
                 yield Vote(field, value, name, AnnotatorKind.HUMAN)
 
     def finish(self) -> None:
-        """Say which --map-label entries met nothing."""
+        """Note the --map-label entries without effect."""
         for field, old in sorted(self._idle):
             self._note(f"--map-label {field}:{old}=... met no label '{old}' of {field}")
 

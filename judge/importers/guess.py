@@ -1,7 +1,7 @@
-"""Which column of somebody's file is which of our fields, by the names that people use.
+"""Guess which column of a user's file is which of our fields, by common names.
 
-Names of ROLES are taken where a table has a question with its contexts or an answer (`judge.importers.roles`). All others are
-offered, never taken unasked.
+Names in ROLES are accepted where a table has a question with its contexts or an answer (`judge.importers.roles`). All others
+are only offered to the user.
 """
 
 import re
@@ -18,7 +18,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "reference_answers": ("reference_answers", "reference", "ground_truth", "ground_truths", "expected_output"),
     "system": ("system", "model"),
 }  # fmt: skip
-"""Our field -> its names, ours first: RAGAS before 0.2 and since, DeepEval, LangChain's chains, LlamaIndex's responses."""
+"""Our field -> its names, ours first: RAGAS before and after 0.2, DeepEval, LangChain's chains, LlamaIndex's responses."""
 
 NAMES = {
     "id": ("qid", "query_id", "question_id", "sample_id", "example_id", "item_id", "claim_id", "uid", "_id", "idx", "index", "key", "number", "no", "nr"),
@@ -30,19 +30,20 @@ NAMES = {
     "passages.id": ("doc_id", "docid", "docno", "document_id", "passage_id", "pid", "chunk_id", "id", "_id"),
     "passages.title": ("title", "doc_title", "heading"),
 }  # fmt: skip
-"""Our field -> what others call it, the likeliest first."""
+"""Our field -> other names of it, the most likely first."""
 
 LABELS = ("label", "labels", "relevance", "relevant", "rel", "relevance_grade", "grade", "stance", "verdict", "support", "judgement", "judgment", "rating", "gold", "gold_label", "score")  # fmt: skip
-"""What columns of labels are called, the likeliest first; `score` is a retriever's more often than a person's."""
+"""Names of label columns, the most likely first; `score` is more often a retriever's than a person's."""
 NAMED_LABELS = frozenset(LABELS[:-1])
-"""Names that say label, whatever the values are."""
+"""Names of label columns whatever the values are."""
+# Columns such as model_label or label_count contain a label word, but no human label.
 _NO_LABELS = frozenset(
     ("score", "scores", "rank", "retriever", "id", "model", "judge", "llm", "predicted", "pred", "confidence", "comment", "note", "notes", "count", "n")
 )  # fmt: skip
 
 
 class MissingFields(BadInput):
-    """Fields that no column gives; `maps` are all that would help, those of the user that fit among them."""
+    """Fields that no column gives; `maps` are all maps that would help, including those of the user that fit."""
 
     def __init__(self, reason: str, maps: Mapping[str, str], **where: Any) -> None:
         super().__init__(reason, **where)
@@ -50,24 +51,24 @@ class MissingFields(BadInput):
 
 
 def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
-    """Our field -> column, for fields that neither a key nor a map gives. Values are looked at where they are known.
+    """Return our field -> column, for fields that neither a key nor a map gives. Values are checked where they are known.
 
-    A list of objects or texts is `passages`, and what its objects hold is looked for inside them.
+    A list of objects or texts is `passages`, and the fields of a passage are searched inside its objects.
     """
     columns = {plain_name(name): name for name in row}
     taken = set(maps.values())
-    found: dict[str, str] = {}
+    guessed: dict[str, str] = {}
     lists = {name for name, value in row.items() if isinstance(value, list | dict)}
     inside = _inside(row, maps)
     inner: Mapping[str, str] = {}
 
     def take(field: str, names: Mapping[str, str], *, only: Iterable[str] | None = None) -> None:
-        if field in maps or field in found:
+        if field in maps or field in guessed:
             return
         for word in (field.rpartition(".")[2] if field != "passages.text" else "", *NAMES[field]):
             name = names.get(word)
             if name is not None and name not in taken and (only is None or name in only):
-                found[field] = name
+                guessed[field] = name
                 if names is not inner:
                     taken.add(name)
                 return
@@ -78,8 +79,8 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
             take(field, flat)
     if "passages" not in row and "passages.text" not in row:
         take("passages", columns, only=[name for name in lists if _holds_passages(row[name])])
-    if inside is None and "passages" in found:
-        inside = _element(row[found["passages"]])
+    if inside is None and "passages" in guessed:
+        inside = _element(row[guessed["passages"]])
     if inside is not None:
         inner = keys = {plain_name(name): name for name in inside}
         for field in ("passages.text", "passages.id"):
@@ -87,31 +88,31 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
                 take(field, keys)
         label = _labels({key: name for key, name in keys.items() if not are_ranking(key, [inside[name]])})
     else:
-        if "passages" not in row and "passages" not in found:
+        if "passages" not in row and "passages" not in guessed:
             for field in ("passages.text", "passages.id"):
                 if field not in row:
-                    # The row's own id is the item's.
+                    # In a flat row `id` is the item's, so it cannot be the passage's as well.
                     take(field, {key: name for key, name in flat.items() if key not in ("id", "_id")})
         free = {
             key: name for key, name in flat.items() if name not in taken and not are_ranking(key, [row[name]])
         }
         label = _labels(free)
     has_gold = any("gold." in name for name in (*row, *maps))
-    if label is not None and not has_gold and ("passages.text" in found or "passages" in found):
-        is_claim = bool({"claim"} & {*row, *found, *maps})
-        found[f"passages.gold.{_field(plain_name(label), is_claim)}"] = label
-    return found
+    if label is not None and not has_gold and ("passages.text" in guessed or "passages" in guessed):
+        is_claim = bool({"claim"} & {*row, *guessed, *maps})
+        guessed[f"passages.gold.{_field(plain_name(label), is_claim)}"] = label
+    return guessed
 
 
 def _labels(names: Mapping[str, str]) -> str | None:
-    """The column of labels: called so, or with such a word in it (my_grade, label_ana) and none of another thing."""
+    """Return the column of labels: one of LABELS, or a name with such a word in it (my_grade, label_ana) and no other meaning."""
     parts = {key: set(key.split("_")) for key in names}
     near = [key for key, words in parts.items() if words & NAMED_LABELS and not words & _NO_LABELS]
     return next((names[key] for key in (*LABELS[:-1], *near, LABELS[-1]) if key in names), None)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The one that was most likely meant."""
+    """Return the field that the user most likely meant."""
     listed = list(known)
     for field, words in NAMES.items():
         if plain_name(name) in words and field in listed and field != "passages":
@@ -121,12 +122,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def plain_name(name: str) -> str:
-    """A column's name as the words of this module are written."""
+    """Return a column's name in the spelling of this module's tables."""
     return re.sub(r"[\s.-]+", "_", name.strip().lower())
 
 
 def are_ranking(name: str, values: Iterable[Any]) -> bool:
-    """Whether a column called score is a retriever's (12.7, 0.83), which is nobody's label."""
+    """Return whether a column called score contains a retriever's scores (12.7, 0.83), which are no labels."""
     decimals = re.compile(r"-?(\d*\.\d+|\d+(?=e))(e[+-]?\d+)?")
     return plain_name(name) == "score" and any(
         decimals.fullmatch(str(value).strip().lower()) for value in values
@@ -134,7 +135,7 @@ def are_ranking(name: str, values: Iterable[Any]) -> bool:
 
 
 def _field(label: str, is_claim: bool) -> str:
-    """The label field of a shipped task that a column of labels most likely is for."""
+    """Return the label field of a shipped task that best fits a column of labels."""
     if {"grade", "score", "rating"} & set(label.split("_")):
         return "relevance_grade"
     if {"stance", "support", "verdict"} & set(label.split("_")) or is_claim:
@@ -143,7 +144,7 @@ def _field(label: str, is_claim: bool) -> str:
 
 
 def _inside(row: Mapping[str, Any], maps: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """The first object of the row's passages, where they are a list of objects."""
+    """Return the first object of the row's passages, where they are a list of objects."""
     name = maps.get("passages", "passages")
     return _element(row.get(name))
 

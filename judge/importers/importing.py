@@ -1,6 +1,6 @@
-"""From files, or from rows in memory, to a stored import.
+"""Import files, or rows in memory, into a study.
 
-Files are one transaction each, or one for a set of files that belong together; rows in memory are one transaction. They
+Each file is one transaction, or each set of files that belong together; rows in memory are one transaction. They
 are a table's rows (read as those of CSV, but with types) or objects (as those of JSON Lines).
 """
 
@@ -27,7 +27,7 @@ from judge.store.listing import names_of_content
 
 T = TypeVar("T")
 FORMAT = "python"
-"""The format that the study names for an import of rows in memory."""
+"""The format that the study stores for an import of rows in memory."""
 
 
 def import_files(
@@ -36,7 +36,7 @@ def import_files(
     """Import the paths and report each transaction with its files.
 
     Raises UsageError for a path that is no file, BadInput for the first bad row unless `skip_bad`;
-    the file it stands in then leaves nothing in the study.
+    its file then leaves nothing in the study.
     """
     for path in paths:
         _check_file(path)
@@ -49,9 +49,9 @@ def import_files(
             files = {str(p): file_sha(p) for p in group}
             known = names_of_content(store, files[str(group[0])])
             rows_seen = islice(file_rows(name, group[0]), LOOKED_AT)
-            own = understood(group[0], rows_seen, options, known)
-            info = ImportInfo(name, files, own.dataset, own.maps, own.label_maps)
-            rows = importer.read(group, own, bad)
+            file_options = understood(group[0], rows_seen, options, known)
+            info = ImportInfo(name, files, file_options.dataset, file_options.maps, file_options.label_maps)
+            rows = importer.read(group, file_options, bad)
             reports.append(([str(p) for p in group], add_items(store, rows, info, skipped, bad)))
     return reports
 
@@ -59,11 +59,11 @@ def import_files(
 def understood(
     path: Path, rows: Iterable[Any], options: Options, known: Sequence[tuple[str, str]] = ()
 ) -> Options:
-    """The options with the maps of a common table that the user did not say, each told to `options.note`.
+    """Return the options with the maps of a common table that the user did not give; each is reported to `options.note`.
 
     `known` has each (data set, system) under which answers of the same content are stored: a copy of a file under another
-    name is no other system. Raises MissingFields, with the file, where two columns could be the same thing, and UsageError for options about columns
-    that are not there.
+    name is not another system. Raises MissingFields, with the file, where two columns could be the same field, and UsageError
+    for options about missing columns.
     """
     if options.taken is not None:
         return options
@@ -78,25 +78,26 @@ def understood(
             )
             raise UsageError(f"{path}: {option} {strange[0]}: {there}")
     try:
-        found = taken(rows, options.maps, options.scores)
+        table = taken(rows, options.maps, options.scores)
     except BadInput as error:
         raise placed(error, path, 1) from None
-    if found is None:
+    if table is None:
         if columns and (options.system or options.scores):
-            told = "--system and --scores are for tables with a question and its contexts or an answer"
-            raise UsageError(f"{path}: {told}; there are: {', '.join(map(str, columns))}")
+            reason = "--system and --scores are for tables with a question and its contexts or an answer"
+            raise UsageError(f"{path}: {reason}; there are: {', '.join(map(str, columns))}")
         return options
-    if known and not options.system and found.has_answers and not found.names_system:
+    # Answers are identified by item, system and condition. A renamed copy of a file would double every answer.
+    if known and not options.system and table.has_answers and not table.names_system:
         dataset, system = next((pair for pair in known if pair[1] == system_name(path)), known[0])
         options.note(
             f"{path}: the same content is imported already, as the system '{system}'; --system NAME imports it as another one"
         )
         options = replace(options, system=system, dataset=options.dataset or dataset)
-    dataset = options.dataset or (DATASET if found.derives_id else dataset_name(path))
+    dataset = options.dataset or (DATASET if table.derives_id else dataset_name(path))
     system = options.system or system_name(path)
-    for line in understanding(found, options.maps, dataset, system, options.system is None):
+    for line in understanding(table, options.maps, dataset, system, options.system is None):
         options.note(line)
-    return replace(options, maps={**found.maps, **options.maps}, taken=found)
+    return replace(options, maps={**table.maps, **options.maps}, taken=table)
 
 
 def import_each(
@@ -104,22 +105,22 @@ def import_each(
     paths: Sequence[Path],
     info: ImportInfo,
     skip_bad: bool,
-    read: Callable[[Path, Bad], Iterator[T]],
+    read_rows: Callable[[Path, Bad], Iterator[T]],
     add: Callable[[Store, Iterable[T], ImportInfo, list[BadInput], Bad], ImportReport],
 ) -> Iterator[tuple[Path, ImportReport]]:
-    """Import files of answers or rankings: what `read` yields of each, by `add`, in a transaction a file.
+    """Import files of answers or rankings: the rows of `read_rows` for each, stored by `add`, one transaction per file.
 
     Raises UsageError for a path that is no file, BadInput for the first bad row unless `skip_bad`.
     """
     for path in paths:
         _check_file(path)
         skipped, bad = skipping(skip_bad)
-        own = replace(info, files={str(path): file_sha(path)})
-        yield path, add(store, read(path, bad), own, skipped, bad)
+        file_info = replace(info, files={str(path): file_sha(path)})
+        yield path, add(store, read_rows(path, bad), file_info, skipped, bad)
 
 
 def skipping(skip_bad: bool) -> tuple[list[BadInput], Bad]:
-    """The bad rows that are skipped, and what each is given to: it raises the first one unless `skip_bad`."""
+    """Return the list of skipped rows, and the callback for bad rows: it raises the first error unless `skip_bad`."""
     skipped: list[BadInput] = []
 
     def bad(error: BadInput) -> None:
@@ -143,10 +144,11 @@ def import_rows(
     skip_bad: bool,
     columns: Sequence[str] | None = None,
 ) -> ImportReport:
-    """One transaction, all rows or none unless `skip_bad`. `columns` are those of a table.
+    """Import rows in one transaction, all rows or none unless `skip_bad`. `columns` are those of a table.
 
     Raises BadInput with `name` and the row's number from 1, UsageError for maps that fit nothing.
     """
+    # The rows are hashed before they are stored, so an iterator must be read twice.
     kept = list(rows)
     skipped, bad = skipping(skip_bad)
     options = understood(Path(name), kept[:LOOKED_AT], options)
@@ -183,7 +185,7 @@ def _items(
 
 
 def check_names(names: Iterable[Any], table: str = "") -> None:
-    """Raises BadInput for a column without a name, of a name that is no text, or of a name that is there twice."""
+    """Raise BadInput for a column without a name, with a name that is no text, or with a name that occurs twice."""
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if not isinstance(name, str) or not name.strip():
@@ -194,7 +196,7 @@ def check_names(names: Iterable[Any], table: str = "") -> None:
 
 
 def _sha256(rows: list[Mapping[str, Any]]) -> str:
-    """Of the rows as JSON: what the same data have whichever way they came."""
+    """Return the hash of the rows as JSON, so that the same data have one hash whatever their source."""
     digest = hashlib.sha256()
     for row in rows:
         digest.update(json.dumps(dict(row), default=str, skipkeys=True).encode("utf-8", "replace") + b"\n")

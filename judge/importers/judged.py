@@ -1,4 +1,4 @@
-"""Labels that another program's model gave, as a run of the study: everything is checked, then all of it is kept."""
+"""Import the labels of another program's model as a run of the study: everything is checked before anything is stored."""
 
 import dataclasses
 import hashlib
@@ -21,7 +21,7 @@ from judge.store.study import Store, now
 from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status, Usage
 
 UNIT = ("unit", "unit_id", "id")
-"""Columns with the unit's id, the first that is there."""
+"""Columns with the unit's id; the first one present is used."""
 EXPORTED = ("labels", "distributions")
 """Columns of objects, field -> value: `judge runs export` writes them as JSON Lines."""
 SILENT = tuple(s for s in Status if s is not Status.OK)
@@ -29,7 +29,7 @@ SILENT = tuple(s for s in Status if s is not Status.OK)
 
 @dataclass(frozen=True)
 class Given:
-    """What is known of the table: `maps` name (unit, label, a field, probabilities, rationale, status, repeat) -> column."""
+    """The description of the table: `maps` is (unit, label, a field, probabilities, rationale, status, repeat) -> column."""
 
     path: Path
     model: str
@@ -41,7 +41,7 @@ class Given:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """The run, whether it was there before, and how its units stand."""
+    """The run, whether it was stored before, and the number of units by status."""
 
     run_id: str
     known: bool
@@ -49,17 +49,17 @@ class KeptRun:
 
 
 def import_run(store: Store, task: Task, given: Given) -> KeptRun:
-    """Keep a table of a model's labels as a run of the task.
+    """Store a table of a model's labels as a run of the task.
 
     A row without a label is a missing one: its status is the column `status`, or the label itself where that is
     one of the words refused, unparsed, truncated, failed, else unparsed. The same table, model, task and maps
-    again is the same run. Raises BadInput with file, line and column; nothing is kept then.
+    give the same run again. Raises BadInput with file, line and column; nothing is stored then.
     """
-    found = table(given.path, [*UNIT, "label", *task.fields])
-    given_table = _Table(store, task, given, found)
+    label_table = table(given.path, [*UNIT, "label", *task.fields])
+    given_table = _Table(store, task, given, label_table)
     judgements = list(given_table.judgements())
     if not judgements:
-        raise BadInput("the file has a header and no rows", path=found.path)
+        raise BadInput("the file has a header and no rows", path=label_table.path)
     digest = hashlib.sha256(given.path.read_bytes()).hexdigest()
     how = {"field": given.field, "dataset": given.dataset, "maps": given.maps, "label_maps": given.label_maps}
     options = {"imported": digest, **{name: value for name, value in how.items() if value}}
@@ -71,7 +71,7 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
 
 
 class _Table:
-    """One table on its way into the study."""
+    """One table during its import."""
 
     def __init__(self, store: Store, task: Task, given: Given, rows: TableRows) -> None:
         self.task, self.given, self.rows = task, given, rows
@@ -82,12 +82,12 @@ class _Table:
         self.golds = {name: relation.values(store.conn, GOLD, name) for name in golds}
         self.first: dict[tuple[str, int], int] = {}
         self.fitted: set[str] = set()
-        """Units whose labels were given by what has seen labels of their questions, as an export says."""
+        """Units whose judge was fitted on labels of their questions, according to the export."""
 
     def judgements(self) -> Iterator[Judgement]:
         places = dict(zip(self.columns, self.rows.places(list(self.columns.values())), strict=True))
         for line, cells in self.rows.rows:
-            row = {name: self._own(name, cells[place]) for name, place in places.items()}
+            row = {name: self._cell_of(name, cells[place]) for name, place in places.items()}
             try:
                 yield self._judgement(row, line)
             except BadInput as e:
@@ -95,27 +95,31 @@ class _Table:
                 raise BadInput(e.reason, path=self.rows.path, line=line, field=column) from e
 
     def _questions(self) -> Sequence[Question]:
-        asked = self.task.spec.questions
+        questions = self.task.spec.questions
         if self.given.field is None:
-            return asked
-        found = [q for q in asked if q.field == self.given.field]
-        if not found:
-            told = ", ".join(q.field for q in asked)
-            raise UsageError(f"--field {self.given.field}: {self.task.name} asks for {told}")
-        return found
+            return questions
+        selected = [q for q in questions if q.field == self.given.field]
+        if not selected:
+            names = ", ".join(q.field for q in questions)
+            raise UsageError(f"--field {self.given.field}: {self.task.name} asks for {names}")
+        return selected
 
     def _columns(self) -> dict[str, str]:
-        """Our name of a column -> its own."""
+        """Return our name of a column -> the table's name."""
         there, maps = self.rows.columns, self.given.maps
         fields = [q.field for q in self.questions]
-        one = len(fields) == 1
+        single = len(fields) == 1
         offered = {"unit": UNIT, "rationale": ("rationale",), "status": ("status",), "repeat": ("repeat",)}
         offered[FITTED] = (FITTED,)
         for name in fields:
-            offered[name] = (name, EXPORTED[0], *(["label"] if one else []))
-            own = (f"{name}.distribution", EXPORTED[1], *(["probabilities"] if one else []))
-            offered[f"{name}.probabilities"] = own
-        names = {"label": fields[0], "probabilities": f"{fields[0]}.probabilities"} if one else {}
+            offered[name] = (name, EXPORTED[0], *(["label"] if single else []))
+            probability_columns = (
+                f"{name}.distribution",
+                EXPORTED[1],
+                *(["probabilities"] if single else []),
+            )
+            offered[f"{name}.probabilities"] = probability_columns
+        names = {"label": fields[0], "probabilities": f"{fields[0]}.probabilities"} if single else {}
         wanted = {names.get(name, name): column for name, column in maps.items()}
         if strange := [name for name in wanted if name not in offered]:
             raise UsageError(f"--map {strange[0]}=...: there are {', '.join([*names, *offered])}")
@@ -125,11 +129,11 @@ class _Table:
                 columns[name] = column
         for name in ("unit", fields[0]):
             if name not in columns:
-                self.rows.places([offered[name][-1] if one or name == "unit" else name])
+                self.rows.places([offered[name][-1] if single or name == "unit" else name])
         return columns
 
-    def _own(self, name: str, cell: Json) -> Json:
-        """A cell, or what it has for the field where it is an object with those of all."""
+    def _cell_of(self, name: str, cell: Json) -> Json:
+        """Return a cell, or the field's part of it where the cell is an object with all fields."""
         several = self.columns[name] in EXPORTED and isinstance(cell, dict)
         return cell.get(name.partition(".")[0]) if several else cell
 
@@ -159,6 +163,7 @@ class _Table:
         for name, cell in cells.items():
             known = {q.value.casefold() for question in self.questions for q in question.labels}
             word = str(cell).strip().casefold()
+            # A task may itself have a label called "failed"; then the word is an answer and no status.
             if word in [str(s) for s in SILENT] and word not in known:
                 return Status(word), f"'{word}' stands in the place of {name}"
         if not said:
@@ -178,13 +183,15 @@ class _Table:
                 known = ", ".join(q.value for q in question.labels)
                 hint = f"; there are {known} (--map-label {name}:OLD=NEW)" if known else ""
                 raise BadInput(problem + hint, field=name)
-            own = f"{name}.probabilities"
-            masses = None if row.get(own) in (None, "") else self._distribution(question, row[own], own)
+            column = f"{name}.probabilities"
+            masses = (
+                None if row.get(column) in (None, "") else self._distribution(question, row[column], column)
+            )
             yield Answered(name, value, masses, why)
 
     def _mapped(self, name: str, cell: Json) -> Json:
-        told = cell if isinstance(cell, str) else json.dumps(cell)
-        return self.given.label_maps.get(name, {}).get(told, cell)
+        label = cell if isinstance(cell, str) else json.dumps(cell)
+        return self.given.label_maps.get(name, {}).get(label, cell)
 
     def _distribution(self, question: Question, cell: Json, column: str) -> LabelDistribution:
         def label_of(name: str) -> str | None:
@@ -198,7 +205,7 @@ class _Table:
 
 
 class _Units:
-    """The units of one kind by every name that a table may have for them."""
+    """The units of one kind, by every name that a table may use for them."""
 
     def __init__(self, store: Store, kind: str, dataset: str | None) -> None:
         self.kind, self.dataset = kind, dataset
@@ -220,7 +227,7 @@ class _Units:
         if not self.known:
             where = f" of data set '{dataset}'" if dataset else ""
             raise UsageError(
-                f"{store.path}: there is no {kind}{where} to label; see {command('judge items list')}"
+                f"{store.path}: there is no {kind}{where} to label; see {command('judge items show')}"
             )
 
     def find(self, name: str) -> str:
@@ -228,16 +235,16 @@ class _Units:
             raise BadInput("is empty", field="unit")
         if name in self.known:
             return name
-        found = self.named.get(name, [])
-        if len(found) > 1:
-            told = ", ".join(found[:3]) + (" ..." if len(found) > 3 else "")
-            raise BadInput(f"'{name}' may be {len(found):,} units: {told}", field="unit")
-        if not found:
+        units = self.named.get(name, [])
+        if len(units) > 1:
+            examples = ", ".join(units[:3]) + (" ..." if len(units) > 3 else "")
+            raise BadInput(f"'{name}' may be {len(units):,} units: {examples}", field="unit")
+        if not units:
             raise BadInput(
                 f"'{name}' is no {self.kind} of the study; the ids of an item: {command('judge items show ITEM')}",
                 field="unit",
             )
-        return found[0]
+        return units[0]
 
 
 def _word(cell: Json, name: str) -> str:
@@ -265,7 +272,7 @@ def _true(cell: Json) -> bool:
 
 
 def _raw(question: Question, cell: Json) -> Json:
-    """A cell as a model's JSON would have the value."""
+    """Return a cell in the form in which a model's JSON would have the value."""
     if isinstance(cell, str) and (question.level == "interval" or question.many):
         try:
             return json.loads(cell)

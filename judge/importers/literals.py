@@ -1,7 +1,7 @@
-"""A list in a cell of a table: as JSON, or as Python prints it (`['a', "b"]`).
+"""Parse a list in a cell of a table: as JSON, or as Python prints it (`['a', "b"]`).
 
-pandas writes a list into CSV as Python prints it. Nothing is evaluated: the tokens of such a text are written again as
-JSON, and `judge.files.loads` reads that. Sizes and depth are limited, because the file may come from anybody.
+pandas writes a list into CSV as Python prints it. Nothing is evaluated: the tokens of such a text are rewritten as
+JSON, and `judge.files.loads` parses that. Sizes and depth are limited, because the file is untrusted.
 """
 
 import ast
@@ -14,13 +14,13 @@ from typing import Any
 from judge.files import loads
 
 MOST_CHARACTERS = 8 * 2**20
-"""Of a cell. A passage is a page of text; what is longer is a broken quote or an attack."""
+"""Longest cell. A passage is a page of text; anything longer is a broken quote or an attack."""
 DEEPEST = 20
-"""Lists and objects within each other."""
+"""Deepest nesting of lists and objects."""
 _BEGINS = ("[", "{", "(")
-# What begins so was meant to be a list of texts or objects: `[1] Paris is ...` and `(see below)` were not.
+# Cells that begin like this are meant to be lists of texts or objects; `[1] Paris is ...` and `(see below)` are not.
 _MEANT = re.compile(r"""\s*(?:[\[(]\s*(?:[urbf]?['"\[{(]|[A-Za-z_][\w.]*\()|\{\s*['"]|array\(|\[\s*\])""")
-# Possessive quantifiers: without them the engine would remember a way back for each character.
+# Possessive quantifiers: without them the engine would keep a backtracking point for each character.
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<mark>[\[\](){},:])
@@ -35,26 +35,26 @@ _MARKS = {"(": "[", ")": "]"}
 
 
 def parsed(cell: str) -> list[Any] | dict[str, Any] | None:
-    """The list or object that a cell holds, None where the cell is text.
+    """Return the list or object in a cell, None where the cell is text.
 
-    Raises ValueError, with the reason, for what begins as a list of texts or objects and is none that can be read.
+    Raises ValueError, with the reason, for a cell that begins as a list of texts or objects and cannot be parsed.
     """
     if cell.lstrip()[:1] not in _BEGINS and not _MEANT.match(cell):
         return None
     try:
-        found = loads(cell)
+        value = loads(cell)
     except (ValueError, RecursionError):
         if not _MEANT.match(cell):
             return None
         try:
-            found = loads("".join(_as_json(cell)))
+            value = loads("".join(_as_json(cell)))
         except json.JSONDecodeError as error:
             raise ValueError(f"not JSON, and no list as Python prints one: {error.msg}") from error
-    return found if isinstance(found, list | dict) else None
+    return value if isinstance(value, list | dict) else None
 
 
 def _as_json(text: str) -> Iterator[str]:
-    """The tokens of Python's literals as those of JSON. Raises ValueError."""
+    """Yield the tokens of Python's literals as those of JSON. Raises ValueError."""
     at = depth = 0
     before, is_comma = "", False
     while at < len(text):
@@ -64,8 +64,8 @@ def _as_json(text: str) -> Iterator[str]:
         kind, part = str(token.lastgroup), token[str(token.lastgroup)]
         if kind == "text" and before == "text":
             raise ValueError(
-                "two texts stand beside each other without a comma, as numpy prints an array: where a passage ends cannot "
-                "be told; write the table as JSON Lines (to_json) or as Parquet"
+                "two texts without a comma between them, as numpy prints an array: it is ambiguous where a passage ends; "
+                "write the table as JSON Lines (to_json) or as Parquet"
             )
         closes = kind == "mark" and part in "])}"
         # Python allows a comma before the closing bracket, JSON does not.
@@ -73,6 +73,7 @@ def _as_json(text: str) -> Iterator[str]:
             yield ","
         is_comma = part == "," and kind == "mark"
         depth += (part in "[({") - closes if kind == "mark" else 0
+        # A cell of opening brackets only would otherwise exhaust the parser's recursion.
         if depth > DEEPEST:
             raise ValueError(f"lists nested over {DEEPEST} deep")
         if kind == "text":
@@ -83,11 +84,11 @@ def _as_json(text: str) -> Iterator[str]:
 
 
 def _unquoted(token: str) -> str:
-    """The text of one string literal."""
+    """Return the text of one string literal."""
     if "\\" not in token:
         return token[1:-1]
     with warnings.catch_warnings():
-        # An escape that Python does not have stays as it is; the warning would be about a file that is not ours.
+        # Python keeps an unknown escape as it is and warns; the warning would be about the user's file, not our code.
         warnings.simplefilter("ignore")
         try:
             value = ast.literal_eval(token)
@@ -97,9 +98,9 @@ def _unquoted(token: str) -> str:
 
 
 def _strange(text: str, at: int) -> str:
-    found = text[at : at + 30].split("\n")[0]
-    if re.match(r"\.\.\.", found):
+    excerpt = text[at : at + 30].split("\n")[0]
+    if re.match(r"\.\.\.", excerpt):
         return "the list was shortened with ... when it was printed: write the whole column"
-    if re.match(r"[A-Za-z_][\w.]*\(", found):
-        return f"an object of a program ({found.partition('(')[0]}(...)) and no text: write its text, or the column as JSON"
-    return f"not JSON, and no list as Python prints one: {found!r} at character {at + 1}"
+    if re.match(r"[A-Za-z_][\w.]*\(", excerpt):
+        return f"an object of a program ({excerpt.partition('(')[0]}(...)) and no text: write its text, or the column as JSON"
+    return f"not JSON, and no list as Python prints one: {excerpt!r} at character {at + 1}"

@@ -1,8 +1,7 @@
-"""A user's row to an item: our own keys, `--map`, `--map-label`, and the rest kept as `meta`."""
+"""Turn a user's row into an item: our own keys, `--map`, `--map-label`, and the remaining keys as `meta`."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from judge.importers.paths import (
     follow,
     no_such_path,
 )
-from judge.importers.row_level import RowLevel
+from judge.importers.row_level import RowLevel, keep_rest, own_meta, score_of
 from judge.store.items import passage_id
 from judge.types import DEFAULT_CONDITION, Answer, Item, Passage, ToolScore
 
@@ -34,11 +33,11 @@ class RowReader:
 
     A row's passages are either a list (or one object) under `passages`, and then the paths of
     `passages.*` are relative to each element; or the row is flat, the paths are relative to the
-    row, and they make one passage. Keys that nothing asked for are kept: as the item's `meta`, and
+    row, and they make one passage. Unused keys are kept: as the item's `meta`, and
     in a flat row as its passage's, because several flat rows may make up one item. `is_csv` says
     that values are CSV cells: their lists and objects are JSON text.
 
-    Of a common table (`Options.taken`, see `judge.importers.roles`) a row has an answer too, what the system was given
+    In a common table (`Options.taken`, see `judge.importers.roles`) a row has an answer as well. The system's context
     belongs to that answer, and a row without an id is named by its question and reference.
 
     Call `item` (or `items`) for each row and `finish` once at the end.
@@ -46,22 +45,27 @@ class RowReader:
 
     def __init__(self, path: Path, options: Options, *, is_csv: bool = False) -> None:
         check(options.maps)
-        own = {f: p for f, p in options.maps.items() if not f.startswith("passages.")}
-        inner = {f.removeprefix("passages."): p for f, p in options.maps.items() if f not in own}
+        item_maps = {f: p for f, p in options.maps.items() if not f.startswith("passages.")}
+        inner = {f.removeprefix("passages."): p for f, p in options.maps.items() if f not in item_maps}
         self._taken, self._options = options.taken, options
         answer_names = ANSWER_FIELDS if self._taken is not None and self._taken.has_answers else ()
         names = (*ITEM_FIELDS, *answer_names, "passages", "meta")
         inner_names = (*PASSAGE_FIELDS, "meta")
-        # Ids of passages are kept where they are the user's own. Those of a retriever may name another text tomorrow.
-        self._by_text = self._taken is not None and own.get("passages") is not None and "id" not in inner
-        # A map to an id borrows a value (question_id=claim); any other one gives a key another name.
+        # The user's own passage ids are kept. A retriever's id may name another text tomorrow, so its passages are named
+        # by their content.
+        self._by_text = (
+            self._taken is not None and item_maps.get("passages") is not None and "id" not in inner
+        )
+        # A map to an id copies a value (question_id=claim), so its column remains usable; any other map renames a key.
         renamed = {f: p for f, p in options.maps.items() if f.rpartition(".")[2] not in _IDS}
         taken = set(renamed.values())
         as_text = options.as_text
-        # In JSON, too, a list may stand as text: pandas writes so what it has read from CSV.
+        # In JSON, too, a list may be text: pandas writes it so after reading it from CSV.
         decodes = is_csv or self._taken is not None
-        self._nested = RowLevel(own, names, shadow=taken & set(own.values()), cells=decodes, as_text=as_text)
-        self._row = RowLevel(own, names, shadow=taken, cells=decodes, as_text=as_text)
+        self._nested = RowLevel(
+            item_maps, names, shadow=taken & set(item_maps.values()), cells=decodes, as_text=as_text
+        )
+        self._row = RowLevel(item_maps, names, shadow=taken, cells=decodes, as_text=as_text)
         self._flat = RowLevel(
             inner, inner_names, shadow=taken, cells=decodes, as_text=as_text, prefix="passages."
         )
@@ -79,11 +83,11 @@ class RowReader:
         self._repeats: Counter[tuple[str, str, str]] = Counter()
 
     def items(self, raw: Any) -> list[Item]:
-        """`item`, as what `_files.each` asks for."""
+        """Return `item` as a list, the form that `records.each` expects."""
         return [self.item(raw)]
 
     def item(self, raw: Any) -> Item:
-        """The item of one row. Raises BadInput naming the field, or the column that was taken for it."""
+        """Return the item of one row. Raises BadInput naming the field, or the column that was used for it."""
         try:
             return self._item(raw)
         except MissingFields:
@@ -117,10 +121,10 @@ class RowReader:
         rest = level.rest(row)
         if flat:
             rest = self._flat.rest(rest)
-            passage = self._one(row, passages, self._flat, "passages.")
+            passage = self._passage_of(row, passages, self._flat, "passages.")
             if passage is not None:
                 if self._taken is None:
-                    _keep(passage.meta, rest)
+                    keep_rest(passage.meta, rest)
                     rest = {}
                 item.passages.append(passage)
         else:
@@ -128,13 +132,13 @@ class RowReader:
             item.passages = [self._inside(e, f"passages.{n}.") for n, e in enumerate(elements)]
         self._passages += len(item.passages)
         if self._taken is None:
-            _keep(item.meta, rest)
+            keep_rest(item.meta, rest)
         else:
             self._add_answer(item, row, level, rest, knows_context=passages is not None)
         return fields.checked(item)
 
     def _check_passages(self, row: Mapping[str, Any], passages: Any) -> None:
-        """Raises BadInput where it cannot be told whether a column has a list of passages or the text of one."""
+        """Raise BadInput where it is ambiguous whether a column has a list of passages or the text of one."""
         column = self._maps.get("passages", "passages")
         as_text = self._options.as_text
         if self._taken is not None:
@@ -147,8 +151,8 @@ class RowReader:
             self._passages_are_lists = is_list
         if self._passages_are_lists is not is_list:
             kinds = ("one text", "a list") if self._passages_are_lists else ("a list", "one text")
-            told = f"{kinds[0]} here and {kinds[1]} in the rows before; --as-text {column} if each is one passage"
-            raise BadInput(told, field=column)
+            reason = f"{kinds[0]} here and {kinds[1]} in the rows before; --as-text {column} if each is one passage"
+            raise BadInput(reason, field=column)
 
     def _add_answer(
         self,
@@ -159,7 +163,7 @@ class RowReader:
         *,
         knows_context: bool,
     ) -> None:
-        """What a row of a common table has beside an item: an answer with its context, scores, and the item's name."""
+        """Add what a row of a common table has beside an item: an answer with its context, scores, and the item's name."""
         get = level.getter(row)
         system = fields.word(get("system"), "system") if self._taken and self._taken.has_answers else None
         system = system or self._options.system or system_name(self._path)
@@ -173,30 +177,30 @@ class RowReader:
             self._repeats[item.dataset, named, system] += 1
             repeat = self._repeats[item.dataset, named, system]
             item.source_id = named if repeat == 1 else f"{named}-{repeat}"
-        # Rows with equal questions are one cluster, whichever reference or system they have.
+        # Rows with equal questions are not independent, whichever reference or system they have: they are one cluster.
         item.question_id = item.question_id or hashed([words])
         if self._by_text:
             for passage in item.passages:
                 name_by_content(passage)
         context = [passage_id(item, passage) for passage in item.passages]
-        # A retriever may return a text twice: the answer's context keeps both places, the item has the passage once.
+        # A retriever may return a text twice: the answer's context keeps both positions, the item has the passage once.
         first: dict[str, Passage] = {}
         for name, passage in zip(context, item.passages, strict=True):
             first.setdefault(name, passage)
         item.passages = list(first.values())
         scores = [
-            ToolScore(tool, column, _number(row[column], column))
+            ToolScore(tool, column, score_of(row[column], column))
             for column, tool in self._options.scores.items()
             if row.get(column) not in (None, "")
         ]
         text = fields.word(get("answer"), "answer") if self._taken and self._taken.has_answers else None
         if text is None and not (self._cells and self._taken and self._taken.has_answers):
-            _keep(item.meta, rest)
+            keep_rest(item.meta, rest)
             item.scores += scores
             return
         condition = fields.word(get("condition"), "condition") or DEFAULT_CONDITION
-        # Without contexts nothing is known of what the system was given: passages of another file are none of its own. Only
-        # where several rows make up one item, with a passage each, are all of them its context (None).
+        # Without a contexts column the system's input is unknown: passages of another file are not its context. Only
+        # where several rows make up one item, with a passage each, all of them are its context (None).
         given = None if item.passages and not knows_context else context
         item.answers.append(
             Answer(item.item_id, system, condition, text or "", context=given, meta=dict(rest), scores=scores)
@@ -204,10 +208,10 @@ class RowReader:
         self._answers += 1
 
     def check_columns(self, row: Mapping[str, Any], *, all_rows: bool = False) -> None:
-        """Raises MissingFields that names all that the first row lacks at once, with the maps that would help.
+        """Raise MissingFields that names all fields missing in the first row, with the maps that would help.
 
         `all_rows`: the row is a table's header (its values unknown), so that a --map to another column is wrong
-        whatever follows; when nothing else is, that raises UsageError.
+        whatever follows; if nothing else is wrong, that raises UsageError.
         """
         there = {*row, *self._maps}
         if self._taken is not None and self._taken.derives_id:
@@ -231,24 +235,26 @@ class RowReader:
         }
         if all_rows and unmet and not missing:
             raise UsageError(f"{self._path}: {no_such_path(unmet, row)}")
-        held = {field: path for field, path in self._maps.items() if field not in unmet}
-        offered = guess(row, held)
+        usable = {field: path for field, path in self._maps.items() if field not in unmet}
+        offered = guess(row, usable)
         if all_rows and missing == ["id"] and not unmet and not offered:
             raise BadInput(f"no such column; there are: {', '.join(row)}", field="id")
         if not missing or not (len(missing) + len(unmet) > 1 or offered.keys() & set(missing)):
             return
-        told = f"no {', '.join(missing)}"
-        told += " (or claim, or passages.text)" if "question" in missing else ""
-        told += "".join(f"; --map {f}={p}: no '{p}'" for f, p in unmet.items())
-        told += f"; there are: {', '.join(row)}"
-        told += f"; in its passages: {', '.join(first)}" if isinstance(first, dict) else ""
+        reason = f"no {', '.join(missing)}"
+        reason += " (or claim, or passages.text)" if "question" in missing else ""
+        reason += "".join(f"; --map {f}={p}: no '{p}'" for f, p in unmet.items())
+        reason += f"; there are: {', '.join(row)}"
+        reason += f"; in its passages: {', '.join(first)}" if isinstance(first, dict) else ""
         either = {"claim", "passages.text", "passages"} & offered.keys()
-        own = {name: "COLUMN" for name in missing if not (name == "question" and either)}
-        raise MissingFields(told, held | own | offered, field=missing[0])
+        placeholders = {name: "COLUMN" for name in missing if not (name == "question" and either)}
+        raise MissingFields(reason, usable | placeholders | offered, field=missing[0])
 
     def finish(self) -> None:
-        """Raises UsageError for a --map whose path stood in no row, MissingFields where columns could be the passages that no
-        row has; notes unmet label maps."""
+        """Raise UsageError for a --map whose path is in no row, MissingFields if columns could be the passages that no row has.
+
+        Label maps without effect are noted.
+        """
         met = set().union(*(level.met for level in self._levels))
         unmet = {field: path for field, path in self._maps.items() if path not in met}
         if self._first is not None and unmet:
@@ -256,12 +262,12 @@ class RowReader:
         if self._first is not None and not self._passages and not self._answers:
             inner = {f: p for f, p in self._offered.items() if f.startswith("passages")}
             if {"passages", "passages.text"} & inner.keys():
-                told = f"no row has passages or an answer; there are: {', '.join(self._first)}"
-                raise MissingFields(told, {**self._maps, **inner}, path=str(self._path))
+                reason = f"no row has passages or an answer; there are: {', '.join(self._first)}"
+                raise MissingFields(reason, {**self._maps, **inner}, path=str(self._path))
         self._labels.finish()
 
     def _head(self, row: Mapping[str, Any], level: RowLevel) -> Item:
-        """The item without its passages."""
+        """Return the item without its passages."""
         get = level.getter(row)
         named = fields.word(get("dataset"), "dataset")
         derives_id = self._taken is not None and self._taken.derives_id
@@ -276,7 +282,7 @@ class RowReader:
             correct=fields.word(get("correct"), "correct"),
             pair_id=fields.word(get("pair_id"), "pair_id"),
             polarity=fields.word(get("polarity"), "polarity"),
-            meta=_meta(get("meta")),
+            meta=own_meta(get("meta")),
             votes=level.votes(row, self._labels, ""),
         )
         item.options = fields.choices(get("options"), item.correct)
@@ -285,7 +291,7 @@ class RowReader:
         return item
 
     def _inside(self, value: Any, place: str) -> Passage:
-        """A passage of a list: text or an object."""
+        """Return a passage of a list, which is text or an object."""
         if isinstance(value, str):
             return Passage(fields.required(value, place[:-1]))
         if not isinstance(value, dict):
@@ -296,14 +302,16 @@ class RowReader:
             and (self._by_text or "text" not in value)
         ):
             value = roles.document(value)
-        passage = self._one(value, None, self._element, place)
+        passage = self._passage_of(value, None, self._element, place)
         if passage is None:
             raise BadInput("missing", field=f"{place}text")
-        _keep(passage.meta, self._element.rest(value))
+        keep_rest(passage.meta, self._element.rest(value))
         return passage
 
-    def _one(self, source: Mapping[str, Any], body: Any, level: RowLevel, place: str) -> Passage | None:
-        """The passage that stands in `source` (its text may be given as `body`), or None."""
+    def _passage_of(
+        self, source: Mapping[str, Any], body: Any, level: RowLevel, place: str
+    ) -> Passage | None:
+        """Return the passage in `source` (its text may be given as `body`), or None."""
         get = level.getter(source)
         passage = Passage(
             text="",
@@ -311,7 +319,7 @@ class RowReader:
             title=fields.word(get("title"), f"{place}title"),
             date=fields.word(get("date"), f"{place}date"),
             source=fields.word(get("source"), f"{place}source"),
-            meta=_meta(get("meta")),
+            meta=own_meta(get("meta")),
             votes=level.votes(source, self._labels, place),
         )
         text = fields.text(get("text") if body is None else body, f"{place}text")
@@ -322,29 +330,3 @@ class RowReader:
         else:
             raise BadInput("missing, although the row has other parts of a passage", field=f"{place}text")
         return passage
-
-
-def _meta(value: Any) -> dict[str, Any]:
-    """The row's own `meta`, as an object."""
-    if value is None:
-        return {}
-    return dict(value) if isinstance(value, dict) else {"meta": value}
-
-
-def _keep(meta: dict[str, Any], rest: Mapping[str, Any]) -> None:
-    """Add the row's other keys to its `meta`."""
-    for key, value in rest.items():
-        if key in meta and meta[key] != value:
-            raise BadInput("stands beside meta and, with another value, inside it", field=key)
-        meta[key] = value
-
-
-def _number(value: Any, column: str) -> float:
-    """A score of another tool. Raises BadInput for what is no number."""
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        found = math.nan
-    if not math.isfinite(found):
-        raise BadInput(f"{str(value)[:40]!r} is no number, and --scores names this column", field=column)
-    return found

@@ -1,4 +1,4 @@
-"""Names of what a file does not name: data sets, systems, questions, passages."""
+"""Derive names that a file does not give: data sets, systems, questions, passages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge.types import Passage
 
 
 def dataset_name(path: Path) -> str:
-    """The default dataset: the file's name without its endings."""
+    """Return the default data set: the file's name without its endings."""
     name = path.name
     for ending in (".gz", ".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".txt", ".parquet"):
         name = name.removesuffix(ending)
@@ -20,24 +20,24 @@ def dataset_name(path: Path) -> str:
 
 
 def system_name(path: Path) -> str:
-    """The system of a file's answers where nothing names it: the file's name, without what joins ids."""
+    """Return the system of a file's answers where nothing names it: the file's name, without the joints of ids."""
     return without_joints(dataset_name(path))
 
 
 def without_joints(name: str) -> str:
-    """A name without `@` and `#`, which join the ids of answers and their parts."""
+    """Return a name without `@` and `#`, which join the parts of answer ids."""
     return re.sub(r"[@#]", "-", name)
 
 
 def hashed(parts: list[Any]) -> str:
-    """The first 16 hex digits of the sha256 of the parts as JSON: the name of what has no other."""
+    """Return the first 16 hex digits of the sha256 of the parts as JSON, the name of anything without one."""
     return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def name_by_content(passage: Passage) -> None:
-    """Name a retriever's passage by what a judge is shown of it, and keep its own id as meta.
+    """Name a retriever's passage by the parts that a judge is shown, and keep its own id as meta.
 
-    A text alone gets its name in the store, like every passage without an id.
+    A passage with text only gets its name in the store, like every passage without an id.
     """
     if passage.source_id:
         passage.meta["id"] = passage.source_id

@@ -1,4 +1,4 @@
-"""What a data set of a paper still lacks after an import: conditions of a system's outputs, its ranking, human answers."""
+"""List what a paper's data set still lacks after an import: a system's conditions, its ranking, human answers."""
 
 from collections.abc import Iterable
 
@@ -13,13 +13,13 @@ NEEDED = {
     "raguard": ("zero-context", "top-", "oracle", "ranking"),
     "urag": ("llm-only", "plain"),
 }
-"""Format of a data set -> what its paper asks of a system, by the paper's names. The start of a name is enough."""
+"""Format of a data set -> the conditions that its paper requires, by the paper's names or the start of a name."""
 _INSTEAD = {"mixed": "retrieved-", "plain": "top:"}
 _SHOWN = {"top-": "top-1 or top-5"}
 
 
 def lacks_human_answers(dataset: str) -> str:
-    """What GaRAGe cannot score without human answers, and the command that imports those of its release."""
+    """Return what GaRAGe cannot score without human answers, and the command that imports those of its release."""
     return (
         f"'{dataset}' has no human answers: eligibility has no baseline and attribution no reference: "
         + command(
@@ -31,8 +31,8 @@ def lacks_human_answers(dataset: str) -> str:
 
 
 def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
-    """One line for each thing that is missing, in words."""
-    told = []
+    """Return one line for each missing part."""
+    missing_parts = []
     for dataset in sorted(set(datasets)):
         query = (
             "SELECT DISTINCT m.format FROM items AS i JOIN imports AS m USING (import_id) WHERE i.dataset = ?"
@@ -42,29 +42,29 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
         for row in list_outputs(store, dataset):
             there.setdefault(str(row["system"]), []).append(str(row["condition"]))
         if "garage" in formats and "human" not in there:
-            told.append(lacks_human_answers(dataset))
+            missing_parts.append(lacks_human_answers(dataset))
         for name in sorted(formats & NEEDED.keys()):
             for system, conditions in there.items():
-                own = [_name(name, condition) for condition in conditions]
-                missing = [_SHOWN.get(c, c) for c in NEEDED[name] if not _has(c, own)]
+                paper_names = [_name(name, condition) for condition in conditions]
+                missing = [_SHOWN.get(c, c) for c in NEEDED[name] if not _has(c, paper_names)]
                 if missing and system != "human":
                     if "ranking" in missing and (others := _of_no_system(store, dataset, set(there))):
                         named = ", ".join(f"'{name}'" for name in others)
                         missing[-1] += f" (no system is called {named}: --system says whose a ranking is)"
-                    told.append(
-                        f"'{system}' lacks {', '.join(missing)} for {name}; it has {', '.join(dict.fromkeys(own))}"
+                    missing_parts.append(
+                        f"'{system}' lacks {', '.join(missing)} for {name}; it has {', '.join(dict.fromkeys(paper_names))}"
                     )
-    return told
+    return missing_parts
 
 
 def _of_no_system(store: Store, dataset: str, systems: set[str]) -> list[str]:
-    """The imported rankings of a data set that are called as no system: a tag in a TREC run has no spaces, a system may."""
+    """Return the imported rankings of a data set whose name is no system's: unlike a system, a TREC tag has no spaces."""
     query = "SELECT DISTINCT name FROM rankings WHERE name <> ? AND item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
     return [str(row[0]) for row in store.conn.execute(query, [NAME, dataset]) if row[0] not in systems]
 
 
 def _name(paper: str, condition: str) -> str:
-    """The paper's name of a listed condition. Outputs on one document at a time are RAGuard's oracle."""
+    """Return the paper's name of a listed condition. Outputs on one document at a time are RAGuard's oracle."""
     return "oracle" if condition == DOCUMENT else name_of(paper, condition)
 
 

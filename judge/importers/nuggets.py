@@ -1,4 +1,4 @@
-"""Nuggets of questions, with assignments where a file has them. Not a format of items: `judge nuggets import` reads it.
+"""Read nuggets of questions, with assignments if the file has them, for `judge nuggets import`. Not a format of items.
 
 JSON Lines as the package `nuggetizer` writes them (castorini/nuggetizer), before and after the assignment:
 
@@ -6,7 +6,7 @@ JSON Lines as the package `nuggetizer` writes them (castorini/nuggetizer), befor
     {"qid": "q1", "run_id": "system", "answer_text": "...",
      "nuggets": [{"text": "...", "importance": "okay", "assignment": "partial_support"}]}
 
-A table (CSV) has a row a nugget, or a row a nugget and system: id (or qid), nugget, importance, and, where answers were
+A table (CSV) has one row per nugget, or per nugget and system: id (or qid), nugget, importance, and, where answers were
 assigned, system (or run_id) and assignment.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad
-from judge.importers.records import csv_records, json_records, placed
+from judge.importers.records import Records, csv_records, json_records, placed
 from judge.store.nuggets import NuggetRow
 from judge.types import Where
 
@@ -25,23 +25,28 @@ IDS = ("id", "qid", "question_id")
 SYSTEMS = ("system", "run_id")
 
 
-def read(path: Path, bad: Bad) -> Iterator[NuggetRow]:
-    """The nuggets of one file, in order."""
+def read_nuggets(path: Path, bad: Bad) -> Iterator[NuggetRow]:
+    """Yield the nuggets of one file, in order."""
     is_table = any(ending in path.suffixes for ending in (".csv", ".tsv"))
     records = csv_records(path, bad, ("nugget", "importance"))[1] if is_table else json_records(path, bad)
+    yield from of_records(records, bad)
+
+
+def of_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
+    """Yield the nuggets of `nuggetizer` records (those with a list `nuggets`), or of rows of a table."""
     for number, record in records.rows:
-        where = Where(str(path), number)
+        where = Where(str(records.path), number)
         try:
             row = fields.record(record)
-            found = [_nugget(row, row, where)] if is_table else _of_record(row, where)
+            nuggets = [_nugget(row, row, where)] if "nugget" in row else _of_record(row, where)
         except BadInput as error:
-            bad(placed(error, path, number, records.word))
+            bad(placed(error, records.path, number, records.word))
             continue
-        yield from found
+        yield from nuggets
 
 
 def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
-    """The nuggets of a record of `nuggetizer`. Raises BadInput for none, and for one that is there twice."""
+    """Return the nuggets of a `nuggetizer` record. Raises BadInput for none, and for one that occurs twice."""
     rows = []
     for place, entry in enumerate(fields.listing(row.get("nuggets"), "nuggets")):
         nugget = fields.mapping(entry, f"nuggets.{place}")
@@ -53,14 +58,15 @@ def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
             raise BadInput(error.reason, field=f"nuggets.{place}.{field}" if inside else field) from None
     if not rows:
         raise BadInput("no nuggets", field="nuggets")
-    texts = [one.text for one in rows]
+    # Two equal nuggets would count twice in every score of the question.
+    texts = [row.text for row in rows]
     if twice := [text for text in texts if texts.count(text) > 1]:
-        raise BadInput(f"the nugget '{twice[0]}' is there twice", field="nuggets")
+        raise BadInput(f"the nugget '{twice[0]}' occurs twice", field="nuggets")
     return rows
 
 
 def _nugget(row: Mapping[str, Any], nugget: Mapping[str, Any], where: Where) -> NuggetRow:
-    """One nugget; `row` names the question and the system."""
+    """Return one nugget; `row` names the question and the system."""
     return NuggetRow(
         item=fields.identifier(_first(row, IDS), "id"),
         text=fields.required(nugget.get("nugget"), "nugget").strip(),

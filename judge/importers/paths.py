@@ -1,4 +1,4 @@
-"""`--map field=path`: which of our fields there are, and how a dotted path is followed."""
+"""The fields of `--map field=path`, and how a dotted path is followed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MISSING: Final = _Missing()
 
 
 def is_field(name: str) -> bool:
-    """True when `name` is one of our fields, as in GRAMMAR."""
+    """Return whether `name` is one of our fields, as in GRAMMAR."""
     inner = name.removeprefix("passages.")
     if name in (*ITEM_FIELDS, *ANSWER_FIELDS, "passages") or (inner != name and inner in PASSAGE_FIELDS):
         return True
@@ -42,7 +42,7 @@ def is_field(name: str) -> bool:
 
 
 def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
-    """Raises UsageError that names every map from something that is not a field, or to an empty path."""
+    """Raise UsageError that names every map from an unknown field, or to an empty path."""
     strange = [field for field in maps if not is_field(field) and field not in extra]
     wrong = [f"--map {field}={maps[field]}: '{field}' is not a field{_meant(field)}" for field in strange]
     wrong += [f"--map {field}=: the path is empty" for field, path in maps.items() if not path]
@@ -51,18 +51,18 @@ def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
 
 
 def _meant(name: str) -> str:
-    found = nearest(
+    close = nearest(
         name, [*ITEM_FIELDS, *ANSWER_FIELDS, "passages", *(f"passages.{field}" for field in PASSAGE_FIELDS)]
     )
-    return f" ({found}?)" if found else ""
+    return f" ({close}?)" if close else ""
 
 
 def follow(value: Any, path: str) -> Any:
-    """What stands at `path`, or MISSING.
+    """Return the value at `path`, or MISSING.
 
-    A whole key wins over its parts, and the longest leading key over shorter ones, so keys that
-    hold dots or spaces need no quoting; in a list a part is an index from 0. Text that holds JSON
-    (a CSV cell) is looked into as that JSON.
+    A complete key wins over its parts, and the longest leading key over shorter ones, so keys with
+    dots or spaces need no quoting; in a list a part is an index from 0. Text that contains JSON
+    (a CSV cell) is parsed and searched.
     """
     if isinstance(value, dict):
         if path in value:
@@ -70,9 +70,9 @@ def follow(value: Any, path: str) -> Any:
         end = path.rfind(".")
         while end > 0:
             if path[:end] in value:
-                found = follow(value[path[:end]], path[end + 1 :])
-                if found is not MISSING:
-                    return found
+                inner = follow(value[path[:end]], path[end + 1 :])
+                if inner is not MISSING:
+                    return inner
             end = path.rfind(".", 0, end)
         return MISSING
     if isinstance(value, list):
@@ -90,7 +90,7 @@ def follow(value: Any, path: str) -> Any:
 
 
 def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
-    """All the maps whose path no row has, at once."""
+    """Return an error that lists all maps whose path no row has."""
     maps = " ".join(f"--map {field}={path}" for field, path in unmet.items())
     listed = list(columns)
     named = ", ".join(f"'{path}'{_like(path, listed)}" for path in unmet.values())
@@ -98,12 +98,12 @@ def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
 
 
 def _like(path: str, columns: Iterable[str]) -> str:
-    found = get_close_matches(path, columns, n=1)
-    return f" ({found[0]}?)" if found else ""
+    close = get_close_matches(path, columns, n=1)
+    return f" ({close[0]}?)" if close else ""
 
 
 def without(value: Any, paths: Iterable[str]) -> Any:
-    """A copy of an object without what stands at `paths`; nothing is taken out of lists."""
+    """Return a copy of an object without the values at `paths`; nothing is removed from lists."""
     if not isinstance(value, dict):
         return value
     left = dict(value)

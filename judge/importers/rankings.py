@@ -1,8 +1,8 @@
-"""Rankings as TREC run files: `item Q0 passage rank score tag`, six columns between white space.
+"""Read rankings from TREC run files: `item Q0 passage rank score tag`, six columns separated by white space.
 
 Not a format of items: `judge systems import` reads it. Ids are the study's own or the source's (see
-`judge.store.rankings.Ids`). Lines of an item need not stand together; its list is ordered by the rank
-column, whose numbers may start anywhere and leave gaps. The tag is the ranking's name unless one is given.
+`judge.store.rankings.Ids`). Lines of an item need not be adjacent; its list is ordered by the rank
+column, whose numbers may start anywhere and have gaps. The tag is the ranking's name unless one is given.
 """
 
 import math
@@ -19,8 +19,8 @@ COLUMNS = "item Q0 passage rank score tag"
 _Entry = tuple[int, str, float, int]
 
 
-def read(path: Path, stage: str, name: str | None, ids: Ids, bad: Bad) -> Iterator[Ranked]:
-    """One list per item (and tag), in the order in which the items first occur."""
+def read_rankings(path: Path, stage: str, name: str | None, ids: Ids, bad: Bad) -> Iterator[Ranked]:
+    """Yield one list per item (and tag), in the order in which the items first occur."""
     lists: dict[tuple[str, str], dict[int, _Entry]] = {}
     seen: dict[tuple[str, str], dict[str, int]] = {}
     number = 0
@@ -32,11 +32,12 @@ def read(path: Path, stage: str, name: str | None, ids: Ids, bad: Bad) -> Iterat
             known, ranks = seen.setdefault((tag, item), {}), lists.setdefault((tag, item), {})
             if entry[1] in known:
                 raise BadInput(
-                    f"'{entry[1]}' stands twice for '{item}' (line {known[entry[1]]})", field="document"
+                    f"'{entry[1]}' occurs twice for '{item}' (line {known[entry[1]]})", field="document"
                 )
+            # Two passages at one rank have no order, and measures such as nDCG depend on it.
             if entry[0] in ranks:
                 raise BadInput(
-                    f"rank {entry[0]} stands twice for '{item}' (line {ranks[entry[0]][3]})", field="rank"
+                    f"rank {entry[0]} occurs twice for '{item}' (line {ranks[entry[0]][3]})", field="rank"
                 )
         except BadInput as error:
             bad(placed(error, path, number))

@@ -1,8 +1,8 @@
-"""Users' files as the records of a data set: one at a time, each with its line or number, and errors that say where.
+"""Read users' files as records of a data set: one at a time, each with its line or number, and errors with a place.
 
-`judge.files` reads; here is what data sets need beyond it. Every function streams, but for Parquet: at most one record
-is in memory. A file that cannot be read on raises BadInput; a bad record goes to `bad` and reading continues when `bad`
-returns.
+`judge.files` reads bytes; this module adds what data sets need. Every function streams, except for Parquet: at most one
+record is in memory. A file that cannot be read any further raises BadInput; a bad record goes to `bad`, and reading
+continues when `bad` returns.
 """
 
 import re
@@ -34,11 +34,10 @@ __all__ = [
     "placed",
 ]
 
-# Lists and objects of data sets as they stream: no key twice, no nameless field, no abyss of brackets.
 DEEPEST = 200
-"""Lists and objects within each other; ijson keeps the whole path of each, which grows with its square."""
+"""Deepest nesting of lists and objects: ijson keeps the path of each, so memory grows with the square of the depth."""
 LONGEST_NUMBER = 4000
-"""Digits of a number; Python makes no integer of over 4,300, and ijson's parser written in C dies of one."""
+"""Digits of a number: Python converts at most 4,300 into an integer, and ijson's C parser crashes on more."""
 _LONG = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _REST = re.compile(rb'(?:[^"\\]+|\\.)*', re.DOTALL)
@@ -46,8 +45,10 @@ _PLAIN = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Noting(dict[str, Any]):
-    """An object that ijson fills: it notes what is wrong with its keys, because ijson's parser written in C makes
-    a SystemError of what is raised in between."""
+    """An object that ijson fills, which records what is wrong with its keys.
+
+    It does not raise, because ijson's C parser turns an exception raised during parsing into a SystemError.
+    """
 
     wrong: str | None = None
 
@@ -60,29 +61,29 @@ class Noting(dict[str, Any]):
 
 
 def refuse_noted(value: Any) -> None:
-    """Raises BadObject for an object, at any depth, that has noted something."""
+    """Raise BadObject for an object, at any depth, with a recorded error."""
     left = [value]
     while left:
-        one = left.pop()
-        if isinstance(one, Noting) and one.wrong:
-            raise BadObject(one.wrong)
-        if isinstance(one, dict | list | tuple):
-            parts = one.values() if isinstance(one, dict) else one
+        part = left.pop()
+        if isinstance(part, Noting) and part.wrong:
+            raise BadObject(part.wrong)
+        if isinstance(part, dict | list | tuple):
+            parts = part.values() if isinstance(part, dict) else part
             left += [part for part in parts if isinstance(part, dict | list)]
 
 
 class Shallow:
-    """A file's bytes as they are read, as long as they nest no deeper than `DEEPEST` and no number is endless. Raises BadInput."""
+    """A file's bytes, checked while they are read: nesting at most `DEEPEST`, no endless number. Raises BadInput."""
 
     def __init__(self, handle: IO[bytes], path: str) -> None:
         self._handle, self._path = handle, path
         self._depth = 0
         self._in_string = self._escaped = False
-        # The digits at the end of the bytes so far: the next bytes may go on with the number.
+        # The digits at the end of the bytes so far: a number may continue in the next bytes.
         self._digits = b""
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         data = self._handle.read(size)
         self._follow(data)
         return data
@@ -99,7 +100,7 @@ class Shallow:
         outside = _STRING.sub(b"", data[at:])
         begun = outside.find(b'"')
         if begun >= 0:
-            # What follows is a string that the next bytes end; an escape may be cut in two.
+            # A string begins here and ends in later bytes; an escape may be split between the two.
             self._in_string = True
             slashes = len(outside) - len(outside.rstrip(b"\\"))
             self._escaped = slashes % 2 == 1
@@ -117,7 +118,7 @@ class Shallow:
 
 @dataclass(slots=True)
 class Records:
-    """The records of one file; `word` says what their numbers count: line, element or row."""
+    """The records of one file; `word` is what their numbers count: line, element or row."""
 
     path: Path
     word: str
@@ -125,19 +126,19 @@ class Records:
 
 
 def is_array(path: Path) -> bool:
-    """True when the file is one JSON array rather than lines of JSON objects."""
+    """Return whether the file is one JSON array rather than lines of JSON objects."""
     with opened(path) as handle:
         return files.is_list(handle)
 
 
 def _is_one_object(path: Path) -> bool:
-    """True when the file is one JSON object over several lines, as a single record is downloaded."""
+    """Return whether the file is one JSON object over several lines, as a single downloaded record is."""
     with opened(path) as handle:
         return handle.readline(4096).strip() == b"{"
 
 
 def json_records(path: Path, bad: Bad) -> Records:
-    """JSON Lines, one JSON array, one object over several lines, or Parquet, whichever the file is."""
+    """Return the records of JSON Lines, one JSON array, one object over several lines, or Parquet, whichever the file is."""
     if _is_parquet(path):
         return Records(path, "row", _some(path, _parquet(path), bad, "the table is empty"))
     if _is_one_object(path):
@@ -148,7 +149,7 @@ def json_records(path: Path, bad: Bad) -> Records:
 
 
 def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str) -> Iterator[tuple[int, Any]]:
-    """The rows; a file without any is bad."""
+    """Yield the rows; a file without any is bad."""
     number = 0
     for number, value in rows:
         yield number, value
@@ -157,40 +158,40 @@ def _some(path: Path, rows: Iterator[tuple[int, Any]], bad: Bad, empty: str) -> 
 
 
 def _json_lines(path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """The lines; a file without any is bad, one whose lines are all bad has been told of."""
-    told = 0
+    """Yield the lines. A file without any is bad; if all lines are bad, each was reported already."""
+    count = 0
 
     def counted(error: BadInput) -> None:
-        nonlocal told
-        told += 1
+        nonlocal count
+        count += 1
         bad(error)
 
     with opened(path) as handle:
         for number, value in files.json_lines(handle, path, counted):
-            told += 1
+            count += 1
             yield number, value
-    if not told:
+    if not count:
         bad(BadInput("the file is empty", path=str(path)))
 
 
 def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> Iterator[tuple[int, Any]]:
-    """(1-based position, value) of the elements of the array at `prefix` of a JSON file.
+    """Yield (1-based position, value) of the elements of the array at `prefix` of a JSON file.
 
-    `lines`: the file may hold several JSON texts, one after the other. Raises BadInput, with the element, where the JSON
-    ends or breaks.
+    `lines`: the file may contain several JSON texts, one after the other. Raises BadInput, with the element, where the JSON
+    ends early or is malformed.
     """
 
     def parse(handle: IO[bytes]) -> Iterable[Any]:
-        found: Iterable[Any] = ijson.items(
+        elements: Iterable[Any] = ijson.items(
             handle, prefix, use_float=True, map_type=Noting, multiple_values=lines
         )
-        return found
+        return elements
 
     return _parsed(path, parse)
 
 
 def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
-    """(1-based position, (key, value)) of the object that a JSON file holds; raises the same."""
+    """Yield (1-based position, (key, value)) of the object in a JSON file; raises as `json_elements`."""
 
     def parse(handle: IO[bytes]) -> Iterator[tuple[str, Any]]:
         names = Noting()
@@ -212,19 +213,19 @@ def _parsed(path: Path, parse: Callable[[IO[bytes]], Iterable[Any]]) -> Iterator
                 yield number, value
         except (ijson.JSONError, ValueError) as error:
             first = str(error).split("\n")[0]
-            what = first if isinstance(error, BadObject) else f"not UTF-8 JSON: {first}"
-            reason = f"element {number + 1}: {what}"
+            problem = first if isinstance(error, BadObject) else f"not UTF-8 JSON: {first}"
+            reason = f"element {number + 1}: {problem}"
             raise BadInput(reason, path=str(path), line=number + 1) from error
 
 
 def csv_records(
     path: Path, bad: Bad, need: Iterable[str] = (), hint: Iterable[str] = ()
 ) -> tuple[list[str], Records]:
-    """(columns, rows as dicts) of a delimited table with a header, or of Parquet.
+    """Return (columns, rows as dicts) of a delimited table with a header, or of Parquet.
 
-    Cells are text (of Parquet: what they are); a record's line is the one it starts on. `hint` are columns that
-    may be there, by which the delimiter is found. A first column without a name is pandas' index and is left out. Raises BadInput (line 1) when a column of `need` is missing or a
-    name stands twice.
+    Cells are text (in Parquet: typed values); a record's line is the one it starts on. `hint` are columns that
+    may be present, which help to find the delimiter. A first column without a name is pandas' index and is left out. Raises
+    BadInput (line 1) when a column of `need` is missing or a name occurs twice.
     """
     need = list(need)
     if _is_parquet(path):
@@ -233,8 +234,8 @@ def csv_records(
         records = Records(path, "row", _some(path, rows, bad, "no rows in the table"))
     else:
         cells = _cells(path, [*need, *hint], bad)
-        _, found = next(cells, (0, []))
-        header = found or []
+        _, first = next(cells, (0, []))
+        header = first or []
         records = Records(path, "line", _dicts(path, header, cells, bad))
     _check(path, header, need)
     return [name for name in header if name.strip()], records
@@ -248,7 +249,7 @@ def _check(path: Path, header: list[str], need: list[str]) -> None:
             raise BadInput(
                 f"column {place}: the header is not UTF-8: save the file as UTF-8", path=str(path), line=1
             )
-        # pandas writes its index first, without a name; nothing else has none.
+        # pandas writes its index as a first column without a name. Any other nameless column is a broken header.
         if not name.strip() and place > 1:
             raise BadInput(f"column {place} has no name", path=str(path), line=1)
         if header.count(name) > 1:
@@ -278,9 +279,9 @@ def _cells(path: Path, hint: list[str], bad: Bad) -> Iterator[tuple[int, list[st
 def _dicts(
     path: Path, header: list[str], rows: Iterator[tuple[int, list[str] | None]], bad: Bad
 ) -> Iterator[tuple[int, Any]]:
-    found = False
+    any_row = False
     for number, cells in rows:
-        found = found or cells != []
+        any_row = any_row or cells != []
         if not cells:
             continue
         wrong = next((n for n, c in zip(header, cells, strict=False) if not files.is_text(c)), None)
@@ -291,12 +292,12 @@ def _dicts(
             bad(BadInput(reason, path=str(path), line=number))
         else:
             yield number, {name: cell for name, cell in zip(header, cells, strict=True) if name.strip()}
-    if not found:
+    if not any_row:
         bad(BadInput("no rows under the header", path=str(path)))
 
 
 def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadInput:
-    """The same error with the file and the number of its record, unless it says where already."""
+    """Return the error with the file and the number of its record, unless it has a place already."""
     if error.path:
         return error
     reason = error.reason if word == "line" else f"{word} {number}: {error.reason}"
@@ -307,7 +308,7 @@ def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadI
 
 
 def each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
-    """Rows of the items that `build` makes of each record; its BadInput goes to `bad`, placed."""
+    """Yield rows of the items that `build` makes of each record; its BadInput goes to `bad`, with its place."""
     for number, record in records.rows:
         try:
             items = list(build(record))

@@ -1,8 +1,9 @@
-"""Where the values of an item, or of a passage, stand in a row: our own keys, the user's maps, and what is left over."""
+"""Find the values of an item, or of a passage, in a row: our own keys, the user's maps, and the remaining keys."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -13,9 +14,9 @@ from judge.types import Vote
 
 
 class RowLevel:
-    """Where the values of an item, or of a passage, stand in an object.
+    """The values of an item, or of a passage, in an object.
 
-    A name that no map speaks of is read from the key of that name (after `prefix`), unless a map
+    A name without a map is read from the key of that name (after `prefix`), unless a map
     reads that very key as something else (`shadow`). `met` collects the mapped paths that exist.
     """
 
@@ -38,42 +39,42 @@ class RowLevel:
         self._all = list(maps.values())
         self._cells, self._as_text = cells, as_text
         self._prefix = prefix
-        own = {n: prefix + n for n in (*names, *self.groups) if n not in self.paths}
-        self._keys = {n: key for n, key in own.items() if key not in shadow}
+        default_keys = {n: prefix + n for n in (*names, *self.groups) if n not in self.paths}
+        self._keys = {n: key for n, key in default_keys.items() if key not in shadow}
         self._shadow = shadow
 
     def getter(self, source: Mapping[str, Any]) -> Any:
-        """`value` for one object."""
+        """Return `value` for one object."""
         return lambda name: self.value(source, name)
 
     def value(self, source: Mapping[str, Any], name: str) -> Any:
-        """What stands for `name`, None when nothing does."""
+        """Return the value of `name`, None when there is none."""
         path = self.paths.get(name)
         if path is None:
-            found = source.get(self._keys[name]) if name in self._keys else None
+            value = source.get(self._keys[name]) if name in self._keys else None
         else:
-            found = self._follow(source, path)
+            value = self._follow(source, path)
         column = path or self._keys.get(name, name)
-        return decoded(found, name, column) if self._cells and column not in self._as_text else found
+        return decoded(value, name, column) if self._cells and column not in self._as_text else value
 
     def votes(self, source: Mapping[str, Any], labels: fields.Labels, place: str) -> list[Vote]:
-        """Gold and people's labels; a map for a field wins over the row's own object."""
+        """Return gold and human labels; a map for a field wins over the row's own object."""
         votes: list[Vote] = []
-        for group, read in (("gold", labels.gold), ("votes", labels.people)):
-            found = dict(fields.mapping(self.value(source, group), f"{place}{group}"))
+        for group, make_votes in (("gold", labels.gold), ("votes", labels.people)):
+            labels_by_field = dict(fields.mapping(self.value(source, group), f"{place}{group}"))
             start = f"{self._prefix}{group}."
             for key in source:
                 if key.startswith(start) and key not in self._shadow and len(key) > len(start):
-                    found[key.removeprefix(start)] = source[key]
+                    labels_by_field[key.removeprefix(start)] = source[key]
             for field, path in self.groups[group]:
-                found[field] = self._follow(source, path)
-            for field, raw in found.items():
+                labels_by_field[field] = self._follow(source, path)
+            for field, raw in labels_by_field.items():
                 value = decoded(raw, group, group) if self._cells and group == "votes" else raw
-                votes += read(field, value, f"{place}{group}.{field}")
+                votes += make_votes(field, value, f"{place}{group}.{field}")
         return votes
 
     def rest(self, source: Mapping[str, Any]) -> dict[str, Any]:
-        """What no name, gold, vote or map of this level has used."""
+        """Return the values that no name, gold, vote or map of this level has used."""
         used = set(self._keys.values())
         starts = tuple(f"{self._prefix}{group}." for group in self.groups)
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(starts)}
@@ -82,15 +83,15 @@ class RowLevel:
         return without(left, self._all) if self._all else left
 
     def _follow(self, source: Mapping[str, Any], path: str) -> Any:
-        found = follow(source, path)
-        if found is MISSING:
+        value = follow(source, path)
+        if value is MISSING:
             return None
         self.met.add(path)
-        return found
+        return value
 
 
 def decoded(value: Any, name: str, column: str) -> Any:
-    """A CSV cell as the list or object it holds, where `name` may be one; refused where `name` is text."""
+    """Return a CSV cell as the list or object in it, where `name` may be one; refuse it where `name` is text."""
     if not isinstance(value, str) or name not in (*_LISTS, *_STRUCTURED, *_PLAIN):
         return value
     if name in _STRUCTURED:
@@ -99,16 +100,42 @@ def decoded(value: Any, name: str, column: str) -> Any:
         except (ValueError, RecursionError) as error:
             raise BadInput(f"not JSON: {error}", field=name) from error
     try:
-        found = literals.parsed(value)
+        parsed = literals.parsed(value)
     except ValueError as error:
         raise BadInput(f"{error} (--as-text {column} takes it as text)", field=column) from None
-    if name in _PLAIN and found:
-        what = "an object" if isinstance(found, dict) else f"a list of {len(found)}"
-        told = f"a cell that holds {what} is mapped as text; --map passages={column}, or --as-text {column}"
-        raise BadInput(told, field=column)
-    return value if name in _PLAIN or found is None else found
+    if name in _PLAIN and parsed:
+        kind = "an object" if isinstance(parsed, dict) else f"a list of {len(parsed)}"
+        reason = f"a cell that holds {kind} is mapped as text; --map passages={column}, or --as-text {column}"
+        raise BadInput(reason, field=column)
+    return value if name in _PLAIN or parsed is None else parsed
 
 
 _LISTS = ("passages", "reference_answers")
 _PLAIN = ("question", "claim", "answer", "text")
 _STRUCTURED = ("options", "gold", "votes", "meta")
+
+
+def own_meta(value: Any) -> dict[str, Any]:
+    """Return the row's own `meta`, as an object."""
+    if value is None:
+        return {}
+    return dict(value) if isinstance(value, dict) else {"meta": value}
+
+
+def keep_rest(meta: dict[str, Any], rest: Mapping[str, Any]) -> None:
+    """Add the row's other keys to its `meta`."""
+    for key, value in rest.items():
+        if key in meta and meta[key] != value:
+            raise BadInput("has one value beside meta and another one inside it", field=key)
+        meta[key] = value
+
+
+def score_of(value: Any, column: str) -> float:
+    """Return a score of another tool. Raises BadInput for a value that is no number."""
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise BadInput(f"{str(value)[:40]!r} is no number, and --scores names this column", field=column)
+    return score

@@ -1,4 +1,4 @@
-"""Which format a file is in, by the keys of its first row: what each importer's `SIGNS` say, else csv or jsonl."""
+"""Detect a file's format by the keys of its first row: an importer's `SIGNS`, else csv or jsonl."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,33 +15,38 @@ from judge.importers.records import Shallow, csv_records, opened
 PLAIN = ("csv", "jsonl")
 """Formats of files without signs."""
 MOST_EVENTS = 10_000
-"""Of a JSON parser, until the first row's keys are known: a first row with long lists shows its early ones."""
+"""Largest number of JSON parser events for the first row's keys: of a row with long lists only the early keys count."""
 
 
 def found_format(paths: Sequence[Path]) -> str:
-    """The format of files that nobody named: by their first row's keys (`SIGNS` of an importer), else csv or jsonl.
+    """Return the format of files by their first row's keys (`SIGNS` of an importer), else csv or jsonl.
 
-    A file with the keys that an importer has under `BESIDE` takes the format of a file with signs that is given with it.
+    An importer with `recognises` recognises its files, and those imported with them, by more than keys.
+    A file with the keys that an importer has under `BESIDE` gets the format of a file with signs that is imported with it.
     Raises UsageError for a path that is no file, and where the files have different formats.
     """
+    for name in base.names():
+        recognises = getattr(base.get(name), "recognises", None)
+        if recognises and any(path.is_file() and recognises(path) for path in paths):
+            return name
     keys = {path: _keys(path) for path in paths}
-    found = {path: _format_of(*keys[path]) for path in paths}
-    for name in dict.fromkeys(found.values()):
+    formats = {path: _format_of(*keys[path]) for path in paths}
+    for name in dict.fromkeys(formats.values()):
         beside = getattr(base.get(name), "BESIDE", ())
         for path, (_, there) in keys.items():
-            if found[path] in PLAIN and any(set(sign) <= there for sign in beside):
-                found[path] = name
-    if len(set(found.values())) > 1:
-        examples = {name: path for path, name in found.items()}
-        told = ", ".join(f"{path.name} {name}" for name, path in examples.items())
+            if formats[path] in PLAIN and any(set(sign) <= there for sign in beside):
+                formats[path] = name
+    if len(set(formats.values())) > 1:
+        examples = {name: path for path, name in formats.items()}
+        listed = ", ".join(f"{path.name} {name}" for name, path in examples.items())
         raise UsageError(
-            f"these files have different formats ({told}): import them one by one, or name the format"
+            f"these files have different formats ({listed}): import them one by one, or name the format"
         )
-    return next(iter(found.values()))
+    return next(iter(formats.values()))
 
 
 def _format_of(is_json: bool, keys: set[str]) -> str:
-    """The format of a file with these keys."""
+    """Return the format of a file with these keys."""
     for name in base.names():
         signs = getattr(base.get(name), "SIGNS", ())
         if any(set(sign) <= keys for sign in signs):
@@ -53,12 +58,16 @@ def _format_of(is_json: bool, keys: set[str]) -> str:
 
 
 def _keys(path: Path) -> tuple[bool, set[str]]:
-    """Whether a file is JSON, and its first row's keys. Raises UsageError for a path that is no file, and for one that is
-    no table and no JSON."""
+    """Return whether a file is JSON, and its first row's keys.
+
+    Raises UsageError for a path that is no file, and for a file that is neither a table nor JSON.
+    """
     if not path.is_file():
         raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
     with opened(path) as handle:
+        # The content decides, not the ending of the name.
         start = handle.read(4096).lstrip()
+    # .xlsx and .ods files are ZIP archives.
     if start.startswith(b"PK"):
         raise UsageError(
             f"{path}: a spreadsheet's own file or an archive: save the sheet as CSV in UTF-8, and import that"
@@ -78,17 +87,17 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
 
 
 def _keys_of_json(path: Path) -> set[str]:
-    """The keys of the first object, at the top or in a list; what is broken shows when the file is read."""
-    found: set[str] = set()
+    """Return the keys of the first object, at the top or in a list; the importer reports malformed JSON later."""
+    keys: set[str] = set()
     with opened(path) as handle:
         try:
-            # Each event has its whole path: without a limit of depth they grow with the square of it.
+            # Each event contains its path, so without a limit memory grows with the square of the depth.
             shallow = cast("IO[bytes]", Shallow(handle, str(path)))
             for number, (prefix, event, value) in enumerate(ijson.parse(shallow, multiple_values=True)):
                 if prefix in ("", "item") and event == "map_key":
-                    found.add(value)
+                    keys.add(value)
                 if (prefix in ("", "item") and event == "end_map") or number > MOST_EVENTS:
                     break
         except (ijson.JSONError, ValueError, BadInput):
-            return found
-    return found
+            return keys
+    return keys

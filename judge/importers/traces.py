@@ -1,6 +1,6 @@
-"""Traces of production to items: one item for each retrieval, one passage for each retrieved document.
+"""Turn production traces into items: one item for each retrieval, one passage for each retrieved document.
 
-The formats (`langfuse`, `phoenix`, `otlp`) turn their records into `TraceSpan` and `TraceScore`; what follows is the same for all.
+The formats (`langfuse`, `phoenix`, `otlp`) turn their records into `TraceSpan` and `TraceScore`; the rest is the same for all.
 A span is chosen by its kind (retriever, model), never by its place in the file or in the trace.
 
 - The question is the input of the nearest span above the retrieval under which a model was called after it; without such a
@@ -8,10 +8,10 @@ A span is chosen by its kind (retriever, model), never by its place in the file 
 - The answer is the output of the last model call under that span. Retrievals that lead to the same call share its answer: it
   belongs to the last of them, and its context is the documents of all.
 - A score on the call, or on a span above it, is about the answer; one on the retrieval is about the item; one on a document
-  is about the passage. What a person gave is a human label, what a program gave becomes a run of that program.
+  is about the passage. A person's score is a human label; a program's scores become a run of that program.
 
-Spans of a trace may lie anywhere in a file. They are kept in a SQLite file in a temporary directory, so that memory holds one
-trace at a time.
+Spans of a trace may be anywhere in a file. They are stored in a SQLite file in a temporary directory, so that only one
+trace at a time is in memory.
 """
 
 from __future__ import annotations
@@ -31,18 +31,13 @@ from judge.importers import fields, roles
 from judge.importers.base import Bad, Options, Row
 from judge.importers.naming import dataset_name, hashed, name_by_content, system_name, without_joints
 from judge.importers.records import csv_records, json_records, placed
+from judge.importers.trace_texts import ANSWER_KEYS, QUESTION_KEYS, plain_word, text_of
 from judge.store.items import passage_id
 from judge.store.tool_scores import field_name
 from judge.types import DEFAULT_CONDITION, AnnotatorKind, Answer, Item, Passage, ToolScore, Vote, Where
 
 RETRIEVER, MODEL = "retriever", "model"
-_ANSWERS = ("answer", "response", "output", "result", "content", "text")
-_QUESTIONS = ("question", "query", "input", "user_input", "content", "text")
 _AT_ONCE = 1000
-DEEPEST = 20
-THOUGHTS = ("reasoning", "thinking")
-"""Types of the parts of a message that a model writes for itself: no part of its answer."""
-"""Objects within each other in which a text is looked for."""
 
 
 @dataclass(slots=True)
@@ -62,7 +57,7 @@ class TraceSpan:
 
 @dataclass(slots=True)
 class TraceScore:
-    """A score or label that a trace brings: `by` names a person, or the program that gave it.
+    """A score or label in a trace: `by` names a person, or the program that gave it.
 
     `span` None is about the trace. `trace` is empty where only the span is known. `document` counts from 0.
     """
@@ -78,11 +73,11 @@ class TraceScore:
 
 
 def parts_of(
-    paths: Sequence[Path], read: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]], bad: Bad
+    paths: Sequence[Path], parse: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]], bad: Bad
 ) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
-    """Spans and scores of files with one record a line or element; `read` makes them of a record.
+    """Yield the spans and scores of files with one record per line or element; `parse` turns a record into them.
 
-    A record of which `read` raises BadInput goes to `bad`, with its place.
+    If `parse` raises BadInput for a record, the error goes to `bad`, with its place.
     """
     for path in paths:
         is_csv = any(ending in path.suffixes for ending in (".csv", ".tsv"))
@@ -90,20 +85,20 @@ def parts_of(
         for number, record in records.rows:
             try:
                 row = fields.record(record)
-                found = list(read({name: cell or None for name, cell in row.items()} if is_csv else row))
+                parts = list(parse({name: cell or None for name, cell in row.items()} if is_csv else row))
             except BadInput as error:
                 bad(placed(error, path, number, records.word))
                 continue
-            for part in found:
+            for part in parts:
                 yield part, Where(str(path), number)
 
 
 def items(
     paths: Sequence[Path], parts: Iterable[tuple[TraceSpan | TraceScore, Where]], options: Options, bad: Bad
 ) -> Iterator[Row]:
-    """The items of all traces, in the order in which their retrievals occur. Raises BadInput where none has a retrieval.
+    """Yield the items of all traces, in the order in which their retrievals occur. Raises BadInput if there is no retrieval.
 
-    Notes spans that are no part of an item: documents without text, retrievals without any, scores of no item.
+    Notes spans that are not part of an item: documents without text, retrievals without any, scores of no item.
     """
     system = options.system or system_name(paths[0])
     dataset = options.dataset or dataset_name(paths[0])
@@ -111,19 +106,20 @@ def items(
         left = Counter[str]()
         n_spans, n_retrievals = _fill(conn, parts)
         if not n_retrievals:
-            told = f"{n_spans:,} spans, and none of them is a retrieval: a span's kind says so (RETRIEVER, or the operation retrieval)"
-            raise BadInput(told, path=str(paths[0]))
+            reason = f"{n_spans:,} spans, and none of them is a retrieval: a span's kind says so (RETRIEVER, or the operation retrieval)"
+            raise BadInput(reason, path=str(paths[0]))
         for trace in _Trace.all_of(conn):
             try:
                 yield from trace.rows(dataset, system, left)
             except BadInput as error:
                 bad(placed(error, Path(trace.where.path), trace.where.line))
-        for what, n in left.items():
-            options.note(f"note: {n:,} {what}")
+        for message, n in left.items():
+            options.note(f"note: {n:,} {message}")
 
 
 def _fill(conn: sqlite3.Connection, parts: Iterable[tuple[TraceSpan | TraceScore, Where]]) -> tuple[int, int]:
-    """Write spans and scores into the temporary file; returns how many spans and how many retrievals."""
+    """Write spans and scores into the temporary file; return the number of spans and of retrievals."""
+    # The file is temporary and is thrown away after a crash, so neither a journal nor fsync is needed.
     conn.execute("PRAGMA journal_mode = OFF")
     conn.execute("PRAGMA synchronous = OFF")
     conn.execute("CREATE TABLE spans (trace, span, kind, path, line, data)")
@@ -164,7 +160,7 @@ def _fill(conn: sqlite3.Connection, parts: Iterable[tuple[TraceSpan | TraceScore
 
 
 class _Trace:
-    """One trace: its spans as a tree, and what it makes of them."""
+    """One trace: its spans as a tree, and the items in it."""
 
     def __init__(
         self, name: str, spans: Sequence[TraceSpan], given: Sequence[TraceScore], where: Where
@@ -176,7 +172,7 @@ class _Trace:
 
     @classmethod
     def all_of(cls, conn: sqlite3.Connection) -> Iterator[_Trace]:
-        """Every trace with a retrieval, in the order in which the first one occurs."""
+        """Yield every trace with a retrieval, in the order in which the first one occurs."""
         query = f"SELECT trace, min(rowid) FROM spans WHERE kind = '{RETRIEVER}' GROUP BY trace ORDER BY 2"
         for name, first in conn.execute(query):
             path, line = conn.execute("SELECT path, line FROM spans WHERE rowid = ?", [first]).fetchone()
@@ -186,7 +182,7 @@ class _Trace:
             yield cls(name, spans, [TraceScore(**json.loads(data)) for (data,) in rows], Where(path, line))
 
     def rows(self, dataset: str, system: str, left: Counter[str]) -> Iterator[Row]:
-        """The items of the trace's retrievals, each checked before the first one is handed out."""
+        """Yield the items of the trace's retrievals, all checked before the first one is yielded."""
         made: dict[str, Item] = {}
         answers: dict[str, Answer] = {}
         shared: dict[str, list[str]] = defaultdict(list)
@@ -199,9 +195,10 @@ class _Trace:
             source = call or above
             if source is not None:
                 shared[source.span].append(retrieval.span)
+        # Several retrievals of one call are one context: the answer is based on all of their documents.
         for span, retrievals in shared.items():
             item = made[retrievals[-1]]
-            text = text_of(self.spans[span].output, _ANSWERS)
+            text = text_of(self.spans[span].output, ANSWER_KEYS)
             if text is None:
                 left["answers without text"] += 1
                 continue
@@ -210,18 +207,18 @@ class _Trace:
             model = self.spans[span].model or system
             named = without_joints(model)
             if named != model:
-                # Clouds name models so (claude-opus-4@20250514); in an id the mark would end the system's name.
+                # Cloud providers use `@` in model names (claude-opus-4@20250514); in an answer id it ends the system's name.
                 left[f"answers of '{model}' are stored under the system '{named}'"] += 1
             answers[span] = Answer(item.item_id, named, DEFAULT_CONDITION, text, context=context, meta=meta)
             item.answers.append(answers[span])
         for given in self.given:
             self._give(given, made, answers, left)
         checked = [fields.checked(item) for item in made.values()]
-        # Passages of another item of the trace may be in an answer's context: those items come first.
+        # An answer's context may contain passages of another item of the trace, which must be stored first.
         yield from (Row(item, self.where) for item in sorted(checked, key=lambda item: bool(item.answers)))
 
     def _above(self, span: TraceSpan) -> Iterator[TraceSpan]:
-        """The spans above one, the nearest first; a broken tree may have a circle, which is walked once."""
+        """Yield the ancestors of a span, the nearest first; a broken tree may have a cycle, which is walked once."""
         seen = {span.span}
         parent = span.parent
         while parent is not None and parent in self.spans and parent not in seen:
@@ -230,10 +227,11 @@ class _Trace:
             parent = self.spans[parent].parent
 
     def _answered_by(self, retrieval: TraceSpan) -> tuple[TraceSpan | None, TraceSpan | None]:
-        """The nearest span above under which a model was called after the retrieval, and the last such call.
+        """Return the nearest span above under which a model was called after the retrieval, and the last such call.
 
-        A trace without calls is answered by its uppermost span.
+        A trace without model calls is answered by its topmost span.
         """
+        # A model call before the retrieval (rewriting the question) cannot have used its documents.
         later = [call for call in self.calls if call.start >= retrieval.start]
         top: TraceSpan | None = None
         for above in self._above(retrieval):
@@ -242,7 +240,7 @@ class _Trace:
             if under:
                 return above, under[-1]
         if self.calls:
-            # Spans whose parents were not recorded: the last call after the retrieval.
+            # Some tracers do not record parents: fall back to the last call after the retrieval.
             return top, later[-1] if later else None
         return top, None
 
@@ -256,24 +254,26 @@ class _Trace:
             if not isinstance(text, str) or not text.strip():
                 left["retrieved documents without text are left out"] += 1
                 continue
-            found = Passage(text, title=_word(document.get("title")), date=_word(document.get("date")))
+            passage = Passage(
+                text, title=plain_word(document.get("title")), date=plain_word(document.get("date"))
+            )
             meta = document.get("meta")
-            found.meta = {**(meta if isinstance(meta, dict) else {}), "document_position": place}
+            passage.meta = {**(meta if isinstance(meta, dict) else {}), "document_position": place}
             if document.get("id") is not None:
-                found.meta["id"] = document["id"]
-            name_by_content(found)
-            passages.setdefault(found.source_id or found.text, found)
+                passage.meta["id"] = document["id"]
+            name_by_content(passage)
+            passages.setdefault(passage.source_id or passage.text, passage)
         if not passages:
             left["retrievals without a document that has text are left out"] += 1
             return None
-        words = text_of(above.input, _QUESTIONS) if above is not None else None
-        words = words or text_of(retrieval.input, _QUESTIONS)
+        words = text_of(above.input, QUESTION_KEYS) if above is not None else None
+        words = words or text_of(retrieval.input, QUESTION_KEYS)
         if words is None:
             raise BadInput(
                 f"retrieval '{retrieval.span}' of trace '{self.name}' has no question: no text as input of it or above it"
             )
         meta = {"trace_id": self.name, "span_id": retrieval.span}
-        query = text_of(retrieval.input, _QUESTIONS)
+        query = text_of(retrieval.input, QUESTION_KEYS)
         if query is not None and query != words:
             meta["query"] = query
         return Item(
@@ -288,7 +288,7 @@ class _Trace:
     def _give(
         self, given: TraceScore, made: Mapping[str, Item], answers: Mapping[str, Answer], left: Counter[str]
     ) -> None:
-        """Put a score where it belongs: to a passage, a retrieval, or the answer."""
+        """Attach a score to a passage, a retrieval or the answer."""
         item = made.get(given.span or "")
         target: Item | Answer | Passage | None = item
         if item is not None and given.document is not None:
@@ -312,37 +312,3 @@ class _Trace:
 
     def _is_at_or_under(self, span: str, other: str) -> bool:
         return span == other or other in (above.span for above in self._above(self.spans[span]))
-
-
-def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
-    """The text of an input or output: itself, that of one of these keys, or of the last message of a chat."""
-    if depth > DEEPEST:
-        return None
-    if isinstance(value, str):
-        if value[:1] in ("{", "["):
-            try:
-                inner = json.loads(value)
-            except (ValueError, RecursionError):
-                return value
-            # JSON may be the answer itself, messages without text (a call of a tool) are none.
-            return text_of(inner, names, depth + 1) or (None if _is_chat(inner) else value)
-        return value if value.strip() else None
-    if isinstance(value, list):
-        texts = [found for part in value if (found := text_of(part, names, depth + 1))]
-        # A chat: its last message; a message in parts: all of it.
-        return (texts[-1] if _is_chat(value) else "\n".join(texts)) if texts else None
-    if isinstance(value, dict):
-        if value.get("type") in THOUGHTS:
-            return None
-        for name in (*names, "messages", "message", "parts", "choices", "generations"):
-            if value.get(name) and (found := text_of(value[name], names, depth + 1)):
-                return found
-    return None
-
-
-def _is_chat(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(part, dict) and "role" in part for part in value)
-
-
-def _word(value: Any) -> str | None:
-    return None if value is None else str(value)

@@ -1,7 +1,7 @@
-"""Imported outputs about one document at a time (RAGuard's oracle): a run of `verdict_document` whose model is the system.
+"""Import outputs about one document at a time (RAGuard's oracle) as a run of `verdict_document` whose model is the system.
 
 An answer belongs to an item and a condition, so an output for each of its passages is no answer. Rows are checked while
-the answers beside them are imported, and kept in the same transaction.
+the answers beside them are imported, and stored in the same transaction.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ TASK = "verdict_document"
 
 
 class Verdicts:
-    """Takes outputs about one document out of imported rows, and checks names of conditions.
+    """Separates outputs about one document from imported answers, and checks names of conditions.
 
-    `paper` is the paper whose conditions are meant; None: that of the data set's format, if it has one.
+    `paper` is the paper whose conditions apply; None: that of the data set's format, if it has one.
     """
 
     def __init__(self, store: Store, dataset: str | None, paper: str | None) -> None:
@@ -44,7 +44,7 @@ class Verdicts:
         self._formats: dict[str, set[str]] = {}
 
     def apart(self, rows: Iterable[AnswerRow], bad: Bad) -> Iterator[AnswerRow]:
-        """The rows that are answers; the others are kept for `keep`. What is bad goes to `bad`."""
+        """Yield the rows that are answers; the others are collected for `keep`. Bad rows go to `bad`."""
         for row in rows:
             try:
                 is_about_document = self._take(row)
@@ -70,9 +70,9 @@ class Verdicts:
         item = self._ids.item(answer.item)
         self.datasets.add(item.partition(":")[0])
         unit = self._ids.passage(answer.document, item)
-        own = self._of.setdefault(answer.system, {})
+        judgements = self._of.setdefault(answer.system, {})
         word = self._words.get(answer.text.strip().lower())
-        # Another word is an output outside the options; what it counts as, the score says.
+        # Any other word is an output outside the options; the score decides how it counts.
         labels = (Answered(self._field, word),) if word else ()
         status = Status.OK if word else Status.UNPARSED
         made = Judgement(
@@ -88,7 +88,7 @@ class Verdicts:
             None,
             None,
         )
-        before = own.setdefault(unit, made)
+        before = judgements.setdefault(unit, made)
         if before.reply != answer.text:
             raise at(
                 row.where,
@@ -99,7 +99,7 @@ class Verdicts:
         return True
 
     def _papers(self, dataset: str) -> list[str]:
-        """The papers with named conditions whose format this data set has."""
+        """Return the papers with named conditions whose format this data set has."""
         if dataset not in self._formats:
             query = "SELECT DISTINCT m.format FROM items AS i JOIN imports AS m USING (import_id) WHERE i.dataset = ?"
             self._formats[dataset] = {str(row[0]) for row in self._store.conn.execute(query, [dataset])}
@@ -122,15 +122,15 @@ class Verdicts:
             )
 
     def keep(self, conn: sqlite3.Connection, files: Mapping[str, str]) -> None:
-        """Keep a run for each system, inside the transaction of the answers beside them; `counts` says how many are new.
+        """Store a run for each system, inside the transaction of the answers; `counts` has the number of new ones.
 
-        `files` are those that the outputs came in, with their hashes. Raises BadInput when the study has another output
+        `files` are the imported files, with their hashes. Raises BadInput when the study has another output
         for one of the documents.
         """
-        for system, own in self._of.items():
-            known = self._known(system, own)
+        for system, judgements in self._of.items():
+            known = self._known(system, judgements)
             self.counts["unchanged"] += len(known)
-            new = {unit: judgement for unit, judgement in own.items() if unit not in known}
+            new = {unit: judgement for unit, judgement in judgements.items() if unit not in known}
             if not new:
                 continue
             digest = hashlib.sha256(
@@ -140,17 +140,17 @@ class Verdicts:
             add_run(conn, self._task, system, {IMPORTED: digest}, origin, list(new.values()))
             self.counts["verdicts"] += len(new)
 
-    def _known(self, system: str, own: dict[str, Judgement]) -> set[str]:
-        """The units whose output the study has already. Raises BadInput when it has another output for one of them."""
+    def _known(self, system: str, judgements: dict[str, Judgement]) -> set[str]:
+        """Return the units whose output is stored already. Raises BadInput when the stored output differs."""
         query = (
             "SELECT j.unit_id, j.reply FROM judgements AS j JOIN runs AS r USING (run_id) WHERE r.model = ? AND r.task GLOB ? "
             f"AND json_extract(r.options, '$.{IMPORTED}') IS NOT NULL"
         )
         known = set()
         for unit, reply in self._store.conn.execute(query, [system, f"{TASK}.v*"]):
-            if unit not in own:
+            if unit not in judgements:
                 continue
-            if own[unit].reply != reply:
+            if judgements[unit].reply != reply:
                 raise BadInput(
                     f"the study has another output of '{system}' for '{unit}'; nothing is replaced: give the system another name"
                 )

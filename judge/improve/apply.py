@@ -19,7 +19,7 @@ def calibrated(store: Store, run: str, recipe: Recipe) -> str:
     without probabilities, and if the recipe has other labels.
     """
     assert recipe.calibration is not None
-    table = derive.read(store, [run], recipe.field)
+    table = derive.read_runs(store, [run], recipe.field)
     labels = table.labels(recipe.field)
     p, calibration = labels.probabilities[0], recipe.calibration
     if p is None:

@@ -168,7 +168,7 @@ class Bench:
 
     def _fit(self, run: str, units: Sequence[str]) -> tuple[RunTable, Truth, FloatArray, Fit, Fitted] | None:
         """Calibrate a run's probabilities by the labels of these units alone."""
-        table = derive.read(self.store, [run], self.field)
+        table = derive.read_runs(self.store, [run], self.field)
         p = table.labels(self.field).probabilities[0]
         truth = self._truth(table, units)
         usable = (truth.codes != MISSING) & (

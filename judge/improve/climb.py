@@ -16,6 +16,7 @@ from judge.improve.recipe import Recipe
 from judge.improve.rewrite import MOST_SHOWN, Rewriter, Wrong, sha_of
 from judge.labels import relation
 from judge.providers.base import PairReader
+from judge.store import label_rows
 from judge.types import AnnotatorKind
 
 T = TypeVar("T")
@@ -131,7 +132,7 @@ class Rewriting:
         inputs = ladder.inputs_of(bench.store, bench.task, first)
         leads = [
             n
-            for n, kind in relation.labellers(bench.store.conn, bench.field).items()
+            for n, kind in label_rows.labellers(bench.store.conn, bench.field).items()
             if kind == AnnotatorKind.ADJUDICATED
         ]
         notes = {
@@ -172,7 +173,7 @@ async def halve(
     sizes = step_sizes(questions, len(remaining))
     for at, size in enumerate(sizes):
         scored = [(await score(candidate, size), -n, candidate) for n, candidate in remaining]
-        scored.sort(key=lambda own: own[:2], reverse=True)
+        scored.sort(key=lambda entry: entry[:2], reverse=True)
         keep = len(scored) if at == len(sizes) - 1 else max(2, -(-len(scored) // 2))
         done = [(c, value, size) for value, _, c in scored[keep:]] + done
         if at == len(sizes) - 1:

@@ -11,7 +11,7 @@ import numpy as np
 from judge.improve.recipe import Recipe
 from judge.labels import relation
 from judge.labels.panel import Panel
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.labels.split import Split
 from judge.prompts.load import Task
 from judge.stats import MISSING
@@ -43,7 +43,7 @@ def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> P
     """Return the agreement of two or more people with each other and with the judge, on the open questions;
     None for fewer.
     """
-    panel = read(store, Scope(field, task.name, runs=(run,)), distributions=False)
+    panel = read_panel(store, Scope(field, task.name, runs=(run,)), distributions=False)
     panel = panel.only(split.mask(panel, "learn", "tune"), panel.ratings.annotators)
     people = [name for name in panel.people if (panel.labels_of(name) != MISSING).any()]
     if len(people) < 2 or panel.numeric:

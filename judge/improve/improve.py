@@ -9,7 +9,7 @@ from judge.improve.climb import steps
 from judge.improve.found import Improved, Tried, people_of
 from judge.improve.recipe import Recipe
 from judge.improve.rewrite import Rewriter
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.prompts.load import Task
 from judge.runner.flow import Flow, Halted
 from judge.stats.parts import detectable
@@ -92,7 +92,7 @@ async def prove(bench: Bench, winner: Recipe) -> None:
         plain = replace(recipe, calibration=None)
         run = await bench.ask(plain, [*bench.units["tune"], *bench.units["test"]], reserve=False)
         runs.append(run if recipe.calibration is None else bench.kept(run, recipe))
-    panel = read(bench.store, Scope(bench.field, bench.task.name, runs=tuple(runs)), opened=True)
+    panel = read_panel(bench.store, Scope(bench.field, bench.task.name, runs=tuple(runs)), opened=True)
     proof = contest.compare(bench.store, panel, bench.word, split=bench.split, part="test", purpose=PURPOSE)
     duel = proof.duels[0]
     sign = 1.0 if proof.contenders[duel.first].run_id == runs[0] else -1.0

@@ -15,52 +15,52 @@ from judge.types import Json, attributes
 MOST_PAIRS = 8
 
 
-def proved(found: Improved) -> Recipe:
+def proved(improved: Improved) -> Recipe:
     """Return the winner with the evidence for it."""
-    assert found.winner is not None and found.difference is not None and found.proof is not None
-    value, low, high = found.difference
-    look = found.proof.look
+    assert improved.winner is not None and improved.difference is not None and improved.proof is not None
+    value, low, high = improved.difference
+    look = improved.proof.look
     made: dict[str, Json] = {
         "at": now(),
-        "model": found.model,
-        "reference": found.reference,
+        "model": improved.model,
+        "reference": improved.reference,
         "look": look.look if look else None,
-        "test_units": found.proof.n_shared,
-        "test_questions": found.proof.n_clusters,
+        "test_units": improved.proof.n_shared,
+        "test_questions": improved.proof.n_clusters,
         "difference": round(value, 4),
         "low": None if low is None else round(low, 4),
         "high": None if high is None else round(high, 4),
     }
-    return replace(found.winner, made=made)
+    return replace(improved.winner, made=made)
 
 
-def written(found: Improved, path: Path | None = None) -> Path:
+def written(improved: Improved, path: Path | None = None) -> Path:
     """Write the proved recipe (default: TASK.recipe.yaml) and return its path.
 
     If the text of the task has changed, its next version is written beside it.
     """
-    target = path or Path(f"{found.task.task_id}.recipe.yaml")
-    target.write_text(proved(found).text(), encoding="utf-8")
-    task = next_version(found, target.parent)
+    target = path or Path(f"{improved.task.task_id}.recipe.yaml")
+    target.write_text(proved(improved).text(), encoding="utf-8")
+    task = next_version(improved, target.parent)
     if task is not None:
         file = target.parent / f"{task.name}.md"
         file.write_text(task.text, encoding="utf-8")
-        found.notes.append(f"the task with the new instructions, for people and other models: {file}")
+        improved.notes.append(f"the task with the new instructions, for people and other models: {file}")
     return target
 
 
-def next_version(found: Improved, folder: Path) -> Task | None:
+def next_version(improved: Improved, folder: Path) -> Task | None:
     """Return the task with the winner's instructions as its next unused version; None if its text is
     unchanged.
     """
-    assert found.winner is not None
-    text = found.winner.instructions
+    assert improved.winner is not None
+    text = improved.winner.instructions
     if text is None:
         return None
-    known, version = find_tasks(), found.task.version + 1
-    while (name := f"{found.task.task_id}.v{version}") in known or (folder / f"{name}.md").exists():
+    known, version = find_tasks(), improved.task.version + 1
+    while (name := f"{improved.task.task_id}.v{version}") in known or (folder / f"{name}.md").exists():
         version += 1
-    return with_constant(found.task, text, version)
+    return with_constant(improved.task, text, version)
 
 
 NOTHING_TRIED = (
@@ -70,60 +70,60 @@ NOTHING_TRIED = (
 NOTHING_BETTER = "no improvement shown: no candidate is better on tune than the task as it is; the sealed test was not opened"
 
 
-def sentences(found: Improved, path: Path | None = None) -> list[str]:
+def sentences(improved: Improved, path: Path | None = None) -> list[str]:
     """Return the outcome in sentences."""
-    lines = [*_people(found)]
-    if found.refused:
-        return [*lines, *_spent(found)]
-    if found.stopped:
+    lines = [*_people(improved)]
+    if improved.refused:
+        return [*lines, *_spent(improved)]
+    if improved.stopped:
         lines.append(
-            f"the search stopped early: {found.stopped}; the same command with a higher limit resumes it"
+            f"the search stopped early: {improved.stopped}; the same command with a higher limit resumes it"
         )
-    if found.winner is None:
-        return [*lines, NOTHING_BETTER, *_spent(found)]
-    lines.append(f"best on tune: {found.winner.words}")
-    if found.proof is None:
-        return [*lines, *_spent(found)]
-    lines += list(_proof(found))
-    if found.proved:
+    if improved.winner is None:
+        return [*lines, NOTHING_BETTER, *_spent(improved)]
+    lines.append(f"best on tune: {improved.winner.words}")
+    if improved.proof is None:
+        return [*lines, *_spent(improved)]
+    lines += list(_proof(improved))
+    if improved.proved:
         lines.append(
-            f"the recipe is in {path}: {command('judge run', found.task.name, '-m', found.model, '--recipe', path)}"
+            f"the recipe is in {path}: {command('judge run', improved.task.name, '-m', improved.model, '--recipe', path)}"
             if path
             else "a recipe is written"
         )
-    return [*lines, *(_spent(found))]
+    return [*lines, *(_spent(improved))]
 
 
-def _proof(found: Improved) -> Iterator[str]:
-    proof, difference = found.proof, found.difference
+def _proof(improved: Improved) -> Iterator[str]:
+    proof, difference = improved.proof, improved.difference
     assert proof is not None
     look = proof.look.look if proof.look else 0
-    where = f"on the sealed test ({proof.n_shared:,} units in {proof.n_clusters:,} questions, look {look}, tested at {found.level:.4g})"
+    where = f"on the sealed test ({proof.n_shared:,} units in {proof.n_clusters:,} questions, look {look}, tested at {improved.level:.4g})"
     if difference is None:
         yield f"no improvement shown {where}: the difference is undefined"
         return
     value, low, high = difference
     span = "no interval" if low is None or high is None else f"{low:+.3f} … {high:+.3f}"
-    head = "improved" if found.proved else "no improvement shown"
-    yield f"{head} {where}: kappa {value:+.3f} ({span} at {100 * (1 - found.level):.4g} %) against the task as it is"
-    if not found.proved:
-        if found.needed is not None:
+    head = "improved" if improved.proved else "no improvement shown"
+    yield f"{head} {where}: kappa {value:+.3f} ({span} at {100 * (1 - improved.level):.4g} %) against the task as it is"
+    if not improved.proved:
+        if improved.needed is not None:
             yield (
-                f"a difference of this size would be detected at the next look with about {found.needed:,} labelled units in the "
+                f"a difference of this size would be detected at the next look with about {improved.needed:,} labelled units in the "
                 "test (chance 80 %)"
             )
         else:
             yield "the observed difference is not above 0, so more labels are not expected to show an improvement"
 
 
-def _people(found: Improved) -> Iterator[str]:
-    people = found.people
+def _people(improved: Improved) -> Iterator[str]:
+    people = improved.people
     if people is None:
         return
     yield f"kappa of the judge with people {people.judge:.3f}, of people with each other {people.people:.3f} (learn and tune)"
     if not people.as_well:
         return
-    if found.refused:
+    if improved.refused:
         yield NOTHING_TRIED
     else:
         yield "the judge agrees with people as well as they agree with each other; people differ on:"
@@ -137,19 +137,19 @@ def _people(found: Improved) -> Iterator[str]:
         yield from (f"  {text}" for text in people.notes)
 
 
-def _spent(found: Improved) -> list[str]:
-    tokens = found.spent["input_tokens"] + found.spent["output_tokens"]
-    line = f"spent: {tokens:,} tokens" + (f", ${found.cost:.4f}" if found.cost is not None else "")
+def _spent(improved: Improved) -> list[str]:
+    tokens = improved.spent["input_tokens"] + improved.spent["output_tokens"]
+    line = f"spent: {tokens:,} tokens" + (f", ${improved.cost:.4f}" if improved.cost is not None else "")
     return [line]
 
 
-def as_json(found: Improved, path: Path | None = None) -> dict[str, Json]:
+def as_json(improved: Improved, path: Path | None = None) -> dict[str, Json]:
     """Return the documented JSON shape."""
-    value, low, high = found.difference or (None, None, None)
-    proof = found.proof
+    value, low, high = improved.difference or (None, None, None)
+    proof = improved.proof
     return {
-        "task": found.task.name,
-        **attributes(found, "field", "model", "reference"),
+        "task": improved.task.name,
+        **attributes(improved, "field", "model", "reference"),
         "tried": [
             {
                 "step": t.rung,
@@ -160,38 +160,38 @@ def as_json(found: Improved, path: Path | None = None) -> dict[str, Json]:
                 "questions": t.n_questions,
                 "tokens_per_unit": t.tokens,
             }
-            for t in found.tried
+            for t in improved.tried
         ],
         "people": None
-        if found.people is None
+        if improved.people is None
         else {
-            **attributes(found.people, "judge", "people"),
-            "differ_on": [{"labels": [a, b], "units": n} for a, b, n in found.people.pairs],
-            "clauses": list(found.people.clauses),
-            "notes": list(found.people.notes),
+            **attributes(improved.people, "judge", "people"),
+            "differ_on": [{"labels": [a, b], "units": n} for a, b, n in improved.people.pairs],
+            "clauses": list(improved.people.clauses),
+            "notes": list(improved.people.notes),
         },
-        "refused": found.refused,
-        "winner": found.winner.words if found.winner else None,
+        "refused": improved.refused,
+        "winner": improved.winner.words if improved.winner else None,
         "test": None
         if proof is None
         else {
             "look": proof.look.look if proof.look else None,
-            "level": found.level,
+            "level": improved.level,
             "units": proof.n_shared,
             "questions": proof.n_clusters,
             "runs": [c.run_id for c in proof.contenders],
             "difference": value,
             "low": low,
             "high": high,
-            "units_needed": found.needed,
+            "units_needed": improved.needed,
         },
-        "improved": found.proved,
+        "improved": improved.proved,
         "recipe": None if path is None else str(path),
-        "tokens": found.spent["input_tokens"] + found.spent["output_tokens"],
-        "cost_usd": found.cost,
-        "stopped": found.stopped,
-        "said": sentences(found, path),
-        "notes": list(found.notes),
+        "tokens": improved.spent["input_tokens"] + improved.spent["output_tokens"],
+        "cost_usd": improved.cost,
+        "stopped": improved.stopped,
+        "said": sentences(improved, path),
+        "notes": list(improved.notes),
     }
 
 
@@ -206,32 +206,34 @@ tr.step>*{border-top:1px solid #bbb}tr.after td{color:#555}td.n,th.n{text-align:
 tr.step>*{border-color:#555}tr.best td{background:#1f3324}}"""
 
 
-def as_html(found: Improved) -> str:
+def as_html(improved: Improved) -> str:
     """Return a self-contained page: the outcome, the difference on the sealed test, and every candidate."""
-    title = f"Improving {found.task.name} with {found.model}"
-    paragraphs = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in _outcome_first(found))
-    notes = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in found.notes)
-    new = found.winner.instructions if found.winner else None
+    title = f"Improving {improved.task.name} with {improved.model}"
+    paragraphs = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in _outcome_first(improved))
+    notes = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in improved.notes)
+    new = improved.winner.instructions if improved.winner else None
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
-        f"<p class=about>Field {escape(found.field)}, held against {escape(found.reference)}. Chosen on tune, proved on the "
-        f'sealed test.</p>\n<div class="said{" proved" if found.proved else ""}">{paragraphs}</div>\n{_drawn(found)}{notes}'
+        f"<p class=about>Field {escape(improved.field)}, held against {escape(improved.reference)}. Chosen on tune, proved on the "
+        f'sealed test.</p>\n<div class="said{" proved" if improved.proved else ""}">{paragraphs}</div>\n{_drawn(improved)}{notes}'
         + (f"<h2>The instructions that won</h2>\n<pre>{escape(new)}</pre>\n" if new else "")
         + "<h2>What was tried</h2>\n<div class=wide><table><thead><tr><th>step</th><th>candidate</th><th class=n>kappa on tune</th>"
         "<th class=n>labelled</th><th class=n>units</th><th class=n>questions</th><th class=n>tokens a unit</th></tr></thead>\n"
-        f"<tbody>\n{''.join(_rows(found))}</tbody></table></div>\n</body></html>\n"
+        f"<tbody>\n{''.join(_rows(improved))}</tbody></table></div>\n</body></html>\n"
     )
 
 
-def _rows(found: Improved) -> Iterator[str]:
+def _rows(improved: Improved) -> Iterator[str]:
     """Yield a row for each candidate; a step is named once, and a calibrated candidate follows its base."""
-    best = found.winner.words if found.winner else "as it is today"
+    best = improved.winner.words if improved.winner else "as it is today"
     last = None
-    for t in found.tried:
+    for t in improved.tried:
         words = t.recipe.words
         kinds = ["step"] * (t.rung != last) + ["after"] * (t.recipe.calibration is not None)
-        kinds += ["best"] * (words == best and t.n_questions == max(own.n_questions for own in found.tried))
+        kinds += ["best"] * (
+            words == best and t.n_questions == max(candidate.n_questions for candidate in improved.tried)
+        )
         yield (
             f'<tr class="{" ".join(kinds)}"><td>{escape(t.rung) if t.rung != last else ""}</td><td>{escape(words)}</td>'
             f"<td class=n>{'undefined' if t.kappa is None else f'{t.kappa:.3f}'}</td><td class=n>{t.coverage:.0%}</td>"
@@ -241,15 +243,15 @@ def _rows(found: Improved) -> Iterator[str]:
         last = t.rung
 
 
-def _outcome_first(found: Improved) -> list[str]:
+def _outcome_first(improved: Improved) -> list[str]:
     """Return the sentences, beginning with the result on the sealed test or why it was not opened."""
-    lines = sentences(found)
-    if found.refused:
+    lines = sentences(improved)
+    if improved.refused:
         head = NOTHING_TRIED
-    elif found.winner is None:
+    elif improved.winner is None:
         head = NOTHING_BETTER
-    elif found.proof is not None:
-        head = next(_proof(found))
+    elif improved.proof is not None:
+        head = next(_proof(improved))
     else:
         return lines
     return [text for text in lines if text == head] + [text for text in lines if text != head]
@@ -260,9 +262,9 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _drawn(found: Improved) -> str:
+def _drawn(improved: Improved) -> str:
     """Return an SVG of the difference with its interval beside zero; empty if there is none."""
-    value, low, high = found.difference or (0.0, None, None)
+    value, low, high = improved.difference or (0.0, None, None)
     if low is None or high is None:
         return ""
     least, most = min(-0.1, low - 0.05), max(0.1, high + 0.05)

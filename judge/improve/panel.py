@@ -26,7 +26,16 @@ from pydantic import Field
 
 from judge.derive import RunTable
 from judge.errors import BadInput, UsageError
-from judge.improve.recipe import VERSION, Recipe, RecipePart, as_yaml, document_of, read, recipe_of, validated
+from judge.improve.recipe import (
+    VERSION,
+    Recipe,
+    RecipePart,
+    as_yaml,
+    document_of,
+    read_recipe,
+    recipe_of,
+    validated,
+)
 from judge.prompts.load import Task
 from judge.store import derived
 from judge.types import Json, attributes
@@ -120,7 +129,7 @@ def find(path: Path) -> PanelRecipe | None:
 def _member(part: _MemberPart, path: Path, n: int) -> Member:
     recipe = None
     if isinstance(part.recipe, str):
-        recipe = read(path.parent / part.recipe)
+        recipe = read_recipe(path.parent / part.recipe)
     elif part.recipe is not None:
         try:
             recipe = recipe_of(part.recipe, path)

@@ -161,7 +161,7 @@ def today(task: Task, field: str, sampling: Sampling) -> Recipe:
     return Recipe(task.name, task.sha256, field, temperature=sampling.temperature, seed=sampling.seed)
 
 
-def read(path: Path) -> Recipe:
+def read_recipe(path: Path) -> Recipe:
     """Read one judge's recipe from a file, which is untrusted.
 
     Raises BadInput, with the field, for anything else.
@@ -203,7 +203,7 @@ def validated(kind: type[Shape], document: Mapping[str, Any], path: Path) -> Sha
         problems = e.errors(include_input=False, include_url=False, include_context=False)
         first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
         where = ".".join(map(str, first["loc"]))[:100]
-        raise BadInput(_told(first["type"], first["msg"]), path=str(path), field=where) from e
+        raise BadInput(_describe_problem(first["type"], first["msg"]), path=str(path), field=where) from e
 
 
 def recipe_of(document: Mapping[str, Any], path: Path) -> Recipe:
@@ -215,7 +215,7 @@ def recipe_of(document: Mapping[str, Any], path: Path) -> Recipe:
     return replace(recipe, rule=shown.rule, examples=tuple(shown.shown), nearest=shown.nearest)
 
 
-def _told(kind: str, message: str) -> str:
+def _describe_problem(kind: str, message: str) -> str:
     if kind == "missing":
         return "this key is missing"
     return "this is not a key of a recipe" if kind == "extra_forbidden" else " ".join(message.split())[:200]

@@ -56,7 +56,7 @@ class Rewriter:
         """Return the request for new instructions."""
         messages = (
             Message("system", f"{_ROLE}\n\n{DATA_NOTICE}"),
-            Message("user", _told(task, field, wrong)),
+            Message("user", _describe_errors(task, field, wrong)),
         )
         return Request(self.model, messages, 1, SCHEMA, max_tokens=MOST_TOKENS)
 
@@ -116,7 +116,7 @@ the units, do not name their subjects, do not change the labels or the form of t
 Answer with one JSON object and nothing else: {"instructions": "..."}"""
 
 
-def _told(task: Task, field: str, wrong: Sequence[Wrong]) -> str:
+def _describe_errors(task: Task, field: str, wrong: Sequence[Wrong]) -> str:
     labels = "\n".join(
         f"- {label.value}" + (f": {label.meaning}" if label.meaning else "")
         for label in task.question(field).labels

@@ -93,7 +93,7 @@ class Account:
 
     def object(self, call: Callable[[], Any]) -> dict[str, Json]:
         """Return the JSON object in the response of a raw client call."""
-        with self.told():
+        with self.errors_as_ours():
             body = call().http_response.content
         return object_in(body, self.who)
 
@@ -112,7 +112,7 @@ class Account:
                 return
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def errors_as_ours(self) -> Iterator[None]:
         """Translate the client's errors to ProviderError."""
         try:
             yield

@@ -44,7 +44,7 @@ class AnthropicBatches:
         # Each line end becomes a comma, except the last one.
         size = len(_HEAD) + path.stat().st_size - 1 + len(_TAIL)
         headers = {"Content-Type": "application/json", "Content-Length": str(size)}
-        with self._account.told():
+        with self._account.errors_as_ours():
             response = self._client.post(
                 "/v1/messages/batches",
                 cast_to=object,
@@ -100,7 +100,10 @@ class AnthropicBatches:
         if url.netloc and url.netloc != urlsplit(self._account.at.url).netloc:
             # The client would send the key along.
             raise ServerFault(f"{self.who}: the results are said to be at another server; not fetched")
-        with self._account.told(), self._batches.with_streaming_response.results(batch_id) as answer:
+        with (
+            self._account.errors_as_ours(),
+            self._batches.with_streaming_response.results(batch_id) as answer,
+        ):
             yield answer
 
 

@@ -29,7 +29,7 @@ class BatchReader(Protocol):
     def body(self, request: Request) -> bytes:
         """Return the request's body, as in a single call."""
 
-    def read(self, body: Json, request: Request) -> Reply:
+    def parse_answer(self, body: Json, request: Request) -> Reply:
         """Return the reply in the JSON of a successful answer. Raises ValueError."""
 
     def refusal(self, said: http.Complaint) -> Reply | None:
@@ -84,7 +84,7 @@ def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
 
 
 def read_line(
-    vendor: str, row: Json, provider: BatchReader, asked: Request, secrets: Sequence[str] = ()
+    vendor: str, row: Json, provider: BatchReader, request: Request, secrets: Sequence[str] = ()
 ) -> ResultLine | None:
     """Return the result in a line; None if it names no request.
 
@@ -102,7 +102,7 @@ def read_line(
     status, body = outcome
     if status == 200:
         try:
-            return ResultLine(name, provider.read(body, asked))
+            return ResultLine(name, provider.parse_answer(body, request))
         except ValueError as e:
             return ResultLine(name, reason=f"the answer {e}", paid=True)
     complaint = http.complaint(http.HttpAnswer(status, {}, json.dumps(body).encode()), secrets)

@@ -27,7 +27,7 @@ class Offline:
         reader = reader_of(inner)
         self._inner, self.label_codes = inner, label_codes
         # Requests and replies have the format of the vendor's provider.
-        self.body, self.read, self.refusal = reader.body, reader.read, reader.refusal
+        self.body, self.parse_answer, self.refusal = reader.body, reader.parse_answer, reader.refusal
         self.chosen_mask = inner.chosen_mask if isinstance(inner, Masks) else "none"
         self.mask = None if self.chosen_mask in ("auto", "none") else self.chosen_mask
         if self.mask == "logit_bias":
@@ -58,7 +58,7 @@ class Offline:
 
 def reader_of(provider: Provider) -> BatchReader:
     """Return the provider as one whose requests can be written to files. Raises UsageError for others."""
-    can_write = all(hasattr(provider, name) for name in ("body", "read", "refusal"))
+    can_write = all(hasattr(provider, name) for name in ("body", "parse_answer", "refusal"))
     if not can_write or provider.describe().get("vendor") not in LIMITS:
         raise UsageError(f"batches are available only for models of {' and '.join(sorted(LIMITS))}")
     return provider  # type: ignore[return-value]

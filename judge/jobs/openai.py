@@ -85,7 +85,10 @@ class OpenAIBatches:
             path.write_bytes(b"")
             return
         size = self._size(name)
-        with self._account.told(), self._client.files.with_streaming_response.content(name) as answer:
+        with (
+            self._account.errors_as_ours(),
+            self._client.files.with_streaming_response.content(name) as answer,
+        ):
             results.keep(path, answer.iter_bytes(), self._account.key, self.who, size)
 
     def _size(self, name: str) -> int | None:

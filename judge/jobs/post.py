@@ -22,6 +22,7 @@ from judge.files import file_sha
 from judge.jobs.account import NOT_FOUND
 from judge.jobs.service import BatchService
 from judge.permissions import file_in
+from judge.run_options import RunLimits
 from judge.store import jobs
 from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, now
@@ -36,7 +37,7 @@ PEEKED = 100
 
 @dataclass(slots=True)
 class Posted:
-    """What happened to a job's files: `posted` now, `found` at the vendor after an interruption, `withdrawn`
+    """What happened to a job's files: `posted` now, `recovered` at the vendor after an interruption, `withdrawn`
 
     for good.
 
@@ -46,7 +47,7 @@ class Posted:
     """
 
     posted: list[JobFile] = field(default_factory=list)
-    found: list[JobFile] = field(default_factory=list)
+    recovered: list[JobFile] = field(default_factory=list)
     withdrawn: list[JobFile] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
     undecided: str | None = None
@@ -57,22 +58,22 @@ def mark_of(file: JobFile) -> str:
     return f"{file.job_id}/{file.part}"
 
 
-def within(job: Job, max_tokens: int | None, max_cost: float | None) -> None:
+def within(job: Job, limits: RunLimits) -> None:
     """Raise UsageError if the requests of the job can take more than these limits."""
-    if max_tokens is not None and job.most_tokens > max_tokens:
+    if limits.tokens is not None and job.most_tokens > limits.tokens:
         raise UsageError(
-            f"job {job.job_id} can take {job.most_tokens:,} tokens, more than --max-tokens {max_tokens:,}; cancel it and write a new job with that limit: "
+            f"job {job.job_id} can take {job.most_tokens:,} tokens, more than --max {limits.tokens:,} tokens; cancel it and write a new job with that limit: "
             + command("judge jobs cancel", job.job_id)
         )
-    if max_cost is None:
+    if limits.cost is None:
         return
     if job.most_cost is None:
         raise UsageError(
             f"no price is known for {job.model}; name it with --prices FILE when a job is written"
         )
-    if job.most_cost > max_cost:
+    if job.most_cost > limits.cost:
         raise UsageError(
-            f"job {job.job_id} can cost ${job.most_cost:.4f}, more than --max-cost {max_cost:g}; cancel it and write a new job with that limit: "
+            f"job {job.job_id} can cost ${job.most_cost:.4f}, more than --max {limits.cost:g}usd; cancel it and write a new job with that limit: "
             + command("judge jobs cancel", job.job_id)
         )
 
@@ -157,7 +158,7 @@ def _settled(
             jobs.update_file(
                 store, job.job_id, file.part, state="submitted", batch_id=candidate.batch_id, submitted=now()
             )
-            done.found.append(file)
+            done.recovered.append(file)
             return True
         if mine is None:
             unsure.append(candidate.batch_id)

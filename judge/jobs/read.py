@@ -151,7 +151,7 @@ class _Reading:
         self.seen: set[str] = set()
         renderer = self.asker.renderer
         # The parts that all requests of the job share are enough to read the replies.
-        self.asked = Request(job.model, (), 0, codes=renderer.codes, words=renderer.words)
+        self.request = Request(job.model, (), 0, codes=renderer.codes, words=renderer.words)
         rules = self.asker.task.spec.derive.values()
         self.golds = sorted({rule.gold for rule in rules if rule.gold})
 
@@ -202,12 +202,12 @@ class _Reading:
         self.tally.add(tally)
 
     def _parse(self, row: Json) -> ResultLine | None:
-        return lines.read_line(self.job.vendor, row, self.provider, self.asked, self.secrets)
+        return lines.read_line(self.job.vendor, row, self.provider, self.request, self.secrets)
 
     def _entries(
         self,
         line: ResultLine,
-        asked: Sequence[JobRequest],
+        requests: Sequence[JobRequest],
         record: RequestRecord,
         attempts: Mapping[tuple[str, int], int],
         golds: Mapping[str, Mapping[str, str]],
@@ -220,10 +220,10 @@ class _Reading:
         parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
         attempt = Attempt(record, parsed, reply)
         entries = Entries(self.asker.task, self.job.run_id, tally.derived)
-        self._count(line, asked, tally)
-        tally.free += self.is_masked and reply is not None and not reply.held
+        self._count(line, requests, tally)
+        tally.free += self.is_masked and reply is not None and not reply.masked
         reused = False
-        for row in sorted(asked, key=lambda r: -r.most_tokens):
+        for row in sorted(requests, key=lambda r: -r.most_tokens):
             if attempts.get((row.unit_id, row.repeat), 0) >= row.attempt:
                 tally.late += 1
                 continue
@@ -233,7 +233,7 @@ class _Reading:
             tally.ended[str(parsed.status)] += not reused
             reused = True
 
-    def _count(self, line: ResultLine, asked: Sequence[JobRequest], tally: JobTally) -> None:
+    def _count(self, line: ResultLine, requests: Sequence[JobRequest], tally: JobTally) -> None:
         """Add the cost of the line. If it is unknown, the reserved maximum counts."""
         if line.reply is None and not line.paid:
             return
@@ -242,9 +242,9 @@ class _Reading:
             tally.usage[name] += getattr(usage, name) or 0
         # The units of a line share one request. Its reserve is stored with the first of them; the others have
         # 0.
-        most = sum(r.most_tokens for r in asked)
+        most = sum(r.most_tokens for r in requests)
         reserve = Reserve(
-            0, most, min(most, self.job.max_output_tokens), sum(r.most_cost or 0.0 for r in asked)
+            0, most, min(most, self.job.max_output_tokens), sum(r.most_cost or 0.0 for r in requests)
         )
         tally.spent.charge(usage, self.price, *reserve.most(usage, self.price))
 

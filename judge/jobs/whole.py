@@ -39,7 +39,7 @@ class Waiting:
     changed.
     """
 
-    poll: float = POLL_SECONDS
+    poll: float = field(default_factory=lambda: POLL_SECONDS)
     said: Callable[[str], None] = lambda text: None
     sleep: Callable[[float], None] = time.sleep
 

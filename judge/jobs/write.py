@@ -54,7 +54,7 @@ class Written:
     job: Job | None = None
     files: Sequence[JobFile] = ()
     lines: int = 0
-    asked: int = 0
+    n_units: int = 0
     reused: int = 0
     waiting: int = 0
     stopped: str | None = None
@@ -133,7 +133,7 @@ def write_job(
 def _check(plan: Plan, settled: Settled) -> None:
     """Raise UsageError for plans in which a unit takes several calls."""
     if plan.sampling.orders > 1:
-        raise UsageError("--orders takes several calls a unit, which a batch cannot do; leave it out")
+        raise UsageError("--label-order K takes several calls a unit, which a batch cannot do; leave it out")
     if settled.asker.reasons_first:
         raise UsageError(
             "letters after a rationale take two calls a unit, which a batch cannot do; add --answers json"
@@ -222,15 +222,15 @@ class _Writing:
             add_judgements(conn, page.entries, self.seen)
         self.done.reused += len(page.entries)
 
-    def _ask(self, question: UnitRequest, own: dict[str, tuple[str, int]], page: _JobPage) -> bool:
+    def _ask(self, question: UnitRequest, unit_of_id: dict[str, tuple[str, int]], page: _JobPage) -> bool:
         """Add the request to a file, unless an earlier line has an equal one.
 
         Returns False when a limit is reached.
         """
         attempt = question.unit.attempts + 1
         tokens, cost = 0, None if self.most_cost is None else 0.0
-        if question.sha in own:
-            name, part = own[question.sha]
+        if question.sha in unit_of_id:
+            name, part = unit_of_id[question.sha]
         else:
             name = lines.custom_id(question.sha, attempt)
             claim = self.budget.claim(question.request)
@@ -240,14 +240,14 @@ class _Writing:
             self.budget.hold(claim)
             part = self.files.put(lines.written(self.job.vendor, name, self.reader.body(question.request)))
             tokens, cost = claim.tokens, None if cost is None else claim.cost
-            own[question.sha] = name, part
+            unit_of_id[question.sha] = name, part
             page.records.append(question)
             self.done.lines += 1
         self.most_tokens += tokens
         self.most_cost = None if self.most_cost is None else self.most_cost + (cost or 0.0)
         unit, repeat = question.unit.unit_id, question.request.repeat
         page.rows.append(JobRequest(name, unit, repeat, attempt, part, question.sha, tokens, cost))
-        self.done.asked += 1
+        self.done.n_units += 1
         return True
 
 

@@ -57,8 +57,7 @@ def sampled(store: Store, name: str | None, field: str) -> set[str]:
 def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
     """Return unit -> design weight, for the samples of one batch or of all batches with the field.
 
-    Empty if nothing was sampled, or if all weights are equal. Each of several batches represents the whole
-    study, in
+    Empty if nothing was sampled, or if all weights are equal. Each of several batches represents the whole study, in
     proportion to its number of units.
     """
     by_unit: dict[str, float] = {}
@@ -89,11 +88,9 @@ def fix_families(store: Store, field: str) -> None:
     """Store which judges share one significance level on the units of a batch: those that labelled at least half of them, or
     all that labelled some where none did.
 
-    Called whenever human labels are read beside a judge's. Whoever sees how a judge does on these units may
-    choose the next
-    judge by it, so a family that is fixed later would be too small. Batches without labels, and those with
-    declared or
-    fixed judges, are not changed.
+    Called whenever human labels are read beside a judge's. Whoever sees how a judge does on these units may choose
+    the next judge by it, so a family that is fixed later would be too small. Batches without labels, and those with
+    declared or fixed judges, are not changed.
     """
     query = (
         "SELECT batch, task FROM batches AS b WHERE coalesce(json_array_length(options, '$.judges'), 0) = 0 AND EXISTS "
@@ -128,8 +125,7 @@ def fix_families(store: Store, field: str) -> None:
 class SampleDesign:
     """How labelled units were chosen.
 
-    `honest`: units that were drawn with equal probability, on which a statement about all units can be based.
-    `notes`
+    `honest`: units that were drawn with equal probability, on which a statement about all units can be based. `notes`
     say what was left out and what is not recorded.
     """
 
@@ -138,14 +134,10 @@ class SampleDesign:
 
 
 def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> SampleDesign:
-    """Return which of these labelled units were sampled from the whole study, or have no record of their
+    """Return which of these labelled units were sampled from the whole study, or have no record of their selection.
 
-    selection.
-
-    `people`: the labels are human, so batches record how units were drawn. A queue, training and attention
-    units, and
-    everything drawn after a queue represent only themselves. Gold labels come with the data, without such a
-    record.
+    `people`: the labels are human, so batches record how units were drawn. A queue, training and attention units, and
+    everything drawn after a queue represent only themselves. Gold labels come with the data, without such a record.
     """
     if not people:
         return SampleDesign(units, ("how the units with gold labels were chosen is not recorded",))
@@ -158,7 +150,8 @@ def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> 
             break
         query = "SELECT 1 FROM batches WHERE batch = ? AND json_extract(options, '$.where') IS NOT NULL"
         if store.conn.execute(query, [batch]).fetchone():
-            continue  # drawn from a part of the units only
+            # Drawn from a part of the units only, so it says nothing about the others.
+            continue
         batch_weights = _drawn(store, batch)
         if not _uneven(batch_weights):
             # Route's guarantee needs an equal probability for all units: weights do not correct the risk of

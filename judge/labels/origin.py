@@ -12,7 +12,7 @@ from judge.store.origin import origins
 from judge.types import Json
 
 
-def told(store: Store, run_id: str) -> str | None:
+def describe_origin(store: Store, run_id: str) -> str | None:
     """Describe the origin of an imported or derived run; None for a run with model calls."""
     text = origins(store.conn, [run_id]).get(run_id)
     made = derived.stored(store.conn, run_id)
@@ -30,7 +30,8 @@ def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
     field, n = str(made["fields"][0]), int(fitted["units"])
     try:
         labels = ReferenceLabels(store, fitted["reference"]).labels(field, task.name)
-    except UsageError:  # the reference has no labels any more
+    except UsageError:
+        # The reference has no labels any more.
         return True
     domain = set(task.domain(field))
     judged_units = set().union(*(relation.judged(store.conn, parent["run"]) for parent in made["parents"]))

@@ -45,14 +45,13 @@ MOST_LABELS = 200
 class Derived:
     """A column computed from other columns, under a name that no annotator has.
 
-    `majority` of the people: `n_tied` units have none. `decided`: a lead decided `n_ruled` units, and on
-    `n_agreed` others
-    at least two people agree. `asked`: the units whose missing label counts against the coverage.
+    `majority` of the people: `n_tied` units have none. `decided`: a lead decided `n_ruled` units, and on `n_agreed`
+    others at least two people agree. `requested`: the units whose missing label counts against the coverage.
     """
 
     name: str
     codes: IntArray
-    asked: BoolArray
+    requested: BoolArray
     n_tied: int = 0
     n_ruled: int = 0
     n_agreed: int = 0
@@ -62,28 +61,22 @@ class Derived:
 class Panel:
     """Labels of one field: `ratings` is the table, `kinds` the kind of each annotator.
 
-    `asked[u, a]`: whether a missing label counts against the coverage. It does for a judgement without a
-    label (unparsed,
-    refused ...), and does not for a unit that the annotator never got. `source`: the file, for error
+    `requested[u, a]`: whether a missing label counts against the coverage. It does for a judgement without a label
+    (unparsed, refused ...), and does not for a unit that the annotator never got. `source`: the file, for error
     messages.
 
-    From a study: `task` (None if no task of the study defines the field), `shown` (run id -> the run's name
-    in the table),
-    `distributions[name][u, k]` (the probability of `domain[k]`, nan if not stored), `outside[name]` (labels
-    that are not in
-    the domain and therefore in no measure), `inside` (the units that a batch drew; judges keep their labels
-    on other units,
-    for estimates corrected by human labels), `weights` (unit -> design weight, empty if all are equal),
-    `layers`
-    (annotator -> layer -> labels that are not known to be blind and are not used), `looks` (judge -> the last
-    look that
-    opened the sealed test for it, if the table has units of that test).
+    From a study: `task` (None if no task of the study defines the field), `shown` (run id -> the run's name in the
+    table), `distributions[name][u, k]` (the probability of `domain[k]`, nan if not stored), `outside[name]` (labels
+    that are not in the domain and therefore in no measure), `inside` (the units that a batch drew; judges keep their
+    labels on other units, for estimates corrected by human labels), `weights` (unit -> design weight, empty if all
+    are equal), `layers` (annotator -> layer -> labels that are not known to be blind and are not used), `looks`
+    (judge -> the last look that opened the sealed test for it, if the table has units of that test).
     """
 
     field: str
     level: str
     ratings: Ratings
-    asked: BoolArray
+    requested: BoolArray
     kinds: Mapping[str, AnnotatorKind]
     notes: tuple[str, ...] = ()
     source: str = ""
@@ -152,7 +145,9 @@ class Panel:
     def by_people(self) -> BoolArray:
         """The units that at least one person labelled or was asked to label."""
         return np.asarray(
-            self.asked[:, [self.kinds[n] == AnnotatorKind.HUMAN for n in self.ratings.annotators]].any(axis=1)
+            self.requested[:, [self.kinds[n] == AnnotatorKind.HUMAN for n in self.ratings.annotators]].any(
+                axis=1
+            )
         )
 
     def _labelled(self, names: Sequence[str]) -> BoolArray:
@@ -163,13 +158,13 @@ class Panel:
         """The label that most of two or more people gave; a tie has none."""
         if len(self.people) < 2 or self.numeric:
             return None
+        # Gold and a lead's decisions are references of their own, so they have no vote.
         codes, tied = vote(self.ratings.select(self.people).counts)
         return Derived(self._free(MAJORITY), codes, self.by_people, n_tied=int(tied.sum()))
 
     @cached_property
     def decided(self) -> Derived | None:
         """The lead's decision, or else the label on which two or more people agree; None if there is no such
-
         agreement.
 
         A lead sees only units on which people differ. The decisions alone would therefore be the hardest
@@ -182,6 +177,7 @@ class Panel:
         for name in self.of_kind(AnnotatorKind.ADJUDICATED)[:1]:
             codes = self.ratings.column(name).copy()
         ruled = codes != MISSING
+        # Equal labels have equal highest and lowest codes, which takes one pass over a table of any number of people.
         highest, lowest = (
             human_codes.max(axis=1),
             np.where(labelled, human_codes, np.iinfo(human_codes.dtype).max).min(axis=1),
@@ -209,15 +205,15 @@ class Panel:
     @cached_property
     def _full(self) -> tuple[Ratings, dict[str, BoolArray]]:
         table = self.ratings
-        asked: dict[str, BoolArray] = {
-            name: self.asked[:, i] for i, name in enumerate(self.ratings.annotators)
+        requested: dict[str, BoolArray] = {
+            name: self.requested[:, i] for i, name in enumerate(self.ratings.annotators)
         }
         ruled = self.decided if self.of_kind(AnnotatorKind.ADJUDICATED) else None
         for made in (self.majority, ruled):
             if made is not None:
                 table = table.with_annotator(made.name, made.codes)
-                asked[made.name] = made.asked
-        return table, asked
+                requested[made.name] = made.requested
+        return table, requested
 
     def labels_of(self, name: str) -> IntArray:
         """Return the codes of one column of `table`."""
@@ -231,22 +227,20 @@ class Panel:
         return self.table.subset(selected), {name: mask[selected] for name, mask in self.asked_units.items()}
 
     def together(self, *names: str) -> Ratings:
-        """Return these annotators on the units that both of a pair, or any of a larger group, were asked to
-
-        label.
+        """Return these annotators on the units that both of a pair, or any of a larger group, were asked to label.
 
         A group of people only is compared on the units that any person labelled; what they left out lowers
         the coverage.
         """
-        table, asked = self.table, self.asked_units
+        table, requested = self.table, self.asked_units
         if len(names) > 1 and all(name in self.people for name in names):
             return self.weighted(self.among_people.select(names))
         only_judges = all(name in self.judges for name in names)
         if len(names) <= 2 and any(name not in self.judges for name in names):
-            table, asked = self._few
+            table, requested = self._few
         elif self.inside is not None:
-            asked = {name: mask & self.inside for name, mask in asked.items()}
-        columns_asked = [asked[name] for name in names]
+            requested = {name: mask & self.inside for name, mask in requested.items()}
+        columns_asked = [requested[name] for name in names]
         mask = (np.logical_and if len(names) <= 2 else np.logical_or).reduce(columns_asked)
         # A pair without a common unit keeps its rows, so that the reason for the missing value can say so.
         shared = table.subset(mask if mask.any() else np.logical_or.reduce(columns_asked)).select(names)
@@ -255,9 +249,8 @@ class Panel:
     def weighted(self, table: Ratings, *names: str) -> Ratings:
         """Weight the units of a table by their design weights if they were drawn with unequal probabilities.
 
-        Units without a weight were not sampled and represent only themselves, so they are left out. How gold
-        units were chosen
-        is not recorded, so a table with gold among `names` is returned unchanged.
+        Units without a weight were not sampled and represent only themselves, so they are left out. How gold units
+        were chosen is not recorded, so a table with gold among `names` is returned unchanged.
         """
         if any(name in self.of_kind(AnnotatorKind.GOLD) for name in names):
             return table
@@ -353,9 +346,7 @@ class Panel:
         keys = [metric_key(name, self.level) for name in wanted]
         weighted = [key for key in keys if METRICS[key].weights and self.level != "ordinal"]
         if weighted:
-            raise UsageError(
-                f"{weighted[0]} weighs by the order of the labels: --level ordinal --order LOW,...,HIGH"
-            )
+            raise UsageError(f"{weighted[0]} weighs by the order of the labels: --level ordinal:LOW,...,HIGH")
         return keys
 
     def judged(self, judge: str, reference: str | None, people: Sequence[str] | None = None) -> Ratings:
@@ -397,7 +388,7 @@ class Panel:
         return replace(
             self,
             ratings=self.ratings.subset(units).select(annotators),
-            asked=self.asked[units][:, columns],
+            requested=self.requested[units][:, columns],
             kinds={n: self.kinds[n] for n in annotators},
             looks={n: look for n, look in self.looks.items() if n in annotators},
             distributions={n: p[units] for n, p in self.distributions.items() if n in annotators},

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from judge.errors import UsageError
-from judge.labels import relation
 from judge.labels.batches import members, weights
 from judge.labels.panel import Panel
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.labels.words import ALIASES, DECIDED, MAJORITY
 from judge.stats import MISSING
 from judge.stats.ratings import IntArray
-from judge.store import Store
+from judge.store import Store, label_rows
 from judge.types import GOLD, AnnotatorKind
 
 
@@ -22,8 +21,7 @@ from judge.types import GOLD, AnnotatorKind
 class Reference:
     """The reference of one field.
 
-    `word` is gold, decided, majority, or the annotator's name; `name` is the column of the panel's table, and
-    `text`
+    `word` is gold, decided, majority, or the annotator's name; `name` is the column of the panel's table, and `text`
     describes it. `chosen`: it was requested by name and is not the default.
     """
 
@@ -36,6 +34,7 @@ class Reference:
 def there(panel: Panel) -> list[Reference]:
     """Return the available references, in the order in which they are used by default."""
     references = []
+    # A lead decides only where people differ. Decisions alone are the hardest units: a share of .25 there was .71 on all units.
     ruled = panel.of_kind(AnnotatorKind.ADJUDICATED)
     if ruled and panel.decided is not None:
         d = panel.decided
@@ -92,11 +91,9 @@ def _units(n: int) -> str:
 class ReferenceLabels:
     """The labels of one reference over all fields of a study, for measures that combine several fields.
 
-    `word` is gold, decided, majority, or an annotator (a judge by its run id). The labels of a field are
-    those that
-    `resolve` selects for that field alone, with one exception: if a field has no decisions but another field
-    has, the labels
-    on which people agree count as decided. `batch`: only labels of its people on its units.
+    `word` is gold, decided, majority, or an annotator (a judge by its run id). The labels of a field are those that
+    `resolve` selects for that field alone, with one exception: if a field has no decisions but another field has, the
+    labels on which people agree count as decided. `batch`: only labels of its people on its units.
     """
 
     def __init__(self, store: Store, word: str, batch: str | None = None) -> None:
@@ -104,7 +101,7 @@ class ReferenceLabels:
         self.store, self.word, self.batch = store, ALIASES.get(word, word), batch
         if batch is not None:
             members(store, batch)
-        self._kinds = {name: AnnotatorKind(kind) for name, kind in relation.labellers(store.conn).items()}
+        self._kinds = {name: AnnotatorKind(kind) for name, kind in label_rows.labellers(store.conn).items()}
         available = [word for word in (DECIDED, GOLD, MAJORITY) if self._whose(word)]
         available += [name for name in self._kinds if self._kinds[name] == AnnotatorKind.HUMAN]
         if self.word not in available and word not in self._runs:
@@ -134,7 +131,7 @@ class ReferenceLabels:
     def labels(self, field: str, task: str) -> Mapping[str, str]:
         """Return unit -> label of a field, as a task declares it."""
         if (field, task) not in self._cache:
-            self._cache[field, task] = self._read(field, task)
+            self._cache[field, task] = self._read_labels(field, task)
         return self._cache[field, task]
 
     def by_number(self, field: str, task: str) -> Mapping[int, str]:
@@ -158,15 +155,16 @@ class ReferenceLabels:
             q: unit_weights.pop() for q, unit_weights in questions.items() if len(unit_weights) == 1
         }
 
-    def _read(self, field: str, task: str) -> dict[str, str]:
-        annotators = relation.labellers(self.store.conn, field)
+    def _read_labels(self, field: str, task: str) -> dict[str, str]:
+        annotators = label_rows.labellers(self.store.conn, field)
         annotator_ids = tuple(name for name in self._whose(self.word) or [self.word] if name in annotators)
         if not annotator_ids and self.word not in self._runs:
             return {}
         scope = Scope(field, task, self.batch, annotators=annotator_ids or (self.word,))
         try:
-            panel = read(self.store, scope, distributions=False, text=True)
-        except UsageError:  # no label within the batch, or a run of a task without the field
+            panel = read_panel(self.store, scope, distributions=False, text=True)
+        except UsageError:
+            # No label within the batch, or a run of a task without the field.
             return {}
         codes = self._codes(panel)
         labelled = zip(panel.ratings.units, codes.tolist(), strict=True) if codes is not None else ()

@@ -1,8 +1,7 @@
 """The SQL that reads the relation `labels`, and nothing else.
 
-(unit_id, field, annotator_id, layer, repeat) -> value, with distribution, rationale and derived_from.
-Everything except
-self-consistency and revisions is computed on layer `first`, repeat 0.
+(unit_id, field, annotator_id, layer, repeat) -> value, with distribution, rationale and derived_from. Everything
+except self-consistency and revisions is computed on layer `first`, repeat 0.
 """
 
 from __future__ import annotations
@@ -22,13 +21,7 @@ from judge.store.study import dumps
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
 CHUNK = 20_000
-"""How many stored distributions are in memory at once."""
-KINDS = (
-    "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND (EXISTS "
-    "(SELECT 1 FROM labels AS l WHERE l.annotator_id = a.annotator_id{0}) OR EXISTS "
-    "(SELECT 1 FROM label_conflicts AS l WHERE l.annotator_id = a.annotator_id{0})) ORDER BY 1"
-)
-
+"""Number of stored distributions in memory at once."""
 SOURCES_OF_ANSWERS = (
     "(SELECT json_group_object(j.key, json(l.sources)) FROM json_each(a.answers) AS j "
     "JOIN labels AS l ON l.annotator_id = a.annotator_id AND l.field = j.key AND l.unit_id = a.unit_id "
@@ -53,6 +46,7 @@ def codes(
     """
     query = f"SELECT u.rowid, l.value FROM labels AS l JOIN units AS u USING (unit_id) WHERE {ONE}"
     code_of: dict[str, int] = {}
+    # Arrays of 8 bytes a row: a list of a million Python integers would need several times the memory.
     rowids, label_codes = array("q"), array("q")
     for rowid, value in conn.execute(query, [annotator, field, layer, repeat]):
         rowids.append(rowid)
@@ -121,7 +115,7 @@ def unlabelled(conn: sqlite3.Connection, run: str) -> dict[str, str]:
 
 
 def labelled_by_people(conn: sqlite3.Connection, field: str) -> set[str]:
-    """The units with a label of a field by anybody but a judge."""
+    """Return the units with a label of a field by any annotator except a judge."""
     query = (
         f"SELECT DISTINCT l.unit_id FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
         "WHERE l.field = ? AND a.kind <> 'judge'"
@@ -130,7 +124,7 @@ def labelled_by_people(conn: sqlite3.Connection, field: str) -> set[str]:
 
 
 def of_selection(conn: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    """Every label of the selected units (`judge.store.selection`), in their order.
+    """Return every label of the selected units (`judge.store.selection`), in their order.
 
     A row is (unit, field, annotator, layer, repeat, value, distribution, rationale, derived_from, sources).
     """
@@ -229,13 +223,6 @@ def label_counts(conn: sqlite3.Connection) -> dict[str, dict[str, int]]:
     """Return annotator -> field -> number of labels."""
     query = "SELECT annotator_id, field, count(*) FROM labels GROUP BY annotator_id, field ORDER BY 1, 2"
     return _nested(conn.execute(query))
-
-
-def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, str]:
-    """Return annotator -> kind for all except judges, of one field or (None) of any field."""
-    if field is None:
-        return dict(conn.execute(KINDS.format("")).fetchall())
-    return dict(conn.execute(KINDS.format(" AND l.field = ?1"), [field]).fetchall())
 
 
 def layers(conn: sqlite3.Connection, field: str) -> dict[str, dict[str, int]]:

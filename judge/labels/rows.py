@@ -47,9 +47,8 @@ class TableRows:
 def table(path: Path, hint: Sequence[str] = ()) -> TableRows:
     """Return the table in a file.
 
-    `hint` are expected columns: among the delimiters that could split the header, the one that yields more of
-    them is used,
-    then the one that yields more columns. Raises BadInput, for some errors only when the rows are read.
+    `hint` are expected columns: among the delimiters that could split the header, the one that yields more of them is
+    used, then the one that yields more columns. Raises BadInput, for some errors only when the rows are read.
     """
     records = _records(path, hint)
     columns, line = next(records)
@@ -61,9 +60,8 @@ def read_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, the cells of `columns` in this order) as text; a missing cell is an empty string.
 
-    Cells of `objects` may be objects, which are returned as JSON text. Raises BadInput for a file that cannot
-    be read,
-    missing columns, ragged rows, and a column that mixes text with numbers or true/false.
+    Cells of `objects` may be objects, which are returned as JSON text. Raises BadInput for a file that cannot be
+    read, missing columns, ragged rows, and a column that mixes text with numbers or true/false.
     """
     source = table(path, columns)
     return _texts(source, columns, source.places(columns), objects)
@@ -160,6 +158,7 @@ def _text(value: Json, column: str, seen: dict[str, tuple[str, int]], path: str,
     kind = kinds.get(type(value))
     if kind is None:
         raise BadInput("a cell is text, a number or true/false", path=path, line=line, field=column)
+    # 1 and "1" in one column would become two labels.
     known, first = seen.setdefault(column, (kind, line))
     if kind != known:
         reason = (

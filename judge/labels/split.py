@@ -87,7 +87,8 @@ class Split:
     def named(self, table: Ratings) -> list[str]:
         """Return the question of each cluster of a table that was read from the study."""
         any_unit = np.empty(table.n_clusters, dtype=np.int64)
-        any_unit[table.clusters] = np.arange(table.n_units)  # any unit of a cluster identifies its question
+        # Any unit of a cluster identifies its question.
+        any_unit[table.clusters] = np.arange(table.n_units)
         return [self.question_of[table.units[at]] for at in any_unit.tolist()]
 
     @cached_property
@@ -113,15 +114,15 @@ class Split:
     ) -> Look:
         """Log the next look at the sealed test. Call this before any number on the test is computed or shown.
 
-        `purpose` is `compare` or `improve`, `runs` are ids. Look k is tested at .05 / 2^k. `question` is
-        everything on which the
-        result depends: an equal question about the same runs and labels is the same look, and costs nothing.
+        `purpose` is `compare` or `improve`, `runs` are ids. Look k is tested at .05 / 2^k. `question` is everything
+        on which the result depends: an equal question about the same runs and labels is the same look, and costs
+        nothing.
         """
         return splits.look(self.store, self.task_id, purpose, runs, reference, _hashed(question))
 
     @property
-    def told(self) -> str:
-        """How often the test has been looked at, for every report."""
+    def look_note(self) -> str:
+        """The number of looks at the test so far, as a sentence for every report."""
         return f"the sealed test of {self.task_id} {splits.looked(self.store, self.task_id)}"
 
 
@@ -164,15 +165,11 @@ def draw(
     *,
     keep: bool = True,
 ) -> Split:
-    """Split the questions that have units of the task, stratified by the labels of the reference, and freeze
+    """Split the questions that have units of the task, stratified by the labels of the reference, and freeze it.
 
-    it.
-
-    `panel` is the task's field from `judge.labels.scope.read`. Questions without a label are a stratum of
-    their own, and
-    questions with an item of the same text stay together. Raises UsageError if the task is split already, if
-    there is no
-    reference, or with under 10 labelled questions.
+    `panel` is the task's field from `judge.labels.scope.read_panel`. Questions without a label are a stratum of their own,
+    and questions with an item of the same text stay together. Raises UsageError if the task is split already, if
+    there is no reference, or with under 10 labelled questions.
     """
     if find(store, task) is not None:
         raise UsageError(f"{store.path}: {task.task_id} has been split already, and a split is frozen")
@@ -185,23 +182,27 @@ def draw(
         raise UsageError(
             f"'{panel.field}' has neither gold nor human labels, so there is nothing to test against"
         )
+    # Questions with the same text in two parts would leak the test into learn.
     kin = splits.kin(store, task)
-    groups = sorted({own for own, _ in kin.values()})
+    groups = sorted({group for group, _ in kin.values()})
     drawn = Drawn(
         task.task_id, panel.field, chosen_reference.word, tuple(shares), seed, now() if keep else ""
     )
     planned: dict[str, str] = {}
     split = Split(store, drawn, planned)
-    counts = _counted(split, panel, chosen_reference.name, {q: own for q, (own, _) in kin.items()}, groups)
+    counts = _counted(
+        split, panel, chosen_reference.name, {q: group for q, (group, _) in kin.items()}, groups
+    )
     n_labelled = int(counts.any(axis=1).sum())
     if n_labelled < FEWEST:
         raise UsageError(
             f"{store.path}: {n_labelled} questions have labels of '{panel.field}' by {chosen_reference.word}; "
             f"a split needs {FEWEST}, and detecting a difference of .1 takes about 400 units"
         )
+    # Random folds mislead: one classifier had kappa .51 by random folds and .22 when whole questions were held out.
     parts = spread_parts(_strata(counts), shares, seed)
     part_of = {group: PARTS[part] for group, part in zip(groups, parts.tolist(), strict=True)}
-    planned.update((q, part_of[own]) for q, (own, _) in kin.items())
+    planned.update((q, part_of[group]) for q, (group, _) in kin.items())
     if keep:
         splits.keep(store, drawn, planned)
     return split
@@ -264,9 +265,8 @@ def content(split: Split, panel: Panel) -> list[Content]:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The difference of kappa that the next look at the test detects with a probability of 80 %; None: no
-
-    test is possible.
+    """The difference of kappa that the next look at the test detects with a probability of 80 %; None: no test is
+    possible.
 
     `why` names the source of the spread of the difference.
     """
@@ -282,9 +282,8 @@ class Power:
 def power(split: Split, panel: Panel) -> Power:
     """Return what the next look at the sealed test can detect, computed from the open parts alone.
 
-    The spread of a paired difference comes from the runs on learn and tune. The widest pair is used, because
-    the power must
-    hold for any two runs. With fewer than 10 questions it is assumed.
+    The spread of a paired difference comes from the runs on learn and tune. The widest pair is used, because the
+    power must hold for any two runs. With fewer than 10 questions it is assumed.
     """
     parts = {c.part: c for c in content(split, panel)}
     test = parts["test"]

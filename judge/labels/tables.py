@@ -1,8 +1,7 @@
 """Read any table of labels as a Panel: long (one label a row) or wide (one column an annotator).
 
-The file may be CSV, TSV, JSON, JSONL or Parquet. Cells are text exactly as written: "nan", "NA" and "None"
-are labels,
-and only an empty cell (JSON: null or "") is missing. Every error names file and line.
+The file may be CSV, TSV, JSON, JSONL or Parquet. Cells are text exactly as written: "nan", "NA" and "None" are
+labels, and only an empty cell (JSON: null or "") is missing. Every error names file and line.
 """
 
 import math
@@ -31,9 +30,9 @@ WEIGHT = "weight"
 class Layout:
     """The roles of the columns. Long tables name `annotator` and `label`, wide ones list `annotators`.
 
-    `probabilities` are a judge's probabilities of its labels, an object such as {"yes": 0.8, "no": 0.2}: on
-    the judge's rows
-    of a long table, or of the only judge of a wide one. Raises UsageError if the columns do not fit together.
+    `probabilities` are a judge's probabilities of its labels, an object such as {"yes": 0.8, "no": 0.2}: on the
+    judge's rows of a long table, or of the only judge of a wide one. Raises UsageError if the columns do not fit
+    together.
     """
 
     unit: str
@@ -42,13 +41,15 @@ class Layout:
     annotators: tuple[str, ...] = ()
     cluster: str | None = None
     probabilities: str | None = None
+    only: tuple[str, ...] = ()
+    """Long table: only these annotators; empty: all."""
 
     def __post_init__(self) -> None:
         long = self.annotator is not None or self.label is not None
         if long == bool(self.annotators):
-            raise UsageError("name --annotator and --label (long table) or --annotators A,B,... (wide table)")
+            raise UsageError("name the annotator and the label (long table), or the annotators (wide table)")
         if long and (self.annotator is None or self.label is None):
-            raise UsageError("a long table needs both --annotator and --label")
+            raise UsageError("a long table needs both the annotator and the label")
         if len(set(self.columns)) < len(self.columns):
             raise UsageError(
                 f"a column can have only one role, but one is named twice: {', '.join(self.columns)}"
@@ -74,31 +75,32 @@ def read_table(
 ) -> Panel:
     """Read a table of labels. `order` declares the labels, in order; an ordinal level needs it.
 
-    An annotator called `gold` or `adjudicated` is a reference. In a long table, a row with an empty label
-    counts as asked;
-    in a wide table, only an empty cell of a judge does. Raises BadInput with file and line for rows that
-    cannot be used,
-    UsageError for arguments that do not fit together.
+    An annotator called `gold` or `adjudicated` is a reference. In a long table, a row with an empty label counts as
+    asked; in a wide table, only an empty cell of a judge does. Raises BadInput with file and line for rows that
+    cannot be used, UsageError for arguments that do not fit together.
     """
     if level == "ordinal" and not order:
-        raise UsageError("--level ordinal needs --order LOW,...,HIGH: the alphabet is not an order")
+        raise UsageError(
+            "--level ordinal:LOW,...,HIGH names the labels in order: the alphabet is not an order"
+        )
     if order is not None and (len(set(order)) < len(order) or "" in order):
-        raise UsageError(f"--order {','.join(order)}: a label is empty or named twice")
+        raise UsageError(f"--level {level}:{','.join(order)}: a label is empty or named twice")
     if order is not None and level in NUMERIC:
         raise UsageError(
-            f"--order is for labels; leave it out on level {level}, where numbers have their own order"
+            f"--level {level}:{','.join(order)}: leave the labels out, because numbers have their own order"
         )
     if layout.probabilities is not None and level in NUMERIC:
-        raise UsageError(f"--probabilities are for labels; leave it out on level {level}, which has numbers")
+        raise UsageError(f"probabilities are for labels; level {level} has numbers")
     if layout.probabilities is not None and layout.annotators and len(judges) != 1:
-        raise UsageError("a wide table with --probabilities needs exactly one --judge")
-    cells = _read(path, layout, judges)
+        raise UsageError("a wide table with probabilities needs exactly one --judge")
+    cells = _read_cells(path, layout, judges)
     code_of, domain = _domain(cells, level, order)
-    codes, asked = _matrix(cells, code_of)
+    codes, requested = _matrix(cells, code_of)
     names, units = cells.annotators.names, cells.units.names
     kinds = _kinds(names, judges)
     if layout.annotators:
-        asked = (codes != MISSING) | np.array([kinds[name] is AnnotatorKind.JUDGE for name in names])
+        # In a wide table an empty cell of a person usually means that the unit was not assigned; a judge was asked about every unit.
+        requested = (codes != MISSING) | np.array([kinds[name] is AnnotatorKind.JUDGE for name in names])
     clusters, notes = _clusters(cells)
     ratings = Ratings.from_codes(codes, domain, names, clusters=clusters, units=units)
     if len(names) > len(units):
@@ -110,7 +112,7 @@ def read_table(
         field=layout.label or "label",
         level=level,
         ratings=ratings,
-        asked=asked,
+        requested=requested,
         kinds=kinds,
         notes=tuple(notes),
         source=str(path),
@@ -122,9 +124,8 @@ def read_table(
 def _weights(path: Path, layout: Layout) -> dict[str, float]:
     """Return unit -> design weight from the column `weight`, which `annotate export --labels` writes.
 
-    Empty if all weights are equal. A column of that name may mean something else, so it is ignored if it has
-    a value that
-    is no positive number, two values for one unit, or if two columns have the name.
+    Empty if all weights are equal. A column of that name may mean something else, so it is ignored if it has a value
+    that is no positive number, two values for one unit, or if two columns have the name.
     """
     if WEIGHT in layout.columns or list(table(path, layout.columns).columns).count(WEIGHT) != 1:
         return {}
@@ -135,7 +136,8 @@ def _weights(path: Path, layout: Layout) -> dict[str, float]:
         except ValueError:
             return {}
         if weight is None:
-            continue  # a training unit, or one that was not drawn
+            # A training unit, or one that was not drawn.
+            continue
         if not 0 < weight < math.inf or by_unit.setdefault(unit, weight) != weight:
             return {}
     return by_unit if len(set(by_unit.values())) > 1 else {}
@@ -182,13 +184,15 @@ class _Cells:
         return self.line[self.label.index(number)]
 
 
-def _read(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
+def _read_cells(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
     cells = _Cells(str(path))
     wide = [cells.annotators.number(name) for name in layout.annotators]
     clustered, has_probabilities = layout.cluster is not None, layout.probabilities is not None
     skip = 1 + clustered + has_probabilities
     for line, row in read_rows(path, layout.columns, [layout.probabilities] if layout.probabilities else []):
         name = row[0]
+        if layout.only and row[skip] not in layout.only:
+            continue
         if not name:
             raise BadInput(
                 "this cell is empty; every row needs a unit", path=str(path), line=line, field=layout.unit
@@ -222,7 +226,10 @@ def _read(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
             cells.annotator.append(annotator)
             cells.label.append(cells.labels.number(label) if label.strip() else MISSING)
     if not cells.line:
-        raise BadInput("the file has a header but no rows", path=str(path))
+        missing_rows = f"rows of {', '.join(layout.only)}" if layout.only else "rows"
+        raise BadInput(f"the file has a header but no {missing_rows}", path=str(path))
+    if missing := [name for name in layout.only if name not in cells.annotators.place]:
+        raise UsageError(f"--annotators {missing[0]}: no such column or annotator in {path}")
     cells.unit = cells.units.sort()[cells.unit].tolist()
     if not wide:
         cells.annotator = cells.annotators.sort()[cells.annotator].tolist()
@@ -262,7 +269,7 @@ def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[Int
     place = {label: code for code, label in enumerate(domain)}
     for i, label in enumerate(labels):
         if label not in place:
-            reason = f"unknown label '{label}'; --order has {', '.join(domain)}"
+            reason = f"unknown label '{label}'; --level has {', '.join(domain)}"
             raise BadInput(reason, path=cells.path, line=cells.line_of_label(i))
     return np.array([place[label] for label in labels], dtype=np.int64), tuple(domain)
 
@@ -287,10 +294,10 @@ def _matrix(cells: _Cells, code_of: IntArray) -> tuple[IntArray, BoolArray]:
         raise BadInput(reason, path=cells.path, line=cells.line[repeated])
     label = np.array(cells.label)
     codes = np.full(shape, MISSING, dtype=np.int64)
-    asked = np.zeros(shape, dtype=np.bool_)
+    requested = np.zeros(shape, dtype=np.bool_)
     codes[unit, annotator] = np.where(label == MISSING, MISSING, code_of[label])
-    asked[unit, annotator] = True
-    return codes, asked
+    requested[unit, annotator] = True
+    return codes, requested
 
 
 def _clusters(cells: _Cells) -> tuple[IntArray | None, list[Note]]:

@@ -53,9 +53,9 @@ def alike(names: Iterable[str], kind: str = "labels", *, case: bool = True) -> l
         groups.setdefault(name.strip().casefold() if case else name.strip(), []).append(name)
     many = [group for group in groups.values() if len(group) > 1]
     how = "case or spaces" if case else "spaces"
-    notes = [Note("alike", names=tuple(group), what=kind, how=how) for group in many[:MOST_ALIKE]]
+    notes = [Note("alike", names=tuple(group), kind=kind, how=how) for group in many[:MOST_ALIKE]]
     if len(many) > MOST_ALIKE:
-        notes.append(Note("more_alike", n=len(many) - MOST_ALIKE, what=kind, how=how))
+        notes.append(Note("more_alike", n=len(many) - MOST_ALIKE, kind=kind, how=how))
     return notes
 
 
@@ -64,9 +64,8 @@ def probabilities(
 ) -> LabelDistribution:
     """Return a distribution from an object of labels and probabilities, or its JSON text.
 
-    `label_of` translates a name to a label. The key `unassigned` is mass of no label. Raises BadInput for
-    anything that is
-    not a distribution over the labels.
+    `label_of` translates a name to a label. The key `unassigned` is mass of no label. Raises BadInput for anything
+    that is not a distribution over the labels.
     """
     try:
         parsed = json.loads(cell) if isinstance(cell, str) else cell
@@ -88,6 +87,7 @@ def probabilities(
             )
         masses[label] += float(p)
     total = math.fsum([*masses.values(), unassigned])
+    # Probabilities of other tools are often rounded to two decimals.
     if abs(total - 1) > ROUNDED:
         raise BadInput(f"the probabilities sum to {total:.4g}, not to 1")
     return LabelDistribution({label: p / total for label, p in masses.items()}, unassigned / total)

@@ -7,4 +7,4 @@ MAJORITY = "majority"
 DECIDED = "decided"
 ALIASES = {"adjudicated": DECIDED}
 """A lead's decisions alone are the hardest units, so `adjudicated` includes the labels on which people agree."""
-HELP = "gold, decided (a lead's decisions, and what people agree on elsewhere), majority (of the people), or a name"
+HELP = "gold, decided (the lead's decisions, else labels on which people agree), majority (of the human labels), or a name"

@@ -27,7 +27,7 @@ MIGRATIONS_OF_0_2_0 = {"judge": ("m001_study", "m011_outside"), "annotate": ("m0
 
 
 def names(folder: Path) -> tuple[str, ...]:
-    """The migrations of a folder, in order."""
+    """Return the migrations of a folder, in order."""
     return tuple(sorted(file.stem for file in folder.glob("m*.sql")))
 
 
@@ -37,34 +37,36 @@ NAMES = {of: names(folder) for of, folder in SETS.items()}
 SOURCES = "m002_sources"
 """The migration of `annotate` that records where the labels of a study of 0.2.0 come from, which can change their status."""
 MOST_LISTED = 20
-"""Labels that are listed one by one; the table `label_changes` has all."""
+"""Number of labels that are listed one by one; the table `label_changes` has all."""
 
 
 def is_current(conn: sqlite3.Connection) -> bool:
-    """Whether nothing is left to migrate; plain SQL, because sqlite_utils is slow to import."""
-    return all(applied(conn, of) == list(found) for of, found in NAMES.items())
+    """Return whether nothing is left to migrate; plain SQL, because sqlite_utils is slow to import."""
+    return all(applied(conn, of) == list(expected) for of, expected in NAMES.items())
 
 
 def unknown(conn: sqlite3.Connection) -> list[str]:
-    """Migrations that the file has and this version does not have: a newer version made the file."""
+    """Return migrations that the file has and this version does not have: a newer version made the file."""
     return [
         name
-        for of, found in NAMES.items()
+        for of, expected in NAMES.items()
         if not is_of_0_2_0(conn, of)
         for name in applied(conn, of)
-        if name not in found
+        if name not in expected
     ]
 
 
 def is_of_0_2_0(conn: sqlite3.Connection, of: str) -> bool:
-    """Whether adjudge 0.2.0 made the tables of a set, and no later version has opened the study."""
-    found = applied(conn, of)
-    return bool(found) and (found[0], found[-1]) == MIGRATIONS_OF_0_2_0[of]
+    """Return whether adjudge 0.2.0 made the tables of a set, and no later version has opened the study."""
+    names = applied(conn, of)
+    return bool(names) and (names[0], names[-1]) == MIGRATIONS_OF_0_2_0[of]
 
 
 def is_too_old(conn: sqlite3.Connection) -> bool:
-    """Whether a version before 0.2.0 made the tables of some set. All sets are looked at, because 0.2.0, which can still
-    migrate such a study, does not open one whose other set is migrated already."""
+    """Return whether a version before 0.2.0 made the tables of some set.
+
+    All sets are inspected: 0.2.0 can still migrate such a study, but it does not open one whose other set is already migrated.
+    """
     for of, (first, _) in MIGRATIONS_OF_0_2_0.items():
         if applied(conn, of)[:1] == [first] and not is_of_0_2_0(conn, of):
             return True
@@ -72,7 +74,7 @@ def is_too_old(conn: sqlite3.Connection) -> bool:
 
 
 def applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
-    """Names of the migrations of a set that the file has, in order; empty for a new file."""
+    """Return the names of a set's migrations that the file has, in order; empty for a new file."""
     exists = conn.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone()
     if not exists:
         return []
@@ -81,16 +83,16 @@ def applied(conn: sqlite3.Connection, of: str = "judge") -> list[str]:
 
 
 def migrate(conn: sqlite3.Connection) -> list[str]:
-    """Bring both sets up to date in one transaction: a kill or a second process finds all or nothing.
+    """Bring both sets up to date in one transaction: a kill or a second process leaves all or nothing.
 
-    Returns a line for each label of a study of 0.2.0 whose status changes by that, which people should be shown.
+    Returns a line for each label of a study of 0.2.0 whose status changes, for the user.
     """
     from sqlite_utils import Database, Migrations
 
     db = Database(conn)
     conn.execute("BEGIN IMMEDIATE")
     try:
-        # Inside the transaction: another process may have migrated the study since this one looked.
+        # Read inside the transaction: another process may have migrated the study in the meantime.
         before = applied(conn, "annotate")
         for of, folder in SETS.items():
             migrations = Migrations(of)
@@ -127,6 +129,6 @@ def _changes(conn: sqlite3.Connection) -> list[str]:
 
 
 def execute(file: Path, db: Any) -> None:
-    """The statements of a file, with an empty line between them."""
+    """Execute the statements of a file, which are separated by an empty line."""
     for statement in file.read_text("utf-8").split("\n\n"):
         db.execute(statement)

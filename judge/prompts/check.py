@@ -1,4 +1,4 @@
-"""What can be wrong with a template that front matter alone does not show."""
+"""Check a template for faults that the front matter alone does not show."""
 
 from itertools import combinations
 
@@ -12,7 +12,7 @@ from judge.prompts.task import UNIT_MARK, Task
 _CONSTANT_NAMES = {"title", "questions"}
 _CUE = "answer_cue"
 _BLOCKS = (nodes.FilterBlock, nodes.AssignBlock, nodes.Macro, nodes.CallBlock)
-"""Statements that take what is output inside them and may output something else."""
+"""Statements that receive the output of their body and may change it."""
 
 
 def check_template(task: Task, where: str) -> None:
@@ -53,9 +53,9 @@ def check_template(task: Task, where: str) -> None:
 
 
 def _refuse_endless(tree: nodes.Template, where: str) -> None:
-    """What a template is made of is small: loops go over the questions and their labels, nothing is multiplied.
+    """Refuse templates that could run for long: loops go over the questions and their labels, and nothing is multiplied.
 
-    A few nested loops over a range would else run for days before the first unit.
+    A few nested loops over a range would otherwise run for days before the first unit.
     """
     for loop in tree.find_all(nodes.For):
         inner = list(loop.find_all(nodes.For))
@@ -65,6 +65,7 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
                 f"{where}: template, line {loop.lineno}: a loop goes over the questions, their labels or a list "
                 "written out, two within each other at most"
             )
+    # A product such as "a" * 10**9 fills the memory in one step.
     for node in tree.find_all((nodes.Mul, nodes.Pow, nodes.Macro)):
         raise TaskError(
             f"{where}: template, line {node.lineno}: products, powers and macros are not for prompts"
@@ -75,12 +76,12 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
 
 
 def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> None:
-    """An input may be output as it is or tested; anything else would let it out of its fence."""
+    """Refuse an input that is neither shown unchanged nor tested: anything else could take it out of its fence."""
     for block in tree.find_all(_BLOCKS):
         inside = {n.name for n in block.find_all(nodes.Name)}
         if used := sorted(inside & inputs):
             raise TaskError(
-                f"{where}: template, line {block.lineno}: '{used[0]}' stands in a block that may change it; "
+                f"{where}: template, line {block.lineno}: '{used[0]}' is in a block that may change it; "
                 "filters, macros and assignments would take it out of its fence"
             )
     allowed: set[int] = set()
@@ -108,8 +109,8 @@ def _tested(node: nodes.Node) -> list[nodes.Name]:
 
 
 def _try(task: Task, where: str) -> None:
-    """Render once with every choice of the optional inputs; one that is missing and shown raises."""
-    # Imported here because a raw task is rendered by what is above this module.
+    """Render once with every choice of the optional inputs; a missing input that is shown raises."""
+    # Imported here because the renderer of raw tasks is above this module.
     from judge.prompts.raw import renderer_of
 
     renderer = renderer_of(task, Mode.TEXT if task.spec.raw else Mode.CODES if task.one_choice else Mode.JSON)

@@ -1,8 +1,8 @@
-"""Untrusted text in a prompt: fenced by a code its author cannot know, look-alikes broken up."""
+"""Fence untrusted text in a prompt by a code that its author cannot know, and break up look-alikes."""
 
 import re
 
-# Markers that chat templates turn into control tokens; llama.cpp tokenizes them wherever they stand.
+# Markers that chat templates turn into control tokens. llama.cpp tokenizes them anywhere, so a passage could end its turn.
 _CHAT_TOKENS = re.compile(
     r"<[|｜][^|｜<>\n]{1,40}[|｜]>"  # ChatML, Llama 3, Phi; DeepSeek with its full-width bars
     r"|</?(?:s|bos|eos|unk|pad|mask|(?:start|end)_of_turn|(?:start|end)_of_image|think|tool_call|tool_response)>"
@@ -35,7 +35,7 @@ def untrusted(name: str, text: str) -> Untrusted:
 
 def without_chat_tokens(text: str) -> str:
     """Break up chat-template tokens, and drop control characters."""
-    # Few texts hold any of these, and looking is much quicker than replacing.
+    # Few texts contain any of these, and a search is much quicker than a replacement.
     if not text.isprintable() and _HAS_CONTROL.search(text):
         text = text.translate(_CONTROL)
     if "<" in text or "[" in text:
@@ -44,18 +44,18 @@ def without_chat_tokens(text: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    """The same, with look-alike fences broken up too."""
+    """Break up chat-template tokens and look-alike fences."""
     text = without_chat_tokens(text)
     return _FENCE_LIKE.sub("[ [", text) if "[" in text else text
 
 
 def fence(value: Untrusted, code: str) -> str:
-    """The text as a fenced block."""
+    """Return the text as a fenced block."""
     return f"[[{value.name} {code}]]\n{neutralise(str.__str__(value))}\n[[/{code}]]"
 
 
 def fence_code(digest: bytes) -> str:
-    """Six letters from a hash: short in tokens, and 300 million to one against a guess."""
+    """Return six letters from a hash: short in tokens, and 300 million to one against a guess."""
     number = int.from_bytes(digest[:8], "big")
     letters = []
     for _ in range(6):

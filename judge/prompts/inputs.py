@@ -1,4 +1,4 @@
-"""What each kind of unit can show: the inputs a task on it may name."""
+"""The inputs of each kind of unit, which a task on it may name."""
 
 ITEM_INPUTS = ("question", "question_date", "claim", "reference_answers", "options")
 PASSAGE_INPUTS = ("passage", "passage_title", "passage_date", "passage_source")
@@ -18,14 +18,14 @@ INPUTS = {
 original claim (`claim`) with its counter claim."""
 
 LIST_INPUTS = ("passages", "context", "cited_passages", "other_cited_passages", "relevant_passages")
-"""Inputs that are several passages; each is fenced by itself, as `[[name:marker code]]`."""
+"""Inputs with several passages, each in its own fence: `[[name:marker code]]`."""
 
 SOURCES = ("passage", *LIST_INPUTS)
-"""Inputs that a quote may be taken from. A quote of the claim itself is no evidence."""
+"""Inputs that may be quoted as evidence. A quote of the claim itself is no evidence."""
 
 NEVER_INPUTS = ("correct", "gold", "meta", "votes", "polarity", "pair_id", "labels")
 
 
 def gold_input(field: str) -> str:
-    """The template's name for a gold field that a task shows to people: `raguard.role` -> `raguard_role`."""
+    """Return the template's name of a gold field that a task shows to people: `raguard.role` -> `raguard_role`."""
     return field.replace(".", "_")

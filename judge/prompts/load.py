@@ -1,4 +1,4 @@
-"""Find task files, read them, and say precisely what is wrong with one."""
+"""Find and read task files, with errors that name file, line and field."""
 
 import re
 from difflib import get_close_matches
@@ -21,13 +21,13 @@ _NAME = re.compile(r"^([a-z][a-z0-9_]*)\.v([1-9][0-9]*)\.md$")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without the right to say a key twice: the first value would be lost in silence."""
+    """A YAML loader that refuses duplicate keys: YAML would silently drop the first value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key in (k for k, _ in node.value if isinstance(k, yaml.ScalarNode)):
             if key.value in seen:
-                problem = f"the key '{key.value}' stands twice"
+                problem = f"the key '{key.value}' occurs twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
@@ -37,7 +37,7 @@ class _Loader(yaml.SafeLoader):
 def parse_task(text: str, file_name: str, path: str = "") -> Task:
     """Read the text of a task file. Raises TaskError naming file and field.
 
-    Kept by text: a report asks for the same stored task many times, and a Task never changes.
+    Cached by text: a report requests the same stored task many times, and a Task never changes.
     """
     where = path or file_name
     match = _NAME.match(file_name)
@@ -64,14 +64,14 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
             "the unit's own text below"
         )
     if UNIT_MARK in unit:
-        raise TaskError(f"{where}: '{UNIT_MARK}' stands twice in the template")
+        raise TaskError(f"{where}: '{UNIT_MARK}' occurs twice in the template")
     task = Task(match[1], int(match[2]), spec, constant.strip(), unit.strip(), text, path)
     check_template(task, where)
     return task
 
 
 def with_constant(task: Task, constant: str, version: int) -> Task:
-    """The task as a file of another version with other instructions. Raises TaskError where they make no task file."""
+    """Return the task as a file of another version with other instructions. Raises TaskError if that is no valid task file."""
     head, body = _split(task.text, task.name)
     _, _, unit = body.partition(UNIT_MARK)
     name = f"{task.task_id}.v{version}.md"
@@ -81,8 +81,8 @@ def with_constant(task: Task, constant: str, version: int) -> Task:
 def _split(text: str, where: str) -> tuple[str, str]:
     if not text.startswith("---\n"):
         raise TaskError(f"{where}: the first line must be '---' (YAML front matter)")
-    head, found, body = text[4:].partition("\n---\n")
-    if not found:
+    head, separator, body = text[4:].partition("\n---\n")
+    if not separator:
         raise TaskError(f"{where}: no line '---' closes the front matter")
     return head, body
 
@@ -96,25 +96,25 @@ def _complaint(error: Any) -> str:
 
 
 def find_tasks(folder: Path | None = None) -> dict[str, Path]:
-    """Task files by `name.vN`: the shipped ones, then the user's own folder over them.
+    """Return task files by `name.vN`: the shipped ones, then those of the user's own folder.
 
-    Raises UsageError when the folder does not exist or holds a second file for a shipped version.
+    Raises UsageError when the folder does not exist or has a different file for a shipped version.
     """
-    found = dict(_shipped(resource_dir("prompts")))
+    tasks = dict(_shipped(resource_dir("prompts")))
     if folder is None:
-        return found
+        return tasks
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder of task files")
     for name, path in _tasks_in(folder).items():
-        if name in found and found[name].read_bytes() != path.read_bytes():
+        if name in tasks and tasks[name].read_bytes() != path.read_bytes():
             raise UsageError(f"{path}: '{name}' is a shipped task; give yours another name or version")
-        found[name] = path
-    return found
+        tasks[name] = path
+    return tasks
 
 
 @cache
 def _shipped(folder: Path) -> dict[str, Path]:
-    """Looked for once: an import asks for each of them several times."""
+    """Return the shipped tasks, cached: an import looks up each of them several times."""
     return _tasks_in(folder)
 
 
@@ -129,21 +129,22 @@ def _order(path: Path) -> tuple[str, int]:
 
 
 def load_task(name: str, folder: Path | None = None) -> Task:
-    """The task called `stance` (its newest version), `stance.v2`, or a path to a task file.
+    """Return the task called `stance` (its newest version), `stance.v2`, or at the path of a task file.
 
-    Raises UsageError when there is none, TaskError when the file is bad.
+    Raises UsageError when there is none, TaskError when the file is malformed.
     """
     if name.endswith(".md"):
         path = Path(name)
     else:
-        found = find_tasks(folder)
-        versions = [n for n in found if n == name or n.rpartition(".v")[0] == name]
+        tasks = find_tasks(folder)
+        versions = [n for n in tasks if n == name or n.rpartition(".v")[0] == name]
         if not versions:
-            close = get_close_matches(name, [n.rpartition(".v")[0] for n in found], n=1)
+            close = get_close_matches(name, [n.rpartition(".v")[0] for n in tasks], n=1)
             meant = f" (did you mean {close[0]}?)" if close else ""
-            raise UsageError(f"no task '{name}'{meant}; there are: {', '.join(found)}")
-        path = found[max(versions, key=lambda n: _order(found[n]))]
+            raise UsageError(f"no task '{name}'{meant}; there are: {', '.join(tasks)}")
+        path = tasks[max(versions, key=lambda n: _order(tasks[n]))]
     try:
+        # Windows editors write a byte order mark, which would hide the `---` of the first line.
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as e:
         raise UsageError(f"{path}: {e.strerror}") from e

@@ -74,7 +74,7 @@ _MODELS: tuple[tuple[str, type[BaseModel]], ...] = (
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     head = _HEAD.format(
         item=_names(ITEM_INPUTS), kinds=_kinds(), lists=_names(LIST_INPUTS), never=_names(NEVER_INPUTS)
     )
@@ -105,10 +105,10 @@ _ARE = {
 def _kinds() -> str:
     rows = []
     for kind, inputs in INPUTS.items():
-        own = [f"`{i}`" for i in inputs if i not in ITEM_INPUTS]
+        listed = [f"`{i}`" for i in inputs if i not in ITEM_INPUTS]
         if kind not in ("answer",) and set(ANSWER_INPUTS) <= set(inputs):
-            own = ["as an answer", *(o for o in own if o.strip("`") not in ANSWER_INPUTS)]
-        rows.append(f"| `{kind}` | {_ARE[kind]} | {', '.join(own)} |")
+            listed = ["as an answer", *(o for o in listed if o.strip("`") not in ANSWER_INPUTS)]
+        rows.append(f"| `{kind}` | {_ARE[kind]} | {', '.join(listed)} |")
     return "\n".join(rows)
 
 

@@ -1,4 +1,4 @@
-"""The few-shot examples that are nearest to a unit by BM25, as many of each label."""
+"""Choose the few-shot examples that are nearest to a unit by BM25, equally many of each label."""
 
 from collections.abc import Sequence
 
@@ -6,16 +6,16 @@ from judge.errors import MissingExtra
 
 
 def there() -> bool:
-    """Whether the library is installed."""
+    """Return whether the library is installed."""
     from importlib.util import find_spec
 
     return find_spec("bm25s") is not None
 
 
 class Nearest:
-    """Chooses, for a text, `each` of some other texts of every label: those that share most words with it.
+    """Chooses, for a text, the `each` most similar of some other texts for every label.
 
-    BM25 as Lucene has it (Robertson and Zaragoza 2009), by bm25s (`adjudge[retrieve]`); raises MissingExtra without it.
+    BM25 as in Lucene (Robertson and Zaragoza 2009), by bm25s (`adjudge[retrieve]`); raises MissingExtra without it.
     """
 
     def __init__(self, texts: Sequence[str], labels: Sequence[str], each: int) -> None:
@@ -25,19 +25,20 @@ class Nearest:
             raise MissingExtra("examples nearest by BM25 need bm25s: pip install 'adjudge[retrieve]'") from e
         self._labels, self._each, self._tokenize = labels, each, bm25s.tokenize
         words = bm25s.tokenize(list(texts), stopwords="en", show_progress=False)
-        # Without a single word there is nothing to index: all are as near.
+        # bm25s cannot index texts without any word; all examples are then equally near.
         self._index = bm25s.BM25(k1=1.5, b=0.75) if any(words.ids) else None
         if self._index is not None:
             self._index.index(words, show_progress=False)
 
     def __call__(self, text: str) -> list[int]:
-        """The places of the chosen ones, the nearest last; of equal scores the one that stands first is nearer."""
+        """Return the positions of the chosen texts, the nearest last; of equal scores the first text is nearer."""
         [query] = self._tokenize([text], stopwords="en", show_progress=False, return_ids=False)
         scores = [0.0] * len(self._labels)
         if query and self._index is not None:
             scores = self._index.get_scores(query).tolist()
         taken = dict.fromkeys(self._labels, 0)
         chosen = []
+        # Scores are rounded, so that the order of equal examples does not depend on the platform's floats.
         for at in sorted(range(len(scores)), key=lambda at: (-round(scores[at], 6), at)):
             taken[self._labels[at]] += 1
             if taken[self._labels[at]] <= self._each:

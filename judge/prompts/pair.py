@@ -1,6 +1,6 @@
-"""Two texts in place of a prompt: what a model that compares a statement with its evidence is shown of a unit.
+"""Render a unit as two texts for a model that compares a statement with its evidence.
 
-Such a model reads no instructions; a question or claim and a passage are all there is. Nothing is fenced, because
+Such a model reads no instructions: its input is a question or claim and a passage. Nothing is fenced, because
 nothing in a text can be an instruction to it.
 """
 
@@ -49,7 +49,7 @@ class PairRenderer:
         self._statement = next(name for name in needed if name != self._evidence)
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
-        """The two texts of one unit; a passage stands below its title, as in `judge retrieve`."""
+        """Return the two texts of one unit; a passage follows its title, as in `judge retrieve`."""
         statement = as_text(inputs.get(self._statement))
         value = inputs.get(self._evidence)
         evidence = _listed(value) if self._evidence in LIST_INPUTS else as_text(value)

@@ -1,4 +1,4 @@
-"""Verbatim quotes as evidence for a label: whether what a model copied is in the texts that it was shown."""
+"""Check quotes as evidence for a label: whether a quote is, word for word, in the texts that the model was shown."""
 
 import re
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ _BLOCK = re.compile(
     rf"^\[\[(?:{'|'.join(SOURCES)})(?::\S+)? (\w+)\]\]\n(.*?)\n\[\[/\1\]\]$", re.DOTALL | re.MULTILINE
 )
 _ELLIPSIS = re.compile(r"\s*(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?\s*")
+# Models may change the kind of quotation marks and dashes when they copy a text.
 _ALIKE = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-"})
 _AROUND = " \"'`"
 
@@ -26,10 +27,9 @@ def shown_passages(messages: Sequence[Message]) -> list[str]:
 
 
 def is_quoted(quote: str, passages: Sequence[str]) -> bool:
-    """Whether the words of the quote are in one of the passages, in order where dots leave some out.
+    """Return whether the words of the quote are in one of the passages, in order where dots leave some out.
 
-    Case, white space, and the kinds of quotation marks and dashes make no difference. An empty quote, or `none`, quotes
-    nothing and is right.
+    Case, white space, and the kinds of quotation marks and dashes are ignored. An empty quote, or `none`, counts as correct.
     """
     parts = [part for text in _ELLIPSIS.split(_plain(quote)) if (part := text.strip(_AROUND))]
     return parts in ([], ["none"]) or any(_in_order(parts, _plain(text)) for text in passages)

@@ -1,7 +1,7 @@
-"""A raw task and a unit in, the messages exactly as the file has them out: no notice, no fence, no answer format.
+"""Render a raw task: the messages are exactly as in the file, without notice, fence or answer format.
 
-Fields are filled in as text. Only what a chat template would take for one of its own tokens is broken up in them, so that a
-passage cannot speak as another turn.
+Fields are filled in as text. Only control tokens of chat templates are broken up in them, so that a
+passage cannot imitate another turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from judge.types import Json, Message
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A passage, shown as its text below its title and date; a template can take its parts one by one."""
+    """A passage, shown as its text below its title and date; a template can also use its parts."""
 
     marker: str
     title: str
@@ -35,7 +35,7 @@ class _Passage:
 
 
 class _Passages(list[_Passage]):
-    """Several passages; shown as they are, an empty line stands between two."""
+    """Several passages, shown with an empty line between two."""
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self))
@@ -47,7 +47,7 @@ _CHANGES = {
     "instructions": "rewritten instructions",
     "nearest_examples": "examples chosen for each unit",
 }
-"""What a run can ask for that would change the prompt, in words."""
+"""Settings of a run that would change the prompt, in words."""
 
 
 class RawRenderer:
@@ -59,9 +59,10 @@ class RawRenderer:
     then_answer = ""
 
     def __init__(self, task: Task, mode: Mode) -> None:
-        if refused := [words for name, words in _CHANGES.items() if name in task.asked]:
+        if refused := [words for name, words in _CHANGES.items() if name in task.overrides]:
             raise UsageError(f"{task.name} is sent as its file is written (raw), without {refused[0]}")
         self.task, self.mode = task, mode
+        # A task file may come from anybody: the sandbox refuses attributes and calls that reach Python itself.
         environment = ImmutableSandboxedEnvironment(
             undefined=StrictUndefined,
             finalize=_filled,
@@ -77,14 +78,14 @@ class RawRenderer:
         self.prefix = (*head, *chain.from_iterable(self._example(example) for example in task.spec.examples))
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
-        """The prompt of one unit. Raises TaskError when the template cannot show these inputs."""
+        """Return the prompt of one unit. Raises TaskError when the template cannot show these inputs."""
         messages = (*self.prefix, Message("user", self._user(inputs)))
         labels = self._available(inputs)
         codes = "".join(labels) if self.mode is Mode.CODES else None
         return Prompt(messages, len(self.prefix), None, codes, labels=labels)
 
     def _available(self, inputs: Mapping[str, Json]) -> tuple[str, ...]:
-        """The labels that this unit can have: of letters of options, those that there are."""
+        """Return the labels that this unit can have: of option letters, only those of its options."""
         options = inputs.get("options")
         if self.task.spec.letters and isinstance(options, Mapping):
             return tuple(label for label in self.labels if label in options) or tuple(self.labels)
@@ -111,7 +112,7 @@ def renderer_of(
 
 def _filled(value: Any) -> Any:
     if value is None:
-        raise UndefinedError("an input that is missing would be shown; put it in an {% if %}")
+        raise UndefinedError("the template shows an input that is missing; put it in an {% if %}")
     return value
 
 

@@ -1,9 +1,9 @@
-"""A task and a unit in, chat messages out: the constant part first, the unit's own text last.
+"""Render a task and a unit as chat messages: the constant part first, the unit's own text last.
 
 Values of inputs are marked as untrusted and reach the prompt only through `finalize`, which fences
-them; a template cannot show one bare, because every filter that would unmark it is refused by
-`judge.prompts.check`. The fence's code is derived from the fenced text, so it is the same when the
-request is repeated and yet cannot be written into that text beforehand.
+them. A template cannot show one without its fence, because `judge.prompts.check` refuses every filter that would
+remove the mark. The fence's code is derived from the fenced text, so it is the same when the
+request is repeated, and yet nobody can write it into that text beforehand.
 """
 
 import hashlib
@@ -34,19 +34,19 @@ _FIRST = {
     "before": "one or two sentences",
     "quote": "the words of the passages that decide, copied exactly, or none",
 }
-"""What a model writes before its labels, for each rationale that comes first."""
+"""Text that a model writes before its labels, for each rationale that comes first."""
 _CUES = {"before": "Reasoning:", "quote": "Quote:"}
 THEN_ANSWER = "Now the answer: exactly one of the letters and nothing else.\nAnswer:"
 """The turn after the reasoning, when the reasoning and the letter are two calls."""
 THEN_WORD = "Now the answer: exactly one of the labels and nothing else.\nAnswer:"
-"""The same where the label itself is asked for."""
+"""The same turn where the answer is the label itself."""
 
 
 class Mode(StrEnum):
-    """How an answer is asked for: one character or the label itself, with probabilities, or a JSON object.
+    """The form of an answer: one character or the label itself, with probabilities, or a JSON object.
 
-    `pair` asks nothing: a classifier reads two texts (see `judge.prompts.pair`). `text` is a raw task's: the reply is
-    what the model writes.
+    `pair` sends no question: a classifier reads two texts (see `judge.prompts.pair`). `text` is a raw task's: the reply is
+    free text.
     """
 
     CODES = "codes"
@@ -66,24 +66,24 @@ class Prompt:
     codes: str | None
     words: tuple[str, ...] | None = None
     labels: tuple[str, ...] | None = None
-    """The labels that this unit can have, where the reply is free text; else None."""
+    """The labels that this unit can have if the reply is free text; else None."""
 
 
 class _Fenced:
     """Fences every untrusted value that a template outputs.
 
-    The code depends on the task and on this very text: a question keeps its fence over all its
-    passages, so that the start of their prompts is the same and providers can reuse it.
+    The code depends on the task and on this text: a question has one fence over all its
+    passages, so that their prompts begin alike and providers can reuse the cached beginning.
     """
 
     def __init__(self, key: str) -> None:
         self._key = key
-        # The sentences of an answer, and the answers of several systems, share their passages.
+        # The sentences of an answer, and the answers of several systems, share passages, so fenced blocks are cached.
         self._kept = lru_cache(maxsize=512)(self._block_of)
 
     def __call__(self, value: Any) -> Any:
         if value is None:
-            raise UndefinedError("an input that is missing would be shown; put it in an {% if %}")
+            raise UndefinedError("the template shows an input that is missing; put it in an {% if %}")
         if isinstance(value, Passages):
             return "\n".join(self._kept(passage.name, str(passage)) for passage in value)
         return self._block(value) if isinstance(value, Untrusted) else value
@@ -92,8 +92,8 @@ class _Fenced:
         return self._block(untrusted(name, text))
 
     def _block(self, value: Untrusted) -> str:
-        told = f"{self._key}\0{value.name}\0".encode() + str.encode(value, "utf-8", "surrogatepass")
-        return fence(value, fence_code(hashlib.sha256(told).digest()))
+        fenced_text = f"{self._key}\0{value.name}\0".encode() + str.encode(value, "utf-8", "surrogatepass")
+        return fence(value, fence_code(hashlib.sha256(fenced_text).digest()))
 
 
 def _environment(key: str) -> Environment:
@@ -108,7 +108,7 @@ def _environment(key: str) -> Environment:
 
 @lru_cache(maxsize=256)
 def _compiled(source: str) -> CodeType:
-    """Compiled once for all orders of the labels, runs and threads; what fences is looked up when it is rendered."""
+    """Compile a template once for all orders of the labels, runs and threads; its fence is looked up while rendering."""
     return _environment("").compile(source)
 
 
@@ -119,7 +119,7 @@ def _template(source: str, key: str) -> Template:
 
 def instructions(task: Task) -> str:
     """Return the constant half of a task's template, which models and people both read before the questions."""
-    # Other instructions come from a model: text, and never a template.
+    # Rewritten instructions come from a model, so they are text and never a template.
     if task.instructions is not None:
         return task.instructions.strip()
     constants = {"title": task.spec.title, "questions": task.spec.questions}
@@ -151,12 +151,12 @@ class Renderer:
         self.orders = {q.field: list(shown.get(q.field) or task.domain(q.field)) for q in task.spec.questions}
         try:
             self._unit = _template(task.unit, task.sha256)
-            # With its globals put in once, not for every unit.
+            # The globals are added once instead of for every unit.
             self._globals = dict(self._unit.globals)
         except TemplateError as e:
             raise TaskError(f"{task.path or task.name}: template: {e}") from e
-        told = f"\n\nGuidelines:\n{task.spec.guidelines.strip()}" if task.tells_guidelines else ""
-        system = f"{instructions(task)}{told}\n\n{DATA_NOTICE}\n\n{self._answer_format()}"
+        guidelines = f"\n\nGuidelines:\n{task.spec.guidelines.strip()}" if task.tells_guidelines else ""
+        system = f"{instructions(task)}{guidelines}\n\n{DATA_NOTICE}\n\n{self._answer_format()}"
         first = task.spec.questions[0].field
         turns = [self._example(example) for example in task.spec.examples]
         self._chosen: Nearest | None = None
@@ -175,11 +175,11 @@ class Renderer:
         return self.orders[self.task.spec.questions[0].field]
 
     def render(self, inputs: Mapping[str, Json]) -> Prompt:
-        """The prompt of one unit. Raises TaskError when the template cannot show these inputs."""
+        """Return the prompt of one unit. Raises TaskError when the template cannot show these inputs."""
         shown: list[Message] = []
         if self._chosen is not None:
-            own = {name: inputs.get(name) for name in self.task.input_names}
-            shown = [turn for at in self._chosen(_words(own)) for turn in self._turns[at]]
+            unit_inputs = {name: inputs.get(name) for name in self.task.input_names}
+            shown = [turn for at in self._chosen(_words(unit_inputs)) for turn in self._turns[at]]
         messages = (*self.prefix, *shown, Message("user", self._user(inputs)))
         return Prompt(messages, len(self.prefix), self.schema, self.codes, self.words)
 
@@ -194,11 +194,12 @@ class Renderer:
     def _example(self, example: Example) -> list[Message]:
         turns = [Message("user", self._user(example.inputs))]
         if self.reasons_first:
+            # Examples imitate the two calls of a real answer: the reasoning first, then the letter.
             turns += [Message("assistant", example.rationale), Message("user", self.then_answer)]
         return [*turns, Message("assistant", self.answer(example.answers, example.rationale))]
 
     def answer(self, values: Mapping[str, str], rationale: str = "") -> str:
-        """What a model would reply for these labels in this mode."""
+        """Return the reply that a model would give for these labels in this mode."""
         if self.mode is not Mode.JSON:
             label = values[self.task.spec.questions[0].field]
             return label if self.mode is Mode.WORDS else CODES[self.labels.index(label)]
@@ -222,13 +223,13 @@ class Renderer:
                 head = f"{code} = {value}" if self.mode is Mode.CODES else f"- {shown}"
                 lines.append(f"{head}: {meanings[value]}" if meanings[value] else head)
         if self.reasons_first:
-            what = "label" if self.mode is Mode.WORDS else "letter"
+            noun = "label" if self.mode is Mode.WORDS else "letter"
             first = "write one or two sentences of reasoning"
             if self.task.spec.rationale == "quote":
                 first = f"write {_FIRST['quote']}"
             lines.append(
-                f"First {first}, without the {what}. When you are then asked for the "
-                f"answer, give exactly one of these {what}s and nothing else."
+                f"First {first}, without the {noun}. When you are then asked for the "
+                f"answer, give exactly one of these {noun}s and nothing else."
             )
         elif self.mode is Mode.WORDS:
             lines.append(
@@ -256,7 +257,7 @@ class Renderer:
 
 
 class Passages(tuple[Untrusted, ...]):
-    """Several passages; a template can only show them each inside a fence of its own."""
+    """Several passages; a template can only show each of them inside its own fence."""
 
     __slots__ = ()
 
@@ -271,7 +272,7 @@ def _shown(name: str, value: Json) -> Untrusted | Passages | None:
 
 
 def _passage(name: str, entry: Json, number: int) -> Untrusted:
-    """One passage of a list: its text, below its title and date where it has them."""
+    """Return one passage of a list: its text, below its title and date if it has them."""
     if isinstance(entry, str):
         return untrusted(f"{name}:{number}", entry)
     head = [f"{word}: {entry[key]}" for key, word in (("title", "Title"), ("date", "Date")) if entry.get(key)]
@@ -279,12 +280,12 @@ def _passage(name: str, entry: Json, number: int) -> Untrusted:
 
 
 def _words(inputs: Mapping[str, Json]) -> str:
-    """What an example and a unit are compared by."""
+    """Return the text by which an example and a unit are compared."""
     return "\n".join(as_text(value) or "" for _, value in sorted(inputs.items()))
 
 
 def as_text(value: Json) -> str | None:
-    """An input as the text that is shown: lists one entry a line, options as `A. text` lines."""
+    """Return an input as shown text: lists with one entry per line, options as `A. text` lines."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, Mapping):
@@ -295,7 +296,7 @@ def as_text(value: Json) -> str | None:
 
 
 def answer_schema(task: Task, domains: dict[str, Sequence[str]] | None = None) -> dict[str, Json]:
-    """The strict JSON Schema of one answer: every field required, labels as an enum."""
+    """Return the strict JSON Schema of one answer: every field required, labels as an enum."""
     properties: dict[str, Json] = {}
     if task.spec.rationale in _FIRST:
         properties["rationale"] = {"type": "string"}

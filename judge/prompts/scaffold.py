@@ -1,4 +1,4 @@
-"""A task file to begin with: every label with a key of its own, checked before it is written."""
+"""Write a task file to begin with: every label has its own key, and the file is checked before it is written."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _WHAT = {
 def scaffold(
     name: str, unit: str, labels: Sequence[str], inputs: Sequence[str], ordinal: bool = False
 ) -> str:
-    """The text of a task file. Raises UsageError for inputs that the unit has not, and labels that are none."""
+    """Return the text of a task file. Raises UsageError for inputs that the unit does not have, and for invalid labels."""
     if unknown := [i for i in inputs if i not in INPUTS[unit]]:
         raise UsageError(f"--inputs {unknown[0]}: a task on each {unit} can show {', '.join(INPUTS[unit])}")
     if len(labels) < 2 or len(set(labels)) < len(labels) or not all(label.strip() for label in labels):
@@ -24,22 +24,22 @@ def scaffold(
         f"      - {{value: {_quoted(label)}, key: {_quoted(key)}, meaning: {_quoted(f'what makes it {label}')}}}"
         for label, key in zip(labels, _keys(labels), strict=True)
     ]
-    what = _WHAT[unit]
+    noun = _WHAT[unit]
     shown = "\n".join(f"{{{{ {i} }}}}" for i in inputs)
     return f"""---
-title: {_quoted(f"{name}: one label for each {what}")}
+title: {_quoted(f"{name}: one label for each {noun}")}
 unit: {unit}
 inputs: [{", ".join(inputs)}]
 questions:
   - field: {name}
-    ask: Which label fits the {what}?
+    ask: Which label fits the {noun}?
     level: {"ordinal" if ordinal else "nominal"}
     labels:
 {chr(10).join(rows)}
 guidelines: |
   What helps people to work: where to look first, what to do in doubt. What decides a label belongs into its meaning above.
 ---
-You label each {what} with one of the labels below. Judge only by what is shown, not by what you know.
+You label each {noun} with one of the labels below. Judge only by what is shown, not by what you know.
 <!-- unit -->
 {shown}
 {{{{ answer_cue }}}}
@@ -47,7 +47,7 @@ You label each {what} with one of the labels below. Judge only by what is shown,
 
 
 def _keys(labels: Sequence[str]) -> list[str]:
-    """One character a label, its own first letter where that is free."""
+    """Return one character for each label, its own first letter if that is free."""
     taken: list[str] = []
     for label in labels:
         letters = [c for c in label.lower() if c.isascii() and c.isalnum()]
@@ -57,5 +57,5 @@ def _keys(labels: Sequence[str]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """Text as YAML takes it whatever it holds."""
+    """Quote a text so that YAML reads it as text, whatever it contains."""
     return json.dumps(text, ensure_ascii=False)

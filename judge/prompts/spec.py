@@ -16,10 +16,11 @@ RESERVED_FIELDS = (
     "repeat", "attempt", "status", "reason", "reply", "input_tokens", "output_tokens", "latency",
     "resolved_model", "request_sha", "judged_at", "cost_usd", "fitted_on",
 )  # fmt: skip
-"""The columns that an export has beside the labels."""
+"""The columns of an export beside the labels, which no field may have as its name."""
 
 
 def _text(value: Any) -> Any:
+    # YAML 1.1 reads yes, no, on and off as booleans, and labels must be strings.
     if isinstance(value, bool):
         raise ValueError("YAML reads yes/no/true/false/on/off as booleans: quote it")
     if isinstance(value, int | float):
@@ -48,10 +49,11 @@ Shown = Annotated[str | list[str] | dict[str, str], BeforeValidator(_shown)]
 
 WORDS = "words"
 LABEL, TEXT = "{label}", "{text}"
-"""Where a label, or a free answer, stands in the pattern `answer`."""
+"""Placeholders of a label and of a free answer in the pattern `answer`."""
 
 
 class _Strict(BaseModel):
+    # An unknown key is a typing error; ignoring it would silently drop a setting.
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
@@ -65,7 +67,7 @@ class Label(_Strict):
     @field_validator("value")
     @classmethod
     def _one_line(cls, value: str) -> str:
-        # Answers are compared without the space around them, and listings show a label in one line.
+        # Answers are compared without surrounding space, and listings show a label in one line.
         if value != value.strip() or not value.isprintable():
             raise ValueError(f"a label is one line of visible text without space around it, not {value!r}")
         return value
@@ -94,6 +96,7 @@ class Question(_Strict):
     @model_validator(mode="after")
     def _domain(self) -> Question:
         values = [label.value for label in self.labels]
+        # Replies are compared without case, so labels that differ only in case would be one.
         folded = [v.casefold() for v in values]
         if self.level in ("nominal", "ordinal") and len(values) < 2:
             raise ValueError(f"field '{self.field}' is {self.level} and needs two or more labels")
@@ -290,14 +293,14 @@ class TaskSpec(_Strict):
                 raise ValueError(f"answer: one line with {place} once and other words, as 'Answer: {place}'")
 
     def check_quotable(self) -> None:
-        """Raises ValueError where no passages are shown that a quote could be taken from."""
+        """Raise ValueError if no input is a passage that could be quoted."""
         if not {*self.inputs, *self.optional_inputs} & set(SOURCES):
             raise ValueError(
                 f"rationale: a quote is taken from passages: {', '.join(SOURCES)}; no input is one"
             )
 
     def check_example(self, number: int, example: Example) -> None:
-        """Raises ValueError for an example that does not answer this task, or shows it something else."""
+        """Raise ValueError for an example that does not answer this task, or shows other inputs."""
         if extra := set(example.inputs) - {*self.inputs, *self.optional_inputs}:
             raise ValueError(f"example {number}: '{min(extra)}' is no input of this task")
         if missing := set(self.inputs) - set(example.inputs):

@@ -1,4 +1,4 @@
-"""A task as it is loaded from its file, and as a run asks it: its fields, labels and inputs."""
+"""A task as loaded from its file, and as a run uses it: its fields, labels and inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.prompts.spec import Example, Question, TaskSpec
 from judge.types import Json
 
 UNIT_MARK = "<!-- unit -->"
-"""The line of a template between the constant half and the unit's own."""
+"""The line of a template between the constant half and the unit's half."""
 
 
 @dataclass(frozen=True)
@@ -29,32 +29,32 @@ class Task:
     text: str
     path: str
     declared: TaskSpec | None = None
-    """The file's own front matter, where a run asks for another rationale or other examples."""
+    """The file's own front matter, if a run uses another rationale or other examples."""
     tells_guidelines: bool = False
-    """Whether the model is told the guidelines that people are given."""
+    """Whether the prompt contains the guidelines for people."""
     instructions: str | None = None
-    """Plain text in place of the constant half, where a run asks with other instructions than the file's."""
+    """Plain text instead of the constant half, if a run uses other instructions than the file's."""
     nearest: int | None = None
-    """Of the examples of each label only so many are shown, those nearest to the unit by BM25; None: all, always."""
+    """Number of examples of each label to show, those nearest to the unit by BM25; None: all, always."""
 
     @property
-    def asked(self) -> dict[str, Json]:
-        """What a run asks for otherwise than the file: part of the run's identity."""
-        found: dict[str, Json] = {"guidelines": "shown"} if self.tells_guidelines else {}
+    def overrides(self) -> dict[str, Json]:
+        """Settings of a run that differ from the file; they are part of the run's identity."""
+        changes: dict[str, Json] = {"guidelines": "shown"} if self.tells_guidelines else {}
         if self.instructions is not None:
-            found["instructions"] = self.instructions
+            changes["instructions"] = self.instructions
         if self.declared is None:
-            return found
+            return changes
         if self.spec.rationale != self.declared.rationale:
-            found["rationale"] = self.spec.rationale
+            changes["rationale"] = self.spec.rationale
         if self.spec.examples != self.declared.examples:
-            found["examples"] = ",".join(str(example.item_id) for example in self.spec.examples)
+            changes["examples"] = ",".join(str(example.item_id) for example in self.spec.examples)
         if self.nearest is not None:
-            found["nearest_examples"] = self.nearest
-        return found
+            changes["nearest_examples"] = self.nearest
+        return changes
 
     def thinking(self, rationale: str | None) -> Task:
-        """The task with free text `before` or `after` its labels, a `quote` before them, or `none`; None: as its file
+        """Return the task with free text `before` or `after` its labels, a `quote` before them, or `none`; None: as its file
         says.
 
         Raises UsageError for a task whose examples have no rationale to show, or that has no passages to quote.
@@ -73,10 +73,11 @@ class Task:
         return self._changed(rationale=rationale)
 
     def showing(self, examples: Sequence[Example], nearest: int | None = None) -> Task:
-        """The task with these few-shot examples in place of its own; `nearest`: only so many of each label for a unit.
+        """Return the task with these few-shot examples instead of its own; `nearest`: only so many of each label for a unit.
 
-        Raises UsageError where the nearest of several questions' labels are asked for.
+        Raises UsageError for nearest examples of a task with several questions.
         """
+        # "Nearest of each label" has one meaning only if the task has one field with labels.
         if nearest is not None and not self._one_label:
             raise UsageError(
                 f"{self.name}: the nearest examples of each label are for one question with labels"
@@ -84,13 +85,13 @@ class Task:
         return replace(self._changed(examples=list(examples)), nearest=nearest)
 
     def with_guidelines(self) -> Task:
-        """The task whose model is told the guidelines for people, too. Raises UsageError where there are none."""
+        """Return the task with its guidelines in the prompt. Raises UsageError if it has none."""
         if not self.spec.guidelines.strip():
             raise UsageError(f"{self.name} has no guidelines to show")
         return replace(self, tells_guidelines=True)
 
     def with_instructions(self, text: str) -> Task:
-        """The task asked with other instructions: plain text, whatever it holds, and no template."""
+        """Return the task with other instructions: plain text, never a template."""
         return replace(self, instructions=text)
 
     def _changed(self, **keys: Any) -> Task:
@@ -103,31 +104,31 @@ class Task:
 
     @cached_property
     def sha256(self) -> str:
-        """Hash of the file's text; a study refuses another text under a version it has used."""
+        """Hash of the file's text; a study refuses another text under a version that it has used."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @property
     def fields(self) -> list[str]:
-        """Asked fields, then derived ones."""
+        """The fields of the questions, then the derived ones."""
         return [q.field for q in self.spec.questions] + list(self.spec.derive)
 
     def question(self, field: str) -> Question:
-        """The question that asks for `field`. Raises KeyError."""
+        """Return the question of `field`. Raises KeyError."""
         return next(q for q in self.spec.questions if q.field == field)
 
     def domain(self, field: str) -> list[str]:
-        """The declared labels of an asked or derived field, in order; empty for interval and text."""
+        """Return the declared labels of a field, derived or not, in order; empty for interval and text."""
         if field in self.spec.derive:
             return self.spec.derive[field].domain()
         return [label.value for label in self.question(field).labels]
 
     def level(self, field: str) -> str:
-        """The measurement level of a field."""
+        """Return the measurement level of a field."""
         return self.spec.derive[field].level if field in self.spec.derive else self.question(field).level
 
     @property
     def required_inputs(self) -> list[str]:
-        """Inputs a unit must have to be asked about."""
+        """Inputs that a unit needs to be judged."""
         return [*self.spec.inputs, *self.gold_inputs]
 
     @property
@@ -142,17 +143,17 @@ class Task:
 
     @property
     def people_only(self) -> bool:
-        """The task shows gold: people may do it, knowing that it is not blind; no model is asked."""
+        """Whether the task shows gold: people may do it, knowing that it is not blind; no model may."""
         return bool(self.spec.shows_gold)
 
     @property
     def one_choice(self) -> bool:
-        """One question with labels and no rationale: a single character can answer it."""
+        """Whether a single character can answer the task: one question with labels and no rationale."""
         return self._one_label and self.spec.rationale == "none"
 
     @property
     def reasons_first(self) -> bool:
-        """One question with labels after a rationale or a quote: two calls can answer it, the text and then one character."""
+        """Whether two calls can answer the task, text and then one character: one question with labels after a rationale or quote."""
         return self._one_label and self.spec.rationale in ("before", "quote")
 
     @property

@@ -25,6 +25,7 @@ NEEDS = Needs(examples="anthropic/claude-sonnet-5", key="ANTHROPIC_API_KEY")
 
 OWN_URL = "https://api.anthropic.com"
 KEY = "ANTHROPIC_API_KEY"
+# Only a complaint about the output format may change the format; any other 400 is about the request itself.
 _FORMAT_WORDS = re.compile(r"output_config|output_format|json_schema|structured output")
 
 
@@ -45,7 +46,7 @@ class Provider(Vendor):
 
     def __init__(self, name: str, settings: Settings) -> None:
         super().__init__(name, settings)
-        self._writer = MessagesWriter(name, self._options.own, self._options.body)
+        self._writer = MessagesWriter(name, self._options.vendor_options, self._options.body)
         self._output = "json_schema"
 
     def _address(self, settings: Settings) -> str:
@@ -56,22 +57,20 @@ class Provider(Vendor):
     async def open(self) -> None:
         """Connect, and look up the model by name, which costs no tokens.
 
-        Raises KeyProblem if the key is missing or refused, Rejected if Anthropic does not know the model, and
-        the errors of
-        `complete`.
+        Raises KeyProblem if the key is missing or refused, Rejected if Anthropic does not know the model, and the
+        errors of `complete`.
         """
         wire = self._connect()
         answer = await wire.get(f"/v1/models/{quote(self._name, safe='')}")
         # Other servers often have no list of models. Whether they have this one shows in the first call.
-        if answer.status in (401, 403) or (self._own and answer.status != 200):
+        if answer.status in (401, 403) or (self._is_vendors_own and answer.status != 200):
             raise self._error(answer, wire.complaint(answer))
         body = http.decoded(answer.body) if answer.status == 200 else None
         self._reports = http.text_of(body.get("id")) or None if isinstance(body, dict) else None
 
     async def complete(self, request: Request) -> Reply:
-        """Send one request. If the server refuses the output format, it is left out from then on and the call
-
-        is sent again.
+        """Send one request. If the server refuses the output format, it is left out from then on and the call is sent
+        again.
 
         Raises KeyProblem, RateLimited, ServerFault, Unreachable or Rejected.
         """
@@ -80,7 +79,7 @@ class Provider(Vendor):
             output = self._output
             answer = await wire.post(PATH, self._writer.body(request, output))
             if answer.status == 200:
-                return self._read(wire, answer)
+                return self._parsed_answer(wire, answer)
             complaint = wire.complaint(answer)
             formatted = request.schema is not None and output != "plain"
             if not (formatted and answer.status in (400, 422) and _FORMAT_WORDS.search(complaint.message)):
@@ -91,7 +90,7 @@ class Provider(Vendor):
         """Return the request's body, with the output format found so far; needs no connection."""
         return self._writer.body(request, self._output)
 
-    def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
+    def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
         """Parse the JSON of a successful answer that came another way. Raises ValueError as `reply`."""
         return reply(body, headers or {})
 
@@ -103,16 +102,6 @@ class Provider(Vendor):
         """Return the model names that the server lists. Raises as `complete`."""
         return http.model_names(await self._asked_of("/v1/models?limit=1000"), self._who)
 
-    async def count_tokens(self, request: Request) -> int:
-        """Return the input tokens of a request, counted by Anthropic free of charge. Raises as `complete`.
-
-        https://docs.anthropic.com/en/api/messages-count-tokens
-        """
-        body = json.loads(self._writer.body(request, self._output))
-        del body["max_tokens"]
-        answer = await self._asked_of("/v1/messages/count_tokens", json.dumps(body).encode())
-        return http.token_count(answer, self._who)
-
     def describe(self) -> Mapping[str, Json]:
         """Return the base URL without credentials, and the output format in use."""
         return {
@@ -122,15 +111,15 @@ class Provider(Vendor):
             "format": self._output,
             "label_codes": self.label_codes,
             "options": {k: v for k, v in self._options.identity().items() if k not in self.facts},
-            "thinking_tokens": thinking_tokens(self._options.own),
+            "thinking_tokens": thinking_tokens(self._options.vendor_options),
             "left_out": ["temperature", "seed"],
-            "own_server": self._own,
+            "own_server": self._is_vendors_own,
             "reports": self._reports,
             "timeout": self.timeout,
             "sdk": self._sdk,
         }
 
-    def _read(self, wire: http.Door, answer: http.HttpAnswer) -> Reply:
+    def _parsed_answer(self, wire: http.Door, answer: http.HttpAnswer) -> Reply:
         body = http.decoded(answer.body)
         try:
             return reply(body, answer.headers)
@@ -139,6 +128,7 @@ class Provider(Vendor):
             raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
     def _error(self, answer: http.HttpAnswer, complaint: http.Complaint) -> ProviderError:
+        # A missing credit is a problem of the account, not of this request: the run must stop instead of failing unit by unit.
         broke = answer.status == 402 or (
             answer.status == 400 and "credit balance" in complaint.message.lower()
         )
@@ -163,9 +153,8 @@ _RATE += [f"anthropic-ratelimit-{of}-limit" for of in _LIMITED]
 class MessagesWriter:
     """Writes the bodies of a model's requests.
 
-    `options` are Anthropic's (`thinking`, `effort`); `fields` are added to every body unchanged. Raises
-    UsageError for an
-    option that cannot be parsed.
+    `options` are Anthropic's (`thinking`, `effort`); `fields` are added to every body unchanged. Raises UsageError
+    for an option that cannot be parsed.
     """
 
     def __init__(
@@ -175,9 +164,7 @@ class MessagesWriter:
         self._head = f'{{"model": {json.dumps(name)}, '
 
     def body(self, request: Request, output: str = "json_schema") -> bytes:
-        """Return the request as JSON bytes: model, system and messages first, so that the constant prefix
-
-        leads.
+        """Return the request as JSON bytes: model, system and messages first, so that the constant prefix leads.
 
         `output` is json_schema, or plain if the server accepts no schema.
         """
@@ -186,6 +173,7 @@ class MessagesWriter:
             rest["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
         messages = request.messages
         system = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+        # The constant prefix is marked for caching only if it contains all system text, because system blocks come first.
         if request.prefix >= system:
             lead = request.prefix
             constant = _constant(messages[:lead])
@@ -239,11 +227,11 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
         text = http.text_of([b for b in body["content"] if b.get("type") == "text"])
         used = body.get("usage")
         used = used if isinstance(used, dict) else {}
-        read, written = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
+        from_cache, written = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
         # Anthropic's `input_tokens` excludes tokens that were read from the cache or written to it.
-        parts = [bill.counted(n) for n in (used.get("input_tokens"), read or 0, written or 0)]
+        parts = [bill.counted(n) for n in (used.get("input_tokens"), from_cache or 0, written or 0)]
         total = None if None in parts else sum(n or 0 for n in parts)
-        usage = bill.usage(total, used.get("output_tokens"), read, written)
+        usage = bill.usage(total, used.get("output_tokens"), from_cache, written)
         reason = body.get("stop_reason")
     except (KeyError, TypeError, AttributeError) as e:
         raise ValueError("has no content") from e

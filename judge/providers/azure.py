@@ -26,30 +26,34 @@ class Provider(openai.Provider):
 
     def __init__(self, name: str, settings: Settings) -> None:
         super().__init__(name, settings)
+        # Azure serves OpenAI's own models, whose features are documented, so nothing is probed.
         self._is_openai = True
         self._dialect = chat.Dialect()
-        self._version = self._options.own.get("api_version") or os.environ.get("OPENAI_API_VERSION")
+        self._version = self._options.vendor_options.get("api_version") or os.environ.get(
+            "OPENAI_API_VERSION"
+        )
         if not self._version:
             raise UsageError(
-                "azure: say which version of the API: --option api_version=2024-10-21, or OPENAI_API_VERSION"
+                "azure: name the API version: --option api_version=2024-10-21, or OPENAI_API_VERSION"
             )
 
     def _address(self, settings: Settings) -> str:
-        found = settings.base_url or os.environ.get("AZURE_OPENAI_ENDPOINT")
-        if not found:
+        url = settings.base_url or os.environ.get("AZURE_OPENAI_ENDPOINT")
+        if not url:
             raise UsageError(
-                "azure: say where: --base-url https://NAME.openai.azure.com, or AZURE_OPENAI_ENDPOINT"
+                "azure: name the endpoint: --base-url https://NAME.openai.azure.com, or AZURE_OPENAI_ENDPOINT"
             )
-        return found
+        return url
 
     def _wired(self) -> http.Door:
-        asked, key, token = options.look_up(self._options), self._own_key(), ""
+        looked_up, key, token = options.look_up(self._options), self._own_key(), ""
+        # An explicitly named key, or none, must not be replaced by another credential of the environment.
         if not (self._options.key or self._options.is_keyless):
             token = http.key_from("AZURE_OPENAI_AD_TOKEN")
-        found = {"azure_ad_token": token} if token else {"api_key": key}
+        credentials = {"azure_ad_token": token} if token else {"api_key": key}
         if not (key or token):
             raise KeyProblem(f"{self._key} is not set: export it, or AZURE_OPENAI_AD_TOKEN for Entra ID")
         return self._client(
-            "AsyncAzureOpenAI", "bedrock", (key, token), asked,
-            azure_endpoint=self._at.url, api_version=self._version, **found,
+            "AsyncAzureOpenAI", "bedrock", (key, token), looked_up,
+            azure_endpoint=self._at.url, api_version=self._version, **credentials,
         )  # fmt: skip

@@ -1,13 +1,10 @@
 """The provider interface, and the look-up of a provider by `vendor/model`.
 
-A provider sends one request and returns one reply, or raises a ProviderError. It never retries, waits or
-counts: the
-runner is responsible for retries, rate limits and budgets. Keys come from the environment.
+A provider sends one request and returns one reply, or raises a ProviderError. It never retries, waits or counts:
+the runner is responsible for retries, rate limits and budgets. Keys come from the environment.
 """
 
 import importlib
-import inspect
-import json
 import os
 import pkgutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,6 +15,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from judge import plugins
 from judge.errors import AdjudgeError, UsageError
+from judge.providers.conformance import lack, lack_of_class
 from judge.types import Json, Reply, Request, Usage
 
 
@@ -32,7 +30,7 @@ class Settings:
     replicas: Sequence[str] = ()
     """Base URLs of further servers with the same model."""
 
-    def own(self, vendor: str, *known: str) -> dict[str, str]:
+    def vendor_options(self, vendor: str, *known: str) -> dict[str, str]:
         """Return the options if all of them are among the known names.
 
         Raises UsageError for an unknown one.
@@ -52,11 +50,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The requirements of a provider for `judge models list`; each provider's file states them as `NEEDS`.
+    """The requirements of a provider for `judge models show`; each provider's file states them as `NEEDS`.
 
-    `key` is an environment variable, `packages` are names to import and `install` the command that installs
-    them; `examples`
-    are models. `there` checks any other requirement (weights), and `needs` describes it.
+    `key` is an environment variable, `packages` are names to import and `install` the command that installs them;
+    `examples` are models. `there` checks any other requirement (weights), and `needs` describes it.
     """
 
     examples: str = ""
@@ -69,14 +66,14 @@ class Needs:
     @property
     def words(self) -> str:
         """The requirements in words."""
-        told = [f"{self.key} in the environment"] if self.key else []
-        told += [self.install] if self.packages else []
-        return "; ".join([*told, *([self.needs] if self.needs else [])]) or "nothing"
+        parts = [f"{self.key} in the environment"] if self.key else []
+        parts += [self.install] if self.packages else []
+        return "; ".join([*parts, *([self.needs] if self.needs else [])]) or "nothing"
 
     def are_met(self) -> bool:
         """Whether all requirements are met. Packages are searched for without importing them."""
-        found = not self.key or bool(os.environ.get(self.key))
-        return found and all(map(_is_there, self.packages)) and (self.there is None or self.there())
+        has_key = not self.key or bool(os.environ.get(self.key))
+        return has_key and all(map(_is_there, self.packages)) and (self.there is None or self.there())
 
 
 def _is_there(package: str) -> bool:
@@ -127,7 +124,8 @@ class Provider(Protocol):
 class BaseProvider:
     """The base class for a plugin's provider: everything except `complete` has a default.
 
-    A subclass that forgets `complete` is refused before it is made (`lack`); `judge plugins` names it. `name` follows the vendor's slash in `-m`; `settings` are the servers and options from the command line.
+    A subclass that forgets `complete` is refused before it is made (`lack_of_class`). `name` is what follows the vendor's
+    slash in `-m`; `settings` are the servers and options from the command line.
     """
 
     label_codes: bool = False
@@ -139,76 +137,12 @@ class BaseProvider:
     async def open(self) -> None:
         """Do nothing: there is no connection."""
 
-    async def complete(self, request: Request) -> Reply:
-        """Raise NotImplementedError: every provider implements this."""
-        raise NotImplementedError
-
     async def close(self) -> None:
         """Do nothing: there is nothing to release."""
 
     def describe(self) -> Mapping[str, Json]:
         """Return no facts."""
         return {}
-
-
-def lack_of_class(provider: Any) -> str | None:
-    """Return what a provider's class lacks, before one is made; None if nothing. A function that makes one is no class."""
-    if (
-        isinstance(provider, type)
-        and getattr(provider, "complete", BaseProvider.complete) is BaseProvider.complete
-    ):
-        return "it has no 'complete'"
-    return None
-
-
-def lack(provider: Any) -> str | None:
-    """Return why an object cannot be used as a provider; None if it can.
-
-    Methods that need no model are called; the result of `complete` is checked at a run's first reply.
-    """
-    if why := lack_of_class(type(provider)):
-        return why
-    for name in ("open", "complete", "close"):
-        method = getattr(provider, name, None)
-        if not inspect.iscoroutinefunction(method):
-            return f"it has no '{name}'" if method is None else f"its '{name}' is no 'async def'"
-    returned = inspect.signature(provider.complete).return_annotation
-    if returned is not inspect.Signature.empty and returned not in (Reply, "Reply", "types.Reply"):
-        return f"its 'complete' returns {getattr(returned, '__name__', returned)}, not judge.types.Reply"
-    for name, required in (("label_codes", "True or False"), ("max_concurrency", "None or a number from 1")):
-        if not hasattr(provider, name):
-            return f"it has no '{name}' ({required}); judge.providers.base.BaseProvider gives one"
-    if not isinstance(provider.label_codes, bool):
-        return f"its 'label_codes' is {provider.label_codes!r}, not True or False"
-    most = provider.max_concurrency
-    if most is not None and (not isinstance(most, int) or most < 1):
-        return f"its 'max_concurrency' is {most!r}, not None or a number from 1"
-    if not callable(getattr(provider, "describe", None)):
-        return "it has no 'describe'"
-    facts = provider.describe()
-    if not isinstance(facts, Mapping):
-        return f"its 'describe' returns {type(facts).__name__}, not a mapping"
-    try:
-        json.dumps(dict(facts))
-    except (TypeError, ValueError) as error:
-        return f"its 'describe' returns what is no JSON: {error}"
-    return None
-
-
-def check_reply(provider: Provider, reply: object) -> None:
-    """Raise PluginFailed for anything but a Reply, with the names of the provider's module and its package."""
-    if isinstance(reply, Reply) and isinstance(reply.text, str):
-        return
-    module = (
-        f"a Reply whose text is {type(reply.text).__name__}"
-        if isinstance(reply, Reply)
-        else type(reply).__name__
-    )
-    package = plugins.package_of(provider)
-    raise plugins.PluginFailed(
-        f"{type(provider).__module__}.{type(provider).__name__}{f' of {package}' if package else ''}: 'complete' returned "
-        f"{module}, not judge.types.Reply with a text (docs/plugins.md)"
-    )
 
 
 Send = Callable[[], Awaitable[Reply | None]]
@@ -221,7 +155,7 @@ class Purse(Protocol):
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
-        """What `send` returns, counted as a call of the request. Raises LimitReached for one that could cross a limit.
+        """Return the result of `send`, counted as a call of the request. Raises LimitReached if it could exceed a limit.
 
         A call that waited for its turn and is not needed any more is not sent: None.
         """
@@ -236,7 +170,7 @@ class NoLimits:
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
-        """What `send` returns."""
+        """Return the result of `send`."""
         reply = await send() if is_needed() else None
         if reply is not None:
             self.took.append(reply.usage)
@@ -293,7 +227,7 @@ def vendors() -> list[str]:
     """Return all vendors, which are the files of this package."""
     package = importlib.import_module("judge.providers")
     shared = {
-            "base", "bill", "chat", "connections", "features", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
+            "base", "bill", "chat", "conformance", "connections", "features", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
         }  # fmt: skip
     names = [m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared]
     return sorted(n.replace("_", "-") for n in names)
@@ -325,13 +259,10 @@ def _module(vendor: str) -> Any:
 
 
 def get(model: str, settings: Settings | None = None) -> Provider:
-    """Return the provider for `vendor/model`, not opened yet, for the base URL alone, even if there are
+    """Return the provider for `vendor/model`, not opened yet, for the base URL alone, even if there are replicas.
 
-    replicas.
-
-    Raises UsageError if the vendor is unknown or the model is not named, PluginFailed if a plugin's provider
-    lacks something
-    that the runner uses.
+    Raises UsageError if the vendor is unknown or the model is not named, PluginFailed if a plugin's provider lacks
+    something that the runner uses.
     """
     vendor, _, name = model.partition("/")
     if not is_model(model):

@@ -1,8 +1,8 @@
 """`bedrock/MODEL`: models at Amazon Bedrock, through the vendors' own clients, which sign each request (SigV4).
 
-Anthropic's models (`bedrock/anthropic.claude-...`, `bedrock/us.anthropic...`) are asked by the messages API, all others
-by chat completions; `--option speaks=anthropic` (or openai) says so where the name does not, as for an ARN. The region is
-`--option region=` or AWS_REGION; credentials are found as every AWS tool finds them (environment, profile with
+Anthropic's models (`bedrock/anthropic.claude-...`, `bedrock/us.anthropic...`) are called by the messages API, all others
+by chat completions. If the name does not show the API, as in an ARN, `--option speaks=anthropic` (or openai) chooses it.
+The region is `--option region=` or AWS_REGION. Credentials are those of every AWS tool (environment, profile with
 `--option profile=`, role), or AWS_BEARER_TOKEN_BEDROCK. Needs the extra `adjudge[bedrock]`.
 """
 
@@ -29,7 +29,7 @@ _ANTHROPIC = re.compile(r"(?:^|[./])anthropic\.")
 
 
 def Provider(name: str, settings: Settings) -> OfOpenAI | OfAnthropic:
-    """The provider for a model, by the API that it is asked with. Raises UsageError for another `speaks`."""
+    """Return the provider for a model, by its API. Raises UsageError for another `speaks`."""
     speaks = (settings.options or {}).get("speaks") or ("anthropic" if _ANTHROPIC.search(name) else "openai")
     if speaks not in ("anthropic", "openai"):
         raise UsageError(f"--option speaks={speaks}: anthropic or openai")
@@ -37,11 +37,11 @@ def Provider(name: str, settings: Settings) -> OfOpenAI | OfAnthropic:
 
 
 def region_of(settings: Settings) -> str:
-    """The AWS region. Raises UsageError when none is given, or for what is none."""
+    """Return the AWS region. Raises UsageError for a missing or invalid one."""
     given = (settings.options or {}).get("region")
     region = given or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
     if not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region):
-        raise UsageError("bedrock: say in which region: --option region=us-east-1, or AWS_REGION")
+        raise UsageError("bedrock: name the region: --option region=us-east-1, or AWS_REGION")
     return region
 
 
@@ -50,7 +50,7 @@ def _aws_secrets() -> list[str]:
 
 
 class OfOpenAI(openai.Provider):
-    """One model by chat completions."""
+    """One model behind chat completions."""
 
     vendor = "bedrock"
     known: Collection[str] = (*_PLACE, *openai.Provider.known)
@@ -66,16 +66,19 @@ class OfOpenAI(openai.Provider):
         return settings.base_url or f"https://bedrock-mantle.{self._region}.api.aws/openai/v1"
 
     def _wired(self) -> http.Door:
-        asked, key = options.look_up(self._options), self._own_key()
-        given: dict[str, Any] = {"aws_region": self._region, "aws_profile": self._options.own.get("profile")}
-        # Its own address is the client's to make; a profile stands above a token of the environment.
+        looked_up, key = options.look_up(self._options), self._own_key()
+        given: dict[str, Any] = {
+            "aws_region": self._region,
+            "aws_profile": self._options.vendor_options.get("profile"),
+        }
+        # The client builds the usual address itself. A named profile has priority over a token in the environment.
         given |= {"base_url": self._at.url} if self._elsewhere else {}
         given |= {"api_key": key} if key and not given["aws_profile"] else {}
-        return self._client("AsyncBedrockOpenAI", "bedrock", (key, *_aws_secrets()), asked, **given)
+        return self._client("AsyncBedrockOpenAI", "bedrock", (key, *_aws_secrets()), looked_up, **given)
 
 
 class OfAnthropic(anthropic.Provider):
-    """One model by the messages API, which has neither a list of models nor a count of tokens there."""
+    """One model behind the messages API, which has neither a list of models nor a token count at Bedrock."""
 
     vendor = "bedrock"
     known: Collection[str] = (*_PLACE, *anthropic.Provider.known)
@@ -90,12 +93,12 @@ class OfAnthropic(anthropic.Provider):
         return settings.base_url or f"https://bedrock-runtime.{self._region}.amazonaws.com"
 
     async def open(self) -> None:
-        """Find the client. Raises KeyProblem, MissingExtra or UsageError."""
+        """Create the client. Raises KeyProblem, MissingExtra or UsageError."""
         self._connect()
 
     def _wired(self) -> http.Door:
-        asked, key = options.look_up(self._options), self._own_key()
+        looked_up, key = options.look_up(self._options), self._own_key()
         given: dict[str, Any] = {"aws_region": self._region, "base_url": self._at.url}
-        given["aws_profile"] = profile = self._options.own.get("profile")
+        given["aws_profile"] = profile = self._options.vendor_options.get("profile")
         given |= {"api_key": key} if key and not profile else {}
-        return self._client("AsyncAnthropicBedrock", "bedrock", (key, *_aws_secrets()), asked, **given)
+        return self._client("AsyncAnthropicBedrock", "bedrock", (key, *_aws_secrets()), looked_up, **given)

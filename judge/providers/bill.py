@@ -21,11 +21,9 @@ def usage(*counts: Json) -> Usage:
 def billed(used: Json, cached: Json) -> Usage:
     """Return the tokens that an OpenAI-compatible server bills, from the `usage` of its answer.
 
-    Several vendors count reasoning in `total_tokens` alone, so the output is the larger of
-    `completion_tokens` and
-    `total_tokens - prompt_tokens`; if the input is unknown, all of the total may be output. If one of the two
-    is present but
-    invalid, the output is unknown: the other may be as wrong.
+    Several vendors count reasoning in `total_tokens` alone, so the output is the larger of `completion_tokens` and
+    `total_tokens - prompt_tokens`; if the input is unknown, all of the total may be output. If one of the two is
+    present but invalid, the output is unknown: the other may be as wrong.
     """
     used = used if isinstance(used, dict) else {}
     into, out, total = (counted(used.get(f"{name}_tokens")) for name in ("prompt", "completion", "total"))
@@ -35,11 +33,12 @@ def billed(used: Json, cached: Json) -> Usage:
     ):
         out = None
     elif total is not None:
+        # xAI documents that `total_tokens` includes reasoning that `completion_tokens` lacks; the bill is for the total.
         out = max(out or 0, total - (into or 0))
-    read = counted(cached)
+    cache_read = counted(cached)
     # More cached tokens than input tokens is an error of the server, and the price calculation refuses it.
-    read = None if read is not None and into is not None and read > into else read
-    return Usage(into, out, read, cost=reported_cost(used))
+    cache_read = None if cache_read is not None and into is not None and cache_read > into else cache_read
+    return Usage(into, out, cache_read, cost=reported_cost(used))
 
 
 def reported_cost(used: Mapping[str, Json]) -> float | None:
@@ -60,7 +59,8 @@ def reported_cost(used: Mapping[str, Json]) -> float | None:
 
 def counted(value: Json) -> int | None:
     """Return a count in an answer; None if it is not a whole number from 0 to MOST_NUMBER."""
-    if isinstance(value, float) and value.is_integer():  # some gateways write 12.0
+    # Some gateways write 12.0.
+    if isinstance(value, float) and value.is_integer():
         value = int(value)
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_NUMBER
     return value if is_count else None

@@ -1,8 +1,7 @@
 """OpenAI's chat completions as bytes and back, without a connection.
 
-Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept: a
-`Dialect` is the
-part that one server accepts, and each refusal that names a parameter moves it one step down.
+Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept: a `Dialect` is
+the part that one server accepts, and each refusal that names a parameter moves it one step down.
 """
 
 import json
@@ -40,8 +39,7 @@ _FORMAT_WORDS = re.compile(r"response_format|json_schema|json_object|json schema
 class Dialect:
     """What a model on a server accepts; it only steps down. `limit` is the name of the token limit there.
 
-    `masks` restrict the answer to the choices (`judge.providers.masks`): one of them, or several while
-    probing. Log-
+    `masks` restrict the answer to the choices (`judge.providers.masks`): one of them, or several while probing. Log-
     probabilities may be from before the mask, so more alternatives are requested.
     """
 
@@ -55,9 +53,7 @@ class Dialect:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Json]) -> "Dialect":
-        """Return the dialect that a study has stored. Raises ValueError, TypeError or KeyError if it is
-
-        invalid.
+        """Return the dialect that a study has stored. Raises ValueError, TypeError or KeyError if it is invalid.
 
         The study may come from somebody else, so a value can only select among the known fields of a request.
         """
@@ -101,10 +97,10 @@ class ChatWriter:
     def body(self, request: Request, dialect: Dialect) -> bytes:
         """Return the request as JSON bytes: model and messages first, so that the constant prefix leads."""
         constant = _constant(request.messages[: request.prefix])
-        own = _turns(request.messages[request.prefix :])
-        comma = ", " if constant and own else ""
+        unit_turns = _turns(request.messages[request.prefix :])
+        comma = ", " if constant and unit_turns else ""
         # Encoded once: the parameters of all requests of a run are equal.
-        asked = (
+        parameters = (
             dialect,
             request.schema,
             request.choices,
@@ -112,10 +108,10 @@ class ChatWriter:
             request.temperature,
             request.seed,
         )
-        if asked != self._rest[0]:
+        if parameters != self._rest[0]:
             rest = merged(_parameters(request, dialect, self._options, self.ids), self._fields)
-            self._rest = (asked, json.dumps(rest)[1:])
-        return f"{self._head}{constant}{comma}{own}], {self._rest[1]}".encode()
+            self._rest = (parameters, json.dumps(rest)[1:])
+        return f"{self._head}{constant}{comma}{unit_turns}], {self._rest[1]}".encode()
 
     def step_down(self, dialect: Dialect, request: Request, complaint: http.Complaint) -> Dialect | None:
         """Return the dialect without the refused parameter; None if the complaint names no optional one."""
@@ -125,7 +121,7 @@ class ChatWriter:
 def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | None = None) -> Reply:
     """Parse the JSON of a successful answer (None: not JSON) with its HTTP headers.
 
-    `mask` is the requested one; the reply's `held` says whether the answer shows it. Raises ValueError with
+    `mask` is the requested one; the reply's `masked` says whether the answer shows it. Raises ValueError with
     what is missing.
     """
     if body is None:
@@ -146,9 +142,9 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as e:
         raise ValueError("has no choices") from e
     text = http.text_of(refusal or content)
-    held = masks.held(mask, text, tokens, request.choices) if mask and tokens else None
-    if held is not None:
-        text, position = held
+    masked = masks.masked_choice(mask, text, tokens, request.choices) if mask and tokens else None
+    if masked is not None:
+        text, position = masked
         tokens = [position]
     return Reply(
         text=text,
@@ -158,7 +154,7 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         tokens=tokens,
         rate=rate(headers),
         request_id=headers.get("x-request-id") or http.text_of(body.get("id")) or None,
-        held=held is not None,
+        masked=masked is not None,
         system_fingerprint=http.text_of(body.get("system_fingerprint")) or None,
     )
 
@@ -229,6 +225,7 @@ def _parameters(
     optional: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed, **options}
     out = {k: v for k, v in optional.items() if v is not None and k not in dialect.dropped}
     out[dialect.limit] = request.max_tokens
+    # Reasoning models refuse log-probabilities, so they are dropped for the whole run once refused.
     if request.choices and dialect.top_logprobs:
         out |= {"logprobs": True, "top_logprobs": dialect.alternatives}
         out[dialect.limit] = min(request.max_tokens, CODE_TOKENS)
@@ -253,6 +250,7 @@ def _step_down(
     logprobs = request.choices and dialect.top_logprobs and "logprob" in text
     if complaint.code == "context_length_exceeded" or "context length" in text:
         return None
+    # This is about the size of the prompt; another parameter would not help.
     if "too large" in text and not logprobs:
         return None
     if logprobs and dialect.alternatives > 20:
@@ -260,6 +258,7 @@ def _step_down(
     if logprobs:
         fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0
         return replace(dialect, top_logprobs=fewer, masked_logprobs=fewer)
+    # Some gateways refuse log-probabilities with 403; any other 403 is about the key.
     if complaint.status == 403:
         return None
     if request.schema is not None and dialect.output in FORMATS and _FORMAT_WORDS.search(text):

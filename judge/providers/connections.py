@@ -45,9 +45,8 @@ class SpacedConnector(aiohttp.TCPConnector):
 class TimeLimit:
     """`asyncio.timeout` for one call that tolerates a stopped process (SIGSTOP, a suspended machine).
 
-    A timer that fires late shows that the process was stopped: the answer may have arrived meanwhile, and it
-    is paid for.
-    Raises TimeoutError.
+    A timer that fires late shows that the process was stopped: the answer may have arrived meanwhile, and it is paid
+    for. Raises TimeoutError.
     """
 
     def __init__(self, seconds: float) -> None:

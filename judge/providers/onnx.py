@@ -1,13 +1,13 @@
 """`onnx/FOLDER`: a cross-encoder in ONNX that reads a statement with its evidence (entailment, relevance, hallucination).
 
-The folder is laid out as exports give it: `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, `config.json`. A small
-file says what the model's classes mean for the task, `classes.json` in the folder or `--option classes=FILE`:
+The folder has the layout of an export: `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`, `config.json`. A small
+file maps the model's classes to the task's labels, `classes.json` in the folder or `--option classes=FILE`:
 
     {"order": ["evidence", "statement"],
      "labels": {"entailment": "support", "contradiction": "refute", "neutral": "neutral"}}
 
-Classes are named as `id2label` of config.json names them, or by number; several may stand for one label, and null for
-none (its probability is then on no label). A model with one number per pair (a reranker) has the classes `yes` and
+Classes are named as in `id2label` of config.json, or by number; several may map to one label, and null means
+no label (the probability is then on no label). A model with one number per pair (a reranker) has the classes `yes` and
 `no`, by the logistic function of the number minus `threshold`. Options: `classes`, `model` (a file of the folder),
 `threads`.
 """
@@ -43,7 +43,7 @@ _ROLES = {EVIDENCE, STATEMENT}
 
 
 class Provider:
-    """One model; a call waits for others and is run with them."""
+    """One model; a call waits for others and runs in one batch with them."""
 
     label_codes = True
     reads_pairs = True
@@ -53,17 +53,18 @@ class Provider:
         self._folder = Path(name).expanduser()
         if not self._folder.is_dir():
             raise UsageError(
-                f"onnx/{name}: no such folder; it holds model.onnx, tokenizer.json and config.json"
+                f"onnx/{name}: no such folder; it needs model.onnx, tokenizer.json and config.json"
             )
-        options = settings.own("onnx", "classes", "model", "threads")
+        options = settings.vendor_options("onnx", "classes", "model", "threads")
         self._threads = settings.whole("threads", cores())
         self._file = self._model_file(options.get("model"))
-        config = _read(self._folder / "config.json", needed=False)
-        tokens = _read(self._folder / "tokenizer_config.json", needed=False)
+        config = _read_json(self._folder / "config.json", needed=False)
+        tokens = _read_json(self._folder / "tokenizer_config.json", needed=False)
         limits = [tokens.get("model_max_length"), config.get("max_position_embeddings"), MOST_TOKENS]
+        # The tokenizer's limit may be a placeholder of 10^30, so the smallest stated limit counts.
         self._most = int(min(n for n in limits if isinstance(n, int | float) and n > 0))
         if config.get("model_type") in ("roberta", "xlm-roberta", "camembert"):
-            # Their positions begin after the padding's.
+            # In these architectures the first two positions are reserved for padding.
             self._most = min(self._most, int(config.get("max_position_embeddings", 514)) - 2)
         self._pad = int(config.get("pad_token_id") or 0)
         self._names = {int(k): str(v) for k, v in (config.get("id2label") or {}).items()}
@@ -76,15 +77,15 @@ class Provider:
 
     def _model_file(self, name: str | None) -> Path:
         tried = [name] if name else MODELS
-        found = next((self._folder / n for n in tried if (self._folder / n).is_file()), None)
-        if found is None:
+        path = next((self._folder / n for n in tried if (self._folder / n).is_file()), None)
+        if path is None:
             raise UsageError(
                 f"{self._folder}: no {' or '.join(tried[:2])} in it (--option model=FILE names another)"
             )
-        return found
+        return path
 
     async def open(self) -> None:
-        """Load model and tokenizer, and see that every class has its label. Raises MissingExtra or Rejected."""
+        """Load model and tokenizer, and check that every class has its label. Raises MissingExtra or Rejected."""
         self._session = await asyncio.to_thread(self._load)
 
     def _load(self) -> Session:
@@ -109,7 +110,7 @@ class Provider:
         return session
 
     def suit(self, task: str, labels: Sequence[str]) -> None:
-        """Raises UsageError when a class stands for a label that the task has not."""
+        """Raise UsageError when a class maps to a label that the task does not have."""
         for name, label in self._mapping["labels"].items():
             if label is not None and label not in labels:
                 raise UsageError(
@@ -118,7 +119,7 @@ class Provider:
                 )
 
     async def complete(self, request: Request) -> Reply:
-        """The probabilities of the labels: of the classes that stand for each, summed."""
+        """Return the probabilities of the labels, each summed over its classes."""
         assert self._session is not None and request.words is not None
         texts = {m.role: m.content for m in request.messages}
         first, second = (texts[role] for role in self._mapping["order"])
@@ -131,14 +132,16 @@ class Provider:
             if label is not None:
                 masses[label] += p
         best = max(masses, key=lambda label: masses[label])
-        usage, found = Usage(len(tokens.ids), 0), [with_masses(best, masses.items())]
-        return Reply(best, usage=usage, resolved_model=self._folder.name, tokens=found)
+        usage, positions = Usage(len(tokens.ids), 0), [with_masses(best, masses.items())]
+        return Reply(best, usage=usage, resolved_model=self._folder.name, tokens=positions)
 
     def _probabilities(self, logits: Floats) -> list[float]:
         numbers = logits.astype(np.float64)
         if len(numbers) == 1:
+            # Beyond 500 the exponential overflows, and the probability is 0 or 1 in any case.
             x = float(np.clip(numbers[0] - self._mapping["threshold"], -500, 500))
             return [1 / (1 + math.exp(-x)), 1 / (1 + math.exp(x))]
+        # The largest logit is subtracted first, so that the exponential cannot overflow.
         powers = np.exp(numbers - numbers.max())
         return [float(p) for p in powers / powers.sum()]
 
@@ -147,22 +150,26 @@ class Provider:
         self._session = None
 
     def describe(self) -> Mapping[str, Json]:
-        """The folder's name, not its path; `content` is what answers depend on."""
-        told = {k: self._mapping[k] for k in ("order", "labels", "threshold")}
+        """Return the folder's name without its path; `content` is everything that answers depend on."""
+        classes = {k: self._mapping[k] for k in ("order", "labels", "threshold")}
         if not self._content:
-            whole = json.dumps([self._files(), told, self._most])
+            whole = json.dumps([self._files(), classes, self._most])
             self._content = hashlib.sha256(whole.encode()).hexdigest()
-        facts = {"weights": f"{self._folder.name}/{self._file.name}", "classes": told, "longest": self._most}
+        facts = {
+            "weights": f"{self._folder.name}/{self._file.name}",
+            "classes": classes,
+            "longest": self._most,
+        }
         return {**facts, "content": self._content}
 
     def _files(self) -> list[str]:
-        """The sums of the model, of weights that it keeps beside it (`model.onnx_data`), and of the tokenizer."""
+        """Return the hashes of the model, of weights beside it (`model.onnx_data`), and of the tokenizer."""
         beside = sorted(self._file.parent.glob(f"{self._file.name}?*"))
         paths = [self._file, *beside, self._folder / "tokenizer.json"]
         return [file_sha(path) for path in paths if path.is_file()]
 
     def remarks(self) -> tuple[str, ...]:
-        """What people should know when a run has ended."""
+        """Return what the user should know when a run has ended."""
         n, most = self._cut, self._most
         return (
             (f"{n} pairs were longer than {most} tokens: the rest of the evidence was not read",) if n else ()
@@ -174,36 +181,36 @@ class Provider:
 
 
 def _mapping(path: Path) -> dict[str, Any]:
-    """The file of classes, checked. Raises UsageError."""
-    found = _read(path, needed=True)
-    labels = found.get("labels")
+    """Return the checked file of classes. Raises UsageError."""
+    mapping = _read_json(path, needed=True)
+    labels = mapping.get("labels")
     if not isinstance(labels, dict) or not labels:
         raise UsageError(f"{path}: 'labels' maps each class of the model to a label of the task, or to null")
     if bad := [c for c, label in labels.items() if label is not None and not isinstance(label, str)]:
         raise UsageError(f"{path}: the label of class '{bad[0]}' is not a string or null")
-    order = found.get("order", [EVIDENCE, STATEMENT])
+    order = mapping.get("order", [EVIDENCE, STATEMENT])
     if not isinstance(order, list) or len(order) != 2 or set(order) != _ROLES:
         raise UsageError(f'{path}: \'order\' is ["evidence", "statement"] or the other way round')
-    threshold = found.get("threshold", 0.0)
+    threshold = mapping.get("threshold", 0.0)
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not math.isfinite(threshold):
         raise UsageError(f"{path}: 'threshold' is not a number")
-    if unknown := sorted(set(found) - {"labels", "order", "threshold"}):
+    if unknown := sorted(set(mapping) - {"labels", "order", "threshold"}):
         raise UsageError(f"{path}: unknown key '{unknown[0]}' (known: labels, order, threshold)")
     return {"labels": labels, "order": order, "threshold": float(threshold), "path": str(path)}
 
 
-def _read(path: Path, needed: bool) -> dict[str, Any]:
+def _read_json(path: Path, needed: bool) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        loaded = json.loads(path.read_text("utf-8"))
     except FileNotFoundError as e:
         if needed:
             raise UsageError(
-                f'{path}: no such file; it says {{"labels": {{"CLASS": "LABEL", ...}}}} for the task '
+                f'{path}: no such file; it contains {{"labels": {{"CLASS": "LABEL", ...}}}} for the task '
                 "(--option classes=FILE)"
             ) from e
         return {}
     except (OSError, ValueError) as e:
         raise UsageError(f"{path}: not readable as JSON: {e}") from e
-    if not isinstance(found, dict):
+    if not isinstance(loaded, dict):
         raise UsageError(f"{path}: not a JSON object")
-    return found
+    return loaded

@@ -1,10 +1,8 @@
 """`openai/MODEL`: OpenAI's chat completions, and any compatible server (`--base-url`).
 
-Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept, so the
-provider has
-one dialect per model: it starts from the most exact form, and each refusal that names a parameter moves it
-one step
-down, for good.
+Wire format: https://platform.openai.com/docs/api-reference/chat. Servers differ in what they accept, so the provider
+has one dialect per model: it starts from the most exact form, and each refusal that names a parameter moves it one
+step down, for good.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from judge.errors import KeyProblem, ProviderError, RateLimited, Rejected, ServerFault, UsageError
 from judge.providers import chat, features, http, masks
@@ -34,7 +31,8 @@ class Provider(Vendor):
     """One model behind chat completions.
 
     Settings: `base_url` (default: OPENAI_BASE_URL, then OpenAI itself), `timeout` in seconds for one
-    call, option `reasoning_effort` and those of `judge.providers.options`. Raises UsageError for a base URL or option that cannot be used.
+    call, option `reasoning_effort` and those of `judge.providers.options`. Raises UsageError for a base URL or option
+    that cannot be used.
     """
 
     vendor, title, host = "openai", "OpenAI", "openai.com"
@@ -44,20 +42,20 @@ class Provider(Vendor):
 
     def __init__(self, name: str, settings: Settings) -> None:
         super().__init__(name, settings)
-        self.chosen_mask = _chosen(self._options.own.get("mask", "auto"))
+        self.chosen_mask = _chosen(self._options.vendor_options.get("mask", "auto"))
         self.mask: str | None = None
         self._is_held = False
-        own = {k: v for k, v in self._options.own.items() if k == "reasoning_effort"}
+        sampling = {k: v for k, v in self._options.vendor_options.items() if k == "reasoning_effort"}
         # The capabilities of OpenAI's models are documented, so they are not probed.
-        self._is_openai = self._own
+        self._is_openai = self._is_vendors_own
         # All models of OpenAI take the newer name; most other servers know only the older one.
-        self._dialect = chat.Dialect(limit="max_completion_tokens" if self._own else "max_tokens")
-        self._writer = chat.ChatWriter(name, own, self._options.body)
+        self._dialect = chat.Dialect(limit="max_completion_tokens" if self._is_vendors_own else "max_tokens")
+        self._writer = chat.ChatWriter(name, sampling, self._options.body)
         self.purse: Purse = NoLimits()
         self._questions: list[features.FeatureQuestion] = []
         self._answers: dict[str, Reply | None] = {}
         self._refusals = 1
-        """Refusals that end a round of questions after the first one."""
+        """Number of refusals that ends a round of probes after the first round."""
         self.learnt_at = ""
 
     def _address(self, settings: Settings) -> str:
@@ -70,18 +68,18 @@ class Provider(Vendor):
         Such a server gets the key and nothing else of the package, and importing it takes longer than a small
         run.
         """
-        if self._own:
+        if self._is_vendors_own:
             return super()._wired()
-        key, asked = self._looked_up()
+        key, looked_up = self._looked_up()
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
-        return http.Wire(self._at, headers, self.timeout, [key], asked)
+        return http.Wire(self._at, headers, self.timeout, [key], looked_up)
 
     async def open(self) -> None:
-        """Connect, and ask a server that is not known which features it takes (`judge.providers.features`).
+        """Connect, and probe which features an unknown server supports (`judge.providers.features`).
 
         Raises KeyProblem when the key is missing or refused, Rejected for an unknown model, UsageError for a mask that the
-        server does not take, and the errors of `complete`.
+        server does not support, and the errors of `complete`.
         """
         self._connect()
         if self.learnt_at:
@@ -117,7 +115,8 @@ class Provider(Vendor):
             dialect = chat.Dialect.from_json(learnt["dialect"])
             label_codes, mask, reports = learnt["label_codes"], learnt["mask"], learnt["reports"]
         except (KeyError, TypeError, ValueError, AttributeError):
-            return  # written by another version or another program
+            # Written by another version or another program.
+            return
         is_reply = isinstance(label_codes, bool) and (reports is None or isinstance(reports, str))
         if not is_reply or mask not in (None, *masks.MASKS):
             return
@@ -160,7 +159,7 @@ class Provider(Vendor):
         """Return the request's body in the dialect found so far; needs no connection."""
         return self._writer.body(request, self._dialect)
 
-    def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
+    def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
         """Parse the JSON of a successful answer that came another way. Raises ValueError as `chat.reply`."""
         return chat.reply(body, request, headers or {}, next(iter(self._dialect.masks), None))
 
@@ -171,21 +170,6 @@ class Provider(Vendor):
     async def models(self) -> list[str]:
         """Return the model names that the server lists. Raises as `complete`."""
         return http.model_names(await self._asked_of("/models"), self._who)
-
-    async def count_tokens(self, request: Request) -> int:
-        """Return the input tokens of a request, counted by OpenAI free of charge. Raises as `complete`.
-
-        https://platform.openai.com/docs/api-reference/responses/input-tokens
-        """
-        body: dict[str, Any] = {
-            "model": self._name,
-            "input": [{"role": m.role, "content": m.content} for m in request.messages],
-        }
-        if request.schema is not None:
-            form = {"type": "json_schema", "name": "answer", "schema": request.schema, "strict": True}
-            body["text"] = {"format": form}
-        answer = await self._asked_of("/responses/input_tokens", json.dumps(body).encode())
-        return http.token_count(answer, self._who)
 
     def describe(self) -> Mapping[str, Json]:
         """Return the base URL without credentials, and the dialect found so far."""
@@ -199,14 +183,14 @@ class Provider(Vendor):
             "token_limit": self._dialect.limit,
             "left_out": list(self._dialect.dropped),
             "options": {k: v for k, v in self._options.identity().items() if k not in self.facts},
-            "own_server": self._own,
+            "own_server": self._is_vendors_own,
             "reports": self._reports,
             "timeout": self.timeout,
             "sdk": self._sdk,
         }
 
     async def _exchange(self, wire: http.Door, request: Request) -> Reply:
-        """The reply; after a refusal that names a parameter, the one to the request without it."""
+        """Return the reply; after a refusal that names a parameter, send the request again without it."""
         while True:
             known = self._dialect
             step = await self._sent(wire, request, known)
@@ -214,7 +198,7 @@ class Provider(Vendor):
                 return step
             if isinstance(step, ProviderError):
                 raise step
-            # Calls in flight together meet the same refusal; the first one to return decides.
+            # Concurrent calls get the same refusal; the first one to return changes the dialect.
             if self._dialect is known:
                 self._dialect = step
                 self.label_codes = self.label_codes and step.top_logprobs > 0
@@ -222,16 +206,16 @@ class Provider(Vendor):
     async def _sent(
         self, wire: http.Door, request: Request, dialect: chat.Dialect
     ) -> Reply | chat.Dialect | ProviderError:
-        """The reply to a request in a dialect; after a refusal the dialect to try next, or the error if there is none."""
+        """Return the reply to a request in a dialect; after a refusal the next dialect, or the error if there is none."""
         answer = await wire.post(chat.PATH, self._writer.body(request, dialect))
         if answer.status == 200:
-            return self._read(wire, answer, request, dialect.masks)
+            return self._parsed_answer(wire, answer, request, dialect.masks)
         said = wire.complaint(answer)
         if (ended := chat.ended(said, answer.headers)) is not None:
             return ended
         return self._writer.step_down(dialect, request, said) or self._error(answer, said)
 
-    def _read(
+    def _parsed_answer(
         self, wire: http.Door, answer: http.HttpAnswer, request: Request, sent: tuple[str, ...]
     ) -> Reply:
         body = http.decoded(answer.body)
@@ -242,9 +226,9 @@ class Provider(Vendor):
         except ValueError as e:
             said = wire.complaint(answer)
             if said.code.isdigit() and 400 <= int(said.code) < 600:
-                # Some gateways pass an error on with status 200.
-                told = int(said.code)
-                raise self._error(replace(answer, status=told), replace(said, status=told)) from e
+                # Some gateways forward an error with status 200.
+                status = int(said.code)
+                raise self._error(replace(answer, status=status), replace(said, status=status)) from e
             detail = "" if body is None else f": {said.message}"
             raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
@@ -270,7 +254,7 @@ class Provider(Vendor):
         return error
 
     def _tried_masks(self) -> Sequence[str]:
-        """The masks to ask about: for OpenAI itself only the one that the user names."""
+        """Return the masks to probe: for OpenAI itself only the one that the user names."""
         if self.chosen_mask == "none" or self._is_held:
             return ()
         if self.chosen_mask != "auto":
@@ -278,10 +262,10 @@ class Provider(Vendor):
         return () if self._is_openai else masks.MASKS
 
     async def _ask_rest(self) -> None:
-        """Put the questions without an answer one after the other, and raise the last error.
+        """Send the unanswered probes one after the other, and raise the last error.
 
-        A server that takes one call at a time would refuse all others once more, so the first refusal ends the round. If
-        a round brought no answer, the next one goes on after twice as many refusals: the server may refuse at random.
+        A server that accepts one call at a time would refuse all others again, so the first refusal ends the round. If
+        a round brings no answer, the next one continues after twice as many refusals: the server may refuse at random.
         """
         before, refusals = len(self._answers), 0
         error: ProviderError | None = None
@@ -299,7 +283,7 @@ class Provider(Vendor):
             raise error
 
     async def _ask(self, question: features.FeatureQuestion) -> None:
-        """Put a question, if it is still needed, and note the answer. Raises as `complete`."""
+        """Send a probe, if it is still needed, and store the answer. Raises as `complete`."""
         self._answers[question.name] = await self.purse.pay(
             question.request,
             lambda: self._answer(question),
@@ -307,7 +291,7 @@ class Provider(Vendor):
         )
 
     async def _answer(self, question: features.FeatureQuestion) -> Reply | None:
-        """The reply to a question, None where the server refuses its feature."""
+        """Return the reply to a probe, None if the server refuses its feature."""
         wire, request, sent = self._connect(), question.request, question.dialect
         if question.mask == "logit_bias" and not await self._learn_tokens(wire, request.choices):
             return None
@@ -320,7 +304,7 @@ class Provider(Vendor):
                     return None
                 raise step
             if (step.limit, step.dropped) != (sent.limit, sent.dropped):
-                # Every request has these fields, whatever it asks for.
+                # Every request has these fields, so the change applies to all probes.
                 dropped = tuple(dict.fromkeys((*self._dialect.dropped, *step.dropped)))
                 self._dialect = replace(
                     self._dialect, limit=step.limit, swapped=step.swapped, dropped=dropped
@@ -336,16 +320,16 @@ class Provider(Vendor):
             sent = step
 
     def _conclude(self) -> None:
-        """Set the dialect by the answers. Raises UsageError where the mask that the user names holds nothing."""
+        """Set the dialect from the answers. Raises UsageError if the mask that the user names has no effect."""
         answers, codes = self._answers, self._answers[features.CODES]
         self._reports = next((r.resolved_model for r in answers.values() if r and r.resolved_model), None)
         refused = [name for name in features.SAMPLING if answers[name] is None]
         dropped = tuple(dict.fromkeys((*self._dialect.dropped, *refused)))
-        found = features.mask(self._questions, answers) if codes else None
-        if found is None and self.chosen_mask in masks.MASKS and not self._is_held:
+        mask = features.mask(self._questions, answers) if codes else None
+        if mask is None and self.chosen_mask in masks.MASKS and not self._is_held:
             raise UsageError(
-                f"--option mask={self.chosen_mask}: {self._who} does not hold the answer to the codes so, with "
-                "probabilities; leave it out, or mask=none"
+                f"--option mask={self.chosen_mask}: {self._who} does not restrict the answer to the codes with "
+                "probabilities in this way; leave the option out, or give mask=none"
             )
         few = self._dialect.top_logprobs if codes else 0
         many = self._dialect.masked_logprobs if answers.get(features.ALTERNATIVES) else few
@@ -353,11 +337,11 @@ class Provider(Vendor):
         if not self._is_openai:
             self._dialect = replace(self._dialect, output=features.output(answers))
         if not self._is_held:
-            self.mask = found
-            self._dialect = replace(self._dialect, masks=(found,) if found else ())
-        # A model that thinks aloud or chats first has no answer within the few tokens of a code.
+            self.mask = mask
+            self._dialect = replace(self._dialect, masks=(mask,) if mask else ())
+        # A model that reasons or chats first gives no answer within the few tokens of a code.
         says_code = bool(codes and codes.tokens and codes.text.strip()[:1] in ("A", "B"))
-        self.label_codes = says_code or found is not None
+        self.label_codes = says_code or mask is not None
 
     async def _learn_tokens(self, wire: http.Door, choices: Sequence[str]) -> bool:
         """Request the choices' ids from `/tokenize` of llama.cpp or vLLM; False unless each is a single
@@ -368,8 +352,8 @@ class Provider(Vendor):
             if choice in self._writer.ids:
                 continue
             # llama.cpp calls the text content, vLLM prompt.
-            asked = {"model": self._name, "content": choice, "prompt": choice, "add_special_tokens": False}
-            answer = await wire.post(path, json.dumps(asked).encode())
+            fields = {"model": self._name, "content": choice, "prompt": choice, "add_special_tokens": False}
+            answer = await wire.post(path, json.dumps(fields).encode())
             body = http.decoded(answer.body) if answer.status == 200 else None
             ids = body.get("tokens") if isinstance(body, dict) else None
             if not isinstance(ids, list) or len(ids) != 1 or not isinstance(ids[0], int):

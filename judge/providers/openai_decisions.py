@@ -1,8 +1,8 @@
-"""`openai-decisions/MODEL`: OpenAI's decisions, which answer choices with a probability for each, and write nothing.
+"""`openai-decisions/MODEL`: OpenAI's decisions, which answer choices with a probability for each, and write no text.
 
-Wire format: https://platform.openai.com/docs/api-reference/decisions. A task with one question is asked with its codes or,
+Wire format: https://platform.openai.com/docs/api-reference/decisions. A task with one question is sent with its codes or,
 with `--answers words`, its labels as the choices; with several, each question is one of the request. There is no
-rationale, no temperature and no seed, and it is not in the Batch API.
+rationale, no temperature and no seed, and the endpoint is not in the Batch API.
 """
 
 import json
@@ -22,14 +22,14 @@ PATH = "/decisions"
 
 
 class Provider(openai.Provider):
-    """One model behind the decisions endpoint. Settings and errors as those of `openai`, without its own options."""
+    """One model behind the decisions endpoint. Settings and errors are those of `openai`, without its own options."""
 
     vendor = "openai-decisions"
     known: Collection[str] = ()
     label_codes: bool = True
 
     async def open(self) -> None:
-        """Find the key. Raises KeyProblem when there is none."""
+        """Look up the key. Raises KeyProblem when there is none."""
         self._connect()
 
     async def complete(self, request: Request) -> Reply:
@@ -38,7 +38,7 @@ class Provider(openai.Provider):
         answer = await wire.post(PATH, self.body(request))
         if answer.status == 200:
             try:
-                return self.read(http.decoded(answer.body), request, answer.headers)
+                return self.parse_answer(http.decoded(answer.body), request, answer.headers)
             except ValueError as e:
                 raise ServerFault(f"{self._who}: the answer {e}") from e
         said = wire.complaint(answer)
@@ -48,7 +48,7 @@ class Provider(openai.Provider):
         raise self._error(answer, said)
 
     def body(self, request: Request) -> bytes:
-        """The request's body. Raises Rejected for a question that is no choice."""
+        """Return the request's body. Raises Rejected for a question that is no choice."""
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
         questions = [
             {
@@ -59,11 +59,11 @@ class Provider(openai.Provider):
             }
             for name, values in _choices(request).items()
         ]
-        asked = {"model": self._name, "input": turns, "questions": questions}
-        return json.dumps({**asked, **self._options.body}).encode()
+        fields = {"model": self._name, "input": turns, "questions": questions}
+        return json.dumps({**fields, **self._options.body}).encode()
 
-    def read(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
-        """The reply in the JSON of a good answer. Raises ValueError, which says what the answer has not."""
+    def parse_answer(self, body: Json, request: Request, headers: Mapping[str, str] | None = None) -> Reply:
+        """Return the reply in the JSON of a successful answer. Raises ValueError naming what is missing."""
         names = list(_choices(request))
         try:
             answers = dict(zip(names, body["answers"], strict=True))
@@ -88,25 +88,25 @@ class Provider(openai.Provider):
         )
 
     def describe(self) -> Mapping[str, Json]:
-        """As `openai`, with what is not sent."""
+        """Return the facts of `openai`, with the parameters that are not sent."""
         known = super().describe()
         return {**known, "format": "decisions", "mask": None, "left_out": ["temperature", "seed"]}
 
 
 def _choices(request: Request) -> dict[str, list[str]]:
-    """The values of each question. Raises Rejected for one that is no choice."""
+    """Return the values of each question. Raises Rejected for one that is no choice."""
     if request.choices:
         return {"answer": list(request.choices)}
     fields: Mapping[str, Any] = (request.schema or {}).get("properties", {})
-    found = {name: list(spec.get("enum") or ()) for name, spec in fields.items()}
-    free = [name for name, values in found.items() if len(values) < 2]
-    if free or not found:
-        what = f"'{free[0]}' is none" if free else "this asks for free text"
-        raise Rejected(f"OpenAI's decisions answer choices only, and {what}: ask openai/ instead", 400)
-    return found
+    choices = {name: list(spec.get("enum") or ()) for name, spec in fields.items()}
+    free = [name for name, values in choices.items() if len(values) < 2]
+    if free or not choices:
+        reason = f"'{free[0]}' is none" if free else "this asks for free text"
+        raise Rejected(f"OpenAI's decisions answer choices only, and {reason}: use openai/ instead", 400)
+    return choices
 
 
 def _token(answer: Mapping[str, Any]) -> TokenChoice:
-    """The probabilities of one choice as those of one token."""
+    """Return the probabilities of one choice as those of one token."""
     listed = [(str(p["value"]), float(p["probability"])) for p in answer["probabilities"]]
     return with_masses(str(answer["choice"]), listed)

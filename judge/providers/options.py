@@ -1,12 +1,12 @@
-"""What `--option` asks of a server beside a vendor's own options.
+"""Options of a server beside the vendor's own options, from `--option`.
 
-    body.a.b=JSON       field b of object a in the body of every request; body=JSON gives whole fields
-    header.X=env:NAME   header X with what the environment variable NAME holds
+    body.a.b=JSON       field b of object a in the body of every request; body=JSON gives complete fields
+    header.X=env:NAME   header X with the value of the environment variable NAME
     query.k=VALUE       k=VALUE in every address; query.k=env:NAME takes the value from NAME
-    key=env:NAME        the key is in NAME and not in the vendor's usual variable; key=none sends none
+    key=env:NAME        the key is in NAME instead of the vendor's usual variable; key=none sends none
 
-What comes from the environment is looked up when the connection is made, and never stored, logged or shown: a run
-knows a header by its name alone.
+Values from the environment are looked up when the connection is made, and never stored, logged or shown: a run
+stores a header by its name alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judge.permissions import NO_KEY
 from judge.types import Json
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-# What aiohttp writes itself, and what would make another request of the one that is counted.
+# Headers that aiohttp writes itself, and headers that would change the request that is counted.
 _NOT_OURS = {"host", "content-length", "transfer-encoding", "connection", "content-type", "content-encoding"}
 FLAGS = {
     "temperature": "--temperature",
@@ -41,51 +41,52 @@ _WRITTEN = {"messages", "system", "stream", "stream_options", "n"}
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """`own`: the vendor's options, as typed. `body`: fields for every request. `headers` and `query` by name; a value
-    `env:NAME` is still to be looked up. `key` is the variable that holds the key, None = the usual one."""
+    """Parsed options. `vendor_options`: the vendor's, as typed. `body`: fields for every request. `headers` and `query` by
+    name; a value `env:NAME` is not looked up yet. `key` is the variable with the key, None = the usual one.
+    """
 
-    own: Mapping[str, str] = field(default_factory=dict)
+    vendor_options: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Json] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     key: str | None = None
     is_keyless: bool = False
-    """No key and no other credentials of the environment are sent, beside the headers and the query named here."""
+    """Whether no key and no other credentials of the environment are sent, except the headers and query named here."""
 
     def identity(self) -> dict[str, str]:
-        """What makes another run of it: own options, fields, query, and the names of what the environment gives.
+        """Return the options that make another run: vendor options, fields, query, and the names of values from the environment.
 
-        Each is written as an option is typed; of `env:NAME` not even NAME is left: another variable is no other judge.
+        Each is written as typed. Of `env:NAME` not even NAME is stored: another variable is no other judge.
         """
         named = {f"header.{name}": "env:" for name in self.headers}
         named |= {f"query.{k}": "env:" if v.startswith("env:") else v for k, v in self.query.items()}
-        return {**self.own, **({"body": _canonical(self.body)} if self.body else {}), **named}
+        return {**self.vendor_options, **({"body": _canonical(self.body)} if self.body else {}), **named}
 
     def gives(self, header: str) -> bool:
-        """Whether a header is among those asked for."""
+        """Return whether a header is among the requested ones."""
         return header.lower() in self.headers
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Headers and query with their values; `secrets` is what no message may repeat."""
+    """Headers and query with their values; no message may repeat any of `secrets`."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     query: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-def read(
+def parse_options(
     vendor: str,
     given: Mapping[str, str] | None,
     known: Collection[str],
     taken: Collection[str] = FLAGS,
 ) -> ServerOptions:
-    """The options of a provider that speaks HTTP; `known` are its own, `taken` the fields it writes from flags.
+    """Return the options of a provider over HTTP; `known` are its own, `taken` the body fields that it writes from flags.
 
-    Raises UsageError for an option nobody knows, a value that cannot be read, or a field that is asked otherwise.
+    Raises UsageError for an unknown option, an invalid value, or a field with its own flag.
     """
-    own: dict[str, str] = {}
+    vendor_options: dict[str, str] = {}
     body: dict[str, Json] = {}
     headers: dict[str, str] = {}
     query: dict[str, str] = {}
@@ -93,7 +94,7 @@ def read(
     for name, value in (given or {}).items():
         part, _, rest = name.partition(".")
         if name in known:
-            own[name] = value
+            vendor_options[name] = value
         elif name == "key" and value == NO_KEY:
             is_keyless = True
         elif name == "key":
@@ -107,21 +108,21 @@ def read(
         else:
             more = "body.FIELD, header.NAME, query.NAME, key"
             raise UsageError(f"{vendor} has no option '{name}' (known: {', '.join([*sorted(known), more])})")
-    return ServerOptions(own, body, headers, query, key, is_keyless)
+    return ServerOptions(vendor_options, body, headers, query, key, is_keyless)
 
 
 def look_up(options: ServerOptions) -> Looked:
-    """The values that the environment holds. Raises KeyProblem for a variable that is not set, or cannot be sent."""
+    """Return the values from the environment. Raises KeyProblem for a variable that is not set, or cannot be sent."""
     headers = {name: _value(f"header.{name}", value) for name, value in options.headers.items()}
     query = {k: _value(f"query.{k}", v) if v.startswith("env:") else v for k, v in options.query.items()}
     kept = [*headers.values(), *(query[k] for k, v in options.query.items() if v.startswith("env:"))]
-    # A header such as `Bearer …` is repeated without its first word as well.
+    # A server may repeat a header such as `Bearer …` without its first word, so both forms are secret.
     parts = [part for value in kept for part in (value, value.rpartition(" ")[2], quote(value, safe=""))]
     return Looked(headers, query, tuple(dict.fromkeys(parts)))
 
 
 def merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
-    """Ours with theirs in it, object by object; where both have a value, theirs stands."""
+    """Merge theirs into ours, object by object; if both have a value, theirs is used."""
     out = dict(ours)
     for name, value in theirs.items():
         inner = out.get(name)
@@ -147,7 +148,7 @@ def _put(body: dict[str, Json], option: str, path: str, text: str, taken: Collec
         value = {name: value}
     for name in value:
         if name in _WRITTEN or name in taken:
-            how = f"use {FLAGS[name]}" if name in FLAGS else "it is what the tool asks itself"
+            how = f"use {FLAGS[name]}" if name in FLAGS else "adjudge writes it itself"
             raise UsageError(f"--option body.{name}: not a field to set here; {how}")
     if clash := _clash(body, value):
         raise UsageError(f"--option body.{clash}: given twice")
@@ -158,10 +159,10 @@ def _no_number(option: str, word: str) -> None:
     raise UsageError(f"--option {option}: {word} is no JSON number")
 
 
-def _clash(one: Mapping[str, Json], other: Mapping[str, Json]) -> str | None:
-    """The path that both set."""
-    for name in one.keys() & other.keys():
-        a, b = one[name], other[name]
+def _clash(first: Mapping[str, Json], second: Mapping[str, Json]) -> str | None:
+    """Return the path that both set."""
+    for name in first.keys() & second.keys():
+        a, b = first[name], second[name]
         if not (isinstance(a, dict) and isinstance(b, dict)):
             return name
         if inner := _clash(a, b):
@@ -176,7 +177,7 @@ def _header(option: str, name: str) -> str:
 
 
 def _variable(option: str, value: str) -> str:
-    """The variable of `env:NAME`. The value itself may be a secret and is not repeated."""
+    """Return the variable of `env:NAME`. The value itself may be a secret and is not repeated."""
     before, colon, name = value.partition(":")
     if before != "env" or not colon or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise UsageError(
@@ -192,7 +193,7 @@ def _value(option: str, reference: str) -> str:
     if not value:
         raise KeyProblem(f"--option {option}: the environment variable {name} is not set")
     if not value.isascii() or not value.isprintable():
-        raise KeyProblem(f"--option {option}: {name} holds characters that cannot be sent")
+        raise KeyProblem(f"--option {option}: {name} contains characters that cannot be sent")
     return value
 
 

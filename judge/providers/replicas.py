@@ -19,7 +19,7 @@ def replicated(model: str, settings: Settings) -> Provider:
         return base.get(model, settings)
     urls = [url for url in (settings.base_url, *settings.replicas) if url]
     if len({url.rstrip("/") for url in urls}) < len(urls):
-        raise UsageError("--replicas: an address is there twice (--base-url is one of the servers too)")
+        raise UsageError("--base-url: an address is there twice")
     return Replicas([base.get(model, replace(settings, base_url=url, replicas=())) for url in urls])
 
 
@@ -43,7 +43,7 @@ class Replicas:
 
     @property
     def purse(self) -> Purse:
-        """What pays for the questions to all of the servers."""
+        """The purse that pays for the probes of all servers."""
         return self._purse
 
     @purse.setter

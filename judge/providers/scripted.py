@@ -38,9 +38,9 @@ class Provider:
         }
         if name not in scripts:
             raise UsageError(f"no script '{name}'; there are: {', '.join(scripts)}")
-        options = settings.own("scripted", "delay", "logprobs", "script")
+        options = settings.vendor_options("scripted", "delay", "logprobs", "script")
         self._script = scripts[name]
-        self._lines = _read(options.get("script")) if name == "file" else []
+        self._lines = _read_script(options.get("script")) if name == "file" else []
         content = json.dumps(self._lines).encode()
         self._content = {"content": hashlib.sha256(content).hexdigest()} if name == "file" else {}
         self._delay = _seconds(options.get("delay", "0"))
@@ -92,6 +92,7 @@ class Provider:
 
 def _number(request: Request) -> int:
     text = f"{request.repeat}:{request.messages[-1].content}"
+    # A hash instead of `hash()`, which differs between processes: documented output must be the same everywhere.
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6], "big")
 
 
@@ -120,7 +121,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _read(path: str | None) -> list[tuple[str, str]]:
+def _read_script(path: str | None) -> list[tuple[str, str]]:
     if path is None:
         raise UsageError("scripted/file needs --option script=FILE (JSON lines with match and reply)")
     try:

@@ -1,5 +1,4 @@
 """ONNX models in this process: the only module that imports `onnxruntime` and `tokenizers` (pip install
-
 'adjudge[onnx]').
 
 Calls that wait together run together; those of similar length form a batch, so that there is little padding.
@@ -44,7 +43,8 @@ class Session:
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
-        except Exception as e:  # the library raises only plain Exception
+        except Exception as e:
+            # The library raises only plain Exception.
             raise Rejected(f"{tokenizer}: not a tokenizer file: {e}") from e
         try:
             self._session = onnxruntime.InferenceSession(
@@ -59,7 +59,7 @@ class Session:
             i.name: np.int32 if "int32" in i.type else np.int64 for i in self._session.get_inputs()
         }
         if unknown := sorted(set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}):
-            raise Rejected(f"{model}: the model wants '{unknown[0]}', which is not known here")
+            raise Rejected(f"{model}: the model needs the input '{unknown[0]}', which is not supported")
         outputs = [o.name for o in self._session.get_outputs()]
         self._output = "logits" if "logits" in outputs else outputs[0]
 
@@ -76,7 +76,8 @@ class Session:
             return self._cut(first, None, "longest_first"), True
         try:
             return self._cut(first, second, "only_second" if keep == 0 else "only_first"), True
-        except Exception:  # the text to keep is longer than the input by itself
+        except Exception:
+            # The text to keep is longer than the input by itself.
             return self._cut(first, second, "longest_first"), True
 
     def _cut(self, first: str, second: str | None, strategy: str) -> Any:
@@ -133,26 +134,28 @@ class SessionBatches(Generic[T, R]):
 
     async def _go(self) -> None:
         while True:
-            await asyncio.sleep(0)  # other calls may be about to join
-            taken = [one for one in self._waiting[:AT_ONCE] if not one[1].done()]
+            # Other calls may be about to join.
+            await asyncio.sleep(0)
+            taken = [call for call in self._waiting[:AT_ONCE] if not call[1].done()]
             self._waiting = self._waiting[AT_ONCE:]
             if not taken and not self._waiting:
                 return
-            taken.sort(key=lambda one: self._size(one[0]))
+            # Similar lengths share a batch, so that little of it is padding.
+            taken.sort(key=lambda call: self._size(call[0]))
             for at in range(0, len(taken), BATCH):
-                await self._one(taken[at : at + BATCH])
+                await self._run_batch(taken[at : at + BATCH])
 
-    async def _one(self, batch: Sequence[tuple[T, asyncio.Future[R]]]) -> None:
+    async def _run_batch(self, batch: Sequence[tuple[T, asyncio.Future[R]]]) -> None:
         try:
-            found = await asyncio.to_thread(self._work, [thing for thing, _ in batch])
+            results = await asyncio.to_thread(self._work, [thing for thing, _ in batch])
         except Exception as error:
             if len(batch) > 1:
                 # One of the inputs causes the error, so each runs alone to find it.
                 for alone in batch:
-                    await self._one([alone])
+                    await self._run_batch([alone])
             elif not batch[0][1].done():
                 batch[0][1].set_exception(error)
             return
-        for (_, future), one in zip(batch, found, strict=True):
+        for (_, future), result in zip(batch, results, strict=True):
             if not future.done():
-                future.set_result(one)
+                future.set_result(result)

@@ -1,4 +1,4 @@
-"""From token log-probabilities to probabilities of labels."""
+"""Convert token log-probabilities to probabilities of labels."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +12,7 @@ LEAST = 1e-30
 
 
 def token_choices(logprobs: Any) -> list[TokenChoice] | None:
-    """The positions of `choices[].logprobs` of a chat completion; None when the server sent none.
+    """Return the positions of `choices[].logprobs` of a chat completion; None when the server sent none.
 
     Raises KeyError, TypeError, AttributeError or ValueError when it is not in that format.
     """
@@ -20,7 +20,7 @@ def token_choices(logprobs: Any) -> list[TokenChoice] | None:
     for position in (logprobs or {}).get("content") or ():
         listed = [(_text(t["token"]), t["logprob"]) for t in position.get("top_logprobs") or ()]
         chosen = _text(position["token"])
-        # The chosen token counts too when it is not among the most probable ones.
+        # A sampled token may be missing from the most probable ones; it counts as well.
         if all(token != chosen for token, _ in listed):
             listed.append((chosen, position.get("logprob")))
         known = [(token, float(p)) for token, p in listed if p is not None]
@@ -29,7 +29,7 @@ def token_choices(logprobs: Any) -> list[TokenChoice] | None:
 
 
 def with_masses(chosen: str, masses: Iterable[tuple[str, float]]) -> TokenChoice:
-    """The position of an answer of which the probabilities themselves are known."""
+    """Return the position of an answer whose probabilities are known directly."""
     return TokenChoice(chosen, [(token, math.log(max(p, LEAST))) for token, p in masses])
 
 
@@ -40,48 +40,48 @@ def _text(token: Any) -> str:
 
 
 def label_distribution(
-    tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str], held: bool = False
+    tokens: Sequence[TokenChoice], codes: Sequence[str], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Probabilities of the labels behind one-character codes (or whole labels as codes), or None with the reason.
+    """Return probabilities of the labels behind one-character codes (or labels as codes), or None with the reason.
 
     The answer is the first token that is not white space. An alternative counts for a code when it is
-    that code, white space before it aside (`A` and ` A`, not `A.`). What is left of the mass at that
-    position, tokens below the listed ones included, is `unassigned`; over 5 % there is no distribution.
-    Where the server `held` the answer to the codes, only the codes themselves count, and share the whole mass.
+    that code, apart from leading white space (`A` and ` A`, not `A.`). The remaining mass at that
+    position, including unlisted tokens, is `unassigned`; over 5 % there is no distribution.
+    If the server `masked` the answer, only the codes themselves count, and share the whole mass.
     Raises ValueError unless there is one label for each code.
     """
     if len(codes) != len(labels) or len(set(codes)) != len(codes):
         raise ValueError("codes and labels must pair up, each code once")
     label_of = dict(zip(codes, labels, strict=True))
-    if held:
-        return _distribution(tokens, labels, label_of.get, held)
+    if masked:
+        return _distribution(tokens, labels, label_of.get, masked)
     return _distribution(tokens, labels, lambda token: label_of.get(token.lstrip()))
 
 
 def word_distribution(
-    tokens: Sequence[TokenChoice], labels: Sequence[str], held: bool = False
+    tokens: Sequence[TokenChoice], labels: Sequence[str], masked: bool = False
 ) -> tuple[LabelDistribution | None, str | None]:
-    """Probabilities of labels that are answered in their own words, or None with the reason.
+    """Return probabilities of labels that are answered in words, or None with the reason.
 
-    The first token of the answer decides: an alternative counts for a label when it, white space around it and case
-    aside, begins that label and no other. What is left of the mass is `unassigned`; over 5 % there is no distribution.
-    Where the server `held` the answer to the labels they share the whole mass.
+    The first token of the answer decides: an alternative counts for a label when it begins that label and no other, apart
+    from surrounding white space and case. The remaining mass is `unassigned`; over 5 % there is no distribution.
+    If the server `masked` the answer, the labels share the whole mass.
     """
-    return _distribution(tokens, labels, lambda token: begun(token, labels), held)
+    return _distribution(tokens, labels, lambda token: begun(token, labels), masked)
 
 
 def begun(token: str, labels: Sequence[str]) -> str | None:
-    """The only label that begins with this token; None for none and for several."""
+    """Return the only label that begins with this token; None for none and for several."""
     start = token.strip().casefold()
-    found = [label for label in labels if start and label.casefold().startswith(start)]
-    return found[0] if len(found) == 1 else None
+    matching = [label for label in labels if start and label.casefold().startswith(start)]
+    return matching[0] if len(matching) == 1 else None
 
 
 def _distribution(
     tokens: Sequence[TokenChoice],
     labels: Sequence[str],
     label_of: Callable[[str], str | None],
-    held: bool = False,
+    masked: bool = False,
 ) -> tuple[LabelDistribution | None, str | None]:
     answer = next((t for t in tokens if t.token.strip()), None)
     if answer is None:
@@ -91,7 +91,7 @@ def _distribution(
         label = label_of(token)
         if label is not None and not math.isnan(logprob):
             mass[label] += math.exp(min(logprob, 0.0))
-    if held:
+    if masked:
         return _shared_out(mass, [p for _, p in answer.alternatives])
     assigned = sum(mass.values())
     unassigned = 1.0 - assigned
@@ -100,7 +100,7 @@ def _distribution(
             f"{100 * unassigned:.1f} % of the probability is on tokens that stand for no label "
             f"(at most {100 * MOST_UNASSIGNED:.0f} % is allowed)"
         )
-    # Rounded log-probabilities can add up to a little more than 1.
+    # Rounded log-probabilities can sum to slightly more than 1.
     scale = max(1.0, assigned)
     probabilities = {label: of_label / scale for label, of_label in mass.items()}
     return LabelDistribution(probabilities, max(0.0, unassigned)), None
@@ -109,10 +109,10 @@ def _distribution(
 def _shared_out(
     mass: dict[str, float], logprobs: Sequence[float]
 ) -> tuple[LabelDistribution | None, str | None]:
-    """The labels' mass under a mask, which leaves nothing else: each one's share of theirs together.
+    """Return each label's share of the labels' mass under a mask, which leaves no other answer.
 
-    A label that is not among the listed tokens has at most as much as the least of them, and all such ones no more than
-    what the list leaves; where that could be over 5 % of the others' mass there is no distribution.
+    A label that is not among the listed tokens has at most the mass of the least listed one, and all such labels together at
+    most the unlisted mass. If that could exceed 5 % of the others' mass, there is no distribution.
     """
     listed = [math.exp(min(p, 0.0)) for p in logprobs if not math.isnan(p)]
     assigned = sum(mass.values())

@@ -1,4 +1,4 @@
-"""What the vendors' APIs have in common: where they are, their keys, their connections, and what is asked beside requests."""
+"""The common part of the vendors' APIs: their addresses, keys and connections, and calls beside requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judge.providers.options import Looked
 
 
 class Vendor(ABC):
-    """One model behind an API. A class of its own says what stands here without a value.
+    """One model behind an API. A subclass sets the attributes without a value here.
 
     Settings: `base_url` (default: `_address`), `timeout` in seconds for one call, `options`. Raises UsageError for a base
     URL or option that cannot be used.
@@ -26,18 +26,18 @@ class Vendor(ABC):
 
     vendor: str
     title: str
-    """The vendor as errors name it, at its own address."""
+    """The vendor's name in errors, at its own address."""
     host: str
-    """Where the vendor's own servers are, and below."""
+    """The vendor's domain; its subdomains count as well."""
     library: str
-    """The vendor's package: it gives keys, headers and clients."""
+    """The vendor's package, which supplies keys, headers and clients."""
     own_client: str
     """Its client for the vendor's own address."""
     key: str
     key_headers: Sequence[str] = ("authorization",)
-    """Headers that stand for a key where the user gives them."""
+    """Headers that replace the key if the user gives them."""
     known: Collection[str]
-    """Its own options; those of `facts` make no other run."""
+    """The vendor's options; those in `facts` do not change the run's identity."""
     facts: Collection[str] = ()
     taken: Collection[str] = options.FLAGS
     """Fields of the body that the runner writes."""
@@ -46,18 +46,18 @@ class Vendor(ABC):
 
     def __init__(self, name: str, settings: Settings) -> None:
         self._at = server(self._address(settings))
-        self._own = self._at.is_within(self.host)
-        self._options = options.read(self.vendor, settings.options, self.known, self.taken)
+        self._is_vendors_own = self._at.is_within(self.host)
+        self._options = options.parse_options(self.vendor, settings.options, self.known, self.taken)
         self._key = self._options.key or self.key
         self._name, self.timeout = name, settings.timeout
-        self._who = self.title if self._own else self._at.url
+        self._who = self.title if self._is_vendors_own else self._at.url
         self._wire: http.Door | None = None
         self._sdk = ""
         self._reports: str | None = None
 
     @abstractmethod
     def _address(self, settings: Settings) -> str:
-        """The base URL."""
+        """Return the base URL."""
 
     async def close(self) -> None:
         """Close the connections; safe to call twice."""
@@ -66,7 +66,7 @@ class Vendor(ABC):
             await wire.close()
 
     async def _asked_of(self, path: str, body: bytes | None = None) -> http.HttpAnswer:
-        """A good answer to a GET, or to a POST of a body. Raises as `complete`."""
+        """Return a successful answer to a GET, or to a POST of a body. Raises as `complete`."""
         wire = self._connect()
         answer = await (wire.get(path) if body is None else wire.post(path, body))
         if answer.status != 200:
@@ -82,65 +82,65 @@ class Vendor(ABC):
         return self._wire
 
     def _wired(self) -> http.Door:
-        """A connection with the key and the headers of the vendor's client, whose own request path is not used."""
-        key, asked = self._looked_up()
+        """Return a connection with the key and the headers of the vendor's client, whose own request path is not used."""
+        key, looked_up = self._looked_up()
         library, make = self._client_class(self.own_client)
-        # Trusting nobody, because it sends nothing: reading the machine's certificates takes longer than all else here.
+        # This client sends nothing, so it needs no certificates; loading them takes longer than everything else here.
         unused = library.DefaultAsyncHttpxClient(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         client = make(api_key=key or http.NO_KEY, base_url=self._at.url, max_retries=0, http_client=unused)
         headers = http.sent_headers(client.auth_headers, client.default_headers)
         if self._options.key or self._options.is_keyless:
-            # The client finds more in the environment (ANTHROPIC_AUTH_TOKEN, OPENAI_ORG_ID), which belongs to another key.
+            # The client reads more from the environment (ANTHROPIC_AUTH_TOKEN, OPENAI_ORG_ID), which belongs to the usual
+            # key and must not reach another server.
             headers = {
                 k: v
                 for k, v in headers.items()
                 if k.lower() in http.WITHOUT_CREDENTIALS or (key and key in v)
             }
-        return http.Wire(self._at, headers, self.timeout, [key], asked)
+        return http.Wire(self._at, headers, self.timeout, [key], looked_up)
 
     def _looked_up(self) -> tuple[str, Looked]:
-        """The key, empty where none is needed, and what the options name. Raises KeyProblem."""
-        key, asked = self._own_key(), options.look_up(self._options)
+        """Return the key, empty if none is needed, and the values that the options name. Raises KeyProblem."""
+        key, looked_up = self._own_key(), options.look_up(self._options)
         given = any(map(self._options.gives, self.key_headers))
-        if not key and (self._options.key or self._own) and not given:
+        if not key and (self._options.key or self._is_vendors_own) and not given:
             raise KeyProblem(f"{self._key} is not set: export it, or name another server with --base-url")
-        return key, asked
+        return key, looked_up
 
     def _own_key(self) -> str:
-        """The key, empty where none is set or none is to be sent. Raises KeyProblem for one no header can hold."""
+        """Return the key, empty if none is set or none is to be sent. Raises KeyProblem for a key that no header can contain."""
         return "" if self._options.is_keyless else http.key_from(self._key)
 
     def _client(
-        self, name: str, extra: str, secrets: Sequence[str], asked: Looked, **given: Any
+        self, name: str, extra: str, secrets: Sequence[str], looked_up: Looked, **given: Any
     ) -> http.Door:
-        """A connection through the vendor's client of this name, of the extra. Raises KeyProblem, MissingExtra, UsageError."""
+        """Return a connection through the vendor's client of this name. Raises KeyProblem, MissingExtra, UsageError."""
         library, make = self._client_class(name)
         mounts = no_proxy(self._at)
-        client = made(make, library, self._who, asked, self.timeout, extra, mounts, **given)
-        return Client(library, client, self._who, self.timeout, (*secrets, *asked.secrets), extra)
+        client = made(make, library, self._who, looked_up, self.timeout, extra, mounts, **given)
+        return Client(library, client, self._who, self.timeout, (*secrets, *looked_up.secrets), extra)
 
     def _client_class(self, name: str) -> tuple[Any, Any]:
-        """The vendor's library, and its client class of this name."""
+        """Return the vendor's library, and its client class of this name."""
         library = import_module(self.library)
         self._sdk = f"{self.library} {library.__version__}"
         return library, getattr(library, name)
 
 
-# Servers that are reached through a vendor's own client class: Azure, Bedrock, Vertex.
-#
-# Their addresses, tokens and signatures (SigV4, Google's refreshed tokens) are the client's business. Retries are off, its
-# response models are left aside, and redirects are not followed: they would carry prompts and keys to another server.
+# Servers that are called through a vendor's own client class: Azure, Bedrock, Vertex. The client builds their addresses,
+# tokens and signatures (SigV4, Google's refreshed tokens). Retries are off, its response models are not used, and
+# redirects are not followed: they would carry prompts and keys to another server.
 
 
 _RAW = {"X-Stainless-Raw-Response": "true"}
-# What the clients say when their optional packages are not there.
+# Parts of the clients' messages when their optional packages are missing.
 _MISSING = ("pip install", "No module named")
 
 
 class Client(http.Door):
-    """A vendor's client (an `openai` or `anthropic` one) as a way to its server; `who` names it in errors.
+    """A vendor's client (an `openai` or `anthropic` one) as a connection to its server; `who` names it in errors.
 
-    Every call raises KeyProblem without credentials, and MissingExtra without the package that looks for them.
+    Every call raises KeyProblem without credentials, and MissingExtra without the package that searches for them.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Client(http.Door):
         self._extra = extra
 
     async def _send(self, method: str, path: str, body: bytes | None) -> http.HttpAnswer:
-        # A dictionary of its own each time: the clients write into what they are given.
+        # A new dictionary each time, because the clients modify their arguments.
         given: dict[str, Any] = {"cast_to": object, "options": {"headers": dict(_RAW)}}
         try:
             async with TimeLimit(self._timeout):
@@ -166,7 +166,7 @@ class Client(http.Door):
             raise self._late() from e
         except self._vendor.APIConnectionError as e:
             cause = e.__cause__ or e
-            # Only a connection that never stood is sure to have sent nothing.
+            # Only a connection that was never made is certain to have sent nothing.
             if type(cause).__name__ in ("ConnectError", "ConnectTimeout"):
                 said = self.clean(str(cause)) or type(cause).__name__
                 raise Unreachable(f"{self._who}: cannot connect: {said}", sent=False) from e
@@ -174,7 +174,7 @@ class Client(http.Door):
                 raise self._late() from e
             raise Unreachable(f"{self._who}: connection lost: {self.clean(str(cause))}") from e
         except Exception as e:
-            # What is left comes from the clients' search for credentials.
+            # All other errors come from the clients' search for credentials.
             raise credentials(e, self._who, self._extra, self.clean) from e
         return http.HttpAnswer(raw.status_code, raw.headers, raw.content)
 
@@ -190,13 +190,13 @@ def made(
     make: Callable[..., Any],
     vendor: Any,
     who: str,
-    asked: Looked,
+    looked_up: Looked,
     timeout: float,
     extra: str,
     mounts: Mapping[str, None] | None,
     **given: Any,
 ) -> Any:
-    """A client of this class, with its own aiohttp transport; `mounts` are those of `judge.addresses.no_proxy`.
+    """Return a client of this class, with its own aiohttp transport; `mounts` are those of `judge.addresses.no_proxy`.
 
     Raises KeyProblem, MissingExtra or UsageError.
     """
@@ -206,20 +206,20 @@ def made(
             max_retries=0,
             timeout=timeout,
             http_client=transport,
-            default_headers=dict(asked.headers) or None,
-            default_query=dict(asked.query) or None,
+            default_headers=dict(looked_up.headers) or None,
+            default_query=dict(looked_up.query) or None,
             **{name: value for name, value in given.items() if value is not None},
         )
     except ValueError as e:
-        raise UsageError(f"{who}: {http.clean(str(e), asked.secrets)}") from e
+        raise UsageError(f"{who}: {http.clean(str(e), looked_up.secrets)}") from e
     except Exception as e:
-        raise credentials(e, who, extra, lambda text: http.clean(text, asked.secrets)) from e
+        raise credentials(e, who, extra, lambda text: http.clean(text, looked_up.secrets)) from e
 
 
 def credentials(
     error: Exception, who: str, extra: str, clean: Callable[[str], str]
 ) -> KeyProblem | MissingExtra:
-    """The error for a client that has found no credentials, or not the package that looks for them."""
+    """Return the error for a client without credentials, or without the package that searches for them."""
     said = clean(str(error)) or type(error).__name__
     if isinstance(error, ImportError) or any(word in str(error) for word in _MISSING):
         return MissingExtra(

@@ -2,7 +2,7 @@
 
 The region is `--option region=` or CLOUD_ML_REGION, the project `--option project=` or ANTHROPIC_VERTEX_PROJECT_ID.
 Credentials are Google's application default ones, refreshed by the client, or a token in the
-variable that `--option key=env:NAME` names. Needs the extra `adjudge[vertex]`. Gemini is asked as `openai/...` with
+variable that `--option key=env:NAME` names. Needs the extra `adjudge[vertex]`. Gemini is available as `openai/...` with
 Google's `--base-url`.
 """
 
@@ -39,30 +39,31 @@ class Provider(anthropic.Provider):
     def __init__(self, name: str, settings: Settings) -> None:
         given = (settings.options or {}).get("region") or os.environ.get("CLOUD_ML_REGION") or ""
         if not re.fullmatch(r"[a-z]+[a-z0-9-]*", given):
-            raise UsageError("vertex: say in which region: --option region=europe-west1, or CLOUD_ML_REGION")
+            raise UsageError("vertex: name the region: --option region=europe-west1, or CLOUD_ML_REGION")
         self._region = given
         project = (settings.options or {}).get("project") or os.environ.get("ANTHROPIC_VERTEX_PROJECT_ID")
         if not project:
             raise UsageError(
-                "vertex: say for which project: --option project=NAME, or ANTHROPIC_VERTEX_PROJECT_ID"
+                "vertex: name the project: --option project=NAME, or ANTHROPIC_VERTEX_PROJECT_ID"
             )
         self._project = project
         super().__init__(name, settings)
 
     def _address(self, settings: Settings) -> str:
+        # The multi-region endpoints have host names of their own; all other regions follow one pattern.
         host = _HOSTS.get(self._region, f"{self._region}-aiplatform.googleapis.com")
         return settings.base_url or f"https://{host}/v1"
 
     async def open(self) -> None:
-        """Find the client. Raises KeyProblem, MissingExtra or UsageError."""
+        """Create the client. Raises KeyProblem, MissingExtra or UsageError."""
         self._connect()
 
     def _wired(self) -> http.Door:
-        asked = options.look_up(self._options)
+        looked_up = options.look_up(self._options)
         token = http.key_from(self._options.key) if self._options.key else ""
         if self._options.key and not token:
             raise KeyProblem(f"{self._options.key} is not set: export the access token there")
         return self._client(
-            "AsyncAnthropicVertex", "vertex", (token,), asked,
+            "AsyncAnthropicVertex", "vertex", (token,), looked_up,
             region=self._region, project_id=self._project, base_url=self._at.url, access_token=token or None,
         )  # fmt: skip

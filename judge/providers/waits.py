@@ -1,4 +1,4 @@
-"""What the headers of an answer say about waiting: when to try again, and how far the rate limits are used up."""
+"""Read waiting times from the headers of an answer: when to retry, and the state of the rate limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait from `retry-after-ms` or `retry-after` (seconds or HTTP date), None if unsaid."""
+    """Return the seconds to wait from `retry-after-ms` or `retry-after` (seconds or HTTP date), None without such a header."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -34,7 +34,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def server_time(headers: Mapping[str, str]) -> float:
-    """The server's own clock where it says so, as seconds since 1970: ours may be wrong, or have been put right."""
+    """Return the server's own time if it sends one, as seconds since 1970: the local clock may be wrong or was corrected."""
     said = headers.get("date")
     try:
         return parsedate_to_datetime(said).timestamp() if said else time.time()
@@ -43,7 +43,7 @@ def server_time(headers: Mapping[str, str]) -> float:
 
 
 def duration(text: str | None) -> float | None:
-    """Seconds in `6s`, `1m30s`, `120ms` or a plain number; None when it is none of these."""
+    """Return the seconds in `6s`, `1m30s`, `120ms` or a plain number; None for anything else."""
     text = (text or "").strip()
     if not text:
         return None
@@ -61,7 +61,7 @@ def duration(text: str | None) -> float | None:
 def rate_state(
     headers: Mapping[str, str], names: Sequence[str], seconds: Callable[[str | None], float | None]
 ) -> RateState | None:
-    """The rate-limit headers, in the order of RateState's fields; None when the server sends none."""
+    """Return the rate-limit headers, in the order of RateState's fields; None when the server sends none."""
     requests, reset_requests, tokens, reset_tokens, *limits = (headers.get(name) for name in names)
     if requests is None and tokens is None:
         return None
@@ -70,5 +70,6 @@ def rate_state(
 
 
 def _count(text: str | None) -> int | None:
-    """A header's whole number, None when it is missing or none."""
+    """Return a header's whole number, None when it is missing or invalid."""
+    # Digits of other scripts pass `isdigit`, too.
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None

@@ -14,11 +14,12 @@ from judge.errors import (
     UsageError,
 )
 from judge.parse import Parsed
-from judge.providers.base import check_reply
+from judge.providers.conformance import check_reply
 from judge.runner.budget import Budget, Reserve
-from judge.runner.dispatch import Dispatcher, ModelServer, Slot, ending
+from judge.runner.dispatch import Dispatcher
 from judge.runner.requests import Asker
 from judge.runner.retry import Patience, told_to_wait
+from judge.runner.server import ModelServer, Slot, ending
 from judge.store.judgements import RequestRecord
 from judge.types import Reply, Request, Status
 
@@ -95,22 +96,22 @@ class Caller:
             return await self._repaired(request, first)
         if first.reply is None or first.parsed.status is not Status.OK:
             return [first]
-        asked = self.asker.conclude(request, first.reply)
-        return [first, *await self._repaired(asked, await self._next(asked))]
+        conclusion = self.asker.conclude(request, first.reply)
+        return [first, *await self._repaired(conclusion, await self._next(conclusion))]
 
     async def _in_every_order(self, request: Request, first: Attempt) -> list[Attempt]:
         others = self.asker.in_other_orders(request)
-        found, attempts = [first.parsed], [self._of_order(first, 1)]
+        answers, attempts = [first.parsed], [self._of_order(first, 1)]
         for number, other in enumerate(others, 2):
             if attempts[-1].parsed.status is not Status.OK:
                 return attempts
             attempt = await self._next(other)
-            found.append(attempt.parsed)
+            answers.append(attempt.parsed)
             attempts.append(self._of_order(attempt, number))
         if attempts[-1].parsed.status is not Status.OK:
             return attempts
         last = attempts[-1]
-        average = replace(self.asker.average(found), reason=last.parsed.reason)
+        average = replace(self.asker.average(answers), reason=last.parsed.reason)
         return [*attempts[:-1], replace(last, parsed=average)]
 
     def _of_order(self, attempt: Attempt, number: int) -> Attempt:

@@ -62,61 +62,56 @@ class Context:
     k: int = 0
     gold: tuple[tuple[str, tuple[str, ...]], ...] = ()
     noise: int = 0
-    seed: int = 0
     ranking: tuple[str, str] | None = None
 
 
-def parse(
-    store: Store, text: str, *, seed: int = 0, ranking: str | None = None, stage: str | None = None
-) -> Context:
+def parse(store: Store, text: str, *, ranking: str | None = None, stage: str | None = None) -> Context:
     """Read a `--context`. Raises UsageError for anything else, or when it names no one ranking."""
     noisy = _NOISE.fullmatch(text)
     base, noise = (noisy[1], int(noisy[2])) if noisy else (text, 0)
-    found = _SPEC.fullmatch(base)
-    if found is None:
+    match = _SPEC.fullmatch(base)
+    if match is None:
         raise UsageError(
             f"--context '{text}' is none, all, oracle, fixed5, top:K or misleading (oracle and misleading also with "
             ":FIELD=LABEL,LABEL), and +noise:N after any of them"
         )
     name, chosen = base, None
-    kind = found["plain"] or found["gold"] or "top"
+    kind = match["plain"] or match["gold"] or "top"
     if kind == "top":
         chosen = rankings.choose(store, ranking, stage)
         name = f"{base}:{chosen[0]}:{chosen[1]}"
     elif ranking or stage:
         raise UsageError(f"--ranking and --stage go with --context top:K, not with '{text}'")
     gold = ORACLE if kind == "oracle" else MISLEADING if kind == "misleading" else ()
-    if found["field"]:
-        gold = ((found["field"], tuple(v.strip() for v in found["values"].split(","))),)
+    if match["field"]:
+        gold = ((match["field"], tuple(v.strip() for v in match["values"].split(","))),)
     if noise:
-        name += f"+noise:{noise}" + (f":seed{seed}" if seed else "")
-    elif seed:
-        raise UsageError("--context-seed goes with +noise:N")
-    return Context(name, kind, int(found["k"] or 0), gold, noise, seed, chosen)
+        name += f"+noise:{noise}"
+    return Context(name, kind, int(match["k"] or 0), gold, noise, chosen)
 
 
 def contexts(store: Store, context: Context) -> dict[str, list[str]]:
     """item -> its passages; items for which there is nothing to give are not in it (but for `none`)."""
     if context.kind == "none":
-        found: dict[str, list[str]] = {
+        passages_of: dict[str, list[str]] = {
             i: [] for (i,) in store.conn.execute("SELECT item_id FROM items ORDER BY rowid")
         }
     elif context.kind == "top" and context.ranking is not None:
-        found = rankings.top(store, *context.ranking, context.k)
+        passages_of = rankings.top(store, *context.ranking, context.k)
     elif context.kind in ("all", "fixed5"):
         query = "SELECT item_id, passage_id FROM passages WHERE position < ? ORDER BY item_id, position"
-        found = _grouped(store.conn.execute(query, [FIXED if context.kind == "fixed5" else ALL]))
+        passages_of = _grouped(store.conn.execute(query, [FIXED if context.kind == "fixed5" else ALL]))
     else:
-        found = _by_gold(store, context)
-    return _with_noise(store, context, found) if context.noise else found
+        passages_of = _by_gold(store, context)
+    return _with_noise(store, context, passages_of) if context.noise else passages_of
 
 
 def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
-    found = marked(store, "oracle", 1) if context.gold is ORACLE else {}
+    passages_of = marked(store, "oracle", 1) if context.gold is ORACLE else {}
     for field, values in context.gold:
         for item, passages in called(store, GOLD, field, values).items():
-            found.setdefault(item, passages)
-    return found
+            passages_of.setdefault(item, passages)
+    return passages_of
 
 
 def marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
@@ -138,13 +133,13 @@ def called(store: Store, annotator: str, field: str, values: Sequence[str]) -> d
 
 
 def _grouped(rows: Iterator[Sequence[str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for item, passage in rows:
-        found.setdefault(item, []).append(passage)
-    return found
+        groups.setdefault(item, []).append(passage)
+    return groups
 
 
-def _with_noise(store: Store, context: Context, found: dict[str, list[str]]) -> dict[str, list[str]]:
+def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]]) -> dict[str, list[str]]:
     """Add passages of other questions; the order is drawn too, so that noise is not always last.
 
     A passage is no noise for an item when its text is among the item's own or its context. Raises
@@ -160,9 +155,9 @@ def _with_noise(store: Store, context: Context, found: dict[str, list[str]]) -> 
         texts.setdefault(item, set()).add(sha)
         sha_of[passage] = sha
     out = {}
-    for item, passages in found.items():
+    for item, passages in passages_of.items():
         pool = pools.get(item.partition(":")[0], [])
-        draw = random.Random(f"{context.seed}:{item}")
+        draw = random.Random(f"0:{item}")
         taken = texts.get(item, set()) | {sha_of[p] for p in passages}
         noise: list[str] = []
         for place in _shuffled(draw, len(pool)):
@@ -211,11 +206,11 @@ def relevant(store: Store, text: str) -> RelevantPassages:
     if of:
         who = str(find_run(store, of)["run_id"])
         name = f"{who}:{kind}"
-    found = (
+    passages = (
         marked(store, "evidence_relevant", "YES")
         if kind == "marked"
         else called(store, who, RELEVANCE, RELEVANT_LABELS[kind])
     )
-    if not found:
+    if not passages:
         raise UsageError(f"--relevant {text}: no passage of the study is relevant by that")
-    return RelevantPassages(name, found)
+    return RelevantPassages(name, passages)

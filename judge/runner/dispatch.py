@@ -1,7 +1,6 @@
-"""Admission of calls: one queue in front of one server or several, and whether each server is there.
+"""Admission of calls: one queue in front of one server or several.
 
-A refused call waits out its own backoff, or the Retry-After of its refusal, and delays no other call. A server that
-cannot be reached, or that fails or refuses many calls in a row, is down: one call at a time finds out whether it is back.
+A refused call waits out its own backoff, or the Retry-After of its refusal, and delays no other call.
 """
 
 from __future__ import annotations
@@ -11,215 +10,15 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from judge.errors import ProviderError, RateLimited, Rejected, ServerFault, Unreachable
+from judge.errors import ProviderError
 from judge.providers.base import Provider
-from judge.runner.rate import MOST, RateController
-from judge.runner.retry import told_to_wait
+from judge.runner.rate import MOST
+from judge.runner.server import End, ModelServer, Slot
 
 EARLY_SECONDS = 0.001
 """A loop's timer is up to this late; the rest is waited for by looking at the clock."""
-SUSPECTS, IN_A_ROW = 3, 16
-"""A server counts as down when it accepts no connection, or when calls of this many new units have failed and so many
-calls in a row. After three calls in a row a server that closes every second connection was taken for one that is down:
-300 units of 0.5 s took 14 s
-then, and 3 s without these outages and with shorter pauses (simulated)."""
-REFUSALS, REFUSED_SECONDS = 64, 5.0
-"""A server also counts as down when it has refused this many calls in a row, for at least so many seconds. With 16 calls,
-a server that refuses 90 % at random was taken for one that is down (0.9 ** 16 = 0.19, 0.9 ** 64 = 0.001)."""
-FLOW = 8
-"""A refused call waits at most as long as the server took for its last answers of this number. With 32 answers,
-600 units against 50 % random refusals took up to 20 s, and with 8 at most 5 s (simulated)."""
-RECENT_FLOWS, LEAST_FLOW = 64, 0.5
-"""Such times that are compared, and the seconds below which the shortest of them counts no more."""
-FIRST_CALLS, FEWEST_FIRST_CALLS = 100, 16
-"""The share of units whose first call failed is that of the last 100 units, once there are 16. Retries are left out:
-a few units that always fail would otherwise look like a server that fails often."""
-FIRST_PROBE, LAST_PROBE = 0.5, 30.0
-"""Seconds between the calls that look whether a server is back: doubled, up to the last."""
-
-
-class End(Enum):
-    """How a call ended, as far as the server's capacity goes."""
-
-    REPLY = "reply"
-    REFUSED = "refused"
-    FAILED = "failed"
-    LEFT = "left"
-
-
-class Slot(NamedTuple):
-    """Permission for one call: to which server, when it was given, the server's limit then, and the call's tokens."""
-
-    server: ModelServer
-    at: float
-    limit: int
-    tokens: int
-
-
-@dataclass(slots=True)
-class FirstCall:
-    """The first call of a unit. `is_failed` is None until it has ended."""
-
-    is_failed: bool | None = None
-
-
-class ModelServer:
-    """One server: its rate controller, and whether it is there. Times are in seconds of one clock, `now` its reading."""
-
-    def __init__(
-        self,
-        provider: Provider | None,
-        ceiling: int,
-        start: int | None = None,
-        known: Mapping[str, int] | None = None,
-    ) -> None:
-        self.provider = provider
-        url = provider.describe().get("base_url") if provider is not None else None
-        self.url = url if isinstance(url, str) else None
-        start = start or (known or {}).get(self.url or "")
-        self.rate = RateController(ceiling, start, getattr(provider, "timeout", None) or math.inf)
-        self.down_since: float | None = None
-        self.error: ProviderError | None = None
-        self.answered_at = -math.inf
-        self._refused_from = -math.inf
-        self._answers: deque[float] = deque(maxlen=FLOW)
-        self._flows: deque[float] = deque(maxlen=RECENT_FLOWS)
-        self._suspects: set[str] = set()
-        self._refusals = self._failures = 0
-        self._first_calls: deque[FirstCall] = deque(maxlen=FIRST_CALLS)
-        self._probing = False
-        self._probe_at = 0.0
-        self._probes = 0
-
-    @property
-    def is_down(self) -> bool:
-        """Whether the server is being waited for."""
-        return self.down_since is not None
-
-    @property
-    def in_flight(self) -> int:
-        """Calls under way."""
-        return self.rate.in_flight
-
-    @property
-    def limit(self) -> int:
-        """Calls that may be in flight; one, while the server is down."""
-        return 1 if self.is_down else self.rate.limit
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a slot is free."""
-        return not self._probing if self.is_down else self.rate.in_flight < self.rate.limit
-
-    def delay(self, now: float, tokens: int = 0) -> float:
-        """Seconds for which a call of this many tokens is held back, if a slot is free."""
-        return max(0.0, self._probe_at - now) if self.is_down else self.rate.delay(now, tokens)
-
-    def take(self, now: float, tokens: int = 0) -> Slot:
-        """A call goes out."""
-        self._probing = self.is_down
-        self.rate.sent(now, tokens)
-        return Slot(self, now, self.rate.limit, tokens)
-
-    def leave(self, slot: Slot, now: float, end: End) -> None:
-        """A call came back."""
-        if self.down_since is not None and slot.at >= self.down_since:
-            self._probing = False
-        self.rate.ended(slot.tokens)
-        if end is End.REPLY:
-            self.rate.replied(now, slot.at, slot.limit)
-            self._answered(now)
-        elif end is End.REFUSED:
-            self.rate.refused(now, slot.at)
-
-    def flow(self, now: float) -> float:
-        """Seconds since the last FLOW answers began to come, infinite before as many have.
-
-        No longer than the shortest such time of the last answers, or LEAST_FLOW: the last few units of a run get answers
-        more rarely because they wait, and would wait the longer for that.
-        """
-        if len(self._answers) < FLOW:
-            return math.inf
-        return min(now - self._answers[0], max(LEAST_FLOW, min(self._flows)))
-
-    def failing(self) -> float:
-        """The share of units, of the last FIRST_CALLS, whose first call failed; 0 before a few of them."""
-        ended = [call.is_failed for call in self._first_calls if call.is_failed is not None]
-        # Below 1 also where all failed: a unit that never gets through is given up at some time.
-        return sum(ended) / (len(ended) + 1) if len(ended) >= FEWEST_FIRST_CALLS else 0.0
-
-    def first_call(self) -> FirstCall:
-        """Note that the first call of a unit is sent. The caller notes there how it ends.
-
-        They count in the order in which they were sent: refusals come back before answers, so that those that ended last
-        would be mostly answered ones.
-        """
-        self._first_calls.append(FirstCall())
-        return self._first_calls[-1]
-
-    def failed(self, slot: Slot, now: float, begun: float, unit: str, error: ProviderError) -> bool:
-        """A call has failed in a way that may pass; its unit's first call went out at `begun`.
-
-        Return whether that counts as one of the unit's tries: it does not where the server is down or overloaded.
-        """
-        if self.down_since is not None:
-            if slot.at >= self.down_since:
-                self._probes += 1
-                wait = min(LAST_PROBE, FIRST_PROBE * 2.0 ** (self._probes - 1))
-                self._probe_at = now + max(wait, told_to_wait(error))
-                self.error = error
-            return False
-        timed_out = isinstance(error, Unreachable) and error.timed_out
-        # While units are left to send, a whole time-out without any answer is evidence by itself. At the end of a run
-        # the calls still open may be those of units that no server answers.
-        since = slot.at if timed_out and self.rate.feeding else begun
-        if isinstance(error, RateLimited):
-            if self._refusals == 0:
-                self._refused_from = slot.at
-            self._refusals += self.answered_at < slot.at
-        elif since > self.answered_at:
-            self._suspects.add(unit)
-        self._failures += 1
-        absent = isinstance(error, Unreachable) and not error.sent and self.answered_at < slot.at
-        refuses_all = self._refusals >= REFUSALS and now - self._refused_from >= REFUSED_SECONDS
-        fails_all = len(self._suspects) >= SUSPECTS and (timed_out or self._failures >= IN_A_ROW)
-        if absent or fails_all or refuses_all:
-            self.went_down(now, error)
-            return False
-        return not (timed_out and self.rate.timed_out(now, slot.at))
-
-    def went_down(self, now: float, error: ProviderError) -> None:
-        """Wait for the server from now on."""
-        self.down_since, self.error = now, error
-        self._probing, self._probes = False, 0
-        self._probe_at = now + max(FIRST_PROBE / 4, told_to_wait(error))
-        self._suspects.clear()
-        self._refusals = self._failures = 0
-
-    def _answered(self, now: float) -> None:
-        self.answered_at = now
-        self._answers.append(now)
-        if len(self._answers) == FLOW:
-            self._flows.append(now - self._answers[0])
-        self._suspects.clear()
-        self._refusals = self._failures = 0
-        if self.is_down:
-            self.down_since = self.error = None
-            self._probing = False
-            self.rate.restart(now)
-
-
-def ending(error: BaseException | None) -> End:
-    """How a call ended that raised this, None = nothing."""
-    if error is None or isinstance(error, Rejected):
-        return End.REPLY
-    if isinstance(error, RateLimited) or (isinstance(error, ServerFault) and error.overloaded):
-        return End.REFUSED
-    return End.FAILED if isinstance(error, ProviderError) else End.LEFT
 
 
 class Timer(Protocol):

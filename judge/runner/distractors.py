@@ -63,24 +63,28 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
     run: str | None = None
     iteration = 0
     while iteration <= making.regenerate:
-        found = distractors.questions(store, making.system, run, items)
-        open_ = [q for q in found.values() if q.chosen(making.slots, making.reading) is None]
+        questions = distractors.questions(store, making.system, run, items)
+        open_ = [q for q in questions.values() if q.chosen(making.slots, making.reading) is None]
         if not open_:
             break
         iteration += 1
         await _generate(flow, making, iteration, [q.item_id for q in open_], kept, documents)
         run = await _check(check, making, iteration)
-    found = distractors.questions(store, making.system, run, items)
+    questions = distractors.questions(store, making.system, run, items)
     return MadeDistractors(
-        found, iteration, run, left_out, kept, sum(item not in documents for item in items)
+        questions, iteration, run, left_out, kept, sum(item not in documents for item in items)
     )
 
 
 def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
     """Item -> the one document that gold calls evidence of its answer, else the item's first passage."""
-    found = given.contexts(store, given.parse(store, "oracle"))
+    oracle_passages = given.contexts(store, given.parse(store, "oracle"))
     first = given.contexts(store, given.parse(store, "fixed5"))
-    return {item: (found.get(item) or first[item])[:1] for item in items if item in found or item in first}
+    return {
+        item: (oracle_passages.get(item) or first[item])[:1]
+        for item in items
+        if item in oracle_passages or item in first
+    }
 
 
 def check_making(making: Making) -> None:
@@ -118,8 +122,8 @@ async def _generate(
 def _before(question: DistractorItem, iteration: int, slot: int) -> DistractorItem:
     """The question as it stood when this slot of this iteration was written."""
     whole = question.iterations[: iteration - 1]
-    own = question.iterations[iteration - 1 : iteration]
-    return replace(question, iterations=[*whole, *([d for d in i if d.slot < slot] for i in own)])
+    previous = question.iterations[iteration - 1 : iteration]
+    return replace(question, iterations=[*whole, *([d for d in i if d.slot < slot] for i in previous)])
 
 
 async def _check(flow: Flow, making: Making, iteration: int) -> str:

@@ -55,8 +55,8 @@ def statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str,
 def judged_before(store: Store, plan: Plan, run_id: str) -> int:
     """Selected units, over all repeats, that have a judgement which this plan does not ask for again."""
     again = {"pending", str(Status.FAILED), *plan.retry}
-    found = (statuses(store, plan, run_id, repeat) for repeat in range(plan.repeats))
-    return sum(n for each in found for status, n in each.items() if status not in again)
+    by_repeat = (statuses(store, plan, run_id, repeat) for repeat in range(plan.repeats))
+    return sum(n for each in by_repeat for status, n in each.items() if status not in again)
 
 
 def labelled(store: Store, plan: Plan, run_id: str) -> int:
@@ -78,35 +78,35 @@ class Interrupts:
     """Ctrl-C and SIGTERM: each is told to `told`, and what comes before there is a `told` is told then."""
 
     def __init__(self) -> None:
-        self.told: Callable[[], None] | None = None
+        self.callback: Callable[[], None] | None = None
         self._early = 0
 
     def came(self) -> None:
-        """One more of them."""
-        if self.told is None:
+        """Count an interrupt, or call the callback."""
+        if self.callback is None:
             self._early += 1
         else:
-            self.told()
+            self.callback()
 
-    def tell(self, told: Callable[[], None]) -> None:
-        """Call `told` from now on, and once for each that has come already."""
-        self.told = told
+    def tell(self, callback: Callable[[], None]) -> None:
+        """Call `callback` from now on, and once for each that has come already."""
+        self.callback = callback
         for _ in range(self._early):
-            told()
+            callback()
 
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
     """Take Ctrl-C and SIGTERM here, in the running loop, for as long as the block runs."""
-    loop, found, handled = asyncio.get_running_loop(), Interrupts(), []
+    loop, caught, handled = asyncio.get_running_loop(), Interrupts(), []
     for sig in (signal.SIGINT, signal.SIGTERM):
         try:
-            loop.add_signal_handler(sig, found.came)
+            loop.add_signal_handler(sig, caught.came)
         except (NotImplementedError, RuntimeError, ValueError):
             continue  # not the main thread, or a platform without it: Python's own handling stays
         handled.append(sig)
     try:
-        yield found
+        yield caught
     finally:
         for sig in handled:
             loop.remove_signal_handler(sig)

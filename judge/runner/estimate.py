@@ -1,13 +1,11 @@
 """What a run would take before it is begun: units, tokens, money and time; nothing is judged.
 
-Input tokens are counted over a seeded sample of the units still to be judged: four characters a token, corrected by
-what the vendor's counting endpoint says of some of them, or by what the study has of the same task and model. Output
-tokens are those of earlier replies, else what an answer in the task's format takes.
+Input tokens are counted over a seeded sample of the units still to be judged: four characters a token. Output tokens are those of
+earlier replies, else what an answer in the task's format takes.
 """
 
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from judge.prompts.load import Task
@@ -16,6 +14,7 @@ from judge.providers.base import Provider
 from judge.runner.identity import own_runs
 from judge.runner.plan import Plan
 from judge.runner.prices import Price, find, free
+from judge.runner.rate import MOST
 from judge.runner.requests import CHARACTERS_PER_TOKEN, Asker, mode_of
 from judge.store import selection
 from judge.store.study import Store
@@ -27,16 +26,6 @@ LEAST_CACHED = 1024
 """Tokens that a constant beginning must have before the vendors' caches keep it."""
 FREE_TEXT = 80
 """Tokens of a reason, or of an answer in words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """How fast calls go: at once, seconds a call, and the account's limits a minute (None = none)."""
-
-    concurrency: int = 64
-    latency: float | None = None
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +61,8 @@ class _Measured:
     latency: float | None
 
 
-async def estimate(
-    store: Store,
-    plan: Plan,
-    provider: Provider,
-    pace: Throughput,
-    count: Callable[[Request], Awaitable[int]] | None = None,
-    counted: int = 0,
-) -> Forecast:
-    """The estimate for a plan. `count` is the vendor's counting endpoint, asked for `counted` of the prompts.
-
-    Raises ProviderError when it does not answer, UsageError as `select` does.
-    """
+def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
+    """Return the estimate for a plan. Raises UsageError as `select` does."""
     model = plan.asked_as or plan.model
     facts = provider.describe()
     units, left_out = selection.select(store, plan.task, plan.selection)
@@ -102,13 +81,7 @@ async def estimate(
     requests = _sample(store, plan, run, asker)
     plain = sum(_characters(r) for r in requests) / CHARACTERS_PER_TOKEN / max(1, len(requests))
     measured = _measured(store.conn, plan)
-    scale, basis = 1.0, [f"input: {len(requests)} prompts at {CHARACTERS_PER_TOKEN} characters a token"]
-    some = requests[:counted]
-    if count is not None and some:
-        said = [await count(r) for r in some]
-        scale = sum(said) / (sum(_characters(r) for r in some) / CHARACTERS_PER_TOKEN)
-        basis = [f"input: {len(requests)} prompts, {len(some)} of them counted by the vendor"]
-    per_call = plain * scale
+    basis = [f"input: {len(requests)} prompts at {CHARACTERS_PER_TOKEN} characters a token"]
     out = (
         measured.output if measured else min(_answer_tokens(plan.task, mode), plan.sampling.max_output_tokens)
     )
@@ -116,13 +89,13 @@ async def estimate(
         f"output: {measured.calls} earlier replies" if measured
         else "output: an answer in the task's format; a model that thinks first takes more, up to the limit"
     )  # fmt: skip
-    latency = pace.latency or (measured.latency if measured else None) or 1.0
+    latency = (measured.latency if measured else None) or 1.0
+    concurrency = plan.concurrency or MOST
     first = requests[0].messages[: requests[0].prefix] if requests else ()
-    prefix = round(sum(len(m.content) for m in first) / CHARACTERS_PER_TOKEN * scale)
-    into, total_out = round(per_call * calls), round(out * calls)
+    prefix = round(sum(len(m.content) for m in first) / CHARACTERS_PER_TOKEN)
+    into, total_out = round(plain * calls), round(out * calls)
     price, batch = (find(model, facts, plan.prices, of_batch) for of_batch in (False, True))
     price = price or free(model)
-    seconds, bound = _time(calls, into + total_out, latency, pace)
     limit = plan.sampling.max_output_tokens
     return Forecast(
         units=units * plan.repeats,
@@ -132,14 +105,14 @@ async def estimate(
         output_tokens=total_out,
         prefix_tokens=prefix,
         most_output_tokens=limit * calls,
-        online=_cost(price, per_call, out, calls),
-        cached=_cost(price, per_call, out, calls, prefix if prefix >= LEAST_CACHED else 0),
-        batch=_cost(batch, per_call, out, calls),
-        most=_cost(price, per_call, limit, calls),
+        online=_cost(price, plain, out, calls),
+        cached=_cost(price, plain, out, calls, prefix if prefix >= LEAST_CACHED else 0),
+        batch=_cost(batch, plain, out, calls),
+        most=_cost(price, plain, limit, calls),
         price=price,
         latency=latency,
-        seconds=seconds,
-        bound_by=bound,
+        seconds=calls * latency / concurrency,
+        bound_by=f"{concurrency} calls at once of {latency:.2g} s",
         basis=tuple(basis),
     )
 
@@ -196,15 +169,3 @@ def _cost(price: Price | None, into: float, out: float, calls: int, cached: int 
         return calls * price.exact(round(into), round(out), min(cached, round(into)), 0)
     saved = min(cached, into) * (price.input - price.cached) * max(0, calls - 1)
     return (calls * (into * price.input + out * price.output) - saved) / 1e6
-
-
-def _time(calls: int, tokens: int, latency: float, pace: Throughput) -> tuple[float, str]:
-    """Seconds, and what decides them."""
-    found = [(calls * latency / pace.concurrency, f"{pace.concurrency} calls at once of {latency:.2g} s")]
-    if pace.requests_per_minute:
-        found.append(
-            (calls * 60 / pace.requests_per_minute, f"{pace.requests_per_minute:,} requests a minute")
-        )
-    if pace.tokens_per_minute:
-        found.append((tokens * 60 / pace.tokens_per_minute, f"{pace.tokens_per_minute:,} tokens a minute"))
-    return max(found)

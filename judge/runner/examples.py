@@ -32,7 +32,7 @@ def showing(
 def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Example:
     row = store.conn.execute("SELECT claim, question FROM items WHERE item_id = ?", [item]).fetchone()
     if row is None:
-        raise UsageError(f"--examples: no item '{item}'; these are there: {command('judge items list')}")
+        raise UsageError(f"--examples: no item '{item}'; these are there: {command('judge items show')}")
     inputs: dict[str, str | list[str] | dict[str, str]] = {
         name: value for name, value in zip(("claim", "question"), row, strict=True) if value is not None
     }

@@ -35,8 +35,8 @@ class Flow:
         self, task: Task, selection: Selection, extra: Mapping[str, Json] | None = None
     ) -> RunReport:
         """One run over its selection. Raises Halted when it was stopped, or no unit could be asked."""
-        own = self.plan.after([report for _, report in self.reports])
-        plan = replace(own, task=task, selection=selection, extra=dict(extra or {}))
+        remaining_plan = self.plan.after([report for _, report in self.reports])
+        plan = replace(remaining_plan, task=task, selection=selection, extra=dict(extra or {}))
         report = await run_task(self.store, plan, self.provider, self.watch)
         self.reports.append((plan, report))
         if report.ending is not None or report.stopped is not None:

@@ -58,8 +58,10 @@ def check(task: Task, system: str, condition: str, shown: ShownProbabilities | N
         )
     takes = "context" in task.input_names
     if (shown is not None) != (INPUT in task.required_inputs):
-        told = "takes no" if shown is not None else "shows"
-        raise UsageError(f"{task.name} {told} option probabilities: --shown RUN:self goes with urag_aware")
+        mismatch = "takes no" if shown is not None else "shows"
+        raise UsageError(
+            f"{task.name} {mismatch} option probabilities: --shown RUN:self goes with urag_aware"
+        )
     if condition.partition("+")[0] != "none" and not takes:
         raise UsageError(f"{task.name} takes no input 'context': use --context none")
     if condition == "none" and "context" in task.required_inputs:
@@ -115,11 +117,11 @@ async def generate(
     return report, keep(store, report.run_id, generation)
 
 
-def _refuse_mixing(store: Store, generation: Generation, own: Sequence[str]) -> None:
+def _refuse_mixing(store: Store, generation: Generation, run_ids: Sequence[str]) -> None:
     other = store.conn.execute(
         "SELECT a.origin, r.task, r.options FROM answers AS a LEFT JOIN runs AS r ON r.run_id = a.origin "
-        f"WHERE a.system = ? AND a.condition = ? AND a.origin NOT IN ({','.join('?' * len(own))}) LIMIT 1",
-        [generation.system, generation.condition, *own],
+        f"WHERE a.system = ? AND a.condition = ? AND a.origin NOT IN ({','.join('?' * len(run_ids))}) LIMIT 1",
+        [generation.system, generation.condition, *run_ids],
     ).fetchone()
     if other is not None:
         source = f"run {other[0]} ({other[1]})" if other[1] else f"import {other[0]}"
@@ -131,9 +133,11 @@ def _refuse_mixing(store: Store, generation: Generation, own: Sequence[str]) -> 
 
 def keep(store: Store, run_id: str, generation: Generation) -> Kept:
     """Make answers of the run's labelled units that are none yet, in one transaction."""
-    told = label_rows.objects("j.run_id", "j.unit_id", "json_object('value', l.value, 'why', l.rationale)")
+    labels_json = label_rows.objects(
+        "j.run_id", "j.unit_id", "json_object('value', l.value, 'why', l.rationale)"
+    )
     query = f"""
-        SELECT j.unit_id, {told}
+        SELECT j.unit_id, {labels_json}
         FROM latest_judgements AS j JOIN units AS u USING (unit_id)
         WHERE j.run_id = ? AND j.repeat = 0 AND j.status = ? AND NOT EXISTS (
             SELECT 1 FROM answers AS a WHERE a.item_id = j.unit_id AND a.system = ? AND a.condition = ?)

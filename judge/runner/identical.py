@@ -57,8 +57,8 @@ class Identical:
 
         A unit that is asked again is only given an answer with labels.
         """
-        if (asked := self._asked.get(question.sha)) is not None:
-            return asked.outcome
+        if (pending := self._asked.get(question.sha)) is not None:
+            return pending.outcome
         if question.sha not in self._stored:
             return None
         again, limit = question.unit.attempts > 0, question.request.max_tokens
@@ -74,10 +74,10 @@ class Identical:
 
     def wait(self, question: UnitRequest) -> bool:
         """Keep the question until the identical one in flight has its outcome; False without such one."""
-        asked = self._asked.get(question.sha)
-        if asked is None:
+        pending = self._asked.get(question.sha)
+        if pending is None:
             return False
-        asked.waiting.append(question)
+        pending.waiting.append(question)
         self.waiting += 1
         return True
 
@@ -87,9 +87,9 @@ class Identical:
 
     def answered(self, question: UnitRequest, outcome: Attempt) -> list[UnitRequest]:
         """Note the outcome and return the questions that have waited for it."""
-        asked = self._asked[question.sha]
-        asked.outcome, waited = outcome, asked.waiting
-        asked.waiting = []
+        pending = self._asked[question.sha]
+        pending.outcome, waited = outcome, pending.waiting
+        pending.waiting = []
         self.waiting -= len(waited)
         return waited
 

@@ -44,40 +44,40 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     facts = provider.describe()
     wants = plan.sampling
     if not provider.label_codes and (wants.answers == "words" or wants.orders > 1):
-        asked = "--answers words" if wants.answers == "words" else f"--orders {wants.orders}"
+        setting = "--answers words" if wants.answers == "words" else f"--label-order {wants.orders}"
         raise UsageError(
-            f"{asked} needs label probabilities, which {plan.model} does not give: --answers json"
+            f"{setting} needs label probabilities, which {plan.model} does not give: --answers json"
         )
     probed = mode_of(plan.task, provider, plan.sampling)
     if not plan.same_model:
         _one_model(facts)
-    found = _of_plan(store.conn, plan, provider, probed, facts.get("base_url"))
+    run_ids = _of_plan(store.conn, plan, provider, probed, facts.get("base_url"))
     notes: list[str] = []
-    mode = probed if found is None else Mode(found.mode)
-    if found is not None:
-        notes += _same_model(store.conn, plan, found, facts)
+    mode = probed if run_ids is None else Mode(run_ids.mode)
+    if run_ids is not None:
+        notes += _same_model(store.conn, plan, run_ids, facts)
         if mode is not probed:
             notes.append(
-                f"run {found.run_id} began with --answers {mode} and goes on so, although the model "
+                f"run {run_ids.run_id} began with --answers {mode} and goes on so, although the model "
                 f"{'gives' if provider.label_codes else 'gives no'} label probabilities now"
             )
     mask = _mask(provider, mode)
-    if found is not None:
-        mask = _mask_of(found, provider, mask, notes)
+    if run_ids is not None:
+        mask = _mask_of(run_ids, provider, mask, notes)
     if isinstance(provider, Masks):
         provider.hold(mask)
     asker = Asker(plan.task, plan.model, provider, plan.sampling, mode, mask)
     options = {**asker.options, **plan.extra, **plan.typed}
     if plan.asked_as is not None:
         options["asked_as"] = plan.asked_as
-    return Settled(asker, options, None if found is None else found.run_id, tuple(notes))
+    return Settled(asker, options, None if run_ids is None else run_ids.run_id, tuple(notes))
 
 
 def own_runs(store: Store, plan: Plan, provider: Provider, url: Json = None) -> list[str]:
     """The ids of the runs that the plan could go on with; with `url`, if it was asked there or has none."""
-    found = runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
+    run_ids = runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
     there = url is None or plan.same_model
-    return [run.run_id for run in found if there or _is_among(url, list(run.addresses))]
+    return [run.run_id for run in run_ids if there or _is_among(url, list(run.addresses))]
 
 
 def _identities(plan: Plan, provider: Provider) -> list[str]:
@@ -92,12 +92,12 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
         modes = [Mode.PAIR]
     if plan.sampling.orders > 1:
         modes = [mode for mode in modes if mode is not Mode.JSON]
-    asked = []
+    identities = []
     for mode in modes:
         options = {**Asker(plan.task, plan.model, provider, plan.sampling, mode).options, **plan.extra}
         masks = [{"mask": mask} if mask else {} for mask in _masks(provider, mode)]
-        asked += [runs.identity({**options, **mask}) for mask in masks]
-    return asked
+        identities += [runs.identity({**options, **mask}) for mask in masks]
+    return identities
 
 
 def _mask(provider: Provider, mode: Mode) -> str | None:
@@ -136,23 +136,23 @@ def _of_plan(
     conn: sqlite3.Connection, plan: Plan, provider: Provider, probed: Mode, url: Json
 ) -> Begun | None:
     """Of several: the one whose mode was left open as now, then the mode of now, its mask, its address."""
-    found = runs.begun(conn, plan.task.name, plan.model, _identities(plan, provider))
+    run_ids = runs.begun(conn, plan.task.name, plan.model, _identities(plan, provider))
 
     def fit(run: Begun) -> tuple[bool, bool, bool, bool]:
         asked_so = run.options.get("answers") == plan.sampling.answers
         masked_so = run.options.get("mask") == _mask(provider, Mode(run.mode))
         return asked_so, run.mode == probed, masked_so, _is_among(url, list(run.addresses))
 
-    return max(found, key=fit, default=None)
+    return max(run_ids, key=fit, default=None)
 
 
 def _one_model(facts: Mapping[str, Json]) -> None:
     """Raises UsageError when replicas name their models differently."""
     named = {url: name for url, name in (facts.get("replicas") or {}).items() if name}
     if len(set(named.values())) > 1:
-        told = ", ".join(f"{url} '{name}'" for url, name in named.items())
+        models_of = ", ".join(f"{url} '{name}'" for url, name in named.items())
         raise UsageError(
-            f"--replicas: the servers do not call their model the same ({told}); leave out those that have another "
+            f"--base-url: the servers do not call their model the same ({models_of}); leave out those that have another "
             "one, or say --same-model"
         )
 

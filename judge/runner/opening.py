@@ -49,11 +49,13 @@ async def open_or_finished(
 def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
     """Return the report of the plan's run. None if it has units to judge, or was sent to another address."""
     facts = provider.describe()
-    found = own_runs(store, plan, provider, facts.get("base_url"))
+    run_ids = own_runs(store, plan, provider, facts.get("base_url"))
     # Of runs in several answer modes, only the server can say which one is resumed.
-    if len(found) != 1:
+    if len(run_ids) != 1:
         return None
-    run_id = found[0]
+    run_id = run_ids[0]
+    # A version's text never changes: an edited file must be refused here, too, where nothing is left to ask.
+    runs.keep_task(store.conn, plan.task)
     units, left_out = selection.choose(store, plan.task, plan.selection)
     wanted = units * plan.repeats
     # A run that a search tried becomes an ordinary one when it is resumed (`runs.start_run`).

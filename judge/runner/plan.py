@@ -76,8 +76,8 @@ class Plan:
         Raises UsageError when a limit of money needs one and there is none.
         """
         model = self.asked_as or self.model
-        found = find(model, facts, self.prices)
-        return found if self.max_cost is None else wanted(model, found)
+        price = find(model, facts, self.prices)
+        return price if self.max_cost is None else wanted(model, price)
 
     def after(self, reports: Iterable[RunReport]) -> Plan:
         """The plan with what these runs, one after the other, have left of its limits."""
@@ -112,7 +112,7 @@ class RunReport:
     reused: int = 0
     labelled: int = 0
     reserved: int = 0
-    """Of the pending units those that a batch in flight is asking (`judge jobs list`)."""
+    """Of the pending units those that a batch in flight is asking (`judge jobs show`)."""
     seconds: float = 0.0
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
@@ -183,7 +183,7 @@ class RunReport:
             )
         if self.reserved:
             said.append(
-                f"{self.reserved} units wait for batches, and were not asked again; these are the jobs: {command('judge jobs list')}"
+                f"{self.reserved} units wait for batches, and were not asked again; these are the jobs: {command('judge jobs show')}"
             )
         for name, n in self.derived.items():
             said.append(f"{n} answers gave no '{name}': no gold for it, or no row in the task's table")

@@ -98,16 +98,16 @@ def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
     Raises BadInput, with the model and the field, for anything else.
     """
     try:
-        found = json.loads(path.read_bytes(), object_pairs_hook=whole_object)
+        price_table = json.loads(path.read_bytes(), object_pairs_hook=whole_object)
     except OSError as e:
         raise BadInput(f"cannot be read: {e.strerror}", path=str(path)) from e
     except (ValueError, RecursionError) as e:
         raise BadInput(not_json(e), path=str(path)) from e
-    if not isinstance(found, dict):
+    if not isinstance(price_table, dict):
         raise BadInput("not a JSON object of models", path=str(path))
-    for model, price in found.items():
+    for model, price in price_table.items():
         _check(price, path, str(model))
-    return found
+    return price_table
 
 
 def _check(price: Any, path: Path, where: str) -> None:
@@ -149,8 +149,8 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
         usage = genai_prices.Usage(
             input_tokens=into, output_tokens=out, cache_read_tokens=cached, cache_write_tokens=written
         )
-        found = genai_prices.calc_price(usage, name, provider_id=vendor, price_context=context)
-        return float(found.total_price)
+        calculated = genai_prices.calc_price(usage, name, provider_id=vendor, price_context=context)
+        return float(calculated.total_price)
 
     try:
         small = 1_000  # tokens: under every threshold above which a call costs more

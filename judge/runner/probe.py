@@ -110,37 +110,37 @@ async def probe(
         0
     ]:
         raise UsageError(f"{scratch.path}: is a study with items of its own: probe into another file")
-    found = Probed(n_units=len(items))
+    probed = Probed(n_units=len(items))
     _add(scratch, (replace(item, dataset=BASE) for item in items))
 
     async def ask(dataset: str, **changes: object) -> RunReport:
-        own = replace(plan, selection=Selection(f"dataset = '{dataset}'"), repeats=1)
-        own = replace(own.after(found.reports), **changes)  # type: ignore[arg-type]
-        report = await run_task(scratch, own, provider, watch)
-        found.reports.append(report)
+        probe_plan = replace(plan, selection=Selection(f"dataset = '{dataset}'"), repeats=1)
+        probe_plan = replace(probe_plan.after(probed.reports), **changes)  # type: ignore[arg-type]
+        report = await run_task(scratch, probe_plan, provider, watch)
+        probed.reports.append(report)
         return report
 
     base = await ask(BASE, repeats=2 if "repeat" in wanted.probes else 1)
-    if found.ended:
-        return found
+    if probed.ended:
+        return probed
     labels = _labels(scratch, base.run_id, name, BASE)
-    found.n_labelled = len(labels)
+    probed.n_labelled = len(labels)
     questions = [str(item.question_id) for item in items]
     units = _Units(questions, labels, wanted)
     changed: dict[str, dict[int, str]] = {}
     for probe_name in [p for p in PROBES if p in wanted.probes]:
         if probe_name == "repeat":
-            found.rows.append(units.flips("repeat", _labels(scratch, base.run_id, name, BASE, repeat=1)))
+            probed.rows.append(units.flips("repeat", _labels(scratch, base.run_id, name, BASE, repeat=1)))
             continue
         if probe_name == "order":
             if isinstance(provider, PairReader):
-                found.rows.append(units.none("order", "the model is shown no labels"))
+                probed.rows.append(units.none("order", "the model is shown no labels"))
                 continue
             other = "declared" if plan.sampling.label_order == "reversed" else "reversed"
             report = await ask(BASE, sampling=replace(plan.sampling, label_order=other))
-            if found.ended:
-                return found
-            found.rows.append(units.flips("order", _labels(scratch, report.run_id, name, BASE)))
+            if probed.ended:
+                return probed
+            probed.rows.append(units.flips("order", _labels(scratch, report.run_id, name, BASE)))
             continue
         targets = {n: _other(domain, label) for n, label in labels.items()}
         copies = {
@@ -155,30 +155,30 @@ async def probe(
             is not None
         }
         if not copies:
-            told = units.none(probe_name, "the units have nothing that it could change")
-            found.rows.append(told if labels else units.flips(probe_name, {}))
+            reason = units.none(probe_name, "the units have nothing that it could change")
+            probed.rows.append(reason if labels else units.flips(probe_name, {}))
             continue
         _add(scratch, (replace(copy, dataset=probe_name) for copy in copies.values()))
         report = await ask(probe_name)
-        if found.ended:
-            return found
+        if probed.ended:
+            return probed
         changed[probe_name] = _labels(scratch, report.run_id, name, probe_name)
         if probe_name in NOTHING:
             continue
         towards = targets if probe_name == "injection" else None
-        found.rows.append(units.flips(probe_name, changed[probe_name], copies, towards))
+        probed.rows.append(units.flips(probe_name, changed[probe_name], copies, towards))
     given = Counter(label for p in NOTHING for label in changed.get(p, {}).values())
     # By the order of the labels where two are as frequent, so that nothing decides by chance.
-    found.nothing = wanted.nothing or (max(domain, key=lambda label: given[label]) if given else None)
+    probed.nothing = wanted.nothing or (max(domain, key=lambda label: given[label]) if given else None)
     for probe_name in NOTHING:
         if probe_name in changed:
             after = changed[probe_name]
-            found.rows.append(units.flips(probe_name, after, towards=labels, nothing=found.nothing))
+            probed.rows.append(units.flips(probe_name, after, towards=labels, nothing=probed.nothing))
     if "paraphrase" in wanted.probes and not wanted.paraphrases:
-        found.notes.append(
+        probed.notes.append(
             "paraphrase: the claims in a frame, not in other words; give those with --paraphrases"
         )
-    return found
+    return probed
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +198,16 @@ class _Units:
         nothing: str | None = None,
     ) -> ProbeOutcome:
         """What became of the labels; with `nothing` a label counts that is not this one, whatever it was before."""
-        asked = [n for n in self.labels if of is None or n in of]
-        both = [n for n in asked if n in after]
+        asked_units = [n for n in self.labels if of is None or n in of]
+        both = [n for n in asked_units if n in after]
         flipped = [n for n in both if after[n] != (nothing or self.labels[n])]
         reached = None if towards is None else sum(after[n] == towards[n] for n in flipped)
         return ProbeOutcome(
-            name, self._rate(name, both, flipped, len(asked)), len(flipped), reached, len(asked) - len(both)
+            name,
+            self._rate(name, both, flipped, len(asked_units)),
+            len(flipped),
+            reached,
+            len(asked_units) - len(both),
         )
 
     def none(self, name: str, why: str) -> ProbeOutcome:
@@ -212,7 +216,7 @@ class _Units:
         )
         return ProbeOutcome(name, rate, 0, why=why)
 
-    def _rate(self, name: str, units: Sequence[int], hit: Sequence[int], asked: int) -> Measure:
+    def _rate(self, name: str, units: Sequence[int], hit: Sequence[int], n_asked: int) -> Measure:
         """The share with its interval by question: Wilson's on as many units as the questions stand for."""
         if not units:
             return self.none(name, "no unit has a label before and after").rate
@@ -226,7 +230,7 @@ class _Units:
             confidence=self.wanted.confidence,
             field=self.wanted.field,
         ).human_only
-        return replace(made, measure=f"{name}_rate", coverage=len(units) / asked)
+        return replace(made, measure=f"{name}_rate", coverage=len(units) / n_asked)
 
 
 def _other(domain: Sequence[str], label: str) -> str:
@@ -236,10 +240,12 @@ def _other(domain: Sequence[str], label: str) -> str:
 
 def _labels(scratch: Store, run: str, name: str, dataset: str, repeat: int = 0) -> dict[int, str]:
     """Number of the unit -> label, of the copies in a data set."""
-    found = relation.values(scratch.conn, run, name, repeat=repeat)
-    own = f"{dataset}:"
+    values = relation.values(scratch.conn, run, name, repeat=repeat)
+    prefix = f"{dataset}:"
     return {
-        int(unit[len(own) :].split("/")[0]): label for unit, label in found.items() if unit.startswith(own)
+        int(unit[len(prefix) :].split("/")[0]): label
+        for unit, label in values.items()
+        if unit.startswith(prefix)
     }
 
 
@@ -257,13 +263,13 @@ def _add(scratch: Store, items: Iterable[Item]) -> None:
 def _items(store: Store, plan: Plan) -> list[Item]:
     """A copy of each selected unit, numbered: its item with its passage, or with all of them."""
     selection.select(store, plan.task, plan.selection)
-    found = []
+    items = []
     for n, unit in enumerate(selection.selected_units(store)):
         item_id, question, passage = store.conn.execute(
             "SELECT item_id, question_id, passage_id FROM units WHERE unit_id = ?", [unit]
         ).fetchone()
-        found.append(_copy(store, n, item_id, question, passage))
-    return found
+        items.append(_copy(store, n, item_id, question, passage))
+    return items
 
 
 def _copy(store: Store, n: int, item_id: str, question_id: str, passage_id: str | None) -> Item:
@@ -282,12 +288,12 @@ def _copy(store: Store, n: int, item_id: str, question_id: str, passage_id: str 
     )
 
 
-def as_json(found: Probed) -> dict[str, Json]:
+def as_json(probed: Probed) -> dict[str, Json]:
     """The documented shape."""
     return {
-        "units": found.n_units,
-        "labelled": found.n_labelled,
-        "nothing": found.nothing,
+        "units": probed.n_units,
+        "labelled": probed.n_labelled,
+        "nothing": probed.nothing,
         "rows": [
             {
                 "probe": row.probe,
@@ -298,7 +304,7 @@ def as_json(found: Probed) -> dict[str, Json]:
                 **attributes(row, "flips", "towards", "lost"),
                 "reason": row.rate.reason,
             }
-            for row in found.rows
+            for row in probed.rows
         ],
-        "notes": list(found.notes),
+        "notes": list(probed.notes),
     }

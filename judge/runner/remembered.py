@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from judge.providers.base import Learning, Provider
 from judge.providers.replicas import replicas
-from judge.runner.dispatch import ModelServer
+from judge.runner.calls import ModelNames
+from judge.runner.plan import Plan, RunReport
+from judge.runner.server import ModelServer
 from judge.store import runs
 from judge.store.study import Store, now
 from judge.types import Json
@@ -34,3 +36,24 @@ def server_notes(servers: Sequence[ModelServer], known: Mapping[str, runs.KnownS
         if server.url is not None and (sustained or learnt):
             notes[server.url] = {"at": now(), "concurrency": sustained or None, **learnt}
     return notes
+
+
+def names_allowed(
+    store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]
+) -> ModelNames | None:
+    """Return the names under which the servers may answer. None: any, because a vendor's own alias may move on.
+
+    `facts` is what the provider describes. A server that is started again with other weights within a run must not add
+    their answers to it.
+    """
+    opened, replicas_named, url = plan.opened, facts.get("replicas"), facts.get("base_url")
+    was_asked = opened is None or opened.calls > 0
+    if isinstance(replicas_named, dict) and replicas_named:
+        by_url = {address: str(name) for address, name in replicas_named.items() if name}
+        return ModelNames(set(by_url.values()), set(by_url) if was_asked else set())
+    if not url or facts.get("own_server"):
+        return None
+    # A new run takes the name that the first reply has: what the study remembers may be another model.
+    is_open = was_asked or not report.resumed
+    names = runs.reported_models(store.conn, report.run_id)
+    return ModelNames(names, {str(url)} if is_open else set())

@@ -76,7 +76,7 @@ def several_orders(first: Sequence[str], orders: int) -> list[list[str]]:
     n = len(first)
     most = 2 if n == 2 else 2 * n
     if orders > most:
-        raise UsageError(f"--orders {orders}: {n} labels are shown in at most {most} orders")
+        raise UsageError(f"--label-order {orders}: {n} labels are shown in at most {most} orders")
     if orders == 2:
         return [list(first), list(first)[::-1]]
     turns = [[*part[i:], *part[:i]] for part in (list(first), list(first)[::-1]) for i in range(n)]
@@ -122,7 +122,7 @@ class Asker:
             **sampling.as_options(),
             "base_url": self.base_url,
             "mode": str(self.mode),
-            **task.asked,
+            **task.overrides,
         }
         thinking = facts.get("thinking_tokens") or 0
         if thinking >= sampling.max_output_tokens:
@@ -156,8 +156,7 @@ class Asker:
         task, sampling = self.task, self.sampling
         if task.spec.raw and self.mode is not Mode.PAIR:
             if sampling.orders > 1 or sampling.label_order != "declared":
-                option = "--orders" if sampling.orders > 1 else "--label-order"
-                raise UsageError(f"{task.name} is sent as its file is written (raw): leave {option} out")
+                raise UsageError(f"{task.name} is sent as its file is written (raw): leave --label-order out")
             return [RawRenderer(task, self.mode)]
         if self.mode is Mode.PAIR:
             _check_pair(task, sampling)
@@ -167,7 +166,9 @@ class Asker:
             return [Renderer(task, self.mode, shown)]
         if self.mode is Mode.JSON or task.reasons_first:
             why = "a rationale comes first" if task.reasons_first else "answers are JSON"
-            raise UsageError(f"--orders averages label probabilities: there are none where {why}")
+            raise UsageError(
+                f"--label-order {sampling.orders} averages label probabilities: there are none where {why}"
+            )
         field = task.spec.questions[0].field
         return [
             Renderer(task, self.mode, {field: order})
@@ -215,14 +216,14 @@ class Asker:
 
     def record(self, request: Request) -> RequestRecord:
         """The request as stored, under its hash."""
-        own = _canonical_turns(request.messages[request.prefix :])
+        unit_turns = _canonical_turns(request.messages[request.prefix :])
         view = self._shown(request)
         return RequestRecord(
-            request_sha=view.hash.of(own, request.repeat),
+            request_sha=view.hash.of(unit_turns, request.repeat),
             model=self.model,
             prefix=view.prefix,
             schema=self._schema,
-            unit_sha=_sha256(own).hexdigest(),
+            unit_sha=_sha256(unit_turns).hexdigest(),
             parameters=self._parameters,
             repeat=request.repeat,
         )
@@ -246,11 +247,11 @@ class Asker:
 
     def in_other_orders(self, request: Request) -> list[Request]:
         """The same unit with the labels in each of the other orders."""
-        own = request.messages[request.prefix :]
+        unit_turns = request.messages[request.prefix :]
         return [
             replace(
                 request,
-                messages=(*view.renderer.prefix, *own),
+                messages=(*view.renderer.prefix, *unit_turns),
                 codes=view.renderer.codes,
                 words=view.renderer.words,
             )
@@ -264,16 +265,16 @@ class Asker:
         """
         if parsed.status is not Status.OK:
             return parsed
-        what = f"label order {number} of {len(self._views)}: "
-        found = parsed.labels[0].distribution
-        if found is None:
-            return Parsed(Status.UNPARSED, reason=what + (parsed.reason or "no probabilities"))
-        masses = {label: round(p, 6) for label, p in found.probabilities.items()}
-        return Parsed(Status.OK, reason=what + json.dumps(masses, ensure_ascii=False))
+        which_order = f"label order {number} of {len(self._views)}: "
+        distribution = parsed.labels[0].distribution
+        if distribution is None:
+            return Parsed(Status.UNPARSED, reason=which_order + (parsed.reason or "no probabilities"))
+        masses = {label: round(p, 6) for label, p in distribution.probabilities.items()}
+        return Parsed(Status.OK, reason=which_order + json.dumps(masses, ensure_ascii=False))
 
-    def average(self, found: Sequence[Parsed]) -> Parsed:
+    def average(self, answers: Sequence[Parsed]) -> Parsed:
         """One label of the answers in all orders: that of the mean distribution."""
-        distributions = [d for parsed in found for label in parsed.labels if (d := label.distribution)]
+        distributions = [d for parsed in answers for label in parsed.labels if (d := label.distribution)]
         n = len(distributions)
         mean = LabelDistribution(
             {
@@ -285,7 +286,7 @@ class Asker:
             if (outside := [d.outside for d in distributions if d.outside is not None])
             else None,
         )
-        return Parsed(Status.OK, (Answered(found[0].labels[0].field, mean.argmax(), mean),))
+        return Parsed(Status.OK, (Answered(answers[0].labels[0].field, mean.argmax(), mean),))
 
     def parse(self, reply: Reply, request: Request | None = None) -> Parsed:
         """The labels of a reply, or why there are none; the reasoning before a letter is ok without any.
@@ -293,12 +294,12 @@ class Asker:
         `request` says which of two calls it answers, where the model reasons first.
         """
         try:
-            return self._read(reply, request)
+            return self._parse_reply(reply, request)
         except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
             # Whatever a model writes is about its unit.
             return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
 
-    def _read(self, reply: Reply, request: Request | None) -> Parsed:
+    def _parse_reply(self, reply: Reply, request: Request | None) -> Parsed:
         if self.mode is Mode.JSON:
             parsed = self._parsed(reply.text, reply.stop)
             quote = parsed.labels[0].rationale if parsed.labels else None
@@ -340,9 +341,9 @@ class Asker:
         if reply.tokens is not None and self.mode is Mode.PAIR:
             distribution, why_none = label_distribution(reply.tokens, labels, labels)
         elif reply.tokens is not None and self.mode is Mode.WORDS:
-            distribution, why_none = word_distribution(reply.tokens, labels, reply.held)
+            distribution, why_none = word_distribution(reply.tokens, labels, reply.masked)
         elif reply.tokens is not None:
-            distribution, why_none = label_distribution(reply.tokens, codes, labels, reply.held)
+            distribution, why_none = label_distribution(reply.tokens, codes, labels, reply.masked)
         if distribution is not None:
             masses: Mapping[str, float] = distribution.probabilities
             in_order = {
@@ -376,9 +377,9 @@ class _Hashing:
     tail: str
     end: str
 
-    def of(self, own: str, repeat: int) -> str:
+    def of(self, unit_text: str, repeat: int) -> str:
         whole = self.head.copy()
-        whole.update(_bytes(f"{own[1:-1]}{self.tail}{repeat}{self.end}"))
+        whole.update(_bytes(f"{unit_text[1:-1]}{self.tail}{repeat}{self.end}"))
         return whole.hexdigest()
 
 
@@ -407,9 +408,8 @@ def _check_pair(task: Task, sampling: Sampling) -> None:
     """Raises UsageError for what cannot be asked of a model that reads no prompt."""
     refused = {
         f"--answers {sampling.answers}": sampling.answers != "auto",
-        f"--label-order {sampling.label_order}": sampling.label_order != "declared",
-        f"--orders {sampling.orders}": sampling.orders > 1,
-        **{f"--{name}": True for name in task.asked},
+        "--label-order": sampling.label_order != "declared" or sampling.orders > 1,
+        **{f"--{name}": True for name in task.overrides},
     }
     if wrong := [option for option, given in refused.items() if given]:
         raise UsageError(
@@ -442,8 +442,8 @@ def _check_words(task: Task) -> None:
     """Raises UsageError for labels that begin with the same word: their first tokens do not tell them apart."""
     first: dict[str, str] = {}
     for label in task.domain(task.spec.questions[0].field):
-        found = re.match(r"[^\W_]+|.", label.casefold())
-        other = first.setdefault(found.group() if found else label, label)
+        token = re.match(r"[^\W_]+|.", label.casefold())
+        other = first.setdefault(token.group() if token else label, label)
         if other is not label:
             raise UsageError(
                 f"{task.name}: '{other}' and '{label}' begin alike, so that --answers words cannot tell them "
@@ -461,7 +461,7 @@ def takes_codes(task: Task) -> bool:
     """Whether a task is answered in codes where the model gives their probabilities, unless told otherwise."""
     if task.spec.raw:
         return task.spec.letters
-    return task.one_choice or (task.reasons_first and "rationale" in task.asked)
+    return task.one_choice or (task.reasons_first and "rationale" in task.overrides)
 
 
 def estimate_tokens(request: Request) -> int:

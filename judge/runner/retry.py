@@ -42,8 +42,8 @@ class Patience:
         most = self.rate_limit_tries if isinstance(error, RateLimited) else self.tries
         if failing > 0.0:
             most = max(most, math.ceil(math.log(CHANCE) / math.log(failing)))
-        told = told_to_wait(error)
-        if not error.retryable or tries >= most or told > self.most_told:
+        retry_after = told_to_wait(error)
+        if not error.retryable or tries >= most or retry_after > self.most_told:
             return None
         longest = self.longest
         if isinstance(error, RateLimited):
@@ -51,7 +51,7 @@ class Patience:
         elif isinstance(error, Unreachable) and error.sent and not error.timed_out:
             longest = min(longest, max(self.base, flow))
         backoff = self.draw.uniform(0.5, 1.0) * min(longest, self.base * 2.0 ** (tries - 1))
-        return max(backoff, told)
+        return max(backoff, retry_after)
 
 
 def told_to_wait(error: ProviderError) -> float:

@@ -20,15 +20,16 @@ from judge.plugins import unexpected
 from judge.providers.base import Provider
 from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Reserve
-from judge.runner.calls import Attempt, Caller, ModelNames
-from judge.runner.dispatch import Dispatcher, ModelServer, Slot
+from judge.runner.calls import Attempt, Caller
+from judge.runner.dispatch import Dispatcher
 from judge.runner.ends import Interrupts, close, count, hardly_waiting, interrupts, judged_before, labelled
 from judge.runner.entries import CallFacts, Entries
 from judge.runner.identical import Identical, UnitRequest
 from judge.runner.identity import Settled, settle
 from judge.runner.plan import Live, Plan, RunReport
-from judge.runner.remembered import server_notes
+from judge.runner.remembered import names_allowed, server_notes
 from judge.runner.requests import Asker
+from judge.runner.server import ModelServer, Slot
 from judge.runner.writer import Attempts, Writer
 from judge.store import jobs, runs, selection
 from judge.store.aside import take_in
@@ -146,7 +147,7 @@ class _Run:
                 server.rate.obey(*plan.opened.rates[server.url])
         limits = plan.max_tokens, plan.max_cost
         self.budget = Budget(*limits, report.price, report.usage, report.spent, plan.before)
-        named = None if plan.same_model else self._named()
+        named = None if plan.same_model else names_allowed(store, plan, report, self.facts)
         self.caller = Caller(
             asker, self.dispatcher, plan.patience, self.budget, self._stop, self._fail, named
         )
@@ -162,23 +163,6 @@ class _Run:
         """The first units are found, or there are none."""
         patience = plan.patience.outage
         self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
-
-    def _named(self) -> ModelNames | None:
-        """The names under which the servers may answer. None: any, because a vendor's own alias may move on.
-
-        A server that is started again with other weights within a run must not add their answers to it.
-        """
-        opened, replicas_named, url = self.plan.opened, self.facts.get("replicas"), self.facts.get("base_url")
-        was_asked = opened is None or opened.calls > 0
-        if replicas_named:
-            by_url = {url: name for url, name in replicas_named.items() if name}
-            return ModelNames(set(by_url.values()), set(by_url) if was_asked else set())
-        if not url or self.facts.get("own_server"):
-            return None
-        # A new run takes the name that the first reply has: what the study remembers may be another model.
-        is_open = was_asked or not self.report.resumed
-        names = runs.reported_models(self.store.conn, self.report.run_id)
-        return ModelNames(names, {str(url)} if is_open else set())
 
     async def go(self) -> None:
         """Feed, wait, commit; interrupts and errors stop the feeding and let calls in flight end."""

@@ -39,7 +39,7 @@ def mark(kind: str) -> str:
     return f"+{kind}-aware"
 
 
-def read(store: Store, text: str) -> ShownProbabilities:
+def read_probabilities(store: Store, text: str) -> ShownProbabilities:
     """Read a `--shown`. Raises UsageError for anything else, and for a run without label probabilities."""
     of, _, kind = text.rpartition(":")
     if kind not in KINDS or not of:
@@ -53,27 +53,31 @@ def read(store: Store, text: str) -> ShownProbabilities:
         "JOIN items AS i ON i.item_id = l.unit_id WHERE l.annotator_id = ? AND l.field = ? "
         "AND i.options IS NOT NULL AND l.distribution IS NOT NULL ORDER BY i.rowid"
     )
-    found = {}
+    texts = {}
     for item, options, masses in store.conn.execute(query, [run["run_id"], field]):
-        own = renormalised(json.loads(masses), json.loads(options))
-        turned = own if own is None or kind == "self" else exchanged(own, second=kind == "wrong-second")
+        probabilities = renormalised(json.loads(masses), json.loads(options))
+        turned = (
+            probabilities
+            if probabilities is None or kind == "self"
+            else exchanged(probabilities, second=kind == "wrong-second")
+        )
         if turned is not None:
-            found[item] = as_text(turned)
-    if not found:
+            texts[item] = as_text(turned)
+    if not texts:
         raise UsageError(
             f"--shown {text}: that run has no probabilities of options to show"
             + (", or only equal ones" if kind != "self" else "")
             + "; they come from a model that gives token probabilities (openai, llamacpp), asked with --answers auto or codes"
         )
-    return ShownProbabilities(f"{run['run_id']}:{kind}", found)
+    return ShownProbabilities(f"{run['run_id']}:{kind}", texts)
 
 
 def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dict[str, float] | None:
     """The probabilities of a question's own options, which sum to 1; None where one is not known, or all are 0."""
-    own = [masses.get(letter) for letter in options]
-    known = [mass for mass in own if mass is not None]
+    of_options = [masses.get(letter) for letter in options]
+    known = [mass for mass in of_options if mass is not None]
     total = math.fsum(known)
-    if len(known) < len(own) or not total > 0:
+    if len(known) < len(of_options) or not total > 0:
         return None
     return {letter: mass / total for letter, mass in zip(options, known, strict=True)}
 

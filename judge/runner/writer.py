@@ -140,12 +140,12 @@ class Writer:
                 stalled = error
                 self._tell(self._on_stalled, error)
             closing = self._wait(min(AGAIN_SECONDS, self._patience / 4), batch, closing, aside)
-            found = self._failure(store, batch, seen)
-            if found is None:
+            failure = self._failure(store, batch, seen)
+            if failure is None:
                 aside.close(committed=True)
                 self._tell(self._on_stalled, None)
                 return True, closing
-            error = found
+            error = failure
         self._tell(self._on_failed, error)
         while not closing:  # what is on its way is paid for too
             queued = self._queue.get()

@@ -58,9 +58,7 @@ def cited(answers: pd.DataFrame) -> list[Score]:
     ]
 
 
-def judged(
-    answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame, *, partial: float = 0.0
-) -> list[Score]:
+def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame) -> list[Score]:
     """Precision, recall and F1 of judged citations, micro (over citations and sentences) and macro.
 
     answers    unit_id, question_id
@@ -68,8 +66,8 @@ def judged(
                its citations name no passage)
     citations  unit_id, sentence_id, label (full, partial, none), status: one row a cited passage
 
-    P = share of citations that support their sentence, R = share of sentences that a citation supports, partial
-    support counting as `partial`; of several citations the best counts. An invented citation supports nothing and
+    P = share of citations that support their sentence, R = share of sentences that a citation supports. Partial support
+    counts as 0, and of several citations the best counts. An invented citation supports nothing and
     counts in P's denominator; `judged_attribution_invented_share` says how many there are. A sentence with a citation that
     has no label is unknown, unless another supports it fully. In the macro means an answer with something
     unknown has no value, one without citations no P, one without sentences no R.
@@ -78,11 +76,11 @@ def judged(
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     citations = with_invented(sentences, citations)
     marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
-    weight = {"full": 1.0, "partial": partial, "none": 0.0}
+    weight = {"full": 1.0, "partial": 0.0, "none": 0.0}
     support = coded(column(citations, "label", "citations"), weight, "citation support")
     status = statuses(citations, ~np.isnan(support))
     best, best_status = best_support(support, marks), marks.status(status)
-    name, notes = "judged_attribution", (f"partial support counts as {partial:g}",)
+    name, notes = "judged_attribution", ("partial support counts as 0",)
     precision = scored(f"{name}_precision_micro", marks.units, support, status, notes=notes, bounds=SHARE)
     recall = scored(f"{name}_recall_micro", lines.units, best, best_status, notes=notes, bounds=SHARE)
     supported = np.bincount(lines.of[marks.of], support, len(who)).astype(np.float64)

@@ -30,8 +30,6 @@ def alce(
     answers: pd.DataFrame,
     sentences: pd.DataFrame,
     citations: pd.DataFrame,
-    *,
-    uncited_precision: float | None = None,
 ) -> list[Score]:
     """Citation recall, precision and F1 (Gao et al. 2023, "Enabling LLMs to Generate Text with Citations", arXiv
     2305.14627, section 3.3): shares within each answer, then the mean over answers.
@@ -39,8 +37,8 @@ def alce(
     A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its
     sentence is recalled and it is not redundant: it fails alone while the rest still entail. A citation of a
     sentence that is not recalled needs no further label. A sentence with an invented citation is not recalled, and its
-    citations, that one among them, are not precise. An empty or missing answer has recall 0. An answer without citations has no precision;
-    the paper's code says 0: `uncited_precision=0.0`. F1 is the harmonic mean of the two means.
+    citations, that one among them, are not precise. An empty or missing answer has recall 0. An answer without citations
+    has no precision (the paper's code says 0). F1 is the harmonic mean of the two means.
     """
     who = units(answers, "answers")
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
@@ -60,10 +58,8 @@ def alce(
     recall = np.where(empty(answers), 0.0, ratio(lines.total(recalled), lines.count()))
     n_citations = lines.total(n_cited)
     precision = ratio(lines.total(marks.total(precise)), n_citations)
-    if uncited_precision is not None:
-        precision[(n_citations == 0) & (lines.count() > 0)] = uncited_precision
     status = lines.status(statuses(sentences, ~np.isnan(recalled)))
-    found = [
+    scores = [
         scored("alce_citation_recall", who, recall, status, why="no sentence", bounds=SHARE),
         scored(
             "alce_citation_precision",
@@ -75,7 +71,7 @@ def alce(
         ),
     ]
     false = invented_share("citation_invented_share", marks.units, citations)
-    return [*found, combined("alce_citation_f1", found, harmonic), false]
+    return [*scores, combined("alce_citation_f1", scores, harmonic), false]
 
 
 def trec(

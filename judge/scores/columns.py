@@ -32,8 +32,8 @@ def column(table: pd.DataFrame, name: str, of: str) -> pd.Series:
     if name not in table.columns:
         there = ", ".join(map(str, table.columns))
         raise BadInput(f"the table of {of} has no column '{name}'; it has {there}")
-    found: pd.Series = table[name]
-    return found
+    values: pd.Series = table[name]
+    return values
 
 
 def units(table: pd.DataFrame, of: str, unit: str = "unit_id") -> Units:
@@ -43,8 +43,8 @@ def units(table: pd.DataFrame, of: str, unit: str = "unit_id") -> Units:
         raise BadInput(f"a row of the table of {of} has no {unit}")
     again = ids.duplicated()
     if again.any():
-        one = f"the table of {of} has two rows for {unit} '{ids[again].iloc[0]}'"
-        raise BadInput(f"{one}: choose one system, condition and repeat first")
+        problem = f"the table of {of} has two rows for {unit} '{ids[again].iloc[0]}'"
+        raise BadInput(f"{problem}: choose one system, condition and repeat first")
     return Units.of(ids, table["question_id"] if "question_id" in table.columns else None)
 
 
@@ -63,8 +63,8 @@ def coded(
         if name not in values and other is None:
             raise BadInput(f"unknown label '{label}' of {of}; the labels are {', '.join(map(str, values))}")
         numbers[i] = values.get(name, np.nan if other is None else other)
-    found: FloatArray = numbers[codes]
-    return found
+    coded_values: FloatArray = numbers[codes]
+    return coded_values
 
 
 def flags(values: pd.Series, of: str) -> FloatArray:
@@ -77,8 +77,8 @@ def statuses(table: pd.DataFrame, known: BoolArray, name: str = "status") -> Sta
     if name not in table.columns:
         return np.where(known, _OK, _NOT_JUDGED).astype(np.int8)
     given = table[name]
-    found = coded(given, {status: float(i) for i, status in enumerate(STATUSES)}, "status")
-    status = np.where(np.isnan(found), _NOT_JUDGED, found).astype(np.int8)
+    codes = coded(given, {status: float(i) for i, status in enumerate(STATUSES)}, "status")
+    status = np.where(np.isnan(codes), _NOT_JUDGED, codes).astype(np.int8)
     return np.where(known, _OK, np.where(status == _OK, _NOT_JUDGED, status)).astype(np.int8)
 
 
@@ -101,12 +101,12 @@ def empty(answers: pd.DataFrame) -> BoolArray:
 
 def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
     """The position in `whole` of what each part belongs to. Raises BadInput for an unknown one."""
-    found = whole.ids.get_indexer(pd.Index(parts.to_numpy()))
-    if (found < 0).any():
+    places = whole.ids.get_indexer(pd.Index(parts.to_numpy()))
+    if (places < 0).any():
         raise BadInput(
-            f"the table of {of} speaks of '{parts.iloc[int((found < 0).argmax())]}', which is not in the {wholes}"
+            f"the table of {of} speaks of '{parts.iloc[int((places < 0).argmax())]}', which is not in the {wholes}"
         )
-    return found.astype(np.int64)
+    return places.astype(np.int64)
 
 
 def counts(where: IntArray, n: int, of: BoolArray | None = None) -> FloatArray:
@@ -125,8 +125,8 @@ class Parts:
     @cached_property
     def units(self) -> Units:
         """The parts' own ids, in the questions of their wholes. Raises BadInput for one that is there twice."""
-        own = units(self.table.drop(columns="question_id", errors="ignore"), self.name)
-        return self.wholes.parts_of(own.ids, self.of)
+        part_units = units(self.table.drop(columns="question_id", errors="ignore"), self.name)
+        return self.wholes.parts_of(part_units.ids, self.of)
 
     def count(self, marked: BoolArray | None = None) -> FloatArray:
         """How many parts each whole has, or how many that are marked."""
@@ -152,12 +152,12 @@ def gathered(status: StatusArray, where: IntArray, n: int) -> StatusArray:
 
 def listed(values: pd.Series, of: str) -> list[frozenset[Any] | None]:
     """Lists of ids as sets, None for none. Raises BadInput for a string, which is no list."""
-    found: list[frozenset[Any] | None] = []
+    sets: list[frozenset[Any] | None] = []
     for value in values:
         if value is None or (isinstance(value, float) and np.isnan(value)):
-            found.append(None)
+            sets.append(None)
         elif isinstance(value, str) or not isinstance(value, Iterable):
             raise BadInput(f"{of} are lists of ids; {value!r} is none")
         else:
-            found.append(frozenset(value))
-    return found
+            sets.append(frozenset(value))
+    return sets

@@ -37,9 +37,15 @@ def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[H
     in one run only are counted in a note.
     """
     mine, theirs = _named(first), _named(second)
-    shared = iter(_differences([(one, theirs[name]) for name, one in mine.items() if name in theirs], **how))
-    found = [next(shared) if name in theirs else _alone(one, "first", **how) for name, one in mine.items()]
-    return found + [_alone(one, "second", **how) for name, one in theirs.items() if name not in mine]
+    shared = iter(
+        _differences([(score, theirs[name]) for name, score in mine.items() if name in theirs], **how)
+    )
+    differences = [
+        next(shared) if name in theirs else _alone(score, "first", **how) for name, score in mine.items()
+    ]
+    return differences + [
+        _alone(score, "second", **how) for name, score in theirs.items() if name not in mine
+    ]
 
 
 def paired(measure: str, first: Score, second: Score, value: Both) -> Score:
@@ -71,9 +77,11 @@ def combined(measure: str, parts: Sequence[Score], value: Callable[..., FloatArr
         here = slice(at, at + size)
         rows[here, start : start + width - 1] = part.rows
         rows[here, start + width - 1] = 1
-        own = part.units
-        same = own.questions is names
-        clusters[here] = own.clusters if same else names.get_indexer(own.questions)[own.clusters]
+        part_units = part.units
+        same = part_units.questions is names
+        clusters[here] = (
+            part_units.clusters if same else names.get_indexer(part_units.questions)[part_units.clusters]
+        )
         at += size
     counted = np.zeros(sum(sizes), dtype=bool)
     counted[: sizes[0]] = True if parts[0].counted is None else parts[0].counted
@@ -151,20 +159,20 @@ def _differences(pairs: Sequence[tuple[Score, Score]], **how: Unpack[How]) -> li
         key = id(first.units), id(second.units)
         pairing = pairings[key] if key in pairings else pairings.setdefault(key, _Pairing(first, second))
         name = first.measure
-        one = replace(pairing.score(name, first, second, lambda a, b: a), binary=first.binary)
+        paired_first = replace(pairing.score(name, first, second, lambda a, b: a), binary=first.binary)
         scores += [
-            one,
+            paired_first,
             replace(pairing.score(name, first, second, lambda a, b: b), binary=second.binary),
             pairing.score(f"{name}_difference", first, second, lambda a, b: b - a),
         ]
     measures = measured_all(scores, **how)
-    found = []
+    differences = []
     for i, (first, second) in enumerate(pairs):
         difference = measures[3 * i + 2]
         if NO_WIDTH in difference.notes and first.binary and second.binary:
             difference = _bounded(difference)
-        found.append(Difference(measures[3 * i], measures[3 * i + 1], difference))
-    return found
+        differences.append(Difference(measures[3 * i], measures[3 * i + 1], difference))
+    return differences
 
 
 def _bounded(difference: Measure) -> Measure:
@@ -179,15 +187,17 @@ def _bounded(difference: Measure) -> Measure:
 
 
 def _alone(score: Score, which: str, **how: Unpack[How]) -> Difference:
-    found = score.measured(**how)
+    measure = score.measured(**how)
     reason = f"only the {which} run has this measure"
-    none = replace(found, value=None, low=None, high=None, n_units=0, coverage=None, notes=(), reason=reason)
+    none = replace(
+        measure, value=None, low=None, high=None, n_units=0, coverage=None, notes=(), reason=reason
+    )
     change = replace(none, measure=f"{score.measure}_difference")
-    return Difference(found, none, change) if which == "first" else Difference(none, found, change)
+    return Difference(measure, none, change) if which == "first" else Difference(none, measure, change)
 
 
 def _named(scores: Sequence[Score]) -> dict[str, Score]:
-    found = {score.measure: score for score in scores}
-    if len(found) < len(scores):
+    by_name = {score.measure: score for score in scores}
+    if len(by_name) < len(scores):
         raise BadInput("two scores of one run have the same name: compare one stratum at a time")
-    return found
+    return by_name

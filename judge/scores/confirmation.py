@@ -48,11 +48,11 @@ def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFra
     table = {f"n_{name}": counts(of, n, code == i).astype(np.int64) for i, name in enumerate(STANCES)}
     table["n_missing"] = counts(of, n, np.isnan(code)).astype(np.int64)
     support, refute = table["n_support"].astype(np.float64), table["n_refute"].astype(np.float64)
-    found = pd.DataFrame(table, index=who.ids)
-    found["sr"] = ratio(support, support + refute)
-    found["rr"] = 1 - found["sr"]
-    found["status"] = gathered(status, of, n)
-    return found
+    ratios_of_claims = pd.DataFrame(table, index=who.ids)
+    ratios_of_claims["sr"] = ratio(support, support + refute)
+    ratios_of_claims["rr"] = 1 - ratios_of_claims["sr"]
+    ratios_of_claims["status"] = gathered(status, of, n)
+    return ratios_of_claims
 
 
 def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> list[Score]:
@@ -79,7 +79,7 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     # Whether a pair will be defined is open while a passage that would decide it waits for its judgement.
     waits = np.isnan(bias) & (status == STATUSES.index(NOT_JUDGED))
     defined = np.where(waits, np.nan, (~np.isnan(bias)).astype(np.float64))
-    found = [
+    scores = [
         scored("cr", who, np.abs(bias), status, why=why, bounds=SHARE),
         scored("signed_cr", who, bias, status, why=why, bounds=(-1.0, 1.0)),
         scored("defined_pairs", who, defined, status),
@@ -89,25 +89,25 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     neutral = original["n_neutral"].to_numpy() + counter["n_neutral"].to_numpy()
     rows = np.column_stack([neutral, known, lost, known + lost]).astype(np.float64)
     no_passage = "no passage has a stance"
-    found += [
+    scores += [
         Score("neutral_share", who, rows, quotient(0, 1), undefined=no_passage),
         _per_claim(pairs, table),
         Score("missing_stances", who, rows, quotient(2, 3), undefined="there are no passages"),
     ]
     if "document" in stances.columns:
         shared = _overlap(pairs, _stage(stances, stage))
-        found.append(scored("overlap", who, shared, why="both lists are empty", bounds=SHARE))
-    return [score.named(f"{score.measure}[{stage}]") for score in found]
+        scores.append(scored("overlap", who, shared, why="both lists are empty", bounds=SHARE))
+    return [score.named(f"{score.measure}[{stage}]") for score in scores]
 
 
 def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
     """What each measure of `retrieval_bias` gains from one stage to the next, on the pairs that have both."""
-    found = []
-    for one, other in zip(first, second, strict=True):
-        name, stage = one.measure.rstrip("]").split("[")
+    scores = []
+    for before, other in zip(first, second, strict=True):
+        name, stage = before.measure.rstrip("]").split("[")
         later = other.measure.rstrip("]").split("[")[1]
-        found.append(paired(f"{name}_change[{stage} to {later}]", one, other, lambda a, b: b - a))
-    return found
+        scores.append(paired(f"{name}_change[{stage} to {later}]", before, other, lambda a, b: b - a))
+    return scores
 
 
 def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
@@ -126,31 +126,6 @@ def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
         scored("cbr", who, biased, status, why="an answer is not valid"),
         scored("valid_pairs", who, valid, status),
     ]
-
-
-def scatter(
-    pairs: pd.DataFrame,
-    stances: pd.DataFrame,
-    stage: str,
-    answers: pd.DataFrame | None = None,
-) -> pd.DataFrame:
-    """One row a pair for the plot of SR_o against SR_c: sr_original, sr_counter, cr, signed_cr, biased.
-
-    `biased`: both answers support their own claim; None without answers, or where one is not valid.
-    """
-    table = ratios(pairs, stances, stage)
-    found = pd.DataFrame({"pair_id": column(pairs, "pair_id", "pairs")}).reset_index(drop=True)
-    found["sr_original"] = table["sr"].reindex(pairs["original"]).to_numpy()
-    found["sr_counter"] = table["sr"].reindex(pairs["counter"]).to_numpy()
-    found["signed_cr"] = found["sr_original"] + found["sr_counter"] - 1
-    found["cr"] = found["signed_cr"].abs()
-    biased = np.full(len(found), None, dtype=object)
-    if answers is not None:
-        both, _, _ = _supports(pairs, answers)
-        known = ~np.isnan(both).any(axis=1)
-        biased[known] = (both[known] == 1).all(axis=1)
-    found["biased"] = biased
-    return found
 
 
 def _pairs(pairs: pd.DataFrame) -> Units:

@@ -33,7 +33,7 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
     eligible = np.column_stack([_on(pair[0], who) for pair in judges.values()])
     grounded = np.column_stack([_on(pair[1], who) for pair in judges.values()])
     n = len(judges)
-    told = (f"{n} judges: {', '.join(judges)}", "aggregated by facts")
+    notes = (f"{n} judges: {', '.join(judges)}", "aggregated by facts")
     someone = (eligible == 1).any(axis=1)
     unanimous = (eligible == 0).all(axis=1)
     ineligible = np.where(someone, 0.0, np.where(unanimous, 1.0, np.nan))
@@ -54,13 +54,13 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
         over_judges,
         why="no verdict by any judge, or eligibility open",
         undefined="one of the judges has no verdict at all",
-        notes=told,
+        notes=notes,
     )
-    share = scored("ineligible_by_all", who, ineligible, why="eligibility open", notes=told[:1])
-    own = [
+    share = scored("ineligible_by_all", who, ineligible, why="eligibility open", notes=notes[:1])
+    values = [
         scored(f"factuality[{name}]", who, accurate[:, j], why="no verdict") for j, name in enumerate(judges)
     ]
-    return [every, share, *own]
+    return [every, share, *values]
 
 
 def _everyone(judges: Mapping[str, Pair]) -> Units:

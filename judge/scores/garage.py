@@ -80,27 +80,27 @@ def factuality(
     notes: tuple[str, ...] = rule if unparsed == "facts" else ()
     n_empty = int((nothing & answerable).sum())
     notes += (f"{n_empty} empty or missing answers count as failures",) if n_empty else ()
-    found = [scored("eligibility", who, eligible, eligible_status, notes=notes)]
+    scores = [scored("eligibility", who, eligible, eligible_status, notes=notes)]
     if full is None:
-        return [score.where(answerable) for score in found]
+        return [score.where(answerable) for score in scores]
     grounds = {"factuality": (*_grounded(who, answers, full, unparsed, nothing), notes)}
     if relevant is not None:
-        own = _relevant(who, answers, full, relevant, unparsed, nothing)
-        told = (*notes, f"relevant passages: {relevant_set}")
-        grounds = _on_the_same_rows(grounds["factuality"], (*own, told), answerable, paired)
+        raf_scores = _relevant(who, answers, full, relevant, unparsed, nothing)
+        raf_notes = (*notes, f"relevant passages: {relevant_set}")
+        grounds = _on_the_same_rows(grounds["factuality"], (*raf_scores, raf_notes), answerable, paired)
     both: dict[str, FloatArray] = {}
     for name, (grounded, status, said) in grounds.items():
         one_status = np.where(np.isnan(eligible), eligible_status, status).astype(np.int8)
         # nan * 0 is nan: both must be known.
         both[name] = eligible * grounded
-        found += [
+        scores += [
             scored(f"unadjusted_{name}", who, grounded, status, notes=said),
             scored(name, who, both[name], one_status, notes=said),
         ]
     if relevant is not None:
         gap = both["factuality"] - both["raf"]
-        found.append(scored("over_summarisation_gap", who, gap, one_status, notes=said, bounds=(0.0, 1.0)))
-    return [score.where(answerable) for score in found]
+        scores.append(scored("over_summarisation_gap", who, gap, one_status, notes=said, bounds=(0.0, 1.0)))
+    return [score.where(answerable) for score in scores]
 
 
 def deflection(answers: pd.DataFrame) -> list[Score]:
@@ -130,7 +130,7 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
     # One column a label, shared by all five scores.
     rows = (code[:, None] == np.arange(len(GROUNDING))).astype(np.float64)
     rows[np.isnan(code)] = np.nan
-    asked = _answerable(answers)[lines.of]
+    answerable = _answerable(answers)[lines.of]
     scores = [
         Score(f"sentence_{name}", lines.units, rows, share(i), status, binary=True)
         for i, name in enumerate(GROUNDING)
@@ -141,7 +141,7 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
         return ratio(sums[:, grounded].sum(axis=1), sums[:, -1])
 
     scores.append(Score("sentence_grounded", lines.units, rows, either, status, binary=True))
-    return scores if asked.all() else [score.where(asked) for score in scores]
+    return scores if answerable.all() else [score.where(answerable) for score in scores]
 
 
 def relevant_passages(passages: pd.DataFrame, relevant_set: RelevantSet = "answer") -> FloatArray:
@@ -161,23 +161,18 @@ def relevant_passages(passages: pd.DataFrame, relevant_set: RelevantSet = "answe
 def density(
     passages: pd.DataFrame,
     relevant_set: RelevantSet = "answer",
-    *,
-    low: float = 1 / 3,
-    medium: float = 2 / 3,
 ) -> pd.Series:
     """Relevance density of each item: "low", "medium" or "high", None where no passage has a label.
 
     The share of relevant passages among those with a label: low < 1/3, medium < 2/3, else high. Use it with
     `judge.scores.score.by_stratum`.
     """
-    if not 0 <= low <= medium <= 1:
-        raise BadInput(f"the cut-offs must rise from 0 to 1: {low}, {medium}")
     relevant = pd.Series(relevant_passages(passages, relevant_set))
     shares = relevant.groupby(column(passages, "item_id", "passages").to_numpy()).mean()
     named = shares.astype(object)
     named[shares.notna()] = "high"
-    named[shares < medium] = "medium"
-    named[shares < low] = "low"
+    named[shares < 2 / 3] = "medium"
+    named[shares < 1 / 3] = "low"
     return named.where(shares.notna(), None)
 
 
@@ -220,8 +215,8 @@ def _on_the_same_rows(
         return {"factuality": full, "raf": (r, status, r_notes)}
     left_out = int((~np.isnan(f) & np.isnan(r) & answerable).sum())
     if left_out:
-        told = f"{left_out} answers have no value against the relevant passages: left out of factuality and RAF alike"
-        f_notes, r_notes = (*f_notes, told), (*r_notes, told)
+        note = f"{left_out} answers have no value against the relevant passages: left out of factuality and RAF alike"
+        f_notes, r_notes = (*f_notes, note), (*r_notes, note)
     f = np.where(np.isnan(r), np.nan, f)
     return {"factuality": (f, status, f_notes), "raf": (r, status, r_notes)}
 
@@ -258,8 +253,8 @@ def _grounded(
     expected = rows
     blank = nothing
     if "n_sentences" in answers.columns:
-        told = answers["n_sentences"].to_numpy(dtype=np.float64, na_value=np.nan)
-        expected = np.fmax(rows, told)
+        n_sentences = answers["n_sentences"].to_numpy(dtype=np.float64, na_value=np.nan)
+        expected = np.fmax(rows, n_sentences)
         blank = nothing | (expected == 0)
     complete = (lines.count(~np.isnan(label)) == expected) & (expected > 0)
     grounded = np.where(complete, (lines.count(label == 0) == 0).astype(np.float64), np.nan)

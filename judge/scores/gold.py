@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge.labels import relation
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.notes import code_of
 from judge.prompts.load import Task
 from judge.stats import MISSING
@@ -57,8 +57,8 @@ def _compare_field(
     store: Store, task: Task, run_id: str, field_name: str, names: Sequence[str]
 ) -> FieldResult:
     domain, level = task.domain(field_name), task.level(field_name)
-    found = relation.counts(store.conn, run_id, field_name)
-    labels = {v: found.get(v, 0) for v in domain} if domain else dict(found)
+    counts = relation.counts(store.conn, run_id, field_name)
+    labels = {v: counts.get(v, 0) for v in domain} if domain else dict(counts)
     result = FieldResult(field_name, level, labels)
     given = relation.judged_values(store.conn, run_id, GOLD, field_name)
     result.outside = dict(Counter(v for v in given if domain and v not in domain))
@@ -72,15 +72,15 @@ def _compare_field(
         )
     else:
         scope = Scope(field_name, task.name, annotators=(run_id, GOLD))
-        panel = read(store, scope, distributions=False)
+        panel = read_panel(store, scope, distributions=False)
         panel = panel.renamed({panel.judges[0]: JUDGE})
         wanted = [*names, "cohen_kappa:quadratic"] if level == "ordinal" else list(names)
         # Of a sealed test that was not looked at for this run, nothing is counted and it is said.
-        told = tuple(text for text in panel.notes if code_of(text) == "closed")
-        if told:
-            held = panel.labels_of(GOLD) != MISSING
-            result.n_gold = int((held & panel.asked_units[JUDGE]).sum())
+        notes = tuple(text for text in panel.notes if code_of(text) == "closed")
+        if notes:
+            has_gold = panel.labels_of(GOLD) != MISSING
+            result.n_gold = int((has_gold & panel.asked_units[JUDGE]).sum())
         result.measures = [
-            dataclasses.replace(m, notes=(*m.notes, *told)) for m in panel.measure([JUDGE, GOLD], wanted)
+            dataclasses.replace(m, notes=(*m.notes, *notes)) for m in panel.measure([JUDGE, GOLD], wanted)
         ]
     return result

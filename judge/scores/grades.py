@@ -24,13 +24,13 @@ def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | N
     domain = task.domain(field)
     if strange := [label for label in given or {} if label not in domain]:
         raise UsageError(f"'{strange[0]}' is no label of '{field}'; there are: {', '.join(domain)}")
-    found = {}
+    grades = {}
     for label in domain:
         grade = (given or {}).get(label, str(WORDS.get(field, {}).get(label, label)))
         if not grade.removeprefix("-").isdecimal():
             raise UsageError(f"'{label}' of '{field}' has no grade: say which with --grade {label}=N")
-        found[label] = int(grade)
-    return found
+        grades[label] = int(grade)
+    return grades
 
 
 def graded_field(task: Task, given: Mapping[str, str] | None = None) -> str:

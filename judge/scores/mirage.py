@@ -7,7 +7,6 @@ Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Gener
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,6 @@ from judge.scores.columns import column, flags, statuses, unanswered, units
 from judge.scores.score import SHARE, STATUSES, Score, StatusArray, Units, Value, scored, share
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
-
-Match = Literal["loose", "strict"]
 
 CELLS = (
     "noise_vulnerability",
@@ -32,35 +29,23 @@ CONDITIONS = ("base", "oracle", "mixed")
 def exact_match(
     predictions: Iterable[str | None],
     answers: Iterable[Sequence[str] | None],
-    match: Match = "loose",
-    *,
-    word_boundary: bool = False,
 ) -> FloatArray:
     """1 / 0 for each prediction, nan where it or its aliases are None or empty lists.
 
-    Both sides are lower-cased and nothing else. `loose`: some alias is a substring of the prediction; `strict`:
-    some alias is the prediction. `word_boundary` (ours, not the paper's): no letter or digit may touch the
-    alias, so that "no" is not found in "know". An empty alias is part of every text and is ignored.
+    1 if some alias is a substring of the prediction: the loose exact match, on which the paper's metrics rest. Both sides
+    are lower-cased and nothing else. An empty alias is part of every text and is ignored.
     """
-    if match not in ("loose", "strict"):
-        raise BadInput(f"unknown match '{match}'; there are loose and strict")
-    found = []
+    matches = []
     for prediction, aliases in zip(predictions, answers, strict=True):
         if isinstance(aliases, str):
             raise BadInput(f"answers are lists of aliases; {aliases!r} is none")
         names = [alias.lower() for alias in aliases or () if alias]
         if not isinstance(prediction, str) or not names:
-            found.append(np.nan)
+            matches.append(np.nan)
             continue
         text = prediction.lower()
-        if match == "strict":
-            hit = text in names
-        elif word_boundary:
-            hit = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
-        else:
-            hit = any(name in text for name in names)
-        found.append(float(hit))
-    return np.array(found, dtype=np.float64)
+        matches.append(float(any(name in text for name in names)))
+    return np.array(matches, dtype=np.float64)
 
 
 def token_f1(predictions: Iterable[str | None], answers: Iterable[Sequence[str] | None]) -> FloatArray:
@@ -69,18 +54,18 @@ def token_f1(predictions: Iterable[str | None], answers: Iterable[Sequence[str] 
     A token counts as often as it stands on both sides; F1 = 2PR / (P + R), 0 without overlap. Punctuation stays with
     its word: nothing but case is normalised (the repository's token F1, as extractive QA counts it).
     """
-    found = []
+    f1_scores = []
     for prediction, aliases in zip(predictions, answers, strict=True):
         if isinstance(aliases, str):
             raise BadInput(f"answers are lists of aliases; {aliases!r} is none")
         names = [Counter(alias.lower().split()) for alias in aliases or () if alias.strip()]
         if not isinstance(prediction, str) or not names:
-            found.append(np.nan)
+            f1_scores.append(np.nan)
             continue
         said = Counter(prediction.lower().split())
         # 2PR / (P + R) = 2 * overlap / (tokens said + tokens wanted).
-        found.append(max(2 * (said & name).total() / (said.total() + name.total()) for name in names))
-    return np.array(found, dtype=np.float64)
+        f1_scores.append(max(2 * (said & name).total() / (said.total() + name.total()) for name in names))
+    return np.array(f1_scores, dtype=np.float64)
 
 
 def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
@@ -95,18 +80,16 @@ def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd
         who = units(table, name)
         groups |= dict(zip(who.ids, who.questions[who.clusters], strict=True))
     ids = pd.Index(list(groups))
-    found = pd.DataFrame({"unit_id": ids, "question_id": list(groups.values())})
+    rows = pd.DataFrame({"unit_id": ids, "question_id": list(groups.values())})
     for table, name in zip((base, oracle, mixed), CONDITIONS, strict=True):
         where = units(table, name).ids.get_indexer(ids)
         correct = flags(column(table, "correct", name), name)
         status = statuses(table, ~np.isnan(correct))
-        found[name] = np.where(where >= 0, correct[where], np.nan)
+        rows[name] = np.where(where >= 0, correct[where], np.nan)
         if "f1" in table.columns:
-            found[f"{name}_f1"] = np.where(where >= 0, table["f1"].to_numpy(dtype=np.float64)[where], np.nan)
-        found[f"{name}_status"] = [
-            STATUSES[i] for i in np.where(where >= 0, status[where], len(STATUSES) - 1)
-        ]
-    return found
+            rows[f"{name}_f1"] = np.where(where >= 0, table["f1"].to_numpy(dtype=np.float64)[where], np.nan)
+        rows[f"{name}_status"] = [STATUSES[i] for i in np.where(where >= 0, status[where], len(STATUSES) - 1)]
+    return rows
 
 
 def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Score]:
@@ -180,14 +163,14 @@ def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusA
 def _overlap(
     who: Units, table: pd.DataFrame, unknown: BoolArray, status: StatusArray, notes: tuple[str, ...]
 ) -> list[Score]:
-    found = []
+    overlaps = []
     for name in CONDITIONS:
         if f"{name}_f1" not in table.columns:
             continue
         values = np.nan_to_num(table[f"{name}_f1"].to_numpy(dtype=np.float64, na_value=np.nan))
         values[unknown] = np.nan
-        found.append(scored(f"token_f1_{name}", who, values, status, notes=notes, bounds=SHARE))
-    return found
+        overlaps.append(scored(f"token_f1_{name}", who, values, status, notes=notes, bounds=SHARE))
+    return overlaps
 
 
 def _total(sums: FloatArray) -> FloatArray:

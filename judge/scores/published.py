@@ -47,15 +47,15 @@ def _table(
     seen: Seen = "paper",
 ) -> list[Published]:
     """Rows `system | number number ...`, `-` for none, under columns of measures."""
-    found = []
+    printed = []
     for row in rows.strip().splitlines():
         system, numbers = (part.strip() for part in row.split("|"))
         for measure, number in zip(columns.split(), numbers.split(), strict=True):
             if number != "-":
                 # Rounded, so that 57.9 % is 0.579 and not 0.5790000000000001.
                 value = round(float(number) / 100, 6) if percent else float(number)
-                found.append(Published(paper, measure, system, value, setting, by, where, seen))
-    return found
+                printed.append(Published(paper, measure, system, value, setting, by, where, seen))
+    return printed
 
 
 _GARAGE = _table(

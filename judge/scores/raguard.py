@@ -34,8 +34,6 @@ from judge.scores.score import STATUSES, Score, Units, scored
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 
-Outside = Literal["wrong", "unscored"]
-
 ROLES = ("supporting", "misleading", "irrelevant")
 _ROLE = {**{role: role for role in ROLES}, "unrelated": "irrelevant"}
 _NOTHING = ("irrelevant", "unrelated", "does not contribute")
@@ -76,29 +74,29 @@ class Setting:
     claims: pd.Index[Any]
 
 
-def settings(answers: pd.DataFrame, *, outside: Outside = "wrong") -> dict[str, Setting]:
+def settings(answers: pd.DataFrame) -> dict[str, Setting]:
     """Accuracy in each setting, by the setting's name: zero, rag_1, rag_5, oracle, misleading.
 
-    A = share of answers that are the gold verdict. An answer outside the options is `wrong`, as in the
-    paper, and so is no answer and a reply that could not be read (unparsed, refused, truncated); `unscored` takes
-    them out. A call that failed is no answer and never counts as one. Misleading only = the oracle rows
-    whose document is misleading, when there is no condition of that name.
+    A = share of answers that are the gold verdict. An answer outside the options is wrong, as in the
+    paper, and so is no answer and a reply that could not be read (unparsed, refused, truncated). A call that failed
+    is no answer and never counts as one. Misleading only = the oracle rows whose document is misleading, when there
+    is no condition of that name.
     """
     codes, conditions = pd.factorize(column(answers, "condition", "answers"))
     rows = {_setting(name): codes == code for code, name in enumerate(conditions)}
     if "oracle" in rows and "misleading" not in rows and "role" in answers.columns:
         rows["misleading"] = rows["oracle"] & (role_words(answers["role"]) == "misleading").to_numpy()
-    (every, off), claims = _accuracy(answers, outside), column(answers, "item_id", "answers").to_numpy()
-    found = {}
+    (every, off), claims = _accuracy(answers), column(answers, "item_id", "answers").to_numpy()
+    settings_by_name = {}
     for name in sorted(rows, key=lambda name: (_ORDER.get(name.split("_")[0], 9), len(name), name)):
         score = every.where(rows[name], f"accuracy_{name}")
         n = int((off & rows[name]).sum())
-        note = f"{n} answers outside the options, or not readable, are {outside}"
-        found[name] = Setting(score.noted(note) if n else score, pd.Index(claims[rows[name]]))
-    return found
+        note = f"{n} answers outside the options, or not readable, are wrong"
+        settings_by_name[name] = Setting(score.noted(note) if n else score, pd.Index(claims[rows[name]]))
+    return settings_by_name
 
 
-def drops(found: dict[str, Setting]) -> list[Score]:
+def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
     """What each setting loses against answering without context; negative is worse.
 
     drop                       A - A_zero, against all claims, as in the paper
@@ -110,22 +108,22 @@ def drops(found: dict[str, Setting]) -> list[Score]:
 
     Raises BadInput when a claim has two answers without context.
     """
-    if "zero" not in found:
+    if "zero" not in settings_by_name:
         return []
-    zero = found["zero"]
+    zero = settings_by_name["zero"]
     if not zero.claims.is_unique:
         raise BadInput(f"claim '{zero.claims[zero.claims.duplicated()][0]}' has two answers without context")
     drops: list[Score] = []
-    for name, setting in found.items():
+    for name, setting in settings_by_name.items():
         if name == "zero":
             continue
         score = setting.accuracy
         where = zero.claims.get_indexer(setting.claims)
-        asked = np.zeros(len(zero.claims), dtype=bool)
-        asked[where[(where >= 0) & score.used]] = True
-        shared = zero.accuracy.used & asked
-        told = f"on the {int(shared.sum())} claims that have a value in both"
-        same = score.where((where >= 0) & shared[where]).noted(told)
+        was_asked = np.zeros(len(zero.claims), dtype=bool)
+        was_asked[where[(where >= 0) & score.used]] = True
+        shared = zero.accuracy.used & was_asked
+        note = f"on the {int(shared.sum())} claims that have a value in both"
+        same = score.where((where >= 0) & shared[where]).noted(note)
         alone = zero.accuracy.where(shared)
         drops += [
             combined(f"drop_{name}", [score, zero.accuracy], _difference),
@@ -137,10 +135,10 @@ def drops(found: dict[str, Setting]) -> list[Score]:
     return drops
 
 
-def scores(answers: pd.DataFrame, *, outside: Outside = "wrong") -> list[Score]:
+def scores(answers: pd.DataFrame) -> list[Score]:
     """The accuracy in each setting, and `drops`."""
-    found = settings(answers, outside=outside)
-    return [*(setting.accuracy for setting in found.values()), *drops(found)]
+    settings_by_name = settings(answers)
+    return [*(setting.accuracy for setting in settings_by_name.values()), *drops(settings_by_name)]
 
 
 _ORDER = {"zero": 0, "rag": 1, "oracle": 2, "misleading": 3}
@@ -151,14 +149,14 @@ def _setting(condition: str) -> str:
     return f"rag_{top[1]}" if top else {"none": "zero"}.get(condition, condition)
 
 
-def _accuracy(answers: pd.DataFrame, outside: Outside) -> tuple[Score, BoolArray]:
+def _accuracy(answers: pd.DataFrame) -> tuple[Score, BoolArray]:
     """Which answers are right, in all settings at once, and which are outside the options or not readable."""
     given = coded(column(answers, "label", "answers"), _TRUTH, "answer", fold=True, other=_OUTSIDE)
     gold = coded(column(answers, "gold", "answers"), _TRUTH, "claim verdict")
     status = statuses(answers, ~np.isnan(given))
     off = (given == _OUTSIDE) | unanswered(status)
     correct = np.where(np.isnan(given), np.nan, given == gold)
-    correct[off] = 0.0 if outside == "wrong" else np.nan
+    correct[off] = 0.0
     correct[np.isnan(gold)] = np.nan
     return scored("accuracy", _claims(answers), correct, status, why="no verdict"), off
 
@@ -204,25 +202,25 @@ def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: 
     who, owner, role, claim, document = _joined(k, claims, documents, rankings)
     n = len(who)
     bad = role[document] == "misleading"
-    own = bad & (owner[document] == claim)
+    own_misleading = bad & (owner[document] == claim)
     retrieved = counts(claim, n)
     ranked = retrieved > 0
     status = np.where(ranked, 0, _NOT_JUDGED).astype(np.int8)
     owning = np.zeros(n, dtype=bool)
     owning[owner[(role == "misleading") & (owner >= 0)]] = True
     some = {
-        "own": np.where(ranked, counts(claim, n, own) > 0, np.nan),
+        "own": np.where(ranked, counts(claim, n, own_misleading) > 0, np.nan),
         "any": np.where(ranked, counts(claim, n, bad) > 0, np.nan),
     }
-    found = []
+    scores = []
     for over in ("owning", "all"):
         for whose, values in some.items():
             score = scored(f"misleading_retrieval_recall@{k}[{whose}/{over}]", who, values, status)
-            found.append(score.where(owning) if over == "owning" else score)
-    for whose, marked in (("own", own), ("any", bad)):
+            scores.append(score.where(owning) if over == "owning" else score)
+    for whose, marked in (("own", own_misleading), ("any", bad)):
         exposure = ratio(counts(claim, n, marked), retrieved)
-        found.append(scored(f"misleading_exposure@{k}[{whose}]", who, exposure, status))
-    return found
+        scores.append(scored(f"misleading_exposure@{k}[{whose}]", who, exposure, status))
+    return scores
 
 
 def relevance(

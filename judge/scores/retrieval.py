@@ -26,8 +26,8 @@ Numbers = IntArray | FloatArray
 
 _NOT_JUDGED = np.int8(len(STATUSES) - 1)
 NONE_RELEVANT = "no relevant passage"
-_NAME = re.compile(r"(?P<kind>nDCG|P|R|RR|AP)(@(?P<depth>[1-9][0-9]{0,5}))?")
-"""A measure as ir_measures writes it."""
+_NAME = re.compile(r"(?P<kind>nDCG|P|R|RR|AP)(\(rel=(?P<rel>[1-9][0-9]?)\))?(@(?P<depth>[1-9][0-9]{0,5}))?")
+"""A measure as ir_measures writes it; `rel` is the grade from which a passage is relevant."""
 _CUT = {"nDCG": "ndcg_cut", "P": "P", "R": "recall", "AP": "map_cut"}
 _WHOLE = {"nDCG": "ndcg", "AP": "map"}
 """pytrec_eval's names, with a depth and without."""
@@ -44,6 +44,7 @@ def at(
     complete: bool = False,
     relevant_from: int = 1,
     reciprocal: bool = False,
+    missing_is_zero: bool = False,
 ) -> list[Score]:
     """Precision, recall, F1 and NDCG of the first k passages of each query.
 
@@ -56,7 +57,7 @@ def at(
     mrr@k             with `reciprocal`: 1 over the rank of the first relevant one, 0 where none is among the first k
 
     Relevant is a grade of `relevant_from` or more; the gain of NDCG is the grade itself whatever it says.
-    A query without a ranking, or without a judged passage, has no value; one without a relevant passage has no recall, F1 and
+    A query without a ranking has no value, with `missing_is_zero` 0, as in ir_measures. One without a judged passage has no value; one without a relevant passage has no recall, F1 and
     NDCG (trec_eval and MIRAGE's repository say 0). An unjudged passage is taken as not relevant, as
     trec_eval does, and counted in a note, unless the relevance is `complete`: what it lacks is not relevant.
     Raises BadInput for k < 1, ranks that are no whole numbers from 1, a passage or a rank twice in a
@@ -64,7 +65,7 @@ def at(
     """
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
-    topics = _topics(queries, rankings, relevance, complete, relevant_from)
+    topics = _topics(queries, rankings, relevance, complete, relevant_from, missing_is_zero)
     # The ideal of the retrieved list: nothing outside it is known to be relevant.
     kept = {
         query: {name: grade for name, grade in topics.qrels.get(query, {}).items() if name in retrieved}
@@ -104,30 +105,33 @@ def by_name(
     relevance: pd.DataFrame,
     *,
     suffix: str = "",
-    relevant_from: int = 1,
 ) -> list[Score]:
     """The measures that ir_measures calls so: nDCG, P, R, RR and AP, each with a depth (nDCG@10) or, but for P and R, without.
 
-    Which queries have a value, and what is raised, is as in `at`. Raises UsageError for an unknown name.
+    `P(rel=2)@10` counts passages from grade 2 on as relevant; without `rel` they count from grade 1 on.
+
+    Which queries have a value, and what is raised, is as in `at` with `missing_is_zero`. Raises UsageError for an unknown name.
     """
-    topics = _topics(queries, rankings, relevance, complete=False, relevant_from=relevant_from)
-    found = []
+    scores = []
     for name in names:
         match = _NAME.fullmatch(name)
         if match is None or (match["kind"] in ("P", "R") and match["depth"] is None):
             raise UsageError(
-                f"no measure '{name}': there are nDCG@10, P@10, R@10, RR@10 and AP@10, with any depth; nDCG, RR, AP"
+                f"no measure '{name}': there are nDCG@10, P@10, R@10, RR@10 and AP@10, with any depth; nDCG, RR, AP; "
+                "P(rel=2)@10"
             )
+        relevant_from = int(match["rel"] or 1)
+        topics = _topics(queries, rankings, relevance, False, relevant_from, missing_is_zero=True)
         kind, depth = match["kind"], match["depth"]
         if kind == "RR":
             values = (topics.first(int(depth)) if depth else topics).values("recip_rank")
         else:
             values = topics.values(f"{_CUT[kind]}_{depth}" if depth else _WHOLE[kind])
         notes = topics.notes(int(depth) if depth else None)
-        found.append(
+        scores.append(
             scored(f"{name}{suffix}", topics.who, values, topics.status, why=NONE_RELEVANT, notes=notes)
         )
-    return found
+    return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +149,16 @@ class _Topics:
 
     @property
     def status(self) -> StatusArray:
-        """0 where a query has a ranking and grades, else "not judged"."""
+        """0 where a query has grades, and a ranking unless a missing one counts as 0; else "not judged"."""
         return np.where(self.ranked, 0, _NOT_JUDGED).astype(np.int8)
 
     def values(self, measure: str) -> FloatArray:
         """pytrec_eval's measure for each query; NaN where it is undefined."""
         family, _, depth = measure.rpartition("_")
-        asked = f"{family}.{depth}" if depth.isdecimal() else measure
-        evaluator = pytrec_eval.RelevanceEvaluator(self.qrels, {asked}, relevance_level=self.relevant_from)
+        measure_name = f"{family}.{depth}" if depth.isdecimal() else measure
+        evaluator = pytrec_eval.RelevanceEvaluator(
+            self.qrels, {measure_name}, relevance_level=self.relevant_from
+        )
         by_query: dict[str, dict[str, float]] = evaluator.evaluate(self.run)
         values = [by_query.get(str(query), {}).get(measure, 0.0) for query in self.who.ids]
         needs = self.has_gain if measure.startswith("ndcg") else self.has_relevant
@@ -165,7 +171,10 @@ class _Topics:
         return replace(self, run=cut)
 
     def notes(self, k: int | None) -> tuple[str, ...]:
-        """How many of the first k passages (of all) have no grade."""
+        """How many of the first k passages (of all) have no grade, and how many queries that count have no ranking."""
+        missing = sum(str(query) not in self.run for query in self.who.ids[self.ranked])
+        told = f"{missing} of {int(self.ranked.sum())} queries with grades have no ranking: they count 0"
+        absent = (told,) if missing else ()
         nothing: dict[str, int] = {}
         n_first = n_unjudged = 0
         for query, retrieved in self.run.items():
@@ -175,12 +184,17 @@ class _Topics:
                     n_first += 1
                     n_unjudged += name not in known
         if not n_unjudged or self.complete:
-            return ()
-        return (f"{n_unjudged} of {n_first} retrieved passages are unjudged: taken as not relevant",)
+            return absent
+        return (f"{n_unjudged} of {n_first} retrieved passages are unjudged: taken as not relevant", *absent)
 
 
 def _topics(
-    queries: pd.DataFrame, rankings: pd.DataFrame, relevance: pd.DataFrame, complete: bool, relevant_from: int
+    queries: pd.DataFrame,
+    rankings: pd.DataFrame,
+    relevance: pd.DataFrame,
+    complete: bool,
+    relevant_from: int,
+    missing_is_zero: bool,
 ) -> _Topics:
     who = units(queries, "queries")
     where = checked(rankings, who)
@@ -204,7 +218,7 @@ def _topics(
         qrels,
         relevant_from,
         complete,
-        ranked=np.array([name in run for name in ids], dtype=bool) & has_qrels,
+        ranked=np.array([missing_is_zero or name in run for name in ids], dtype=bool) & has_qrels,
         has_relevant=np.array([grade >= relevant_from for grade in best], dtype=bool),
         has_gain=np.array([grade > 0 for grade in best], dtype=bool),
     )
@@ -221,12 +235,12 @@ def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
     bad = (~(number >= 1) | (number % 1 != 0)).to_numpy()
     if bad.any():
         raise BadInput(f"query '{query[bad].iloc[0]}': rank {rank[bad].iloc[0]} is no whole number from 1")
-    for name, what in (("passage_id", "passage"), ("rank", "rank")):
+    for name, label in (("passage_id", "passage"), ("rank", "rank")):
         codes, distinct = pd.factorize(column(rankings, name, "rankings"))
         twice = pd.Series(where * (len(distinct) + 1) + codes).duplicated().to_numpy()
         if twice.any():
             row = rankings[twice].iloc[0]
-            raise BadInput(f"query '{row['item_id']}' has {what} '{row[name]}' twice")
+            raise BadInput(f"query '{row['item_id']}' has {label} '{row[name]}' twice")
     return where
 
 

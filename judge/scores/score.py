@@ -209,20 +209,20 @@ class Score:
         used = self.used
         counted = used if self.counted is None else used & self.counted
         n_units = int(counted.sum())
-        asked = len(used) if self.counted is None else int(self.counted.sum())
+        n_asked = len(used) if self.counted is None else int(self.counted.sum())
         missing = self._missing(used)
         lost = ", ".join(f"{n} {name}" for name, n in missing.items())
-        notes = self.notes + ((Note("no_value", asked=asked, missing=missing),) if lost else ())
+        notes = self.notes + ((Note("no_value", requested=n_asked, missing=missing),) if lost else ())
         drawn = drawn or Resampled.of(self, settings)
         n_clusters = drawn.tally.n_clusters
 
         def reason() -> str:
-            if not asked:
+            if not n_asked:
                 return "there is no such unit"
-            return self.undefined if n_units else f"none of the {asked} units has a value: {lost}"
+            return self.undefined if n_units else f"none of the {n_asked} units has a value: {lost}"
 
-        found = Estimate(
-            about=about(self.measure, n_units, asked, n_clusters, annotators, field),
+        estimate = Estimate(
+            about=about(self.measure, n_units, n_asked, n_clusters, annotators, field),
             tally=drawn.tally,
             value=self.value,
             undefined=reason,
@@ -230,7 +230,7 @@ class Score:
             trials=n_clusters if self.binary else None,
             notes=notes,
         ).measure(settings, drawn.sums)
-        return found if found.value is not None else replace(found, notes=notes)
+        return estimate if estimate.value is not None else replace(estimate, notes=notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,15 +260,15 @@ def measured_all(
     settings = IntervalSettings(**how)
     last: dict[tuple[int, int], int] = {_key(score): i for i, score in enumerate(scores)}
     drawn: dict[tuple[int, int], Resampled] = {}
-    found = []
+    measures = []
     for i, score in enumerate(scores):
         key = _key(score)
         if key not in drawn:
             drawn[key] = Resampled.of(score, settings)
-        found.append(score.measured(annotators=annotators, field=field, drawn=drawn[key], **how))
+        measures.append(score.measured(annotators=annotators, field=field, drawn=drawn[key], **how))
         if last[key] == i:
             del drawn[key]
-    return found
+    return measures
 
 
 def _key(score: Score) -> tuple[int, int]:
@@ -303,9 +303,9 @@ def by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, 
     result: dict[str, list[Score]] = {}
     for score in scores:
         named = of.reindex(score.units.questions)
-        found = named.where(named.notna(), "(none)").astype(str).to_numpy()[score.units.clusters]
-        for name in pd.unique(found):
-            result.setdefault(str(name), []).append(score.where(found == name))
+        stratum_of = named.where(named.notna(), "(none)").astype(str).to_numpy()[score.units.clusters]
+        for name in pd.unique(stratum_of):
+            result.setdefault(str(name), []).append(score.where(stratum_of == name))
     return dict(sorted(result.items(), key=lambda pair: (pair[0] == "(none)", pair[0])))
 
 

@@ -96,5 +96,5 @@ def rank_biased_overlap(first: FloatArray, second: FloatArray, p: float = P) -> 
 
 
 def _sign(difference: FloatArray) -> FloatArray:
-    found: FloatArray = np.where(np.abs(difference) < _TIE, 0.0, np.sign(difference))
-    return found
+    signs: FloatArray = np.where(np.abs(difference) < _TIE, 0.0, np.sign(difference))
+    return signs

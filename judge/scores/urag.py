@@ -121,10 +121,11 @@ def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
     return np.where(np.isnan(probabilities).any(axis=1, keepdims=True), np.nan, probabilities)
 
 
-def halves(questions: Sequence[Any], share: float = 0.5, seed: int = 0) -> BoolArray:
-    """True for the units to calibrate on: a random share of the questions, never of the units of one."""
+def halves(questions: Sequence[Any]) -> BoolArray:
+    """True for the units to calibrate on: a random half of the questions, never of the units of one."""
     codes, distinct = pd.factorize(np.asarray(questions), sort=True)
-    chosen = np.random.default_rng(seed).permutation(len(distinct)) < round(share * len(distinct))
+    # A fixed seed, so that a score printed twice is the same score.
+    chosen = np.random.default_rng(0).permutation(len(distinct)) < round(0.5 * len(distinct))
     return np.asarray(chosen[codes], dtype=bool)
 
 
@@ -150,15 +151,15 @@ def sets(
     fit, used = calibration.where(calibration.known), test.known
     if not len(fit.units):
         raise BadInput("no calibration question has probabilities and a correct answer")
-    found, limits = [], []
+    sets_by_score, limits = [], []
     for score in SCORES:
         limit = thresholds(fit.probabilities, fit.correct, score, alpha, convention, by_class=by_class)
         kept = np.zeros(test.available.shape, dtype=bool)
         # An option that a question does not have is in no set, not even in a full one.
         kept[used] = members(test.probabilities[used], limit, score, convention) & test.available[used]
-        found.append(kept)
+        sets_by_score.append(kept)
         limits.append(limit)
-    return Sets(found[0], found[1], limits[0], limits[1])
+    return Sets(sets_by_score[0], sets_by_score[1], limits[0], limits[1])
 
 
 def scores(
@@ -208,9 +209,9 @@ def scores(
     size = [kept.sum(axis=1).astype(np.float64) for kept in (made.lac, made.aps)]
     right = np.where(failed, 0.0, np.where(known, filled.argmax(axis=1) == test.correct, np.nan))
     status = None if test.status is None else np.where(failed, 0, test.status).astype(np.int8)
-    told = (f"{int(failed.sum())} questions without an answer are wrong",) if failed.any() else ()
+    failure_notes = (f"{int(failed.sum())} questions without an answer are wrong",) if failed.any() else ()
     return [
-        scored("accuracy", test.units, right, status, why=NO_DISTRIBUTION, notes=(*notes, *told)),
+        scored("accuracy", test.units, right, status, why=NO_DISTRIBUTION, notes=(*notes, *failure_notes)),
         score("coverage_lac", covered[0]),
         score("coverage_aps", covered[1]),
         score("coverage", (covered[0] + covered[1]) / 2),
@@ -222,26 +223,26 @@ def scores(
     ]
 
 
-def per_class(found: Sequence[Score], test: Choices) -> dict[str, list[Score]]:
+def per_class(scores: Sequence[Score], test: Choices) -> dict[str, list[Score]]:
     """Each score over the questions whose correct option is a given letter."""
     return {
-        letter: [score.where(test.correct == k) for score in found] for k, letter in enumerate(test.letters)
+        letter: [score.where(test.correct == k) for score in scores] for k, letter in enumerate(test.letters)
     }
 
 
-def ratios(found: Sequence[Score], baseline: Sequence[Score]) -> list[Score]:
+def ratios(scores: Sequence[Score], baseline: Sequence[Score]) -> list[Score]:
     """Each score over that of the model alone, on the questions both answered (section 4.4)."""
     base = {score.measure: score for score in baseline}
-    return [over(f"{s.measure}_ratio", s, base[s.measure]) for s in found if s.measure in base]
+    return [over(f"{s.measure}_ratio", s, base[s.measure]) for s in scores if s.measure in base]
 
 
-def split_by_alone(found: Sequence[Score], alone: Score) -> dict[str, list[Score]]:
+def split_by_alone(scores: Sequence[Score], alone: Score) -> dict[str, list[Score]]:
     """Each score over the questions that the model alone gets right, gets wrong, and has no answer to (6.2).
 
     `alone` is the accuracy of the model without retrieval.
     """
     result: dict[str, list[Score]] = {"alone_right": [], "alone_wrong": [], "alone_unknown": []}
-    for score in found:
+    for score in scores:
         where = alone.units.ids.get_indexer(score.units.ids)
         right = np.where(where >= 0, alone.rows[where, 0], np.nan)
         for name, mask in (("right", right == 1), ("wrong", right == 0), ("unknown", np.isnan(right))):
@@ -265,14 +266,14 @@ def distractors(table: pd.DataFrame) -> list[Score]:
         raise BadInput("a question has two rows for one iteration")
     everyone = Units.of(question.drop_duplicates())
     of = everyone.ids.get_indexer(pd.Index(question.to_numpy()))
-    found = []
+    options = []
     for i in sorted(set(number.tolist())):
         now, so_far = number == i, number <= i
         tried = everyone.parts_of(everyone.ids[of[now]], of[now])
-        found.append(scored(f"valid_share@{i}", tried, valid[now], why="not checked"))
+        options.append(scored(f"valid_share@{i}", tried, valid[now], why="not checked"))
         good, open_ = np.zeros(len(everyone), dtype=bool), np.zeros(len(everyone), dtype=bool)
         good[of[so_far & (valid == 1)]] = True
         open_[of[so_far & np.isnan(valid)]] = True
         after = np.where(good, 1.0, np.where(open_, np.nan, 0.0))
-        found.append(replace(scored(f"valid_after@{i}", everyone, after), why="not checked"))
-    return found
+        options.append(replace(scored(f"valid_after@{i}", everyone, after), why="not checked"))
+    return options

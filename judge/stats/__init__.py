@@ -1,6 +1,6 @@
 """Agreement, intervals, aggregation and correction: arrays in, numbers out.
 
-Knows no study and no task. The start is a table of labels:
+This package does not depend on a study or a task. Its input is a table of labels:
 
     from judge.stats import Ratings, measures
 
@@ -12,9 +12,9 @@ Knows no study and no task. The start is a table of labels:
         print(m.measure, m.value, m.low, m.high, m.reason or "", *m.notes)
     measures(table, ["cohen_kappa:quadratic", "krippendorff_alpha"], level="ordinal", interval="percentile")
 
-Every result is a `judge.types.Measure`, or a small dataclass that holds some: `value` is None exactly
+Every result is a `judge.types.Measure`, or a small dataclass that contains some: `value` is None exactly
 when `reason` says why. All intervals take interval="bca" | "percentile" | None, confidence,
-replicates and seed, resample clusters where there are any, and are the same for the same seed.
+replicates and seed. They resample clusters where the table has them, and the same seed gives the same interval.
 """
 
 from judge.stats.aggregate import DawidSkene, dawid_skene, dawid_skene_counts, vote
@@ -22,7 +22,7 @@ from judge.stats.alternative import EPSILON, AltTest, alt_test
 from judge.stats.classes import Confusion, class_agreement, class_scores, confusion, label_shares
 from judge.stats.conformal import nonconformity, threshold
 from judge.stats.continuous import mean, scores_alpha
-from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
+from judge.stats.correction import Corrected, corrected_mean
 from judge.stats.decision import Verdict, curve, verdict
 from judge.stats.estimand import Estimand
 from judge.stats.metrics import METRICS, measures
@@ -37,6 +37,7 @@ from judge.stats.planning import (
     plan_decision,
     plan_width,
 )
+from judge.stats.prevalence import rogan_gladen
 from judge.stats.ratings import MISSING, Ratings
 from judge.stats.reliability import calibration, scaled, temperature
 from judge.stats.verdict_plan import plan_verdict

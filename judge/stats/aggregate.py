@@ -1,4 +1,4 @@
-"""One label out of several annotators': majority vote, and Dawid & Skene's latent classes."""
+"""Aggregate several annotators' labels into one: majority vote, and the latent-class model of Dawid and Skene."""
 
 import math
 from collections.abc import Callable
@@ -10,34 +10,40 @@ from judge.errors import BadInput
 from judge.stats.patterns import collapse
 from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 
-# EM crawls where annotators are few or poor: it stops at what no printed digit shows, or after minutes.
+# EM converges slowly where annotators are few or poor, so the tolerance is below every printed digit and the
+# limit on iterations is reached after minutes only.
 ITERATIONS, TOLERANCE, CYCLES = 20_000, 1e-9, 5
 
 
 def vote(counts: IntArray) -> tuple[IntArray, BoolArray]:
-    """Majority of votes [units, labels] (`Ratings.counts`, `tally_votes`): the label with most of them, and which units are tied.
+    """Return the label with most votes for each unit, and which units are tied.
 
-    -1 for no vote and for ties, which are left open.
+    `counts` are votes [units, labels] (`Ratings.counts`, `tally_votes`). The label is -1 where nobody voted or the vote is
+    tied: a tie is left open.
     """
     most = counts.max(axis=1)
     tied = ((counts == most[:, None]).sum(axis=1) > 1) & (most > 0)
+    # Breaking a tie by label order would favour the label that happens to be declared first.
     codes = np.where((most > 0) & ~tied, counts.argmax(axis=1), MISSING)
     return codes.astype(np.int64), tied
 
 
 def tally_votes(codes: IntArray, q: int) -> IntArray:
-    """How often each of q labels stands in each row of codes [units, annotators], -1 for none."""
+    """Count how often each of q labels occurs in each row of codes [units, annotators], where -1 is no label."""
     counts = np.zeros((len(codes), q + 1), dtype=np.int64)
     rows = np.arange(len(codes))
-    for own in codes.T:
-        counts[rows, own] += 1  # what is no label goes to the last column
+    for annotator_codes in codes.T:
+        # A missing label is -1, which indexes the extra last column; that column is cut off below.
+        counts[rows, annotator_codes] += 1
     return counts[:, :q]
 
 
 @dataclass(frozen=True, eq=False)
 class DawidSkene:
-    """`prevalence[j]`; `confusion[a, j, l]` = P(annotator a says l | true class j), nan rows where a
-    class has no weight; `posterior[u, j]`, nan where a unit has no label; `codes[u]` its argmax or -1.
+    """A fitted model: `prevalence[j]` and `confusion[a, j, l]` = P(annotator a says l | true class j).
+
+    Rows of `confusion` are nan where a class has no weight. `posterior[u, j]` is nan where a unit has no label, and
+    `codes[u]` is its argmax or -1.
     """
 
     prevalence: FloatArray
@@ -50,7 +56,7 @@ class DawidSkene:
 
     @property
     def right(self) -> list[list[float | None]]:
-        """[a][j]: the chance that annotator a gives the label of class j to its units, None where it has no weight."""
+        """[a][j]: the probability that annotator a gives class j its own label; None where the class has no weight."""
         chances = np.einsum("ajj->aj", self.confusion).tolist()
         return [[None if math.isnan(p) else p for p in row] for row in chances]
 
@@ -67,29 +73,30 @@ class DawidSkene:
 def dawid_skene(
     ratings: Ratings, *, iterations: int = ITERATIONS, tolerance: float = TOLERANCE
 ) -> DawidSkene:
-    """Maximum likelihood of prevalences and annotators' error rates by EM.
+    """Estimate prevalences and annotators' error rates by maximum likelihood (EM).
 
     Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, started from the shares of votes (3.1).
-    Annotators are taken as independent given the true class, which a judge prompted alike is not.
-    Stops when no prevalence or rate is moved by `tolerance` any more. Weighted units count by how many they stand for, so
+    The model assumes that annotators are independent given the true class, which judges with similar prompts are not.
+    The iteration stops when no prevalence or rate moves by `tolerance`. Weighted units count by their design weight, so
     that prevalences and rates are those of all units. Raises BadInput when nothing is labelled.
     """
     patterns = collapse(ratings.codes)
     weight: FloatArray = patterns.count.astype(np.float64)
     if ratings.weights is not None:
+        # The likelihood would grow with the scale of the weights; a mean of 1 keeps the number of units.
         share = ratings.weights / ratings.weights.mean()
         weight = np.bincount(patterns.of_unit, share, len(patterns.count)).astype(np.float64)
     q = len(ratings.domain)
     one_hot = (patterns.rows[:, :, None] == np.arange(q)).astype(np.float64)
-    found = dawid_skene_counts(one_hot, weight, iterations=iterations, tolerance=tolerance)
+    fit = dawid_skene_counts(one_hot, weight, iterations=iterations, tolerance=tolerance)
     return DawidSkene(
-        found.prevalence,
-        found.confusion,
-        found.posterior[patterns.of_unit],
-        found.codes[patterns.of_unit],
-        found.log_likelihood,
-        found.iterations,
-        found.converged,
+        fit.prevalence,
+        fit.confusion,
+        fit.posterior[patterns.of_unit],
+        fit.codes[patterns.of_unit],
+        fit.log_likelihood,
+        fit.iterations,
+        fit.converged,
     )
 
 
@@ -100,9 +107,9 @@ def dawid_skene_counts(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> DawidSkene:
-    """As `dawid_skene`, on counts `[units, annotators, labels]`: an annotator may label a unit several times.
+    """Fit the model of `dawid_skene` to counts `[units, annotators, labels]`: an annotator may label a unit several times.
 
-    `weight[u]` says how many units have these very counts, or stand behind them.
+    `weight[u]` says how many units have these counts, or the unit's design weight.
     """
     k, n_annotators, q = counts.shape
     weight = np.ones(k) if weight is None else weight
@@ -115,7 +122,7 @@ def dawid_skene_counts(
     flat, w = flat[labelled], weight[labelled]
 
     def fitted(posterior: FloatArray) -> FloatArray:
-        """Prevalences [q] and, one below the other, the shares of labels that each annotator gives a class [q, 1 + a q]."""
+        """Return prevalences [q] and, beside them, the label counts of each annotator by class: [q, 1 + a q]."""
         weighted = posterior * w[:, None]
         confusion = (weighted.T @ flat).reshape(q, n_annotators, q)
         return np.column_stack([weighted.sum(axis=0), confusion.reshape(q, -1)])
@@ -127,20 +134,22 @@ def dawid_skene_counts(
         return np.column_stack([theta[:, 0] / theta[:, 0].sum(), confusion.reshape(q, -1)])
 
     def expected(theta: FloatArray) -> tuple[FloatArray, float]:
-        """The posterior of every unit's class, and the log-likelihood."""
+        """Return the posterior of every unit's class, and the log-likelihood."""
         # The floor stands for log 0: such a class cannot win against one that is possible.
         logs = np.log(np.maximum(theta, 1e-300))
         log_joint = flat @ logs[:, 1:].T + logs[:, 0]
+        # With many annotators the joint probability underflows, so the largest term is taken out first (log-sum-exp).
         top = log_joint.max(axis=1, keepdims=True)
         joint = np.exp(log_joint - top)
         total = joint.sum(axis=1, keepdims=True)
         return joint / total, float(w @ (np.log(total) + top)[:, 0])
 
+    # Started from the votes and not at random: EM finds a local maximum, and labels could change places.
     theta = shares(fitted(votes / votes.sum(axis=1, keepdims=True)))
-    found = _settled(
+    solution = _settled(
         theta, expected, lambda posterior: shares(fitted(posterior)), shares, iterations, tolerance
     )
-    theta, posterior, log_likelihood, steps, converged = found
+    theta, posterior, log_likelihood, steps, converged = solution
     confusion = theta[:, 1:].reshape(q, n_annotators, q)
     confusion = np.where(confusion.sum(axis=2, keepdims=True) > 0, confusion, np.nan)
     every = np.full((k, q), np.nan)
@@ -166,33 +175,36 @@ def _settled(
     iterations: int,
     tolerance: float,
 ) -> tuple[FloatArray, FloatArray, float, int, bool]:
-    """EM from `theta` until it stands still, with squared extrapolation (SQUAREM, Varadhan and Roland 2008, scheme S3) where
-    that does not lower the likelihood: theta, posterior, log-likelihood, steps taken, and whether it stands still.
+    """Run EM from `theta` to convergence: return theta, posterior, log-likelihood, steps taken and whether it converged.
 
-    Plain EM creeps along flat ridges, where its steps are small long before its end is near. An extrapolated cycle goes as
-    far as the steps lead: it stands still when CYCLES of them in turn move nothing by more than the tolerance.
+    Steps are extrapolated by SQUAREM (Varadhan and Roland 2008, scheme S3) where that does not lower the likelihood. Plain
+    EM is slow along flat ridges, where its steps become small long before it converges. Convergence means that CYCLES
+    extrapolated cycles in a row move nothing by more than the tolerance.
     """
     posterior, value = expected(theta)
     steps, still = 1, 0
     while steps + 3 <= iterations:
-        one = fitted(posterior)
-        posterior, _ = expected(one)
-        two = fitted(posterior)
-        posterior, value = expected(two)
-        first, second = one - theta, two - 2 * one + theta
+        first_step = fitted(posterior)
+        posterior, _ = expected(first_step)
+        second_step = fitted(posterior)
+        posterior, value = expected(second_step)
+        first, second = first_step - theta, second_step - 2 * first_step + theta
         bend = float(np.sqrt((second**2).sum()))
         reach = float(np.sqrt((first**2).sum())) / bend if bend > 0 else 1.0
         tried = theta + 2 * reach * first + reach**2 * second
-        tried = shares(np.where(tried > 0, tried, two))
-        found, better = expected(tried)
-        moved = max(float(np.abs(one - theta).max()), float(np.abs(tried - theta).max()))
-        theta = two
+        # An extrapolation can leave the simplex; those entries fall back to the plain EM step.
+        tried = shares(np.where(tried > 0, tried, second_step))
+        tried_posterior, better = expected(tried)
+        moved = max(float(np.abs(first_step - theta).max()), float(np.abs(tried - theta).max()))
+        theta = second_step
+        # EM alone never lowers the likelihood; an extrapolation may, and is then dropped.
         if better >= value:
-            theta, posterior, value = tried, found, better
+            theta, posterior, value = tried, tried_posterior, better
         steps += 3
         still = still + 1 if moved < tolerance else 0
         if still == CYCLES:
             return theta, posterior, value, steps, True
+    # Fewer than three iterations remain, too few for an extrapolated cycle; plain EM uses them up.
     for _ in range(iterations - steps):
         theta = fitted(posterior)
         posterior, value = expected(theta)

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha, and the one door to the `krippendorff` package.
+"""Krippendorff's alpha. This is the only module that imports the `krippendorff` package.
 
 Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"; Content Analysis, 4th ed., chapter 12.
 """
@@ -24,19 +24,22 @@ COUNTED_LABELS = 32
 
 
 def package_alpha(counts: IntArray, numbers: FloatArray, level: str) -> float | None:
-    """The value by the `krippendorff` package, or None where it would raise, give nan, or fill the memory.
+    """Return alpha from the `krippendorff` package, or None where it would raise, return nan, or use too much memory.
 
-    `counts` is units x labels. Labels go in as numbers in declared order, never as strings.
+    `counts` is units x labels. Labels are passed as numbers in declared order, never as strings: the package would turn a
+    missing string into a category and drop a label called "nan".
     """
     counts = counts[pairable(counts)]
     used = counts.any(axis=0)
     if level in ("interval", "ratio"):
         counts, numbers = counts[:, used], numbers[used]
     units, q = counts.shape
+    # With one label in use the package raises, or returns nan when it is given a domain.
     if units * q * q > PACKAGE_CELLS or int(used.sum()) < 2:
         return None
     domain = numbers if level in ("interval", "ratio") else np.arange(q, dtype=np.float64)
     level = cast(Level, level)
+    # The package's default level is interval, so the level is always passed.
     return float(krippendorff.alpha(value_counts=counts, value_domain=domain, level_of_measurement=level))
 
 
@@ -85,7 +88,7 @@ class Alpha:
         if self.level == "ordinal":
             ranks = _mid_ranks(n)
             return ratio(expected, (ranks.max(axis=1) - ranks.min(axis=1)) ** 2)
-        # A label that only units without a pair have is no disagreement that could have been.
+        # A label that occurs only on units without a pair cannot take part in a disagreement.
         there = (n[:, :, None] > 0) & (n[:, None, :] > 0)
         return ratio(expected, (there * _distance(self.level, numbers)).max(axis=(1, 2)))
 
@@ -93,7 +96,7 @@ class Alpha:
         return self.level == "interval" and len(numbers) > COUNTED_LABELS
 
     def _disagreements(self, sums: FloatArray, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Observed and expected disagreement `[B]`, both per pairable value."""
+        """Return observed and expected disagreement `[B]`, both per pairable value."""
         if self._by_moments(numbers):
             return moment_disagreements(sums)
         q = len(numbers)
@@ -124,7 +127,7 @@ def _distance(level: str, numbers: FloatArray) -> FloatArray:
 
 
 def _mid_ranks(n_label: FloatArray) -> FloatArray:
-    """Mid-ranks of the labels: the ordinal distance is the difference of two of them."""
+    """Return the mid-ranks of the labels: the ordinal distance is the difference of two of them."""
     return np.cumsum(n_label, axis=1) - n_label / 2
 
 
@@ -139,16 +142,16 @@ def _moments(counts: FloatArray, numbers: FloatArray, share: FloatArray) -> Floa
 
 
 def halved(numbers: FloatArray) -> FloatArray:
-    """The numbers over a power of two, which loses no digit, so that no square or sum overflows."""
+    """Divide the numbers by a power of two, so that no square or sum overflows; this loses no digit."""
     largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
     scaled: FloatArray = np.ldexp(numbers, -int(np.frexp(largest)[1]))
     return scaled
 
 
 def moment_disagreements(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Observed and expected interval disagreement from sums of (2(m q - s^2)/(m-1), m, s, q) per unit.
+    """Return observed and expected interval disagreement from sums of (2(m q - s^2)/(m-1), m, s, q) per unit.
 
-    Do = (1/n) sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)): no table of distinct values, so
+    Do = (1/n) sum_u 2(m q - s^2)/(m - 1), De = 2(n Q - S^2)/(n(n - 1)). No table of distinct values is needed, so
     continuous scores cost no more than labels.
     """
     within, n, s, squares = sums.T

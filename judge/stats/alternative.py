@@ -1,4 +1,4 @@
-"""The alternative annotator test: may the judge stand in for an annotator?
+"""The alternative annotator test: can the judge replace a human annotator?
 
 Calderon, Reichart & Dror 2025, arXiv 2501.10970, sections 3 and 4.
 """
@@ -17,13 +17,13 @@ from judge.stats.patterns import n_present
 from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
 
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
-# The t-test takes this many questions (units without clusters), as its authors say. Below, the alt-test uses the
-# signed-rank test, and condition (c) of the verdict is open.
+# The authors ask for at least 30 items for the t-test (here questions, or units without clusters). With fewer the
+# alt-test uses the signed-rank test, and condition (c) of the verdict stays open.
 FEWEST_FOR_T_TEST = 30
 
 
 def epsilon_of(given: str | float) -> tuple[float, str]:
-    """Epsilon and, where a word was given for it, that word. Raises UsageError."""
+    """Return epsilon, and the word that it was given as ("" for a number). Raises UsageError."""
     try:
         value = EPSILON[given] if isinstance(given, str) and given in EPSILON else float(given)
     except (TypeError, ValueError):
@@ -39,17 +39,18 @@ CLOSENESS = {
     "interval": "the distance of the numbers (root mean square)",
     "ratio": "the distance of the numbers (root mean square)",
 }
-ALL_SIGNS = 13  # values; up to here scipy, too, goes through all choices of signs
+# Number of values up to which scipy, too, enumerates all choices of signs.
+ALL_SIGNS = 13
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The judge against one annotator.
+    """The judge compared with one annotator.
 
-    `judge_wins` and `annotator_wins` are the shares of units on which the one is at least as close to
-    the other annotators as the other is (ties count for both). `adjusted` is the Benjamini-Yekutieli
-    p-value, `test` "t" or "wilcoxon" ("none" without a p-value: weighted units are not tested), `error` the standard error of annotator_wins - judge_wins. `lost` is the
-    mirrored test, which is not in the paper: the annotator wins by more than epsilon.
+    `judge_wins` and `annotator_wins` are the shares of units on which one is at least as close to the remaining annotators
+    as the other (ties count for both). `adjusted` is the Benjamini-Yekutieli p-value. `test` is "t" or "wilcoxon", and
+    "none" without a p-value: weighted units are not tested. `error` is the standard error of annotator_wins - judge_wins.
+    `lost` is the mirrored test, which is not in the paper: the annotator wins by more than epsilon.
     """
 
     annotator: str
@@ -67,10 +68,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class AltTest:
-    """`winning_rate` is the share of tested annotators that the judge beats, `advantage` the mean of
-    `judge_wins`; both are None, with a reason, when nobody could be tested. `skipped` names who was not
-    tested, and why. `least_others` is how many others a unit takes; `notes` say where that, or the test, is
-    not the paper's, and what to make of it."""
+    """The result of the test.
+
+    `winning_rate` is the share of tested annotators that the judge beats, and `advantage` the mean of `judge_wins`; both
+    are None, with a reason, when nobody could be tested. `skipped` lists the annotators who were not tested, each with the
+    reason. `least_others` is the number of other annotators that a unit needs. `notes` say where that, or the test, differs
+    from the paper.
+    """
 
     judge: str
     epsilon: float
@@ -96,16 +100,16 @@ def alt_test(
     least_others: int = 1,
     clustered: bool = True,
 ) -> AltTest:
-    """For each annotator: is the judge at least as close to the others as that annotator, give or take?
+    """Test for each annotator whether the judge is at least as close to the others as that annotator, within epsilon.
 
     Closeness is the share of equal labels (nominal) or minus the root mean square distance of positions
     (ordinal) or numbers (interval). H1: judge_wins > annotator_wins - epsilon, by a one-sided t-test of
     the differences; with fewer than 30 clusters by Wilcoxon's signed-rank test of the cluster means.
     The judge passes when, after Benjamini-Yekutieli at `q`, it wins against half of the annotators.
-    `epsilon` is what a person costs: 0.2 for experts, 0.15 skilled, 0.1 crowd. Units count that the judge,
-    the annotator and `least_others` others labelled: 1 is what the authors' code does, the paper's text suggests 2.
-    Where the table has clusters the t-test is cluster-robust; with `clustered` False (or without clusters) it is
-    the authors', on units as if they were independent.
+    `epsilon` is the cost of a human annotator: 0.2 for experts, 0.15 for skilled annotators, 0.1 for a crowd. A unit counts
+    if the judge, the annotator and `least_others` others labelled it: the authors' code uses 1, the paper's text suggests 2.
+    Where the table has clusters the t-test is cluster-robust. With `clustered` False (or without clusters) it is
+    the authors' test, which treats units as independent.
 
     Raises BadInput for an unknown judge, fewer than two annotators, epsilon or q outside 0..1.
     """
@@ -135,8 +139,10 @@ def alt_test(
             skipped.append((name, f"only {g} {kind} with the judge and {others}"))
             continue
         rest = humans.counts[used].astype(np.float64)
+        # An annotator must not be compared with itself: its own vote leaves the counts.
         rest[np.arange(n), mine[used]] -= 1
         of_judge, of_person = _closeness(verdicts[used], rest, values), _closeness(mine[used], rest, values)
+        # Closeness is a quotient of floats, so equal values may differ in the last digit; ties count for both sides.
         judge_wins, person_wins = of_judge >= of_person - 1e-12, of_person >= of_judge - 1e-12
         difference = person_wins.astype(np.float64) - judge_wins
         error = _robust_error(difference, clusters)
@@ -156,7 +162,7 @@ def alt_test(
         notes = _notes(least_others, (), by_question, ratings.clustered)
         return AltTest(judge, epsilon, q, (), tuple(skipped), None, None, None, reason, least_others, notes)
     if ratings.weights is not None:
-        # Like the verdict: one unit that stands for many would carry the test.
+        # As in the verdict: a single unit with a large weight would decide the test.
         advantage = float(np.mean([row.judge_wins for row in rows]))
         reason = "units drawn with unequal probabilities give weighted shares, and no test"
         return AltTest(
@@ -177,7 +183,7 @@ def alt_test(
 
 
 def comparable(humans: Ratings, verdicts: IntArray, name: str, least_others: int = 1) -> BoolArray:
-    """The units on which the judge, who gave `verdicts`, can be compared with `name`, one of `humans`."""
+    """Return a mask of the units on which the judge, with labels `verdicts`, can be compared with `name`, one of `humans`."""
     mine = humans.column(name) >= 0
     others = (humans.codes >= 0).sum(axis=1) - mine
     used: BoolArray = mine & (verdicts >= 0) & (others >= least_others)
@@ -219,7 +225,7 @@ def _values(ratings: Ratings, level: str) -> FloatArray | None:
 
 
 def _closeness(codes: IntArray, rest: FloatArray, values: FloatArray | None) -> FloatArray:
-    """Closeness of one label per unit to the counts of the others' labels."""
+    """Return the closeness of one label per unit to the counts of the others' labels."""
     m = rest.sum(axis=1)
     if values is None:
         share: FloatArray = rest[np.arange(len(codes)), codes] / m
@@ -230,7 +236,7 @@ def _closeness(codes: IntArray, rest: FloatArray, values: FloatArray | None) -> 
 
 
 def _robust_error(difference: FloatArray, clusters: IntArray) -> float:
-    """Standard error of the mean; with one unit a cluster it is s / sqrt(n)."""
+    """Return the standard error of the mean; with one unit per cluster it is s / sqrt(n)."""
     totals = np.bincount(clusters, weights=difference - difference.mean())
     g = n_present(clusters)
     return float(np.sqrt(g / (g - 1) * (totals**2).sum()) / len(difference))
@@ -243,12 +249,14 @@ def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: 
 
         sizes = np.bincount(clusters)
         means = np.bincount(clusters, weights=difference)[sizes > 0] / sizes[sizes > 0]
+        # The signed-rank test leaves zeros out, and with zeros only it is undefined.
         if np.allclose(means, epsilon):
             return 1.0
         moved = means - epsilon
         if len(moved) <= ALL_SIGNS:
             return _exact_signed_rank(moved)
         return float(wilcoxon(moved, alternative="less").pvalue)
+    # No cluster differs from another: the quotient below would be 0 / 0.
     if error < 1e-15:
         return 0.0 if float(difference.mean()) < epsilon else 1.0
     from scipy.special import stdtr
@@ -257,7 +265,7 @@ def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: 
 
 
 def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> float:
-    """One-sided p-value of H1: mean difference > epsilon, by the t-test; 1 on fewer questions than it takes."""
+    """Return the one-sided p-value of H1: mean difference > epsilon, by the t-test; 1 with too few questions for it."""
     mean = float(difference.mean())
     if g < FEWEST_FOR_T_TEST:
         return 1.0
@@ -269,9 +277,9 @@ def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> flo
 
 
 def _exact_signed_rank(values: FloatArray) -> float:
-    """P(sum of the positive ranks <= the one seen) when every sign is as likely as its opposite.
+    """Return P(sum of the positive ranks <= the observed sum) when every sign is as likely as its opposite.
 
-    What scipy's `wilcoxon` finds for so few values, ties and zeros (left out) included; it ranks anew
+    The result is that of scipy's `wilcoxon` for few values, ties and zeros (left out) included. scipy ranks anew
     for each of the 2^n choices of signs, which took most of a report's time with many annotators.
     """
     from scipy.stats import rankdata

@@ -1,7 +1,7 @@
-"""Probabilities made to mean what they say: batch, bias-corrected temperature, temperature, isotonic.
+"""Calibrate a judge's label probabilities: batch, bias-corrected temperature, temperature, isotonic.
 
-Arrays in, arrays out. `fit_*` takes probabilities [units, labels] and codes [units], all known; `Fit.apply` takes any
-probabilities and gives rows that sum to 1; rows of nan stay so.
+`fit_*` takes probabilities [units, labels] and codes [units], all known. `Fit.apply` takes any
+probabilities and returns rows that sum to 1; rows of nan stay nan.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from judge.stats.reliability import across, scaled, softmax, temperature
 
 TINY = 1e-9
 RIDGE = 0.02
-"""Of the penalty RIDGE * |bias|^2: a label that nobody gave gets a bias near -ln(n / 0.02), not minus infinity."""
+"""Weight of the penalty RIDGE * |bias|^2: an unused label gets a bias near -ln(n / 0.02), not minus infinity."""
 ENOUGH = 200_000
-"""Units that a few parameters are fitted on at most, drawn by lot: more would not move a printed digit."""
+"""Largest number of units, drawn at random, that parameters are fitted on: more would not change a printed digit."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What was fitted: `temperature` and `bias` (in nats, one a label, mean 0), or `steps` (x, y) of isotonic."""
+    """A fitted calibration: `temperature` and `bias` (in nats, one per label, mean 0), or `steps` (x, y) of isotonic."""
 
     temperature: float = 1.0
     bias: tuple[float, ...] = ()
@@ -31,7 +31,7 @@ class Fit:
     """Why nothing could be fitted, so that `apply` changes nothing."""
 
     def apply(self, probabilities: FloatArray) -> FloatArray:
-        """The calibrated probabilities."""
+        """Return the calibrated probabilities."""
         if self.steps is not None:
             second = np.interp(probabilities[:, 1], *self.steps)
             return np.column_stack([1 - second, second])
@@ -42,8 +42,10 @@ class Fit:
 
 
 def fit_batch(probabilities: FloatArray, prior: FloatArray) -> Fit:
-    """Batch calibration (Zhou et al. 2023, arXiv 2309.17249, eq. 3-5): ln p minus the log of the mean of all p, here
-    plus the log of a target `prior` (the paper assumes equal shares).
+    """Fit batch calibration: ln p minus the log of the mean of all p, plus the log of a target `prior`.
+
+    Zhou et al. 2023, arXiv 2309.17249, eq. 3-5. The paper assumes equal label shares; with a rare label that is harmful
+    (kappa fell from .51 to .19 with a 5 % class), so the prior is an argument.
     """
     known = probabilities[~np.isnan(probabilities[:, 0])]
     if not len(known):
@@ -53,8 +55,10 @@ def fit_batch(probabilities: FloatArray, prior: FloatArray) -> Fit:
 
 
 def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
-    """Bias-corrected temperature scaling (Alexandari et al. 2020, arXiv 1901.06852, section 3.2): softmax(w ln p + b)
-    by maximum likelihood, with w >= 0 (a judge that is wrong is not turned round) and a weak penalty on b.
+    """Fit bias-corrected temperature scaling: softmax(w ln p + b) by maximum likelihood.
+
+    Alexandari et al. 2020, arXiv 1901.06852, section 3.2. w >= 0, so that a judge that is wrong is not inverted; b has a
+    weak penalty.
     """
     p, y = _some(probabilities, codes)
     n, k = p.shape
@@ -82,26 +86,28 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
         hessian[0, 0] = (q * logits**2).sum() - (mean**2).sum()
         hessian[0, 1:] = hessian[1:, 0] = cross
         hessian[1:, 1:] = np.diag(q.sum(axis=0) + 2 * RIDGE) - q.T @ q
+        # At the bound w = 0 with a gradient that leads below it, only the biases move.
         free = slice(1, None) if theta[0] <= 0 and gradient[0] > 0 else slice(None)
         step = np.zeros(k + 1)
         step[free] = np.linalg.lstsq(hessian[free, free] + 1e-9 * np.eye(k + 1)[free, free], gradient[free])[
             0
         ]
         size = 1.0
+        # A full Newton step can overshoot where probabilities are near 0 or 1; halving it keeps the loss falling.
         while size > 1e-6:
             tried = theta - size * step
             tried[0] = max(tried[0], 0.0)
-            if (found := loss(tried)) <= best:
+            if (tried_loss := loss(tried)) <= best:
                 break
             size /= 2
         else:
             break
-        done = best - found < 1e-10 * n
-        theta, best = tried, found
+        done = best - tried_loss < 1e-10 * n
+        theta, best = tried, tried_loss
         if done:
             break
     if theta[0] < 1e-3:
-        # The probabilities say nothing: everybody gets the shares of the labels.
+        # The probabilities carry no information: every unit gets the label shares.
         shares = np.log(np.bincount(y, minlength=k) + 0.5)
         return Fit(1000.0, tuple((shares - shares.mean()).tolist()))
     bias = theta[1:] - theta[1:].mean()
@@ -110,13 +116,14 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
 
 def fit_temperature(probabilities: FloatArray, codes: IntArray) -> Fit:
     """Temperature scaling (Guo et al. 2017, arXiv 1706.04599): it changes no label."""
-    found, why = temperature(*_some(probabilities, codes))
-    return Fit(why=why or "") if found is None else Fit(found)
+    fitted, why = temperature(*_some(probabilities, codes))
+    return Fit(why=why or "") if fitted is None else Fit(fitted)
 
 
 def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
-    """Isotonic regression of the second of two labels (Zadrozny and Elkan 2002), kept half a unit away from 0 and 1.
+    """Fit isotonic regression of the second of two labels (Zadrozny and Elkan 2002).
 
+    Values stay half a unit away from 0 and 1: a 0 or 1 from a few units would give an infinite log loss.
     Raises BadInput unless there are two labels.
     """
     if probabilities.shape[1] != 2:
@@ -135,7 +142,7 @@ def _some(probabilities: FloatArray, codes: IntArray) -> tuple[FloatArray, IntAr
         raise BadInput("nothing to fit on: no unit has both probabilities and a label")
     if len(codes) <= ENOUGH:
         return probabilities, codes
-    # By lot, the same each time: every k-th unit could be the first passage of every question.
+    # At random, with a fixed seed: every k-th unit could be the first passage of every question.
     some = np.sort(np.random.default_rng(0).choice(len(codes), ENOUGH, replace=False))
     return probabilities[some], codes[some]
 
@@ -146,41 +153,43 @@ def cross_fitted(
     fold: IntArray,
     fit: Callable[[FloatArray, IntArray], Fit],
 ) -> tuple[FloatArray, Fit]:
-    """Calibrated probabilities of all units and the fit on all labels.
+    """Return calibrated probabilities of all units, and the fit on all labels.
 
-    A unit with fold k >= 0 gets those of a fit on the labels of other folds; one with fold -1, which nothing is fitted
-    on, those of the fit on all. `codes`: -1 for unknown.
+    A unit with fold k >= 0 gets probabilities from a fit on the labels of the other folds, because a judge is never scored
+    on questions that it was fitted on. A unit with fold -1, which nothing is fitted on, gets those of the fit on all labels.
+    `codes`: -1 for unknown.
     """
     usable = (codes >= 0) & (fold >= 0) & ~np.isnan(probabilities[:, 0])
-    whole = fit(probabilities[usable], codes[usable])
-    found = np.full_like(probabilities, np.nan)
+    fit_on_all = fit(probabilities[usable], codes[usable])
+    calibrated = np.full_like(probabilities, np.nan)
     for k in np.unique(fold).tolist():
         here = fold == k
         others = usable & ~here
         if k < 0:
-            own = whole
+            fold_fit = fit_on_all
         elif not others.any():
             raise BadInput("cross-fitting needs labels in two questions at least")
         else:
-            own = fit(probabilities[others], codes[others])
-        found[here] = own.apply(probabilities[here])
-    return found, whole
+            fold_fit = fit(probabilities[others], codes[others])
+        calibrated[here] = fold_fit.apply(probabilities[here])
+    return calibrated, fit_on_all
 
 
 def information(probabilities: FloatArray, codes: IntArray, fold: IntArray) -> FloatArray:
-    """How many nats the probabilities tell of each unit's label beyond how common it is in the other folds.
+    """Return how many nats of each unit's label the probabilities predict beyond the label's share in the other folds.
 
     nan where a probability or the label is unknown. A mean above 0 on cross-fitted probabilities is a signal.
     """
-    found = np.full(len(codes), np.nan)
+    nats = np.full(len(codes), np.nan)
     k = probabilities.shape[1]
     usable = (codes >= 0) & (fold >= 0) & ~np.isnan(probabilities[:, 0])
     total = np.bincount(codes[usable], minlength=k).astype(np.float64)
     for f in np.unique(fold[usable]).tolist():
         here = usable & (fold == f)
+        # Half a count for each label: one that the other folds lack would have a share of 0, and its log is infinite.
         shares = total - np.bincount(codes[here], minlength=k) + 0.5
         shares /= shares.sum()
-        own = codes[here]
-        stated = np.maximum(probabilities[here, :][np.arange(len(own)), own], TINY)
-        found[here] = np.log(stated) - np.log(shares[own])
-    return found
+        fold_codes = codes[here]
+        stated = np.maximum(probabilities[here, :][np.arange(len(fold_codes)), fold_codes], TINY)
+        nats[here] = np.log(stated) - np.log(shares[fold_codes])
+    return nats

@@ -1,4 +1,4 @@
-"""Per label: confusion matrices, precision, recall and F1, specific agreement, label shares."""
+"""Measures by label: confusion matrices, precision, recall and F1, specific agreement, label shares."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ from judge.types import Measure
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """`matrix[i, j]` units that `reference` calls `labels[i]` and `predicted` calls `labels[j]`.
+    """`matrix[i, j]` is the number of units with `labels[i]` from `reference` and `labels[j]` from `predicted`.
 
     Rows and columns are the declared domain in its order, used or not. `n_asked` counts all units of
-    the table; those that either did not label are in none of the cells. `shares[i, j]` is the estimated share of all units in
-    a cell where units were drawn with unequal probabilities, which the counts of a sample are not; None elsewhere.
+    the table; units that one of the two did not label are in no cell. Where units were drawn with unequal probabilities,
+    `shares[i, j]` is the estimated share of all units in a cell, because the counts of such a sample mislead; else None.
     """
 
     reference: str
@@ -37,7 +37,7 @@ class Confusion:
 
 
 def confusion(ratings: Ratings, predicted: str, reference: str) -> Confusion:
-    """The confusion matrix of two annotators. Raises BadInput when one of them is not in the table."""
+    """Return the confusion matrix of two annotators. Raises BadInput when one of them is not in the table."""
     q = len(ratings.domain)
     rows, columns = ratings.column(reference), ratings.column(predicted)
     both = (rows >= 0) & (columns >= 0)
@@ -52,13 +52,12 @@ def confusion(ratings: Ratings, predicted: str, reference: str) -> Confusion:
 def class_scores(
     ratings: Ratings, predicted: str, reference: str, *, field: str | None = None, **how: Unpack[How]
 ) -> list[Measure]:
-    """Accuracy, macro F1, and for each label precision, recall and F1 of one annotator against another.
+    """Return accuracy, macro F1, and for each label precision, recall and F1 of one annotator against another.
 
     Named `accuracy`, `macro_f1`, `precision:LABEL`, `recall:LABEL`, `f1:LABEL`. Precision = TP / predicted,
-    recall = TP / reference, F1 = 2 TP / (predicted + reference), each with the units of its denominator as n (the
-    coverage is that of the pair); a zero denominator is None with a
-    reason, never 0. macro_f1 is the mean F1 of the labels that either of the two used. The values are
-    scikit-learn's (`precision_recall_fscore_support`, zero_division=nan).
+    recall = TP / reference, F1 = 2 TP / (predicted + reference). n is the number of units in the denominator; the
+    coverage is that of the pair. A zero denominator gives None with a reason, never 0. macro_f1 is the mean F1 of the
+    labels that either of the two used. The values are scikit-learn's (`precision_recall_fscore_support`, zero_division=nan).
     `how` as in `measures`. Raises BadInput when an annotator is not in the table.
     """
     settings = IntervalSettings(**how)
@@ -77,7 +76,7 @@ def class_scores(
     package = _package_scores(confusion(ratings, predicted, reference)) if n_units else {}
     silent = f"no unit is labelled by both '{predicted}' and '{reference}'"
 
-    def one(
+    def score(
         name: str,
         value: Callable[[FloatArray], FloatArray],
         trials: int,
@@ -95,21 +94,23 @@ def class_scores(
             by_package=package.get(name),
         )
 
-    asked = [
-        one("accuracy", lambda s: ratio(s[:, :q].sum(axis=1), s[:, q : 2 * q].sum(axis=1)), n_clusters, ""),
-        one("macro_f1", lambda s: _macro_f1(s, q), n_clusters, "no label was used"),
+    estimates = [
+        score("accuracy", lambda s: ratio(s[:, :q].sum(axis=1), s[:, q : 2 * q].sum(axis=1)), n_clusters, ""),
+        score("macro_f1", lambda s: _macro_f1(s, q), n_clusters, "no label was used"),
     ]
     for k, label in enumerate(table.domain):
         for name, why, value in _per_label(k, q, label, predicted, reference):
             column = {"precision": q + k, "recall": 2 * q + k, "f1": -1}[name.partition(":")[0]]
-            told = sums.rows[:, column] if column >= 0 else sums.rows[:, q + k] + sums.rows[:, 2 * q + k]
+            denominators = (
+                sums.rows[:, column] if column >= 0 else sums.rows[:, q + k] + sums.rows[:, 2 * q + k]
+            )
             mine = {"precision": a == k, "recall": b == k}.get(name.partition(":")[0], (a == k) | (b == k))
-            asked.append(one(name, value, int(sums.count[told > 0].sum()), why, mine))
-    return finish(asked, settings)
+            estimates.append(score(name, value, int(sums.count[denominators > 0].sum()), why, mine))
+    return finish(estimates, settings)
 
 
 def _of_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
-    """The same on the units of one label: its row names its own n. The coverage stays that of all labels."""
+    """Return the measure on the units of one label, with their number as n. The coverage stays that of all labels."""
     n = int(mine.sum())
     return replace(every, n_units=n, n_clusters=n_present(table.clusters[mine]) if table.clustered else n)
 
@@ -127,17 +128,19 @@ def _per_label(
 
 def _macro_f1(sums: FloatArray, q: int) -> FloatArray:
     given = sums[:, q : 2 * q] + sums[:, 2 * q :]
+    # A label that neither of the two used would add an undefined F1, so the mean leaves it out.
     f1 = ratio(2 * sums[:, :q], given)
     used = given > 0
     return ratio(np.where(used, f1, 0.0).sum(axis=1), used.sum(axis=1).astype(np.float64))
 
 
 def _package_scores(matrix: Confusion) -> dict[str, float]:
-    """The one door to scikit-learn: its values for precision, recall and F1 of every label.
+    """Return scikit-learn's precision, recall and F1 of every label. This is the only place that imports scikit-learn.
 
-    The cells go in as weighted pairs of codes, so nothing is sorted by name and nothing is dropped.
+    The cells go in as weighted pairs of codes: scikit-learn sorts string labels by name and drops items outside `labels`.
     """
-    from sklearn.metrics import precision_recall_fscore_support  # takes a second or more to import
+    # The import takes a second or more.
+    from sklearn.metrics import precision_recall_fscore_support
 
     q = len(matrix.labels)
     reference, predicted = np.divmod(np.arange(q * q), q)
@@ -158,12 +161,12 @@ def _package_scores(matrix: Confusion) -> dict[str, float]:
 
 
 def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack[How]) -> list[Measure]:
-    """Specific agreement of each label, over all pairs of annotators: `class_agreement:LABEL`.
+    """Return the specific agreement of each label, over all pairs of annotators: `class_agreement:LABEL`.
 
-    sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): given that one annotator said k, how often another one did.
-    With two annotators 2a / (2a + b + c) (Cicchetti & Feinstein 1990); for more, Fleiss 1981, section
-    13.1. n are the units with the label, the coverage is that of all labels. None for a label that no pairable unit
-    has. `how` as in `measures`.
+    sum_u n_uk (n_uk - 1) / sum_u n_uk (m_u - 1): how often another annotator gives label k where one annotator gave it.
+    With two annotators this is 2a / (2a + b + c) (Cicchetti & Feinstein 1990); for more, Fleiss 1981, section
+    13.1. n counts the units with the label, and the coverage is that of all labels. The value is None for a label that no
+    pairable unit has. `how` as in `measures`.
     """
     settings = IntervalSettings(**how)
     patterns = collapse(ratings.counts)
@@ -178,7 +181,7 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
     n_clusters = n_present(ratings.clusters[both]) if ratings.clustered else n_units
     resampled = settings.interval and sums.n_clusters >= 2 and sums.effective is None
     drawn = resample([sums], settings)[0] if resampled else None
-    found = []
+    measures = []
     for k, label in enumerate(ratings.domain):
         name = f"class_agreement:{label}"
         every = about(name, n_units, ratings.n_units, n_clusters, ratings.annotators, field)
@@ -190,8 +193,8 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
             clustered=ratings.clustered,
             trials=int(sums.count[sums.rows[:, q + k] > 0].sum()),
         )
-        found.append(estimate.measure(settings, drawn))
-    return found
+        measures.append(estimate.measure(settings, drawn))
+    return measures
 
 
 def _quotient(numerator: int, denominator: int) -> Callable[[FloatArray], FloatArray]:
@@ -205,7 +208,7 @@ def _reason(label: str, n_units: int) -> Callable[[], str]:
 
 
 def label_shares(ratings: Ratings) -> dict[str, dict[str, float] | None]:
-    """For each annotator the share of each label among the labels given; None for who gave none."""
+    """Return each annotator's share of each label among the labels given; None for an annotator who gave none."""
     shares: dict[str, dict[str, float] | None] = {}
     for name in ratings.annotators:
         codes = ratings.column(name)

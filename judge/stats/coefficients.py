@@ -1,6 +1,6 @@
-"""Agreement coefficients as functions of sums: each unit adds a row, the value is read off the sums.
+"""Agreement coefficients as functions of sums: each unit adds a row, and the value is computed from the sums.
 
-That form is what makes the bootstrap cheap (`patterns.Tally`), and it is the same for one table
+This form makes the bootstrap cheap (`patterns.Tally`), and it is the same for one table
 and for two thousand resamples of it: `sums` is always `[B, p]` and the value `[B]`, nan where undefined.
 """
 
@@ -20,7 +20,7 @@ class Coefficient(Protocol):
     `features` turns patterns `[K, w]` into rows `[K, p]`; `used` says which patterns take part and
     `pairable` which of them the number of units counts. `chance` is the disagreement expected by
     chance, on the scale on which the largest disagreement is 1: value = 1 - observed / chance. `least`
-    is a bound below which no value lies. `TITLES`, where it has some, is how reports call it: name -> words.
+    is a bound below which no value lies. `TITLES`, if present, maps a measure's name to its title in reports.
     """
 
     @property
@@ -41,30 +41,31 @@ class Coefficient(Protocol):
 
 
 def disagreement(q: int, weights: str | None) -> FloatArray:
-    """Disagreement between two of `q` ordered labels, 0..1: [i != j], |i - j| / (q - 1) or its square."""
+    """Return the disagreement between two of `q` ordered labels, 0..1: [i != j], |i - j| / (q - 1) or its square."""
     if weights is None:
         unequal: FloatArray = 1 - np.eye(q)
         return unequal
     i = np.arange(q)
+    # With a single label there is no distance, and q - 1 would divide by zero.
     distance: FloatArray = np.abs(i[:, None] - i[None, :]) / max(q - 1, 1)
     return distance if weights == "linear" else distance**2
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """numerator / denominator, nan where the denominator is not above zero."""
+    """Return numerator / denominator, nan where the denominator is not above zero."""
     result: FloatArray = np.full(np.broadcast(numerator, denominator).shape, np.nan)
     np.divide(numerator, denominator, out=result, where=denominator > 0)
     return result
 
 
 def pairable(counts: IntArray) -> BoolArray:
-    """Patterns of units that at least two annotators labelled."""
+    """Return which patterns belong to units that at least two annotators labelled."""
     enough: BoolArray = counts.sum(axis=1) >= 2
     return enough
 
 
 def _pair_agreement(counts: IntArray, weights: str | None) -> FloatArray:
-    """Share of agreeing pairs of annotators within each unit, 0 where there is no pair."""
+    """Return the share of agreeing pairs of annotators within each unit, 0 where there is no pair."""
     m = counts.sum(axis=1)
     similar = 1 - disagreement(counts.shape[1], weights)
     agreeing = ((counts @ similar - 1) * counts).sum(axis=1)
@@ -149,7 +150,7 @@ class _SharesByUnit(ABC):
 
     @abstractmethod
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
-        """The disagreement expected by chance, which is all that Fleiss and Gwet differ in."""
+        """Return the disagreement expected by chance, the only thing in which Fleiss and Gwet differ."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,8 @@ class Cohen:
         n = first.sum(axis=1)
         observed = ratio(sums[:, 0], n)
         kappa: FloatArray = 1 - ratio(observed, self.chance(sums, numbers))
-        # Sums of whole numbers are exact, so a margin holds a single label exactly when its maximum is n.
+        # scikit-learn returns 0.0 if one annotator is constant and nan if both are; here both are undefined.
+        # Sums of whole numbers are exact, so a margin has a single label exactly when its maximum is n.
         largest: FloatArray = np.maximum(first.max(axis=1), second.max(axis=1))
         return np.where(largest < n, kappa, np.nan)
 
@@ -238,5 +240,5 @@ class Cohen:
 
 
 def _no_noise(chance: FloatArray) -> FloatArray:
-    """Shares that sum to one leave 1e-16 where the exact answer is zero; a quotient by it is noise."""
+    """Set values below 1e-12 to zero: shares that sum to one leave 1e-16 where the exact answer is zero."""
     return np.where(np.abs(chance) < 1e-12, 0.0, chance)

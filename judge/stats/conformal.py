@@ -1,11 +1,11 @@
-"""Conformal label sets: sets of labels that hold the true one with a promised probability.
+"""Conformal label sets: sets of labels that contain the true one with a promised probability.
 
 Calibrate on one half (`thresholds`), form sets of {k: score(k) <= threshold} on the other (`members`); `judge.scores.urag`
-measures them. Split by question before, so that no question is in both halves: the promise holds for exchangeable
+measures them. The caller splits by question, so that no question is in both halves: the promise holds for exchangeable
 questions. `exact` may leave sets empty; `urag_repo` puts the most probable label into an empty APS set.
 
 LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006.02544), not randomised.
-`urag_repo` does what the code of URAG (arXiv 2603.19281) does, to compare with its tables.
+`urag_repo` repeats what the code of URAG (arXiv 2603.19281) does, to compare with its tables.
 """
 
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ Score = Literal["lac", "aps"]
 Convention = Literal["exact", "urag_repo"]
 # A threshold is one of the scores: rounding must not decide whether a score reaches itself.
 TOLERANCE = 1e-12
-# With fewer calibration questions the coverage that comes out may lie far from the one asked for.
+# With fewer calibration questions the realised coverage may lie far from the requested one.
 ENOUGH_CALIBRATION = 100
 
 
 def few_questions(
     questions: IntArray, codes: IntArray, labels: Sequence[object] = (), alpha: float = 0.1
 ) -> tuple[str, ...]:
-    """What fewer than ENOUGH_CALIBRATION questions leave open, in words; for each of `labels` where these calibrate apart.
+    """Return notes on calibration with fewer than ENOUGH_CALIBRATION questions, one for each of `labels` calibrated alone.
 
     The coverage of sets from n calibration questions is Beta(k, n + 1 - k) over calibrations (Vovk 2012).
     """
@@ -37,13 +37,13 @@ def few_questions(
     if len(labels):
         groups = [(f" with the label '{label}'", codes == k) for k, label in enumerate(labels)]
     notes = []
-    for what, mine in groups:
+    for suffix, mine in groups:
         n, units = n_present(questions[mine]), int(mine.sum())
         if n >= ENOUGH_CALIBRATION:
             continue
-        counted = f"only {n} calibration question{'' if n == 1 else 's'}{what}"
+        counted = f"only {n} calibration question{'' if n == 1 else 's'}{suffix}"
         if _rank(units, alpha) > units:
-            full = "the label is in every set" if what else "every set is full"
+            full = "the label is in every set" if suffix else "every set is full"
             notes.append(f"{counted}: too few for any threshold, {full}")
             continue
         k = _rank(n, alpha)
@@ -60,7 +60,7 @@ def few_questions(
 
 
 def _rank(n: int, alpha: float) -> int:
-    """Which of n sorted calibration scores is the threshold."""
+    """Return which of n sorted calibration scores is the threshold, counted from 1."""
     # (n + 1)(1 - alpha) is a whole number for the usual n, and 1 - 0.1 is not exact.
     return int(np.ceil((n + 1) * (1 - alpha) - 1e-9))
 
@@ -74,10 +74,10 @@ def thresholds(
     *,
     by_class: bool = False,
 ) -> FloatArray:
-    """The threshold of each label, `[labels]`: the same for all, or with `by_class` from the units of each label alone.
+    """Return the threshold of each label, `[labels]`: one for all, or with `by_class` from the units of each label alone.
 
-    Probabilities are `[units, labels]`, codes the true labels. Label by label the promise holds for every label and not on
-    average (Vovk 2012, arXiv 1209.2673); a label with too few calibration units is in every set.
+    Probabilities are `[units, labels]`, codes the true labels. With `by_class` the promise holds for every label and not only
+    on average (Vovk 2012, arXiv 1209.2673); a label with too few calibration units is in every set.
     Raises BadInput as `threshold` does, and for `by_class` under another convention than exact.
     """
     n_labels = probabilities.shape[1]
@@ -102,7 +102,7 @@ def calibrated(
     alpha: float = 0.1,
     convention: Convention = "exact",
 ) -> float:
-    """The `threshold` that calibration units with these true labels give. Raises BadInput as `threshold` does."""
+    """Return the `threshold` from calibration units with these true labels. Raises BadInput as `threshold` does."""
     true = np.take_along_axis(nonconformity(probabilities, score, convention), codes[:, None], axis=1)[:, 0]
     return threshold(true, alpha, convention)
 
@@ -113,7 +113,7 @@ def members(
     score: Score = "lac",
     convention: Convention = "exact",
 ) -> BoolArray:
-    """The sets `[units, labels]` of a threshold, or of one a label."""
+    """Return the sets `[units, labels]` of a threshold, or of one threshold per label."""
     inside: BoolArray = nonconformity(probabilities, score, convention) <= limit + TOLERANCE
     if convention == "urag_repo" and score == "aps" and len(inside):
         blank = ~inside.any(axis=1)
@@ -124,7 +124,7 @@ def members(
 def nonconformity(
     probabilities: ArrayLike, score: Score = "lac", convention: Convention = "exact"
 ) -> FloatArray:
-    """How badly each label fits, `[units, labels]`.
+    """Return the nonconformity score of each label, `[units, labels]`: the larger, the worse the label fits.
 
     LAC: 1 - p_k. APS: the total probability of the labels at least as likely as k, k included. Labels of
     equal probability share a score under `exact`; under `urag_repo` a reversed argsort orders them.
@@ -144,11 +144,11 @@ def nonconformity(
 
 
 def threshold(scores: ArrayLike, alpha: float = 0.1, convention: Convention = "exact") -> float:
-    """The score up to which labels enter the set, from calibration scores of the true labels.
+    """Return the score up to which labels enter the set, from calibration scores of the true labels.
 
     `exact`: the k-th smallest, k = ceil((n + 1)(1 - alpha)); inf (the full set) when k > n, that is
     when n < 1/alpha - 1. `urag_repo`: numpy's quantile(ceil((n + 1)(1 - alpha)) / n, method="higher"), one
-    rank further up; where that asks for more than the largest score the largest is taken.
+    rank higher; beyond the largest score, the largest is taken.
     Raises BadInput for no scores, alpha outside (0, 1) or an unknown convention.
     """
     s = np.sort(np.asarray(scores, dtype=np.float64))
@@ -162,6 +162,7 @@ def threshold(scores: ArrayLike, alpha: float = 0.1, convention: Convention = "e
         return float(s[k - 1]) if k <= n else float("inf")
     if convention != "urag_repo":
         raise BadInput(f"unknown convention '{convention}'; there are exact and urag_repo")
+    # The repository's rule is one rank higher; it is repeated so that results can be compared with its tables.
     return float(np.quantile(s, min(1.0, float(np.ceil((n + 1) * (1 - alpha))) / n), method="higher"))
 
 

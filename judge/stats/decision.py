@@ -1,7 +1,7 @@
-"""May this judge be trusted? One rule, its conditions tested in both directions, said with its numbers.
+"""May this judge be trusted? One rule, with its conditions tested in both directions.
 
-docs/verdict.md explains the rule; `conditions` computes it, `looks` says how strict each look is, `outlook` says what is
-still needed. `curve` puts the same labels to the rule at other limits.
+docs/verdict.md explains the rule. `conditions` computes it, `looks` sets how strict each look is, `outlook` estimates
+how many labels are still needed. `curve` applies the rule to the same labels at other limits.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ import numpy as np
 
 from judge.errors import BadInput
 from judge.notes import few
-from judge.stats import told
+from judge.stats import verdict_rows, verdict_text
 from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest, alt_test
 from judge.stats.bootstrap import How
-from judge.stats.conditions import ConditionArrays, estimates, rule
+from judge.stats.condition_estimates import estimates
+from judge.stats.conditions import ConditionArrays, rule
 from judge.stats.looks import MOST_MISSING, PLACES, Draw, Looks, boundary, spent_at
 from judge.stats.outlook import LookAhead, Outlook, outlook
-from judge.stats.pairwise import copied, identical
+from judge.stats.pairwise import Copy, copied, identical
 from judge.stats.ratings import FloatArray, Ratings
-from judge.stats.told import Condition, Decision, LabelRow
 from judge.stats.verdict_inputs import FAILS, FEWEST_QUESTIONS, HOLDS, Case, Limits, Regime, case
+from judge.stats.verdict_rows import Condition, Decision, LabelRow
 from judge.types import Measure
 
 MARGIN = Limits.margin
@@ -34,12 +35,15 @@ DECISIONS: tuple[Decision, ...] = ("undecided", "trust", "trust in part", "do no
 
 @dataclass(frozen=True)
 class Verdict:
-    """`rule` is the rule in words, `because` its numbers. `more_clusters` and `more_units` (None when
-    decided, or where no number would do: `outlook` says why) are labels still needed. `ceiling_known` is False where
-    people cannot be compared with people. `people` are those that took part, `source` the one source of labels. `draw` says
-    how the units came to be labelled, `of` and `limits` are what the rule was put to. `copies` are people who gave nearly the
-    judge's labels: beside them no judge is trusted. `held_up` says what else keeps them from
-    it. `refused`: the numbers are estimates, no verdict rests on them."""
+    """A verdict with everything that it rests on.
+
+    `rule` is the rule in words, `because` its numbers. `more_clusters` and `more_units` are labels still needed (None when
+    decided, or where no number would do: `outlook` has the reason). `ceiling_known` is False where annotators cannot be
+    compared with each other. `people` took part; `source` is the single source of labels. `draw` is how units came to be
+    labelled; `of` and `limits` are the input of the rule. `copies` are annotators with nearly the judge's labels: with them
+    no judge is trusted. `held_up` is any reason why the sample cannot support trust. `refused`: the numbers are estimates,
+    and no verdict rests on them.
+    """
 
     judge: str
     decision: Decision
@@ -71,17 +75,17 @@ class Verdict:
     @property
     def shown(self) -> tuple[str, ...]:
         """The labels that are shown in both directions."""
-        return tuple(told.by_state(self.labels)["shown"])
+        return tuple(verdict_text.by_state(self.labels)["shown"])
 
     @property
     def missed(self) -> tuple[str, ...]:
         """The labels that are missed in either direction."""
-        return tuple(told.by_state(self.labels)["missed"])
+        return tuple(verdict_text.by_state(self.labels)["missed"])
 
     @property
     def not_shown(self) -> tuple[str, ...]:
-        """The labels that are neither."""
-        return tuple(told.by_state(self.labels)["not_shown"])
+        """The labels that are neither shown nor missed."""
+        return tuple(verdict_text.by_state(self.labels)["not_shown"])
 
 
 def verdict(
@@ -103,13 +107,14 @@ def verdict(
     power: float | None = 0.8,
     **how: Unpack[How],
 ) -> Verdict:
-    """The verdict on a judge among `people`, or against `reference` (one person, gold, decided) alone.
+    """Decide whether a judge can be trusted, compared with `people`, or with `reference` (one person, gold, decided) alone.
 
-    Agreement is pooled: averaged within the units that the judge and two people labelled, chance from the pooled
-    shares; `name` and `level` give the weights of near labels. `draw` says how the units were drawn: with its looks the
-    verdict is on the units of the last one, as strict as the boundary says; without, this is one look at all of them. `gold`
-    is a column of gold labels: where people contradict it the verdict is undecided. `power` None leaves out what is still
-    needed. `how`: only `confidence` acts, as the intervals are jackknife ones; above .95 (b) and (c) are as much stricter.
+    Agreement is pooled: averaged within the units that the judge and two annotators labelled, with chance from the pooled
+    shares; `name` and `level` give the weights of near labels. `draw` is how the units were drawn. With its looks the
+    verdict is on the units of the last look, as strict as the boundary requires; without, this is one look at all units.
+    `gold` is a column of gold labels: where annotators contradict it the verdict is undecided. With `power` None the number
+    of labels still needed is not computed. Of `how` only `confidence` is used, as the intervals are jackknife intervals;
+    above .95 (b) and (c) become as much stricter.
     Raises BadInput without anybody to compare with, for unknown names, limits out of range, and for interval=None.
     """
     if how.get("interval", "bca") is None:
@@ -139,20 +144,20 @@ def verdict(
         )
 
     if draw.looks:
-        # Units of one sequence stand for as many each; the others, which may not, are outside its masks.
+        # Units of one sequence have equal weights; units with other weights are outside its masks.
         ratings = replace(ratings, weights=None)
     used = ratings.subset(draw.looks.masks[-1]) if draw.looks and draw.looks.masks else ratings
     about_it = sides(used)
     if draw.looks and draw.looks.masks:
-        # Units that everybody skipped are not in the table.
+        # The table lacks units that everybody skipped, so the number of drawn units comes from the sequence.
         about_it = replace(about_it, n_asked=draw.looks.places[-1])
     information = [
         estimates(sides(ratings.subset(mask)).sums, limits).information
         for mask in (draw.looks.masks if draw.looks and not draw.refused else ())
     ]
     limits = limits.at(_confidence(draw, information, how.get("confidence", Limits.confidence)))
-    found = rule(about_it.sums, limits)
-    decision = DECISIONS[int(found.decision[0])]
+    outcome = rule(about_it.sums, limits)
+    decision = DECISIONS[int(outcome.decision[0])]
     test = None
     if about_it.regime == "people" and len(about_it.people) >= 3:
         test = alt_test(
@@ -166,37 +171,32 @@ def verdict(
             clustered=clustered,
         )
     table = used.select(about_it.people) if about_it.people else None
-    conditions = told.conditions(about_it, found, limits, test, table)
-    labels = told.labels(used, found, limits) if about_it.regime == "people" and limits.by_label else ()
+    conditions = verdict_rows.conditions(about_it, outcome, limits, test, table)
+    labels = (
+        verdict_rows.labels(used, outcome, limits) if about_it.regime == "people" and limits.by_label else ()
+    )
+    # One duplicated annotator moves a good judge by -.11, so the user must learn of it.
     warnings = identical(table) if table is not None else ()
     voices = about_it.people or tuple(p for p in people if p == about_it.source)
     copies = copied(used.select(voices), used.column(judge)) if voices else ()
-    held_up = ""
+    objection = ""
+    # A draw in equal parts by the judge's label is not valid at 300 units: a judge at the margin was trusted in 4 to 22 %.
     if draw.refused:
         decision = "undecided"
         conditions = tuple(replace(c, state="not asked") for c in conditions)
         if used.weights is not None:
-            conditions, labels = told.without_intervals(conditions, labels)
+            conditions, labels = verdict_rows.without_intervals(conditions, labels)
     elif decision != "do not trust":
-        if copies:
-            conditions = (*conditions, told.independence(copies, int(found.of.questions[0])))
-            held_up = f"the labels of {few([copy.person for copy in copies])} are nearly the judge's own"
+        of_gold = None
         if gold is not None and voices and gold not in voices and gold != about_it.source:
-            against = rule(sides(used, gold).sums, limits)
-            if against.states["evidence"][0] == HOLDS and against.states["non_inferiority"][0] == FAILS:
-                conditions = (*conditions, told.gold_agrees(against, gold, limits))
-                held_up = held_up or f"people contradict '{gold}'"
-        if draw.looks and draw.looks.chosen > MOST_MISSING:
-            held_up = held_up or (
-                f"{draw.looks.chosen:.0%} of these units were skipped, labelled before the draw, or by people who were stopped; "
-                "the others may be easier"
-            )
-        held_up = held_up or draw.unlabelled
-    if held_up:
+            of_gold = gold, rule(sides(used, gold).sums, limits)
+        added, objection = _objections(copies, of_gold, draw, limits, int(outcome.of.questions[0]))
+        conditions = (*conditions, *added)
+    if objection:
         decision = "undecided"
     ahead = None
-    if held_up:
-        ahead = Outlook(power or 0.0, why=held_up)
+    if objection:
+        ahead = Outlook(power or 0.0, why=objection)
     elif decision == "undecided" and power is not None:
         ahead = outlook(
             about_it.sums,
@@ -209,28 +209,58 @@ def verdict(
         judge,
         decision,
         about_it.regime,
-        told.rule(about_it, limits),
-        draw.refused or held_up or told.because(found, conditions, labels, decision, limits),
+        verdict_text.rule(about_it, limits),
+        draw.refused or objection or verdict_text.because(outcome, conditions, labels, decision, limits),
         conditions,
         labels,
         about_it.people,
         about_it.source,
-        *((None, None) if held_up else _more(ahead, found)),
+        *((None, None) if objection else _more(ahead, outcome)),
         about_it.regime == "people",
         about_it,
         limits,
         draw,
-        told.measures(judge, about_it, found, limits, name, level, field),
+        verdict_rows.measures(judge, about_it, outcome, limits, name, level, field),
         test,
         ahead,
         tuple(warnings),
         tuple(copy.person for copy in copies),
-        held_up,
+        objection,
     )
 
 
+def _objections(
+    copies: Sequence[Copy],
+    of_gold: tuple[str, ConditionArrays] | None,
+    draw: Draw,
+    limits: Limits,
+    questions: int,
+) -> tuple[tuple[Condition, ...], str]:
+    """Return what rules out trust whatever the judge's agreement is: the conditions to add, and the first reason or "".
+
+    The reasons are, in this order: annotators who copied the judge, gold labels that annotators contradict, and a sample
+    that somebody may have chosen.
+    """
+    added: list[Condition] = []
+    objection = ""
+    if copies:
+        added.append(verdict_rows.independence(copies, questions))
+        objection = f"the labels of {few([copy.person for copy in copies])} are nearly the judge's own"
+    if of_gold is not None:
+        gold, against = of_gold
+        if against.states["evidence"][0] == HOLDS and against.states["non_inferiority"][0] == FAILS:
+            added.append(verdict_rows.gold_agrees(against, gold, limits))
+            objection = objection or f"people contradict '{gold}'"
+    if draw.looks and draw.looks.chosen > MOST_MISSING:
+        objection = objection or (
+            f"{draw.looks.chosen:.0%} of these units were skipped, labelled before the draw, or by people who were stopped; "
+            "the others may be easier"
+        )
+    return tuple(added), objection or draw.unlabelled
+
+
 def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float) -> float:
-    """Of the intervals that decide: at a look what the boundary asks for, and for one look the usual one."""
+    """Return the confidence of the intervals that decide: at a look the boundary's, for a single look the usual one."""
     if draw.looks is None or not information:
         return 1 - (1 - confidence) * draw.share
     from scipy.special import ndtr
@@ -241,7 +271,7 @@ def _confidence(draw: Draw, information: Sequence[FloatArray], confidence: float
 
 
 def _ahead(draw: Draw, information: Sequence[FloatArray], of: Case) -> list[LookAhead]:
-    """The looks to come, each with what its boundary will be if information grows with the units.
+    """Return the looks to come, each with its boundary if information grows in proportion to the units.
 
     For units that were drawn with unequal probabilities they are the looks at a plain draw.
     """
@@ -255,26 +285,26 @@ def _ahead(draw: Draw, information: Sequence[FloatArray], of: Case) -> list[Look
     now = looks.places[-1] if done else looks.size or of.n_units
     per_unit = float(information[-1][0]) / now if done else 1.0
     known = np.array([*(float(x[0]) for x in information), *(per_unit * place for place in looks.ahead)])
-    # Units of a weighted pilot are not among those that are looked at.
+    # A weighted pilot does not qualify for a verdict, so its units are not among those of a look.
     kept = 0 if of.sums.weighted else 1
-    found = []
+    to_come = []
     for k, place in enumerate(looks.ahead, done + 1):
         z = boundary(known[None, :k], [draw.share * level for level in looks.spent[:k]])
-        found.append(
+        to_come.append(
             LookAhead(place / now - kept if now else 0.0, place - looks.size, float(2 * ndtr(z[0]) - 1))
         )
-    return found
+    return to_come
 
 
-def _more(ahead: Outlook | None, found: ConditionArrays) -> tuple[int | None, int | None]:
+def _more(ahead: Outlook | None, outcome: ConditionArrays) -> tuple[int | None, int | None]:
     if ahead is None:
         return None, None
-    questions = int(found.of.questions[0])
+    questions = int(outcome.of.questions[0])
     if questions >= FEWEST_QUESTIONS:
         return ahead.more_clusters, ahead.more_units
-    # No pilot: thirty questions are one.
+    # Too few questions for a plan: ask for thirty, which are enough for one.
     missing = FEWEST_FOR_T_TEST - questions
-    per = float(found.of.units[0]) / questions if questions else 1.0
+    per = float(outcome.of.units[0]) / questions if questions else 1.0
     return missing, max(missing, round(missing * per))
 
 
@@ -285,7 +315,7 @@ THRESHOLDS = (0.2, 0.4, 0.5, 0.6, 0.667, 0.7, 0.8, 0.9)
 
 @dataclass(frozen=True)
 class Point:
-    """The decision at these limits; None for a limit that does not act in this study."""
+    """The decision at these limits; None for a limit that has no effect in this study."""
 
     margin: float | None
     epsilon: float | None
@@ -293,24 +323,26 @@ class Point:
     decision: Decision
 
 
-def curve(found: Verdict) -> tuple[Point, ...]:
-    """The same labels put to the same rule with other limits, those of the verdict itself among them.
+def curve(computed: Verdict) -> tuple[Point, ...]:
+    """Apply the rule to the same labels with other limits, including those of the verdict itself.
 
-    Epsilon acts where the alt-test is asked (three people who share ten questions), the threshold where there is one
-    source of labels. A limit chosen after looking at this is no test any more: the caller says so.
+    Epsilon has an effect where the alt-test applies (three annotators who share ten questions), the threshold where there is
+    one source of labels. A limit chosen after looking at this curve is no test any more: the caller says so.
     """
-    limits = found.limits
+    limits = computed.limits
 
     def at(**given: Any) -> Decision:
-        decision = DECISIONS[int(rule(found.of.sums, replace(limits, **given)).decision[0])]
-        # No limit makes copied labels a check on the judge, or these units ones that were drawn alike.
-        return "undecided" if found.refused or (found.held_up and decision != "do not trust") else decision
+        decision = DECISIONS[int(rule(computed.of.sums, replace(limits, **given)).decision[0])]
+        # No limit turns copied labels into a check on the judge, or an unequal draw into an equal one.
+        return (
+            "undecided" if computed.refused or (computed.held_up and decision != "do not trust") else decision
+        )
 
-    if found.regime == "threshold":
+    if computed.regime == "threshold":
         steps = sorted({*THRESHOLDS, limits.threshold})
         return tuple(Point(None, None, t, at(threshold=t)) for t in steps)
     margins = sorted({*MARGINS, limits.margin})
-    if all(c.state == "not asked" for c in found.conditions if c.name == "alt_test"):
+    if all(c.state == "not asked" for c in computed.conditions if c.name == "alt_test"):
         return tuple(Point(m, None, None, at(margin=m)) for m in margins)
     grid = product(margins, sorted({*EPSILONS, limits.epsilon}))
     return tuple(Point(m, e, None, at(margin=m, epsilon=e)) for m, e in grid)

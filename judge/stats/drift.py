@@ -1,13 +1,14 @@
-"""Whether a judge that is asked again about the same units still answers alike: an exact test by unit.
+"""Test whether a judge still answers as it did at the beginning: an exact permutation test by unit.
 
 Each anchor has replies from the beginning and replies of today. If the judge has not changed, the replies of one anchor come
-from one distribution, however noisy: which of them are today's is then a matter of chance, as if they had been dealt at
-random. The statistic is the number of pairs (one reply of the beginning, one of today) that differ, summed over the anchors. Its
-distribution under random dealing is known exactly, so the test keeps its level for every judge and every noise, and needs no
-estimate of the noise (a permutation test with blocks: Pesarin and Salmaso, Permutation Tests for Complex Data, 2010).
+from one distribution, however noisy: which of them are today's is random. The statistic is the number of pairs (one reply
+of the beginning, one of today) that differ, summed over the anchors. Its distribution under random assignment is known
+exactly, so the test keeps its level for every judge and every noise, and needs no estimate of the noise (a permutation test
+with blocks: Pesarin and Salmaso, Permutation Tests for Complex Data, 2010).
 
-A set of anchors is checked many times. `LEVEL` of one check is .05 / 52: by Bonferroni's inequality all 52 weekly checks of a year
-together raise a false alarm in at most 5 %, although they share the replies of the beginning, and no count of checks is needed.
+A set of anchors is checked many times. `LEVEL` of one check is .05 / 52: by Bonferroni's inequality all 52 weekly checks of a
+year together raise a false alarm in at most 5 %, although they share the replies of the beginning, and the checks need not be
+counted.
 """
 
 from __future__ import annotations
@@ -27,35 +28,35 @@ LEVEL = 0.05 / CHECKS
 
 
 def drift_p(first: IntArray, now: IntArray) -> float:
-    """The p value of "the judge has not changed", one-sided towards more difference.
+    """Return the p value of "the judge has not changed", one-sided towards more difference.
 
-    `first` [units, replies] and `now` [units, replies] are codes of labels; a reply without a label is a code, too.
+    `first` [units, replies] and `now` [units, replies] are codes of labels; a reply without a label has a code, too.
     """
     seen = 0
     null: FloatArray = np.ones(1)
     patterns: Counter[tuple[int, tuple[int, ...]]] = Counter()
     for opening, today in zip(first.tolist(), now.tolist(), strict=True):
         seen += sum(a != b for a in opening for b in today)
-        # Labels do not matter, only how many replies are alike.
+        # The distribution depends only on how many replies are equal, so anchors with the same counts share it.
         patterns[len(opening), tuple(sorted(Counter(opening + today).values()))] += 1
     for (n_first, counts), times in patterns.items():
-        one = _dealt(n_first, counts)
+        dealt = _dealt(n_first, counts)
         for _ in range(times):
-            null = np.convolve(null, one)
+            null = np.convolve(null, dealt)
     return float(min(1.0, null[seen:].sum()))
 
 
 @cache
 def _dealt(n_first: int, counts: tuple[int, ...]) -> FloatArray:
-    """The probability of each number of differing pairs when the replies of one anchor are dealt at random."""
+    """Return the probability of each number of differing pairs when the replies of one anchor are assigned at random."""
     replies = [label for label, n in enumerate(counts) for _ in range(n)]
     n_now = len(replies) - n_first
-    found = np.zeros(n_first * n_now + 1)
+    deals = np.zeros(n_first * n_now + 1)
     for places in combinations(range(len(replies)), n_first):
         opening = Counter(replies[i] for i in places)
         alike = sum(n * (counts[label] - n) for label, n in opening.items())
-        found[n_first * n_now - alike] += 1
-    dealt: FloatArray = found / found.sum()
+        deals[n_first * n_now - alike] += 1
+    dealt: FloatArray = deals / deals.sum()
     return dealt
 
 
@@ -70,21 +71,21 @@ def drift_power(
     studies: int = 400,
     seed: int = 0,
 ) -> float:
-    """The share of simulated checks that find the change.
+    """Return the share of simulated checks that detect the change.
 
     With probability `noise` a reply is one of the other labels instead of the anchor's usual one; `changed` is the share of
-    anchors whose usual label has become another one.
+    anchors whose usual label has changed.
     """
     random = np.random.default_rng(seed)
     n_changed = round(changed * units)
-    found = 0
+    alarms = 0
     for _ in range(studies):
         usual = random.integers(labels, size=units)
         later = usual.copy()
         later[:n_changed] = _others(random, usual[:n_changed], labels)
         first = _replies(random, usual, opening, noise, labels)
-        found += drift_p(first, _replies(random, later, replies, noise, labels)) <= LEVEL
-    return found / studies
+        alarms += drift_p(first, _replies(random, later, replies, noise, labels)) <= LEVEL
+    return alarms / studies
 
 
 def _replies(
@@ -95,15 +96,15 @@ def _replies(
 
 
 def _others(random: np.random.Generator, codes: IntArray, labels: int) -> IntArray:
-    """Another label for each, at random."""
+    """Return another label for each code, at random."""
     return (codes + random.integers(1, labels, size=codes.shape)) % labels
 
 
 def noise_of(first: IntArray) -> float:
-    """The share of replies that are not the usual label of their anchor, from pairs of replies that differ.
+    """Return the share of replies that are not their anchor's usual label, estimated from pairs of replies that differ.
 
-    Two replies differ with probability 2 p (1 - p), where p is that share and a unit has one other label; of more
-    noise than that allows p is .5.
+    Two replies differ with probability 2 p (1 - p), where p is that share and a unit has one other label. More
+    noise than that allows gives p = .5.
     """
     pairs = list(combinations(range(first.shape[1]), 2))
     apart = float(np.mean([first[:, a] != first[:, b] for a, b in pairs])) if pairs and len(first) else 0.0
@@ -111,6 +112,6 @@ def noise_of(first: IntArray) -> float:
 
 
 def as_codes(rows: Sequence[Sequence[str]]) -> IntArray:
-    """Labels as codes, [units, replies]."""
+    """Return labels as codes, [units, replies]."""
     places: dict[str, int] = {}
     return np.array([[places.setdefault(v, len(places)) for v in row] for row in rows], dtype=np.int64)

@@ -1,20 +1,21 @@
-"""What a correction is about: one mean over units, by the judge and by people."""
+"""The quantity that a correction estimates: one mean over units, by the judge and by human annotators."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from judge.stats.correction import Corrected, corrected_mean, rogan_gladen
+from judge.stats.correction import Corrected, corrected_mean
+from judge.stats.prevalence import rogan_gladen
 from judge.stats.ratings import FloatArray, IntArray
 from judge.types import Measure
 
 
 @dataclass(frozen=True, eq=False)
 class Estimand:
-    """A mean over units: a value a unit by the judge and by people, nan for none, and the unit's question.
+    """A mean over units: one value per unit by the judge and by human annotators, nan for none, and the unit's question.
 
-    `weights`: for how many units a labelled one stands (see `corrected_mean`), None for all as many. `rate`: the values
-    are 0 and 1. `bounds`: the least and the greatest that a value can be. `refused`: why people's labels give no value, although
+    `weights`: how many units a labelled one represents (see `corrected_mean`), None for equal weights. `rate`: the values
+    are 0 and 1. `bounds`: the least and the greatest possible value. `refused`: why the human labels give no value, although
     there are some.
     """
 
@@ -30,17 +31,17 @@ class Estimand:
 
     @property
     def n_judged(self) -> int:
-        """Units with a value by the judge."""
+        """The number of units with a value by the judge."""
         return int((~np.isnan(self.judge)).sum())
 
     @property
     def n_labelled(self) -> int:
-        """Units with a value by people."""
+        """The number of units with a value by human annotators."""
         return int((~np.isnan(self.human)).sum())
 
     def corrected(self, confidence: float = 0.95) -> Corrected:
-        """Judge only, human only and PPI++, with the weight of the judge."""
-        found = corrected_mean(
+        """Return judge only, human only and PPI++, with the weight of the judge."""
+        result = corrected_mean(
             self.judge,
             self.human,
             clusters=self.clusters,
@@ -50,12 +51,12 @@ class Estimand:
             field=self.field,
         )
         if not self.refused:
-            return found
-        human, ppi = (replace(measure, reason=self.refused) for measure in (found.human_only, found.ppi))
-        return replace(found, human_only=human, ppi=ppi)
+            return result
+        human, ppi = (replace(measure, reason=self.refused) for measure in (result.human_only, result.ppi))
+        return replace(result, human_only=human, ppi=ppi)
 
     def by_rates(self, replicates: int, confidence: float = 0.95) -> Measure | None:
-        """Rogan and Gladen's estimate; None where the values are no rate."""
+        """Return Rogan and Gladen's estimate; None where the values are no rate."""
         if not self.rate:
             return None
         measure = rogan_gladen(

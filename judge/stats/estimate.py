@@ -1,4 +1,4 @@
-"""From sums to a Measure: the value, its interval, the bounds that resampling cannot give, the notes."""
+"""Turn sums into a Measure: the value, its interval, the bounds that resampling cannot give, and the notes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,20 +12,20 @@ from judge.stats.ratings import FloatArray
 from judge.types import Measure
 
 LEAST_EFFECTIVE = 250
-"""Questions' effective sample size from which weighted estimates have an interval: with fewer it covered as little as .59 where a label
-is rare (benchmarks/weighted.py)."""
+"""Smallest effective number of questions for an interval of a weighted estimate: with fewer it covered as little as .59
+where a label is rare (benchmarks/weighted.py)."""
 # Values closer than this to an end of their scale lie on it.
 SAME_END = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A statistic of sums, on its way to a Measure.
+    """A statistic of sums, before it becomes a Measure.
 
-    `about` carries what is known before: name, annotators, n_units, n_clusters, coverage; `undefined`
-    finds the reason to give when the value is nan. value = 1 - share / scale, where `share` is the share
-    that goes wrong of `trials` independent trials: 1 means that nothing wrong was seen, 1 - 1 / scale
-    that nothing else was. None where that does not apply. `least` is the smallest value there can be.
+    `about` has the fields that do not depend on the value: name, annotators, n_units, n_clusters, coverage. `undefined`
+    returns the reason when the value is nan. value = 1 - share / scale, where `share` is the share of failures
+    in `trials` independent trials: 1 means that no failure was seen, 1 - 1 / scale
+    that only failures were. None where that does not apply. `least` is the smallest possible value.
     """
 
     about: Measure
@@ -41,7 +41,7 @@ class Estimate:
 
     @property
     def point(self) -> float | None:
-        """The value, or None where it is undefined. A package's own value stands for ours."""
+        """The value, or None where it is undefined. A package's own value replaces ours."""
         if not self.tally.n_clusters or not self.about.n_units:
             return None
         value = float(self.value(self.tally.total[None, :])[0])
@@ -51,7 +51,7 @@ class Estimate:
         return value if self.by_package is None or weighted else self.by_package
 
     def measure(self, settings: IntervalSettings, sums: FloatArray | None = None) -> Measure:
-        """The finished Measure; `sums` are resamples drawn before, shared with other statistics."""
+        """Return the finished Measure; `sums` are resamples drawn before, shared with other statistics."""
         about = replace(self.about, confidence=settings.confidence)
         point = self.point
         if point is None:
@@ -63,12 +63,16 @@ class Estimate:
             return replace(about, value=point, low=low, high=high, notes=(*self.notes, note))
         if settings.interval is None:
             return replace(about, value=point, notes=self.notes)
-        found = self._bounded(point, bootstrap(self.tally, self.value, settings, sums), settings.confidence)
-        notes = found.notes + sample_notes(about.n_units, about.n_clusters or 0, self.clustered) + self.notes
-        return replace(about, value=point, low=found.low, high=found.high, notes=notes)
+        interval = self._bounded(
+            point, bootstrap(self.tally, self.value, settings, sums), settings.confidence
+        )
+        notes = (
+            interval.notes + sample_notes(about.n_units, about.n_clusters or 0, self.clustered) + self.notes
+        )
+        return replace(about, value=point, low=interval.low, high=interval.high, notes=notes)
 
     def _of_weighted(self, point: float, confidence: float) -> tuple[float, float] | None:
-        """The jackknife interval of weighted units, by cluster, with Student's t; None where it covers less than .93."""
+        """Return the jackknife interval of weighted units, by cluster, with Student's t; None where it covers less than .93."""
         from scipy.special import stdtrit
 
         left_out = self.value(self.tally.total[None, :] - self.tally.rows)
@@ -81,25 +85,25 @@ class Estimate:
         reach = float(stdtrit(self.tally.carrying - 1, 1 - (1 - confidence) / 2) * error)
         return max(self.least, point - reach), min(1.0, point + reach)
 
-    def _bounded(self, point: float, found: Interval, confidence: float) -> Interval:
-        # Resampling data without a single error can never show one, and [1, 1] from five units would
-        # be a lie. The exact binomial bound on the share of clusters with an error is not.
-        if not self.trials or found.low is None or found.high is None:
-            return found
+    def _bounded(self, point: float, interval: Interval, confidence: float) -> Interval:
+        # Resamples of data without an error never contain one, so a bootstrap interval from five units would be [1, 1].
+        # The exact binomial bound on the share of clusters with an error replaces it.
+        if not self.trials or interval.low is None or interval.high is None:
+            return interval
         reach = unseen_share(self.trials, confidence) / self.scale
-        notes = tuple(note for note in found.notes if note != NO_WIDTH)
-        if point > 1 - SAME_END and NO_WIDTH in found.notes:
+        notes = tuple(note for note in interval.notes if note != NO_WIDTH)
+        if point > 1 - SAME_END and NO_WIDTH in interval.notes:
             note = Note("nothing_wrong_seen", cut=self.least if point - reach < self.least else None)
             return Interval(max(self.least, point - reach), point, (*notes, note))
         if point < 1 - 1 / self.scale + SAME_END:
-            # Margins that vary may give such a value a width, but no resample has a unit agreed on.
+            # Varying margins may give such a value a width, but no resample contains a unit with agreement.
             note = Note("none_seen", cut=point + reach > 1)
-            return Interval(found.low, max(found.high, min(1.0, point + reach)), (*notes, note))
-        return found
+            return Interval(interval.low, max(interval.high, min(1.0, point + reach)), (*notes, note))
+        return interval
 
 
 def unseen_share(trials: int, confidence: float) -> float:
-    """The largest share of what was not seen in this many trials: the exact (Clopper-Pearson) bound."""
+    """Return the upper bound on a share that was not seen in this many trials: the exact (Clopper-Pearson) bound."""
     return float(1 - ((1 - confidence) / 2) ** (1 / trials))
 
 
@@ -111,7 +115,7 @@ def about(
     annotators: tuple[str, ...] | None = None,
     field: str | None = None,
 ) -> Measure:
-    """The part of a Measure that is known before its value."""
+    """Return the part of a Measure that does not depend on its value."""
     return Measure(
         measure=measure,
         value=None,

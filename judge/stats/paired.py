@@ -1,8 +1,8 @@
-"""Annotators compared with one reference: the one paired test that every command uses.
+"""Compare annotators with one reference: the one paired test that every command uses.
 
-Agreement is a function of sums over questions (or units, where there are none). Each question's pseudo-value is what it
-adds to the estimate (Tukey 1958; Efron and Tibshirani, An Introduction to the Bootstrap, chapter 11). The paired t-test
-of pseudo-values by question is then the test of the difference, whose interval and p value say the same. For plain means
+Agreement is a function of sums over questions (or units, where there are no questions). A question's pseudo-value is its
+contribution to the estimate (Tukey 1958; Efron and Tibshirani, An Introduction to the Bootstrap, chapter 11). The paired
+t-test of pseudo-values by question is then the test of the difference, and its interval and p value agree. For plain means
 the pseudo-values are the questions' own values (times their share of units), and it is the ordinary paired t-test.
 """
 
@@ -25,13 +25,15 @@ from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Rating
 from judge.types import Measure
 
 FEWEST = 2
-"""Questions without which there is no test."""
+"""Smallest number of questions for a test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """`difference` = second - first, with the t interval and the two-sided p value of the same test; None: undefined,
-    and `reason` says why."""
+    """`difference` = second - first, with the t interval and the two-sided p value of the same test.
+
+    None means undefined, and `reason` says why.
+    """
 
     difference: float | None
     low: float | None
@@ -42,7 +44,7 @@ class Paired:
 
 
 def pseudo_values(sums: FloatArray, value: Callable[[FloatArray], FloatArray]) -> tuple[float, FloatArray]:
-    """The estimate on all G questions, and G pseudo-values G·all - (G - 1)·(all but g); nan where undefined.
+    """Return the estimate on all G questions, and G pseudo-values G·all - (G - 1)·(all but g); nan where undefined.
 
     `sums` [G, p + 1] are a question's sums, the last column its units; `value` maps such rows to numbers.
     """
@@ -60,11 +62,11 @@ def paired_difference(
     exact: bool = False,
     most: float | None = None,
 ) -> Paired:
-    """second - first of two estimates with their pseudo-values on the same questions in the same order.
+    """Return second - first of two estimates with their pseudo-values on the same questions in the same order.
 
     A difference that is the same on every question has no spread: its p value is that of the sign test, 2^(1 - G), and
-    no interval is given. `exact`: the p value of two 0/1 outcomes is that of McNemar's exact test. `most`: how
-    far the two can be apart, where that is known: the interval ends there. Raises BadInput for different numbers of questions.
+    no interval is given. With `exact` the p value of two 0/1 outcomes is that of McNemar's exact test. `most` is the
+    largest possible difference, if known: the interval ends there. Raises BadInput for different numbers of questions.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -88,16 +90,16 @@ def paired_difference(
     width = float(stdtrit(n - 1, (1 + confidence) / 2)) * error
     p = _mcnemar(first[1], second[1]) if exact else None
     p = float(2 * stdtr(n - 1, -abs(t))) if p is None else p
-    # A t interval knows no limits.
+    # A t interval is unbounded, but a difference of two shares lies in -1..1.
     limit = np.inf if most is None else most
     return Paired(difference, max(-limit, difference - width), min(limit, difference + width), p, n)
 
 
 def _mcnemar(first: FloatArray, second: FloatArray) -> float | None:
-    """The exact two-sided p value of McNemar's test, for one 0/1 outcome a question on both sides; None for others.
+    """Return the exact two-sided p value of McNemar's test, for one 0/1 outcome per question on both sides; None for others.
 
     Of the questions on which the two differ, each side wins half under the null: p = 2 P(X <= the fewer wins), with X
-    binomial with 1/2 (McNemar 1947; Fagerland et al. 2013). The t-test is too sure of itself on few such questions.
+    binomial with 1/2 (McNemar 1947; Fagerland et al. 2013). The t-test is too liberal with few such questions.
     """
     from scipy.special import bdtr
 
@@ -132,12 +134,12 @@ def compare(
     field: str | None = None,
     **how: Unpack[How],
 ) -> list[Comparison]:
-    """Every two of these by their agreement with the reference, on the units that all of them and it labelled.
+    """Compare every two annotators by their agreement with the reference, on the units that all of them and it labelled.
 
-    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. Of `how` only `confidence` acts, and
-    interval=None, which leaves the bounds out: nothing is drawn. An annotator that gave one label only counts with a
+    `name` is percent, cohen_kappa with or without weights, or krippendorff_alpha. Of `how` only `confidence` is used, and
+    interval=None, which leaves out the bounds: nothing is drawn at random. An annotator with a single label counts with a
     kappa of 0, no skill. `coverage` is the share of the table's units that are shared. Raises BadInput for other
-    measures, fewer than two annotators, and names that the table has not.
+    measures, fewer than two annotators, and names that are not in the table.
     """
     settings = IntervalSettings(**how)
     key = metric_key(name, level)
@@ -146,6 +148,7 @@ def compare(
     if len(annotators) < 2:
         raise BadInput("a comparison takes at least two annotators")
     table = ratings.select([reference, *annotators])
+    # All judges are compared on one set of units; otherwise each pair would have a reference of its own.
     table = table.subset((table.codes != MISSING).all(axis=1))
     n = n_present(table.clusters) if table.clustered else table.n_units
     base = replace(
@@ -157,20 +160,20 @@ def compare(
     # Two shares differ by 1 at most, two coefficients from -1 to 1 by 2.
     most = 1.0 if key == "percent" else 2.0
     each = [_pseudo(table, who, reference, key) for who in annotators] if table.n_units else []
-    found = []
+    comparisons = []
     for (i, first), (j, second) in combinations(enumerate(annotators), 2):
         named = replace(base, annotators=(first, second, reference))
         if not each:
             names = ", ".join([*annotators, reference])
             reason = f"no unit is labelled by all of {names}"
-            found.append(Comparison(first, second, replace(named, reason=reason), None))
+            comparisons.append(Comparison(first, second, replace(named, reason=reason), None))
             continue
         test = paired_difference(each[i], each[j], settings.confidence, most=most)
         if table.weights is not None:
-            # The test is too sure of itself where a rare label stands on a few units of large weight.
+            # The test is too liberal where a rare label depends on a few units with large weights.
             weighted = Note("weighted", n_eff=effective_size(table.weights))
             measure = replace(named, value=test.difference, reason=test.reason, notes=(weighted,))
-            found.append(Comparison(first, second, measure, None))
+            comparisons.append(Comparison(first, second, measure, None))
             continue
         notes = (Note("jackknife") if test.low is not None else Note("same_everywhere"),)
         measure = replace(
@@ -183,18 +186,18 @@ def compare(
             if test.difference is None or not settings.interval
             else (*notes, *sample_notes(table.n_units, n, table.clustered)),
         )
-        found.append(Comparison(first, second, measure, test.p))
-    return _adjusted(found)
+        comparisons.append(Comparison(first, second, measure, test.p))
+    return _adjusted(comparisons)
 
 
-def _adjusted(found: list[Comparison]) -> list[Comparison]:
-    known = [c.p_value for c in found if c.p_value is not None]
+def _adjusted(comparisons: list[Comparison]) -> list[Comparison]:
+    known = [c.p_value for c in comparisons if c.p_value is not None]
     adjusted = iter(holm(known).tolist())
-    return [c if c.p_value is None else replace(c, adjusted=next(adjusted)) for c in found]
+    return [c if c.p_value is None else replace(c, adjusted=next(adjusted)) for c in comparisons]
 
 
 def _pseudo(table: Ratings, who: str, reference: str, key: str) -> tuple[float, FloatArray]:
-    """The agreement of one with the reference, and its pseudo-values by question."""
+    """Return the agreement of one annotator with the reference, and its pseudo-values by question."""
     codes, truth, q = table.column(who), table.column(reference), len(table.domain)
     if not key.startswith("krippendorff_alpha"):
         weights = METRICS[key].weights
@@ -224,10 +227,10 @@ def kappa_sums(
     weights: str | None = None,
     design: FloatArray | None = None,
 ) -> FloatArray:
-    """For each cluster: how alike both labels are, the first's labels, the second's, and last the units [G, 2 + 2 q].
+    """Return for each cluster the agreement, the first's labels, the second's labels, and last the units [G, 2 + 2 q].
 
     `design` [units] are the weights of units drawn with unequal probabilities. `weights` as in
-    `disagreement`. All units count: leave out beforehand those that one of the two has no label of.
+    `disagreement`. All units count: the caller leaves out units that one of the two did not label.
     """
     n = int(clusters.max()) + 1 if len(clusters) else 0
     alike = (1 - disagreement(n_labels, weights))[first, second]
@@ -242,9 +245,9 @@ def kappa_sums(
 
 
 def kappa_of(sums: FloatArray, weights: str | None = None) -> FloatArray:
-    """Cohen's kappa of rows of such sums; nan where chance alone would agree on everything.
+    """Return Cohen's kappa of rows of such sums; nan where chance alone would agree on everything.
 
-    One of the two with a single label gives 0, which is what the formula says: such a judge has no skill.
+    A single label on one side gives 0, which is what the formula says: such a judge has no skill.
     """
     q = (sums.shape[1] - 2) // 2
     n = sums[:, -1]
@@ -256,17 +259,17 @@ def kappa_of(sums: FloatArray, weights: str | None = None) -> FloatArray:
 
 
 def agreement_of(sums: FloatArray) -> FloatArray:
-    """The share of equal labels (weighted: how alike they are on average)."""
+    """Return the share of equal labels (with weights: the mean similarity)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share: FloatArray = sums[:, 0] / sums[:, -1]
     return share
 
 
 def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
-    """The standard deviation, over questions, of what each adds to the difference of two kappas.
+    """Return the standard deviation, over questions, of the contributions to the difference of two kappas.
 
-    `first` and `second` are `kappa_sums` of two judges with the same reference on the same units: the paired
-    difference on G questions has this over sqrt G as its standard error. None where a kappa is undefined.
+    `first` and `second` are `kappa_sums` of two judges with the same reference on the same units. Divided by sqrt G it is the
+    standard error of the paired difference on G questions. None where a kappa is undefined.
     """
     apart = pseudo_values(second, kappa_of)[1] - pseudo_values(first, kappa_of)[1]
     if len(apart) < 2 or not np.isfinite(apart).all():
@@ -276,9 +279,9 @@ def difference_spread(first: FloatArray, second: FloatArray) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """Two judges, by their places: `kappa` and `agreement` are second - first.
+    """Two judges, by their positions: `kappa` and `agreement` are second - first.
 
-    `both`, `only_first`, `only_second` and `neither` count the units, label by label of the reference [q].
+    `both`, `only_first`, `only_second` and `neither` count the units where they are right, by label of the reference [q].
     """
 
     first: int
@@ -299,7 +302,7 @@ def contest(
     level: str = "nominal",
     confidence: float = 0.95,
 ) -> list[Duel]:
-    """Every two of the other annotators against `reference`, everything labelled; `name` as in `compare`."""
+    """Compare every two of the other annotators against `reference`, everything labelled; `name` as in `compare`."""
     judges = [who for who in table.annotators if who != reference]
     truth, q = table.column(reference), len(table.domain)
     right = [table.column(who) == truth for who in judges]
@@ -311,10 +314,18 @@ def contest(
         compare(table, judges, reference, measure, level=level, confidence=confidence)
         for measure in (name, "percent")
     )
-    found = []
+    duels = []
     for kappa, agreement in zip(kappas, agreements, strict=True):
         i, j = judges.index(kappa.first), judges.index(kappa.second)
-        one, other = right[i], right[j]
-        counts = [count(mask) for mask in (one & other, one & ~other, ~one & other, ~one & ~other)]
-        found.append(Duel(i, j, kappa, agreement, *counts))
-    return found
+        first_right, second_right = right[i], right[j]
+        counts = [
+            count(mask)
+            for mask in (
+                first_right & second_right,
+                first_right & ~second_right,
+                ~first_right & second_right,
+                ~first_right & ~second_right,
+            )
+        ]
+        duels.append(Duel(i, j, kappa, agreement, *counts))
+    return duels

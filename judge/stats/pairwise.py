@@ -1,4 +1,4 @@
-"""All pairs of people at once: who agrees with nobody, and who is the same as somebody else."""
+"""All pairs of annotators at once: who agrees with nobody, and who has the same labels as somebody else."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Rating
 
 FEWEST = 10
 SHOWN = 3
-# Labels that differ from the judge's on at most this share of the units are nearly identical with its. More than this is what
-# a careful person and a good judge come to where one label is rare.
+# Labels that differ from the judge's on at most this share of the units are nearly identical. A careful annotator and a good
+# judge differ on more than this, even where one label is rare.
 NEARLY = 0.02
-# They are taken for copies when somebody who agrees with the judge as often as the others do would differ from it so seldom
-# with less than this chance. Labels of a person who labelled alone must be identical throughout, where somebody who agrees on
-# ALIKE of the units would not be.
+# Labels count as copied when an annotator who agrees with the judge as often as the others do would differ so rarely with
+# less than this probability. A single annotator's labels must all be identical, and improbable at an agreement of ALIKE.
 BY_CHANCE = 0.001
 ALIKE = 0.9
 
 
 def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(units shared, share of equal labels, Cohen's kappa), each [people, people]; nan where there is none."""
+    """Return (units shared, share of equal labels, Cohen's kappa), each [people, people]; nan where there is none."""
     codes = people.codes
     there = (codes != MISSING).astype(np.float64)
     shared = there.T @ there
@@ -38,7 +37,7 @@ def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def lone(people: Ratings, least: float) -> tuple[str, ...]:
-    """Those whose kappa is above `least` with nobody, of those who share ten units with somebody."""
+    """Return the annotators whose kappa is above `least` with nobody, of those who share ten units with somebody."""
     shared, _, kappa = pair_tables(people)
     known: BoolArray = (shared >= FEWEST) & ~np.eye(len(shared), dtype=bool)
     near = known & (np.nan_to_num(kappa, nan=-1.0) > least)
@@ -47,28 +46,32 @@ def lone(people: Ratings, least: float) -> tuple[str, ...]:
 
 
 def identical(people: Ratings) -> tuple[str, ...]:
-    """A warning where two people gave the same labels throughout: one person counted twice makes people agree
-    better than they do, and any judge look worse beside them."""
+    """Return a warning where two annotators gave the same labels throughout.
+
+    One person who is counted twice raises the agreement among annotators, and any judge looks worse: one duplicate moves a
+    good judge by -.11.
+    """
     shared, share, _ = pair_tables(people)
+    # Two annotators who each used one label only are not suspicious: nothing in their labels could differ.
     several = np.array([len(np.unique(c[c != MISSING])) > 1 for c in people.codes.T])
     same = (shared >= FEWEST) & (share >= 1) & several[:, None] & several[None, :]
     pairs = [(i, j) for i, j in np.argwhere(same).tolist() if i < j]
     if not pairs:
         return ()
-    told = "; ".join(
+    listed = "; ".join(
         f"{people.annotators[i]} and {people.annotators[j]} ({int(shared[i, j]):,} units)"
         for i, j in pairs[:SHOWN]
     )
     more = f"; and {len(pairs) - SHOWN} more pairs" if len(pairs) > SHOWN else ""
     return (
-        f"The same labels throughout: {told}{more}. If that is one person twice, leave one out: a duplicate raises "
-        "people's agreement, and a good judge falls behind it.",
+        f"The same labels throughout: {listed}{more}. If that is one person twice, leave one out: a duplicate raises "
+        "the agreement among people, and a good judge looks worse than it is.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A person whose labels are nearly the judge's: on `units` that both labelled they differ on `apart`."""
+    """A person whose labels are nearly the judge's: of `units` that both labelled, they differ on `apart`."""
 
     person: str
     units: int
@@ -76,10 +79,11 @@ class Copy:
 
 
 def copied(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
-    """Who gave the judge's labels, or nearly: such a person is no check on it. `labels` [units] are the judge's codes.
+    """Return the annotators with nearly the judge's labels: such a person is no check on it. `labels` [units] are its codes.
 
-    Named is who differs from the judge on at most NEARLY of ten units or more (one person alone: on none), where somebody who
-    agrees with it as often as the others do (alone: on ALIKE of the units) would do so with less than the chance BY_CHANCE.
+    An annotator is returned who differs from the judge on at most NEARLY of ten units or more (a single annotator: on none),
+    where somebody who agrees with it as often as the others do (single: on ALIKE of the units) would do so with a
+    probability below BY_CHANCE.
     """
     from scipy.special import bdtr
 
@@ -90,5 +94,5 @@ def copied(people: Ratings, labels: IntArray) -> tuple[Copy, ...]:
     apart = shared - equal
     near = (shared >= FEWEST) & (apart <= (NEARLY * shared if len(shared) > 1 else 0))
     chance = bdtr(apart.astype(np.float64), np.maximum(shared, 1), 1 - rate)
-    found = np.flatnonzero(near & (chance < BY_CHANCE)).tolist()
-    return tuple(Copy(people.annotators[i], int(shared[i]), int(apart[i])) for i in found)
+    copies = np.flatnonzero(near & (chance < BY_CHANCE)).tolist()
+    return tuple(Copy(people.annotators[i], int(shared[i]), int(apart[i])) for i in copies)

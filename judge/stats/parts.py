@@ -1,4 +1,4 @@
-"""Splitting questions into parts at random, evenly over strata, and what a test of so many units can show."""
+"""Split questions into parts at random, evenly over strata; and the difference that a test of so many units detects."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 
 def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], seed: int) -> IntArray:
-    """A part for each thing `[N]`, 0 .. len(shares) - 1: at random, and every stratum in about the shares asked for.
+    """Return a part for each item `[N]`, 0 .. len(shares) - 1: at random, with about the requested shares in every stratum.
 
-    Things are put in order of their stratum, shuffled within it; thing i of that order goes to the part that
-    frac(u + i (sqrt 5 - 1) / 2) falls in, u uniform. Each has exactly the chance of a part's share, and any stretch of the
-    order holds the parts in their shares as evenly as a sequence can (the golden ratio's has the least discrepancy;
+    Items are put in order of their stratum, shuffled within it; item i of that order goes to the part that
+    frac(u + i (sqrt 5 - 1) / 2) falls in, u uniform. Each item's probability of a part is exactly the part's share, and any
+    stretch of the order contains the parts as evenly as a sequence can (the golden ratio's has the least discrepancy;
     Niederreiter, Random Number Generation and Quasi-Monte Carlo Methods, 1992, section 3.1).
 
     Raises BadInput for shares that are not positive or do not sum to one.
@@ -28,6 +28,7 @@ def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], s
     order = sorted(shuffled.tolist(), key=lambda i: strata[i])
     at = (rng.random() + _GOLDEN * np.arange(len(order))) % 1
     parts = np.empty(len(order), dtype=np.int64)
+    # The shares may sum to slightly less than 1 in floats, which would index one part too many.
     parts[order] = np.minimum(np.searchsorted(np.cumsum(shares), at, side="right"), len(shares) - 1)
     return parts
 
@@ -35,9 +36,9 @@ def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], s
 def assumed_spread(
     n_units: int, n_clusters: int, chance: float, differ: float = 0.25, icc: float = 0.1
 ) -> float:
-    """The same where no two judges have been seen: they differ in being right on a share `differ` of the units.
+    """Return the spread of a paired difference where no two judges have been seen: they differ on a share `differ` of the units.
 
-    Per unit the variance of the paired difference is then `differ` (McNemar); units of one question are alike to the
+    Per unit the variance of the paired difference is then `differ` (McNemar); units of one question have the
     intraclass correlation `icc`; kappa stretches agreement by 1 / (1 - chance).
     """
     each = n_units / n_clusters
@@ -46,7 +47,7 @@ def assumed_spread(
 
 
 def detectable(spread: float, n_clusters: int, level: float, power: float = 0.8) -> float:
-    """The difference that a two-sided paired test at `level` on `n_clusters` questions finds with chance `power`.
+    """Return the difference that a two-sided paired test at `level` on `n_clusters` questions detects with probability `power`.
 
     (t_{1 - level / 2} + z_power) spread / sqrt G: Cohen, Statistical Power Analysis, 1988, chapter 2.
     """

@@ -1,8 +1,8 @@
-"""How many questions and units to label, for an interval of a given width or for a decision.
+"""Plan the number of questions and units to label, for an interval of a given width or for a decision.
 
 Variance of a mean over clusters of m units: sd^2 (1 + (m - 1) icc) / n (Kish 1965, Survey Sampling, section
-5.4). Coefficients are planned through their influence values, of which they are the mean to first
-order. Labels at hand count with the variance that they have, whatever the sizes of their questions.
+5.4). Coefficients are planned by their influence values, of which they are the mean to first
+order. Existing labels count with the variance that they have, whatever the sizes of their questions.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,18 +21,18 @@ from judge.stats.patterns import collapse
 from judge.stats.ratings import FloatArray, IntArray, Ratings
 
 _NORMAL = NormalDist()
-# A plan beyond this many units is a goal mistyped.
+# A plan beyond this many units means a mistyped goal.
 MOST_UNITS = 10**12
 
 
 @dataclass(frozen=True)
 class Design:
-    """What planning needs to know: value and spread of one unit, and how alike units of a question are.
+    """The input of a plan: value and spread of one unit, and the correlation of units within a question.
 
-    `n_units` and `n_clusters` are what is labelled already (0 without a pilot), and `effect` its variance
+    `n_units` and `n_clusters` are labelled already (0 without a pilot), and `effect` is their variance
     over that of as many independent units, sd^2 / n_units (None: 1 + (m - 1) icc, questions of one size m).
-    `least` is the smallest value there can be; the largest is 1. `sd_at` gives the spread at another value,
-    where a model says so.
+    `least` is the smallest possible value; the largest is 1. `sd_at` returns the spread at another value,
+    where a model gives it.
     """
 
     value: float
@@ -47,9 +47,9 @@ class Design:
 
 @dataclass(frozen=True)
 class SampleSize:
-    """Label `n_clusters` questions with `per_cluster` units each, from nothing.
+    """Label `n_clusters` questions with `per_cluster` units each, without a pilot.
 
-    `more_*` is what is still missing beside a pilot, in questions of that size again; `notes` are for the
+    `more_*` is what is missing beside a pilot, in questions of that size; `notes` are for the
     reader of the numbers.
     """
 
@@ -63,7 +63,7 @@ class SampleSize:
 
 
 def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal") -> Design:
-    """The design of one coefficient, from labels at hand: for a pair coefficient two annotators.
+    """Return the design of one coefficient, from existing labels: for a pair coefficient two annotators.
 
     Unit values are jackknife pseudo-values; icc is the analysis-of-variance estimate, not below 0.
     Raises BadInput when the coefficient is undefined here, or takes two annotators and gets more.
@@ -79,7 +79,7 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
     n = int(count.sum())
     total = count @ rows
     if ratings.weights is not None and n:
-        # As many units with the shares that the frame has; the spread stays that of the units as they were drawn.
+        # The totals of n units with the shares of the frame; the spread stays that of the units as drawn.
         weight = np.bincount(patterns.of_unit, weights=ratings.weights, minlength=len(patterns.rows))[used]
         total = (weight @ rows) * n / weight.sum()
     point = float(coefficient.value(total[None, :], values)[0]) if n else np.nan
@@ -93,7 +93,7 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
 
 
 def expected_rate(rate: float, *, icc: float = 0.0) -> Design:
-    """The design of a share of units, without a pilot. Raises BadInput for a rate or icc outside 0..1."""
+    """Return the design of a share of units, without a pilot. Raises BadInput for a rate or icc outside 0..1."""
     _check_icc(icc)
     if not 0 < rate < 1:
         raise BadInput(f"a rate to plan for lies between 0 and 1, not {rate}")
@@ -107,9 +107,9 @@ def expected_rate(rate: float, *, icc: float = 0.0) -> Design:
 def expected_kappa(
     kappa: float, shares: Sequence[float], *, weights: str | None = None, icc: float = 0.0
 ) -> Design:
-    """The design of Cohen's kappa, without a pilot: both annotators use labels with these `shares`.
+    """Return the design of Cohen's kappa, without a pilot: both annotators use labels with these `shares`.
 
-    The cells are kappa share_i [i = j] + (1 - kappa) share_i share_j, and the variance the delta method's
+    The cells are kappa share_i [i = j] + (1 - kappa) share_i share_j, and the variance is that of the delta method
     (Fleiss, Cohen & Everitt 1969). Raises BadInput unless shares are positive and sum to 1, and 0 <= kappa < 1.
     """
     _check_icc(icc)
@@ -137,7 +137,7 @@ def expected_kappa(
 def plan_width(
     design: Design, width: float, *, per_cluster: Sequence[int] = (1, 2, 3, 5, 10), confidence: float = 0.95
 ) -> list[SampleSize]:
-    """Enough labels for an interval of this full width, for several numbers of units a question."""
+    """Return the labels needed for an interval of this full width, for several numbers of units per question."""
     if not 0 < width < inf:
         raise BadInput(f"a width is above 0, not {width}")
     if width >= 1 - design.least:
@@ -161,13 +161,13 @@ def plan_decision(
     confidence: float = 0.95,
     power: float = 0.8,
 ) -> list[SampleSize]:
-    """Enough labels that the interval clears `threshold` with this probability, if the value stays.
+    """Return the labels needed for the interval to clear `threshold` with this probability, if the value stays.
 
     n = ((z_confidence sd_threshold + z_power sd) / (value - threshold))^2, with the spread at the threshold
-    where the design knows it: the interval is wider on the side of smaller values. Never fewer than the ten
-    questions that a verdict takes. Where the pilot's own interval holds the threshold a note says that the chance is not
-    one of all that the pilot leaves open. Raises BadInput for a threshold off the scale, and when the value is the
-    threshold: no number of labels decides that.
+    where the design has one: the interval is wider on the side of smaller values. Never fewer than the ten
+    questions that a verdict needs. Where the pilot's own interval includes the threshold, a note says that the probability
+    does not cover all values that the pilot leaves open. Raises BadInput for a threshold off the scale, and when the value
+    is the threshold: no number of labels decides that.
     """
     if not isfinite(threshold) or not design.least <= threshold <= 1:
         lowest = f"between {design.least:g} and 1" if isfinite(design.least) else "below 1"
@@ -191,18 +191,20 @@ def plan_decision(
 
 
 def _quantile(level: float, clusters: int) -> float:
-    """Of Student's t with clusters - 1 degrees of freedom; the normal one from 30 clusters."""
+    """Return the quantile of Student's t with clusters - 1 degrees of freedom; the normal one from 30 clusters."""
     if clusters >= FEW_CLUSTERS:
         return _NORMAL.inv_cdf(level)
-    from scipy.special import stdtrit  # the import takes a while
+    # The import takes a while, and large plans do not need it.
+    from scipy.special import stdtrit
 
     return float(stdtrit(clusters - 1, level))
 
 
 def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: int) -> SampleSize:
-    """`independent(g)` is how many independent units it takes, where g clusters make the interval."""
+    """Return the plan for questions of m units; `independent(g)` is the number of independent units needed with g clusters."""
     if m < 1:
         raise BadInput(f"a question has at least one unit, not {m}")
+    # A pilot without any disagreement would plan for no labels at all.
     if design.sd == 0:
         raise BadInput("the pilot shows no spread at all: label more of it, or plan from assumptions")
     effect = 1 + (m - 1) * design.icc
@@ -210,7 +212,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
         raise BadInput(f"that takes more than {MOST_UNITS:,} units: ask for less")
 
     def missing(there: int, units: int, pilot_effect: float, fewest: int) -> int:
-        """Questions to add to `there` clusters of `units` units."""
+        """Return the number of questions to add to `there` clusters of `units` units."""
         more = max(0, fewest - there)
         while True:
             needed = independent(max(2, there + more))
@@ -221,7 +223,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
             x = (excess + sqrt(excess**2 + 4 * left)) / 2 if left >= 0 else 0.0
             if ceil(x / m) <= more:
                 return more
-            # Few clusters have a wide interval: more of them need less, one by one up to where it is normal.
+            # With few clusters Student's t is wide, and each further cluster lowers the need: add them one by one.
             more = ceil(x / m) if there + more >= FEW_CLUSTERS else more + 1
 
     clusters = missing(0, 0, 0.0, fewest)
@@ -230,7 +232,7 @@ def _plan(design: Design, independent: Callable[[int], float], m: int, fewest: i
 
 
 def _pilot_effect(design: Design) -> float:
-    """The variance of the pilot over that of as many independent units."""
+    """Return the variance of the pilot over that of as many independent units."""
     if design.effect is not None:
         return design.effect
     per_pilot = design.n_units / design.n_clusters if design.n_clusters else 1.0
@@ -252,7 +254,8 @@ def _design(value: float, unit_values: FloatArray, clusters: IntArray, least: fl
     sd = float(unit_values.std(ddof=1))
     icc = intraclass(unit_values, clusters)
     if g < 2:
-        effect = float(n)  # one question tells as much as one unit, for all that it says of others
+        # Units of a single question say nothing about other questions: together they count as one unit.
+        effect = float(n)
     else:
         totals = np.bincount(clusters, weights=unit_values - unit_values.mean())
         effect = g / (g - 1) * float((totals**2).sum()) / (n * sd**2) if sd > 0 else 1.0
@@ -260,7 +263,7 @@ def _design(value: float, unit_values: FloatArray, clusters: IntArray, least: fl
 
 
 def intraclass(values: FloatArray, clusters: IntArray) -> float:
-    """One-way analysis-of-variance estimate of the intraclass correlation, cut to 0..1; 0 without groups.
+    """Return the analysis-of-variance estimate of the intraclass correlation, cut to 0..1; 0 without groups.
 
     (MSB - MSW) / (MSB + (m0 - 1) MSW). Donner & Koval 1980, Biometrics 36.
     """

@@ -1,4 +1,4 @@
-"""The error rates of the verdict in simulated studies: the table that benchmarks/verdict.py fills."""
+"""The error rates of the verdict in simulated studies: the table that benchmarks/verdict.py writes."""
 
 import csv
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ class World:
 
 @lru_cache
 def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
-    """Cell -> judge -> (studies, share of trust, of distrust); cells with guessers among the people left out."""
-    found: dict[World, dict[str, tuple[int, float, float]]] = {}
+    """Return cell -> judge -> (studies, share of trust, of distrust), without cells with guessers among the annotators."""
+    cells: dict[World, dict[str, tuple[int, float, float]]] = {}
     with TABLE.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if int(row["guessers"]):
@@ -43,45 +43,45 @@ def table() -> Mapping[World, Mapping[str, tuple[int, float, float]]]:
                 int(row["per_question"]),
             )
             rates = int(row["studies"]), float(row["trust"]), float(row["distrust"])
-            found.setdefault(cell, {})[row["judge"]] = rates
-    return found
+            cells.setdefault(cell, {})[row["judge"]] = rates
+    return cells
 
 
-def nearest(found: Verdict) -> World | None:
-    """The cell nearest to the study, towards less evidence; None below the smallest."""
-    evidence = found.conditions[0]
+def nearest(verdict: Verdict) -> World | None:
+    """Return the cell nearest to the study, towards less evidence; None below the smallest."""
+    evidence = verdict.conditions[0]
     units, questions = evidence.n_units, evidence.n_clusters
     if not units or units < UNITS[0]:
         return None
-    people = len(found.people) or 1
+    people = len(verdict.people) or 1
     kappa = KAPPA[-1]
-    if found.regime == "people":
-        agree = next(c.value for c in found.conditions if c.name == "people_agree")
+    if verdict.regime == "people":
+        agree = next(c.value for c in verdict.conditions if c.name == "people_agree")
         kappa = _below(KAPPA, agree if agree is not None else 0.0)
-    counts = found.of.sums.shares[0].sum(axis=0)
-    # A declared label that nobody uses makes no study of three labels.
+    counts = verdict.of.sums.shares[0].sum(axis=0)
+    # A declared label that nobody uses does not count: such a study has two labels in the simulation.
     counts = counts[counts > 0]
     labels = 2 if len(counts) == 2 else 3
     share = float(counts.min() / counts.sum()) if len(counts) > 1 else 0.0
-    held = [minority for minority in MINORITY if rarest(labels, minority) <= share + 1e-9]
+    rare_enough = [minority for minority in MINORITY if rarest(labels, minority) <= share + 1e-9]
     return World(
         labels,
         int(_below(PEOPLE, people)),
         kappa,
-        max(held, default=MINORITY[0]),
+        max(rare_enough, default=MINORITY[0]),
         int(_below(UNITS, units)),
         1 if units == questions else 5,
     )
 
 
 def rarest(labels: int, minority: float) -> float:
-    """The share of the rarest label of a cell: one label has `minority`, the others have the rest in equal parts."""
+    """Return the share of the rarest label of a cell: one label has `minority`, the others share the rest equally."""
     return min(minority, (1 - minority) / (labels - 1))
 
 
-def like_this(found: Verdict) -> str:
-    """The error rates of the nearest cell, in words; empty where there is none."""
-    cell = nearest(found)
+def like_this(verdict: Verdict) -> str:
+    """Return a sentence with the error rates of the nearest cell; empty where there is none."""
+    cell = nearest(verdict)
     if cell is None or cell not in table():
         return ""
     rates = table()[cell]
@@ -100,5 +100,5 @@ def like_this(found: Verdict) -> str:
 
 
 def _below(steps: tuple[float, ...], value: float) -> float:
-    """The largest step that is not above the value, or the first."""
+    """Return the largest step that is not above the value, or the first step."""
     return max((step for step in steps if step <= value + 1e-9), default=steps[0])

@@ -1,4 +1,4 @@
-"""The one table of the package: units x annotators, integer codes over a declared domain."""
+"""The input table of the package: units x annotators, integer codes over a declared domain."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ MISSING = -1
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Who gave which label to which unit.
+    """Labels of units by annotators.
 
     `codes[u, a]` is the position in `domain` of the label that annotator `a` gave to unit `u`, or -1.
-    `domain` is the task's declared list of labels, in order; labels that nobody used stay in it,
+    `domain` is the task's declared list of labels, in order. Labels that nobody used stay in it,
     because weights and chance corrections depend on them. `clusters[u]` numbers the question that
-    unit `u` belongs to; `clustered` is False when every unit stands for itself.
+    unit `u` belongs to; `clustered` is False when every unit is its own cluster.
     Build it with `from_rows` or `from_codes`, which check everything.
 
-    `weights[u]` is how many units unit `u` stands for, where units were drawn with unequal probabilities; only their
-    proportions act. None where all stand for as many. `weighted` adds them.
+    `weights[u]` is the design weight of unit `u`, where units were drawn with unequal probabilities; only
+    proportions matter. None means equal weights. `weighted` adds them.
     """
 
     codes: IntArray
@@ -44,9 +44,9 @@ class Ratings:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Sequence[Any]], domain: Sequence[str]) -> Ratings:
-        """Take long rows `(unit, annotator, label)` or `(unit, annotator, label, cluster)`; files: `judge.labels.tables`.
+        """Take long rows `(unit, annotator, label)` or `(unit, annotator, label, cluster)`; for files see `judge.labels.tables`.
 
-        A label of None says "asked, but no label" (an unparsed reply, a skipped unit): the unit counts
+        A label of None means "requested, but not given" (an unparsed reply, a skipped unit): the unit counts
         in the coverage. A cluster of None makes the unit its own cluster. Units and annotators are
         sorted, so that no result depends on the order of the rows.
 
@@ -88,13 +88,14 @@ class Ratings:
     ) -> Ratings:
         """Take an integer array, units x annotators, with -1 for missing.
 
-        `clusters` has one value per unit. The annotators must be named: that is what catches a
-        transposed table.
+        `clusters` has one value per unit. The annotators must be named: their number exposes a
+        transposed table, which the `krippendorff` package would accept silently.
 
         Raises BadInput for another shape, dtype (bool, float, object) or a code outside the domain.
         """
         labels, names = _domain(domain), _annotators(annotators)
         array = np.asarray(codes)
+        # Floats and objects may contain nan or None, which other packages count as a category of its own.
         if array.dtype.kind not in "iu":
             raise BadInput(f"codes must be integers with -1 for missing, not {array.dtype}")
         if array.ndim != 2 or array.shape[1] != len(names):
@@ -126,12 +127,13 @@ class Ratings:
         weights: FloatArray | None = None,
     ) -> Ratings:
         distinct, numbered = np.unique(np.asarray(clusters), return_inverse=True)
-        codes = np.asfortranarray(codes)  # everything below walks down columns
+        # Everything below reads whole columns, so columns are contiguous in memory.
+        codes = np.asfortranarray(codes)
         clustered = len(distinct) < len(codes)
         return cls(codes, domain, annotators, units, numbered.astype(np.int64), clustered, weights)
 
     def weighted(self, weights: FloatArray) -> Ratings:
-        """The same with a weight for each unit. Raises BadInput for another number of them, or one that is not above 0."""
+        """Return the table with a weight for each unit. Raises BadInput for another number of them, or one that is not above 0."""
         if weights.shape != (self.n_units,) or not (np.isfinite(weights) & (weights > 0)).all():
             raise BadInput(f"weights are one number above 0 for each of {self.n_units} units")
         return replace(self, weights=weights)
@@ -146,7 +148,7 @@ class Ratings:
 
     @cached_property
     def counts(self) -> IntArray:
-        """How many annotators gave each label to each unit: units x labels."""
+        """The number of annotators who gave each label to each unit: units x labels."""
         table = np.zeros((self.n_units, len(self.domain)), dtype=np.int64)
         for column in self.codes.T:
             rated = column >= 0
@@ -154,20 +156,20 @@ class Ratings:
         return table
 
     def column(self, annotator: str) -> IntArray:
-        """The codes of one annotator. Raises BadInput when there is none of that name."""
+        """Return the codes of one annotator. Raises BadInput when the name is unknown."""
         if annotator not in self.annotators:
             raise BadInput(f"no annotator '{annotator}'; there are {', '.join(self.annotators)}")
         return self.codes[:, self.annotators.index(annotator)]
 
     def select(self, annotators: Sequence[str]) -> Ratings:
-        """The same units with these annotators only, in this order."""
+        """Return the same units with these annotators only, in this order."""
         codes = np.empty((self.n_units, len(annotators)), dtype=np.int64, order="F")
         for j, name in enumerate(annotators):
             codes[:, j] = self.column(name)
         return replace(self, codes=codes, annotators=tuple(annotators))
 
     def subset(self, mask: BoolArray) -> Ratings:
-        """The units where `mask` is true, with the same annotators and clusters."""
+        """Return the units where `mask` is true, with the same annotators and clusters."""
         if mask.all():
             return self
         kept = tuple(compress(self.units, mask.tolist()))
@@ -177,7 +179,7 @@ class Ratings:
         )
 
     def with_annotator(self, name: str, codes: IntArray) -> Ratings:
-        """One more column, for example the majority vote."""
+        """Return the table with one more column, for example the majority vote."""
         if name in self.annotators:
             raise BadInput(f"there is an annotator '{name}' already")
         made = Ratings.from_codes(
@@ -190,7 +192,7 @@ class Ratings:
         return replace(made, weights=self.weights)
 
     def numbers(self, level: str) -> FloatArray:
-        """The domain as numbers, for interval and ratio measures.
+        """Return the domain as numbers, for interval and ratio measures.
 
         Raises BadInput when a label is not a finite number, or is negative on a ratio level.
         """
@@ -215,6 +217,7 @@ def effective_size(weights: FloatArray) -> float:
 
 
 def _domain(domain: Sequence[str]) -> tuple[str, ...]:
+    # A string is a sequence of letters, and each letter would silently become a label.
     if isinstance(domain, str) or not domain:
         raise BadInput("the domain is a list of at least one label")
     for label in domain:

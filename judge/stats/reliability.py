@@ -1,4 +1,4 @@
-"""Do stated probabilities mean what they say: reliability bins, ECE, temperature scaling."""
+"""Reliability of stated probabilities: reliability bins, ECE, temperature scaling."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Calibration:
 
     @cached_property
     def brier(self) -> Measure:
-        """Made when it is asked for: not everybody shows it, and its interval takes as long as the others'."""
+        """Computed on demand: not every command shows it, and its interval takes as long as the others together."""
         return self._brier()
 
 
@@ -53,14 +53,14 @@ def calibration(
     weights: FloatArray | None = None,
     **how: Unpack[How],
 ) -> Calibration:
-    """Calibration of `probabilities` `[units, labels]` against true `codes` `[units]`, -1 for unknown.
+    """Measure the calibration of `probabilities` `[units, labels]` against true `codes` `[units]`, -1 for unknown.
 
     ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width of the top probability
     (Guo et al. 2017, arXiv 1706.04599, section 2); Brier = mean sum_k (p_k - [k = true])^2; log loss =
     mean -ln p_true (None with a reason when some true label got probability 0). Rows that are nan,
     or whose code is -1, are left out and lower the coverage. The ECE of a finite sample is biased
     upwards; its interval inherits that. `weights` [units] are design weights: with them no measure has an
-    interval, since none was tried (benchmarks/weighted.py).
+    interval, since none was validated (benchmarks/weighted.py).
     Raises BadInput for rows that do not sum to 1 within 1e-3, codes out of range, bins < 1.
     """
     p, y = checked(probabilities, codes)
@@ -76,6 +76,7 @@ def calibration(
     top = p_used.argmax(axis=1) if n else np.empty(0, dtype=np.int64)
     confidence = p_used[np.arange(n), top]
     correct = (top == y_used).astype(np.float64)
+    # A confidence of exactly 0.3 belongs to the bin (0.2, 0.3], and 0.3 * 10 is above 3 in floats.
     which = np.clip(np.ceil(confidence * bins - 1e-9).astype(np.int64) - 1, 0, bins - 1)
     rows = np.hstack([_in_bin(which, bins, of_unit) for of_unit in (np.ones(n), confidence, correct)])
     sums = (
@@ -117,11 +118,11 @@ def calibration(
 def temperature(
     probabilities: ArrayLike, codes: ArrayLike, weights: FloatArray | None = None
 ) -> tuple[float | None, str | None]:
-    """The temperature T that makes `scaled(probabilities, T)` most likely, and a reason when there is none.
+    """Return the temperature T that makes `scaled(probabilities, T)` most likely, and a reason when there is none.
 
     Minimises the log loss of softmax(ln p / T) (Guo et al. 2017, section 4.2); T > 1 means overconfident.
     The derivative in 1/T increases, so bisection finds its root. None when it has no root
-    between 1/1000 and 1000: every true label is the most probable, or probabilities tell nothing.
+    between 1/1000 and 1000: every true label is the most probable, or the probabilities carry no information.
     `weights` [units] are design weights.
     """
     p, y = checked(probabilities, codes)
@@ -152,7 +153,7 @@ def temperature(
 
 
 def scaled(probabilities: ArrayLike, temperature: float) -> FloatArray:
-    """softmax(ln p / T) row by row. Raises BadInput unless T > 0."""
+    """Return softmax(ln p / T) row by row. Raises BadInput unless T > 0."""
     if not temperature > 0:
         raise BadInput(f"a temperature is above 0, not {temperature}")
     p = numbers(probabilities, "probabilities", dimensions=2)
@@ -160,19 +161,21 @@ def scaled(probabilities: ArrayLike, temperature: float) -> FloatArray:
 
 
 def across(combine: np.ufunc, table: FloatArray) -> FloatArray:
-    """`combine` (np.add, np.maximum) over each row of `[units, labels]`: a column at a time, as rows are short, which takes
-    a tenth of the time of a reduction along them."""
+    """Apply `combine` (np.add, np.maximum) over each row of `[units, labels]`, one column at a time.
+
+    Rows are short, so this takes a tenth of the time of a reduction along them.
+    """
     return np.asarray(reduce(combine, table.T))
 
 
 def softmax(logits: FloatArray) -> FloatArray:
-    """Row by row."""
+    """Return the softmax of each row."""
     weights = np.exp(logits - across(np.maximum, logits)[:, None])
     return np.asarray(weights / across(np.add, weights)[:, None])
 
 
 def checked(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, IntArray]:
-    """Probabilities `[units, labels]` and codes `[units]`, or BadInput."""
+    """Return probabilities `[units, labels]` and codes `[units]`. Raises BadInput for anything else."""
     p = numbers(probabilities, "probabilities", dimensions=2)
     y = np.asarray(codes)
     if y.dtype.kind not in "iu" or y.shape != (len(p),):
@@ -186,7 +189,7 @@ def checked(probabilities: ArrayLike, codes: ArrayLike) -> tuple[FloatArray, Int
 
 
 def _in_bin(which: IntArray, bins: int, values: FloatArray) -> FloatArray:
-    """[units, bins]: the value of each unit in its bin, 0 in the others."""
+    """Return [units, bins]: the value of each unit in its bin, 0 in the others."""
     rows = np.zeros((len(which), bins))
     rows[np.arange(len(which)), which] = values
     return rows

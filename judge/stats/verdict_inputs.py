@@ -1,6 +1,6 @@
-"""What a verdict is computed from: who takes part, the sums of their labels by question, and the limits.
+"""The input of a verdict: the annotators who take part, the sums of their labels by question, and the limits.
 
-`case` selects the people and computes the sums of one study. `sums` computes them for many studies at once, for
+`case` selects the annotators and computes the sums of one study. `sums` computes them for many studies at once, for
 simulations and plans.
 """
 
@@ -25,10 +25,11 @@ FEWEST_OTHER = 10
 
 @dataclass(frozen=True)
 class Limits:
-    """Where the conditions lie. `margin` (a), `epsilon`, `q` and `least_others` (c), `label_margin` (d), `ceiling` (e);
-    `threshold` stands in place of (a) where there is one source of labels. `clustered` False runs (c) as its authors'
-    code does, on units as if each were a question of its own. `near_labels`: agreement counts near labels in part, and (b)
-    and (c) decide, too."""
+    """The limits of the conditions: `margin` (a), `epsilon`, `q` and `least_others` (c), `label_margin` (d), `ceiling` (e).
+
+    `threshold` replaces (a) where there is one source of labels. `clustered` False runs (c) as its authors' code does, with
+    each unit as a question of its own. `near_labels`: near labels agree in part, and (b) and (c) decide as well.
+    """
 
     margin: float = -0.1
     epsilon: float = 0.2
@@ -41,10 +42,11 @@ class Limits:
     by_label: bool = True
     near_labels: bool = False
     confidence: float = 0.95
+    # With a 95 % interval, judges that answer at random show skill in more than 1 % of studies.
     skill_confidence: float = 0.99
 
     def at(self, confidence: float) -> Limits:
-        """The same at another confidence of (a), (d) and (e): where it is stricter, (b) and (c) are as much stricter."""
+        """Return the limits at another confidence of (a), (d) and (e): where it is stricter, (b) and (c) become as much stricter."""
         stricter = min(1.0, (1 - confidence) / (1 - Limits.confidence))
         return replace(
             self,
@@ -58,10 +60,10 @@ class Limits:
 class Sums:
     """Sums over the units of each question, [studies, questions, ...].
 
-    `units` that the judge and enough people labelled; `judge_people` and `people` are their agreement; `shares` and
-    `judge_shares` the labels, [..., labels], in units; `judge_recall` and `people_recall`, too, count as units
-    of the label. `apart` and `apart_units`, [..., people], are what the alt-test compares: the sum of (person wins - judge
-    wins) and the units. `apart_squares` is the sum of its squares.
+    `units` are those that the judge and enough annotators labelled. `judge_people` and `people` are judge-human and
+    human-human agreement; `shares` and `judge_shares` are the labels, [..., labels], in units; `judge_recall` and
+    `people_recall` count units of the label. `apart` and `apart_units`, [..., people], are for the alt-test: the sum of
+    (person wins - judge wins) and the units. `apart_squares` is the sum of its squares.
     """
 
     units: FloatArray
@@ -89,16 +91,17 @@ def sums(
     least_others: int = 1,
     weights: FloatArray | None = None,
 ) -> Sums:
-    """Codes of the judge [studies, units] and of people [studies, units, people], -1 for none; one row of clusters for all.
+    """Sum the codes of the judge [studies, units] and of people [studies, units, people], -1 for none; one row of clusters.
 
-    `agreement[i, j]` is what two labels count as agreeing, 0 to 1, and `distance` what lies between them in the
-    alt-test. Units count that two people labelled; with one person (or gold) those that both did, and `people` stays 0.
-    `weights` [units] weigh every sum but those of the alt-test, which is of the units as they are.
+    `agreement[i, j]` is how much two labels agree, 0 to 1, and `distance` the distance between them in the
+    alt-test. A unit counts if two people labelled it; with one person (or gold) if both did, and `people` stays 0.
+    `weights` [units] apply to every sum but those of the alt-test, which uses the units unweighted.
     """
     if not len(clusters):
-        # No unit is shared. One that nobody labelled says the same, and every sum has a place for it.
+        # No unit is shared. An unlabelled unit gives the same sums, and every array then has the shape that it needs.
         judge, people = np.full((len(judge), 1), MISSING), np.full((len(people), 1, people.shape[2]), MISSING)
         clusters, weights = np.zeros(1, dtype=np.int64), None
+    # `np.add.reduceat` below sums consecutive rows, so units of one question must be adjacent.
     order = np.argsort(clusters, kind="stable")
     if (order[1:] < order[:-1]).any():
         judge, people, clusters = judge[:, order], people[:, order], clusters[order]
@@ -106,13 +109,14 @@ def sums(
     starts = np.flatnonzero(np.r_[True, clusters[1:] != clusters[:-1]])
     labels, k = len(agreement), people.shape[2]
     votes = np.stack([(people == code).sum(axis=2) for code in range(labels)], axis=-1).astype(np.float64)
-    own = (judge[..., None] == np.arange(labels)).astype(np.float64)
+    judge_votes = (judge[..., None] == np.arange(labels)).astype(np.float64)
     m = votes.sum(axis=-1)
+    # With two or more people a unit needs two labels: agreement among people is measured on the same units.
     used = (m >= min(2, k)) & (judge != MISSING)
     divisor = np.where(used, m, 1.0)[..., None]
     pairs = np.where(used & (m > 1), m * (m - 1), np.inf)[..., None]
     by_label = np.where(used[..., None], votes / divisor, 0.0)
-    own_used = np.where(used[..., None], own, 0.0)
+    own_used = np.where(used[..., None], judge_votes, 0.0)
     near = by_label @ agreement
     alike = (votes * (votes @ agreement)).sum(axis=-1, keepdims=True) - m[..., None]
     features = np.concatenate(
@@ -182,8 +186,8 @@ Regime = Literal["people", "threshold"]
 class Case:
     """The arrays of one study behind a verdict; `plan` and curves start from them.
 
-    `n_units` are those that count, of `n_asked`; `n_effective` is Kish's effective sample size, (sum w)^2 / sum w^2, the
-    same number where all units stand for as many.
+    `n_units` of `n_asked` units count; `n_effective` is Kish's effective sample size, (sum w)^2 / sum w^2, which equals
+    `n_units` for equal weights.
     """
 
     sums: Sums
@@ -205,7 +209,7 @@ def case(
     level: str = "nominal",
     least_others: int = 1,
 ) -> Case:
-    """Who takes part, and the sums by question.
+    """Select who takes part, and compute the sums by question.
 
     Two or more people who share ten questions with the judge are compared with each other; else the one source is
     the only person, or `reference` (gold, decided, the people's majority). Raises BadInput without anybody
@@ -227,7 +231,7 @@ def case(
             regime, source = "threshold", candidate
     columns = [source] if source is not None else list(people)
     agreement, distance = _weights(ratings, name, level)
-    found = sums(
+    question_sums = sums(
         mine[None, :],
         ratings.select(columns).codes[None, :, :],
         ratings.clusters,
@@ -240,7 +244,7 @@ def case(
     counted = (mine != MISSING) & (labels >= min(2, len(columns)))
     n = int(counted.sum())
     return Case(
-        found,
+        question_sums,
         regime,
         tuple(people if source is None else ()),
         source,
@@ -251,7 +255,7 @@ def case(
 
 
 def _shared(ratings: Ratings, *names: str) -> int:
-    """Questions with a unit that all of these labelled; 0 for a name that labelled nothing."""
+    """Return the number of questions with a unit that all of these labelled; 0 for a name that labelled nothing."""
     if not all(name in ratings.annotators for name in names):
         return 0
     both = np.logical_and.reduce([ratings.column(name) != MISSING for name in names])
@@ -259,14 +263,14 @@ def _shared(ratings: Ratings, *names: str) -> int:
 
 
 def _alone(ratings: Ratings, judge: str, people: Sequence[str], reference: str | None) -> str:
-    """The one source of labels: the only person where they labelled enough, else the reference."""
+    """Return the one source of labels: the only person if that person labelled enough, else the reference."""
     if reference is None or (len(people) == 1 and _shared(ratings, judge, people[0]) >= FEWEST_QUESTIONS):
         return max(people, key=lambda person: _shared(ratings, judge, person))
     return reference
 
 
 def _weights(ratings: Ratings, name: str, level: str) -> tuple[FloatArray, FloatArray]:
-    """How much two labels agree (0 to 1), and the distance that the alt-test squares."""
+    """Return how much two labels agree (0 to 1), and the distance that the alt-test squares."""
     q = len(ratings.domain)
     if level in ("interval", "ratio"):
         numbers = ratings.numbers(level)

@@ -1,4 +1,4 @@
-"""What a verdict on a judge still needs: how many questions, with what chance, labelled by whom."""
+"""Plan what a verdict on a judge still needs: how many questions, with what probability, labelled by whom."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from judge.stats.alternative import FEWEST_FOR_T_TEST
 from judge.stats.decision import Verdict, verdict
 from judge.stats.outlook import MOST_UNITS, Chance
 from judge.stats.ratings import Ratings
-from judge.stats.told import Condition, Decision
 from judge.stats.verdict_inputs import Regime
+from judge.stats.verdict_rows import Condition, Decision
 
 MOST_NAMED = 5
 
@@ -20,8 +20,9 @@ MOST_NAMED = 5
 @dataclass(frozen=True)
 class VerdictPlan:
     """`more_*` are the questions and units that `people` (or `source`) and the judge still label; 0 when decided,
-    None where no number would do (`why`). `half` and `most` are units for a chance of 50 % and 90 %, `curve` the
-    chance by size."""
+    None where no number suffices (`why`). `half` and `most` are units for a probability of 50 % and 90 %, `curve` the
+    probability by size.
+    """
 
     judge: str
     regime: Regime
@@ -38,37 +39,37 @@ class VerdictPlan:
 
     @property
     def decision(self) -> Decision:
-        """The verdict on the labels there are."""
+        """The verdict on the existing labels."""
         return self.verdict.decision
 
     @property
     def rows(self) -> tuple[Condition, ...]:
-        """The conditions on the labels there are."""
+        """The conditions on the existing labels."""
         return self.verdict.conditions
 
 
 def plan_verdict(
     ratings: Ratings, judge: str, people: Sequence[str] = (), *, power: float = 0.8, **given: Any
 ) -> VerdictPlan:
-    """What `verdict` with the same arguments still needs to be decided with this chance.
+    """Plan what `verdict` with the same arguments still needs to be decided with this probability.
 
-    The chance is over all truths that the labels at hand leave open, not at the value that they show.
+    The probability is over all truths that the existing labels leave open, not at the value that they show.
     Raises BadInput as `verdict` does, and for a power that is not between 1/2 and 1: with less, fewer labels
-    than there are would do.
+    than there are would suffice.
     """
     if not 0.5 <= power < 1:
         raise BadInput(f"a verdict is planned with a chance from 0.5 and below 1, not {power:g}")
     return plan_of(verdict(ratings, judge, people, power=power, **given), power)
 
 
-def plan_of(found: Verdict, power: float) -> VerdictPlan:
-    """The plan of a verdict that was computed with this `power`."""
-    judge = found.judge
-    who = found.people or ((found.source,) if found.source else ())
-    ahead = found.outlook
-    if found.decision != "undecided" or ahead is None:
-        return VerdictPlan(judge, found.regime, found, power, who, 0, 0, 0, 0, (), "decided", ())
-    n, g = found.conditions[0].n_units, found.conditions[0].n_clusters
+def plan_of(computed: Verdict, power: float) -> VerdictPlan:
+    """Return the plan of a verdict that was computed with this `power`."""
+    judge = computed.judge
+    who = computed.people or ((computed.source,) if computed.source else ())
+    ahead = computed.outlook
+    if computed.decision != "undecided" or ahead is None:
+        return VerdictPlan(judge, computed.regime, computed, power, who, 0, 0, 0, 0, (), "decided", ())
+    n, g = computed.conditions[0].n_units, computed.conditions[0].n_clusters
     assumed = (
         f"new questions are drawn as the {g:,} questions ({n:,} units) were that {_names(who)} and {judge} labelled, and by the "
         "same people",
@@ -77,16 +78,16 @@ def plan_of(found: Verdict, power: float) -> VerdictPlan:
         f"the chance of a decision, for or against, then is {100 * power:g} %; up to {MOST_UNITS:,} units are looked at",
     )
     why = ahead.why
-    if not ahead.curve and found.more_units is not None:
+    if not ahead.curve and computed.more_units is not None:
         why = f"too few for a plan: label {FEWEST_FOR_T_TEST} questions and plan again"
     return VerdictPlan(
         judge,
-        found.regime,
-        found,
+        computed.regime,
+        computed,
         power,
         who,
-        found.more_clusters,
-        found.more_units,
+        computed.more_clusters,
+        computed.more_units,
         ahead.half,
         ahead.most,
         ahead.curve,

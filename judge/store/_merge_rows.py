@@ -56,6 +56,7 @@ def without_triggers(conn: Connection) -> Iterator[None]:
         "INSERT INTO temp.triggers SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' ORDER BY rowid"
     )
     for (name,) in conn.execute("SELECT name FROM temp.triggers").fetchall():
+        # Names come from our own file `main`, never from the untrusted one.
         conn.execute(f'DROP TRIGGER "{name}"')
     yield
     for (sql,) in conn.execute("SELECT sql FROM temp.triggers ORDER BY rowid").fetchall():
@@ -194,8 +195,7 @@ def add_labels(conn: Connection) -> Iterator[str]:
 def add_splits(conn: Connection) -> Iterator[str]:
     """Add splits. Two splits of one task must be equal, with each question in the same part.
 
-    A split is drawn only once, so this cannot be repaired. Questions that came later may be in one study
-    alone. The
+    A split is drawn only once, so this cannot be repaired. Questions that came later may be in one study alone. The
     looks at the test are added up: each of them has used a part of the error rate.
     """
     both = "SELECT task_id FROM src.splits INTERSECT SELECT task_id FROM main.splits"
@@ -210,6 +210,7 @@ def add_splits(conn: Connection) -> Iterator[str]:
             yield f"split of {task}: it was drawn in each study, with different parts"
     for name in ("splits", "split_questions"):
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
+    # Looks are renumbered in order of time, because the level of a look depends on its number.
     looks = conn.execute("SELECT * FROM src.split_looks ORDER BY task_id, at, look").fetchall()
     for task, _, purpose, run_ids, *rest in looks:
         mapped = _mapped(conn, "?1")
@@ -225,8 +226,7 @@ def add_splits(conn: Connection) -> Iterator[str]:
 def add_others(conn: Connection) -> Iterator[str]:
     """Add the rows of every other table.
 
-    A key that only counts rows is given again. Two rows with one key must be equal. Runs that were joined get
-    their
+    A key that only counts rows is given again. Two rows with one key must be equal. Runs that were joined get their
     new id.
     """
     for table in tables(conn, "src"):

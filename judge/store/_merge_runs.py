@@ -35,6 +35,7 @@ def map_runs(conn: Connection, same_model: bool) -> tuple[int, list[str], list[s
             _add_run(conn, run)
             continue
         joined += 1
+        # Two servers may serve different weights under one name; joining their answers would mix two judges.
         difference = _models(run, other)
         if difference and not same_model and not _is_vendors(run, other):
             clashes.append(f"{difference}; add --same-model to join them")
@@ -134,7 +135,8 @@ def _sums(conn: Connection, run: Begun, other: Begun) -> dict[str, Any]:
         "m.run_id = ? AND m.unit_id = s.unit_id AND m.repeat = s.repeat AND m.judged_at = s.judged_at) LIMIT 1"
     )
     if conn.execute(new, [run.run_id, other.run_id]).fetchone() is None:
-        return {}  # the study was merged before, and its judgements are already counted
+        # The study was merged before, and its judgements are already counted.
+        return {}
     added = {name: n + (theirs.get(name) or 0) for name, n in ours.items() if n is not None}
     return {SELECTED: None, **({PROBES: {**ours, **theirs, **added}} if ours or theirs else {})}
 
@@ -142,8 +144,7 @@ def _sums(conn: Connection, run: Begun, other: Begun) -> dict[str, Any]:
 def add_judgements(conn: Connection, twice: Counter[str]) -> Iterator[str]:
     """Add judgements with their labels and requests; yield the units whose labels differ within one run.
 
-    A unit with attempts in both studies keeps all of them; the attempt that counts comes last.
-    `twice["same"]` counts
+    A unit with attempts in both studies keeps all of them; the attempt that counts comes last. `twice["same"]` counts
     the units for which both studies have made an attempt with the same label.
     """
     conn.execute("DROP TABLE IF EXISTS temp.theirs")

@@ -34,10 +34,8 @@ def add_answers(
 ) -> ImportReport:
     """Store everything that `rows` yields, and what `beside` writes, in one transaction; see `add_rows`.
 
-    A row is bad if its item is not in the study, if the same system has another answer under the same
-    condition, or
-    if a `cited` or `context` passage does not exist. A marker in the text that matches no passage is stored
-    with its
+    A row is bad if its item is not in the study, if the same system has another answer under the same condition, or
+    if a `cited` or `context` passage does not exist. A marker in the text that matches no passage is stored with its
     sentence, because the system wrote it.
     """
     return add_rows(store, AnswerAdder(store.conn, dataset=info.dataset), rows, info, skipped, bad, beside)
@@ -65,7 +63,8 @@ class AnswerAdder(Adder[AnswerRow]):
         answer, where = row.answer, row.where
         check_storable(answer, where)
         if "\0" in answer.text:
-            raise at(where, "a NUL character, which is no text", "text")
+            # SQLite's text functions end at a NUL, so the rest would be invisible to every query.
+            raise at(where, "a NUL character: text cannot contain one", "text")
         for name in ("system", "condition"):
             value = getattr(answer, name)
             if not value.strip() or "@" in value or "#" in value:
@@ -79,6 +78,7 @@ class AnswerAdder(Adder[AnswerRow]):
         citable, context = self._context(item_id, answer.context, where)
         in_text = citable.in_text(answer.text)[0]
         cited = in_text if answer.cited is None else self._cited(citable, answer.cited, "cited", where)
+        # Stored answers are never replaced: a judgement belongs to the text that the judge saw.
         sha = _sha(answer, cited, context)
         new = self._is_new(answer_id, sha, answer, where)
         labelled: list[tuple[str, Vote]] = [(answer_id, v) for v in answer.votes]
@@ -120,7 +120,7 @@ class AnswerAdder(Adder[AnswerRow]):
             problem = f"no item '{name}'" + (
                 f" in data set '{self.dataset}'" if self.dataset else " in the study"
             )
-            raise at(where, f"{problem}; these are there: {command('judge items list')}", "id")
+            raise at(where, f"{problem}; these are there: {command('judge items show')}", "id")
         if len(rows) > 1:
             raise at(where, f"'{name}' is an item of several data sets: name one with --dataset", "id")
         return rows[0][0], rows[0][1]
@@ -199,6 +199,7 @@ class AnswerAdder(Adder[AnswerRow]):
                 unit(f"{answer_id}#s{n}/{passage.removeprefix(item_id + '/')}", "citation", span, passage)
             self.counts["sentences"] += 1
             self.counts["citations"] += len(cited)
+        # Claims are units by their position, so a second import finds the same units.
         for n, claim in enumerate(answer.claims):
             unit(f"{answer_id}#c{n}", "claim", {"n": n, "claim": claim.text})
             self.counts["claims"] += 1
@@ -212,12 +213,9 @@ def _sha(answer: Answer, cited: list[str], context: list[str] | None) -> str:
 
 
 def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
-    """Store the claims that a run has listed for answers (a text field with `many`) as units, in one
+    """Store the claims that a run has listed for answers (a text field with `many`) as units, in one transaction.
 
-    transaction.
-
-    Returns counts of answers: `answers` with new claims, `claims`, `unchanged` (they already have these
-    claims),
+    Returns counts of answers: `answers` with new claims, `claims`, `unchanged` (they already have these claims),
     `other` (they have other claims, from another run or an import, and keep them).
     """
     counts: Counter[str] = Counter(answers=0, claims=0, unchanged=0, other=0)
@@ -271,9 +269,8 @@ class Citable:
     def find(self, name: str) -> str | None:
         """Return the passage that a citation refers to, or None.
 
-        The name is tried in this order: the marker that the system was shown, the passage's source id, either
-        of them with
-        or without `cite_`, its position (from 1), its full id.
+        The name is tried in this order: the marker that the system was shown, the passage's source id, either of them
+        with or without `cite_`, its position (from 1), its full id.
         """
         name = name.strip().removeprefix("[").removesuffix("]")
         bare = name.lower().removeprefix("cite_")

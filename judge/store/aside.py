@@ -1,10 +1,8 @@
 """Save replies that cannot be committed yet in a file beside the study; the next run reads it.
 
-`STUDY.db.RUN.unsaved.jsonl` has one judgement a line, with its request. It is written as soon as a commit
-fails
-(another program has locked the study), so that a run that is then killed loses no paid reply. It is removed
-after
-the commit. The writing process locks it, so that no other process reads it.
+`STUDY.db.RUN.unsaved.jsonl` has one judgement a line, with its request. It is written as soon as a commit fails
+(another program has locked the study), so that a run that is then killed loses no paid reply. It is removed after the
+commit. The writing process locks it, so that no other process reads it.
 """
 
 import fcntl
@@ -59,12 +57,9 @@ class Aside:
 
 
 def take_in(store: Store) -> int:
-    """Commit what earlier runs have left beside the study and remove the files. Returns the number of
+    """Commit what earlier runs have left beside the study and remove the files. Returns the number of judgements.
 
-    judgements.
-
-    Judgements that the study already has, those of runs or units that it no longer has, and a truncated last
-    line are
+    Judgements that the study already has, those of runs or units that it no longer has, and a truncated last line are
     skipped. Raises StudyError for a file that cannot be read or that we did not write.
     """
     study, taken = store.path.resolve(), 0
@@ -74,7 +69,8 @@ def take_in(store: Store) -> int:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    continue  # its run is still working
+                    # Its run is still working.
+                    continue
                 taken += _take(store, _entries(path, file))
                 path.unlink(missing_ok=True)
         except OSError as error:
@@ -91,7 +87,8 @@ def _entries(path: Path, file: IO[bytes]) -> list[Entry]:
     entries = []
     for number, line in enumerate(file, 1):
         if not line.endswith(b"\n"):
-            break  # the run was killed while it wrote this line: `put` had not returned
+            # The run was killed while it wrote this line: `put` had not returned.
+            break
         try:
             entries.append(adapter.validate_json(line))
         except ValueError as error:

@@ -1,12 +1,9 @@
 """Derived runs: made from stored runs without model calls; what they were made from.
 
-`runs.derived_from` stores a `Derivation`, and `fitted_on` the questions whose labels it was fitted on. A
-question
-with a `fold` was labelled by a fit on the other folds only (cross-fitted), so its labels are unbiased. A
-question
-without a fold was used in the fit itself: `seen` returns its units, and `judge.labels.scope.read` leaves them
-out
-of every number.
+`runs.derived_from` stores a `Derivation`, and `fitted_on` the questions whose labels it was fitted on. A question
+with a `fold` was labelled by a fit on the other folds only (cross-fitted), so its labels are unbiased. A question
+without a fold was used in the fit itself: `seen` returns its units, and `judge.labels.scope.read_panel` leaves them out of
+every number.
 """
 
 import json
@@ -35,8 +32,7 @@ class Parent:
 class Fitted:
     """The labels that something was fitted on: the reference, their number, and a sha256.
 
-    The hash is over `unit TAB label` lines, sorted by unit. `folds`: question -> the fold in which it was
-    left out;
+    The hash is over `unit TAB label` lines, sorted by unit. `folds`: question -> the fold in which it was left out;
     None if the fit used it.
     """
 
@@ -140,19 +136,18 @@ def keep(
     missing: Mapping[int, tuple[Status, str]],
     options: Mapping[str, Json] | None = None,
 ) -> tuple[str, bool]:
-    """Store a derived run in one transaction: a judgement for each of `units` (sorted), its labels, what it
+    """Store a derived run in one transaction: a judgement for each of `units` (sorted), its labels, what it was
+    fitted on.
 
-    was fitted on.
-
-    `missing`: position in `units` -> why it has no label. `result` is a hash of the labels: a stored run with
-    the same
-    derivation and the same result is not written again. Returns the run's id and whether it was stored
-    already.
+    `missing`: position in `units` -> why it has no label. `result` is a hash of the labels: a stored run with the
+    same derivation and the same result is not written again. Returns the run's id and whether it was stored already.
     """
     stored_derivation = derivation.as_json()
-    told = {name: stored_derivation[name] for name in ("kind", "method", "fields", "parameters", "fitted")}
+    recorded = {
+        name: stored_derivation[name] for name in ("kind", "method", "fields", "parameters", "fitted")
+    }
     parents = [p.run_id for p in derivation.parents]
-    all_options = {**(options or {}), "derived": {**told, "parents": parents, "result": result}}
+    all_options = {**(options or {}), "derived": {**recorded, "parents": parents, "result": result}}
     with _quick(store) as conn:
         if earlier := begun(conn, task.name, model, [identity(all_options)]):
             return earlier[0].run_id, True
@@ -175,7 +170,7 @@ def keep(
             label_rows.add_column(
                 conn, run_id, column.field, column.derived_from, units, column.values, column.distributions
             )
-        reason_of = {units[at]: told for at, told in missing.items()}
+        reason_of = {units[at]: reason for at, reason in missing.items()}
         _add_judgements(conn, run_id, derivation.fields, len(units), reason_of)
     return run_id, False
 
@@ -199,15 +194,13 @@ def _inherited(conn: sqlite3.Connection, derivation: Derivation) -> dict[str, in
 
 @contextmanager
 def _quick(store: Store) -> Iterator[sqlite3.Connection]:
-    """Open a transaction for millions of rows whose units are known to exist, and that are counted at the
+    """Open a transaction for millions of rows whose units are known to exist, and that are counted at the end.
 
-    end.
-
-    The trigger that counts judgements one by one, the foreign-key look-up of every unit, and checking all
-    JSON that was
-    just written would take half of the time.
+    The trigger that counts judgements one by one, the foreign-key look-up of every unit, and checking all JSON that
+    was just written would take half of the time.
     """
     conn = store.conn
+    # SQLite ignores a change of `foreign_keys` inside a transaction, so the order matters.
     conn.execute("PRAGMA foreign_keys = OFF")
     conn.execute("PRAGMA ignore_check_constraints = ON")
     try:

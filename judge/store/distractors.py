@@ -1,10 +1,8 @@
 """Distractors of the study, and which questions are challenging after which iteration.
 
-A distractor is an answer to its item: system = its author, condition `distractor:I.S` (iteration and slot,
-from 1),
-text = the wrong option, meta = its fake document and the kind of similarity. A task on answers
-(distractor_check)
-can therefore label it, by a model or by people.
+A distractor is an answer to its item: system = its author, condition `distractor:I.S` (iteration and slot, from 1),
+text = the wrong option, meta = its fake document and the kind of similarity. A task on answers (distractor_check) can
+therefore label it, by a model or by people.
 
 URAG (arXiv 2603.19281) calls a question challenging when an entailment check detects at least one distractor
 that the
@@ -66,8 +64,7 @@ class DistractorItem:
         """Return whether the question is challenging after this iteration (from 1); None if not known yet.
 
         An iteration with fewer than `slots` usable distractors is not valid. A repeated option is the model's
-        failure, while
-        an unparsed reply only means that there is no answer yet.
+        failure, while an unparsed reply only means that there is no answer yet.
         """
         made = self.iterations[iteration - 1] if iteration <= len(self.iterations) else ()
         labels = [d.label for d in made if d.usable]
@@ -111,7 +108,7 @@ def questions(
     """
     made: dict[str, dict[int, list[Distractor]]] = {} if items is None else {item: {} for item in items}
     query = f"""
-        SELECT a.answer_id, a.item_id, a.condition, a.text, a.meta, {label_rows.one("?1", "?2", "a.answer_id")}
+        SELECT a.answer_id, a.item_id, a.condition, a.text, a.meta, {label_rows.single_label("?1", "?2", "a.answer_id")}
         FROM answers AS a WHERE a.system = ?3 AND a.condition GLOB ?4
     """
     for answer, item, condition, text, meta, label in store.conn.execute(
@@ -245,9 +242,7 @@ def choice_rows(
 def urag_document(
     choices: Sequence[Mapping[str, Any]], name: str, share: float, seed: int
 ) -> dict[str, Json]:
-    """Return the rows as one URAG document; `share` of the questions, drawn with the seed, are for
-
-    calibration.
+    """Return the rows as one URAG document; `share` of the questions, drawn with the seed, are for calibration.
 
     Raises BadInput for a question that contains an option mark such as 'A.': a reader could not separate the
     two.

@@ -39,6 +39,7 @@ def _with_counts(store: Store, row: dict[str, Json]) -> dict[str, Json]:
 
 def run_counts(store: Store, run_id: str) -> dict[str, Json]:
     """Return the judgements of a run by status (latest attempts), tokens, and mean latency in seconds."""
+    # The counts are kept by a trigger: counting a million judgements takes a second each time.
     latest = "SELECT status, sum(units) FROM run_counts WHERE run_id = ? GROUP BY status"
     statuses = dict(store.conn.execute(latest, [run_id]))
     sums = (
@@ -52,9 +53,7 @@ def run_counts(store: Store, run_id: str) -> dict[str, Json]:
 
 
 def find_run(store: Store, name: str) -> dict[str, Json]:
-    """Return the run of this model (or `--as` name), else the one whose id equals, starts or ends with
-
-    `name`.
+    """Return the run of this model (or `--as` name), else the one whose id equals, starts or ends with `name`.
 
     `last` is the newest run. Raises UsageError if there is none, or several.
     """

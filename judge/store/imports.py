@@ -81,10 +81,9 @@ def add_rows(
 ) -> ImportReport:
     """Store everything that `rows` yields in one transaction; an import that adds nothing leaves no trace.
 
-    `beside` stores what came with the rows but is not a row, in the same transaction. A row that cannot be
-    used goes to
-    `bad`; if that raises, the whole import is rolled back. `skipped` is the list that `bad` fills if it does
-    not raise.
+    `beside` stores what came with the rows but is not a row, in the same transaction. A row that cannot be used goes
+    to `bad`; if that raises, the whole import is rolled back. `skipped` is the list that `bad` fills if it does not
+    raise.
     """
     with store.transaction() as conn:
         conn.execute(
@@ -132,9 +131,7 @@ class Votes:
     def new(
         self, votes: list[tuple[str, Vote]], where: Where, unlabelled: Container[str] = ()
     ) -> dict[tuple[str, str, str], Vote]:
-        """Return the votes that are not stored yet. Raises BadInput for two labels of one annotator on one
-
-        field.
+        """Return the votes that are not stored yet. Raises BadInput for two labels of one annotator on one field.
 
         `unlabelled` are units without labels because they are new: they need no look-up.
         """
@@ -161,7 +158,7 @@ class Votes:
         A label that the person gave elsewhere is another source.
         """
         if kind == AnnotatorKind.GOLD:
-            query = f"SELECT {label_rows.one('?', '?', '?')}"
+            query = f"SELECT {label_rows.single_label('?', '?', '?')}"
             value = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()[0]
         else:
             value = label_sources.of_items(self.conn, unit_id, field_name, annotator)
@@ -170,6 +167,7 @@ class Votes:
     def _check(self, vote: Vote, where: Where) -> None:
         """Raise BadInput if the name belongs to an annotator of another kind, such as a run."""
         if vote.annotator not in self._annotators:
+            # Two annotators of one name and different kinds would share their labels.
             query = "SELECT kind FROM annotators WHERE annotator_id = ?"
             row = self.conn.execute(query, [vote.annotator]).fetchone()
             if row is None:

@@ -33,14 +33,17 @@ def column(task: Task, name: str) -> str:
             "WHERE r.item_id = t.item_id ORDER BY r.position) AS q)"
         )
     if name == "option_probabilities":
-        return "NULL"  # only a second pass has them, through `Selection.shown`: see judge.runner.second
+        # Only a second pass has them, through `Selection.shown`: see judge.runner.second.
+        return "NULL"
     return f"t.{name}"
 
 
 def gold_value(field: str) -> str:
     """Return the SQL expression of a gold label over `unit_texts AS t`: the unit's, or else its item's."""
     # Two look-ups by primary key. A single one with ORDER BY over `t` is an error in SQLite 3.40.
-    both = [label_rows.one(quoted(GOLD), quoted(field), f"t.{name}") for name in ("unit_id", "item_id")]
+    both = [
+        label_rows.single_label(quoted(GOLD), quoted(field), f"t.{name}") for name in ("unit_id", "item_id")
+    ]
     return f"coalesce({', '.join(both)})"
 
 
@@ -80,8 +83,7 @@ def passages(conn: sqlite3.Connection, ids: Iterable[str]) -> dict[str, dict[str
 def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
     """Return marker -> passage id, in order, for the passages of one list.
 
-    The markers are the passages' source ids if all of them are short words and distinct, such as GaRAGe's
-    `cite_3`.
+    The markers are the passages' source ids if all of them are short words and distinct, such as GaRAGe's `cite_3`.
     Otherwise they count from 1.
     """
     source_ids = [name for pid in ids if (name := own_name(pid, item_of[pid])) is not None]

@@ -17,7 +17,8 @@ _KINDS = {"items": "item", "passages": "passage"}
 _READ = (
     "question_id", "question", "question_date", "claim", "reference_answers", "options", "correct", "pair_id", "polarity",
 )  # fmt: skip
-_CHUNK = 500  # ids looked up by one statement
+# Number of ids looked up by one statement.
+_CHUNK = 500
 # An original claim and a counter claim of the same pair form a unit as soon as both are stored.
 _PAIR_UNITS = """
     INSERT INTO units (unit_id, kind, item_id, question_id, span)
@@ -38,8 +39,7 @@ def add_items(
 ) -> ImportReport:
     """Store everything that `rows` yields in one transaction.
 
-    An identical row that is already stored changes nothing. A row with another text under a stored id, or
-    with
+    An identical row that is already stored changes nothing. A row with another text under a stored id, or with
     another gold label than the stored one, is passed to `bad`; see `add_rows`.
     """
     adder = _ItemAdder(store.conn)
@@ -237,6 +237,7 @@ def passage_id(item: Item, passage: Passage) -> str:
     """
     if passage.source_id:
         return f"{item.item_id}/{passage.source_id}"
+    # The same text with composed or decomposed accents is one passage.
     text = unicodedata.normalize("NFC", passage.text)
     return f"{item.item_id}/{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 

@@ -1,9 +1,8 @@
 """Batches at a provider: jobs, the files that are posted, and the requests that they reserve.
 
-A request is `open` from the commit of its job until its line has come back (`answered`), or until it is
-certain that
-none will (`released`: expired, cancelled, refused as a whole). No other run or job sends it while it is open,
-because it would be paid twice.
+A request is `open` from the commit of its job until its line has come back (`answered`), or until it is certain that
+none will (`released`: expired, cancelled, refused as a whole). No other run or job sends it while it is open, because
+it would be paid twice.
 """
 
 import json
@@ -28,9 +27,7 @@ _PART = "job_id, part, file, sha256, bytes, lines, state, upload_id, batch_id, i
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one command requests for one run. `folder` has its files; without `base_url` another program runs
-
-    it.
+    """What one command requests for one run. `folder` has its files; without `base_url` another program runs it.
 
     `most_tokens` and `most_cost` (US dollars, None without a price) are upper bounds over all its requests.
     """
@@ -93,6 +90,7 @@ def begin(store: Store, job: Job) -> None:
     """
     with store.transaction() as conn:
         query = "SELECT job_id FROM jobs WHERE run_id = ? AND state = 'writing'"
+        # A job that was not completely written has never been posted, so nothing is lost.
         for (unfinished,) in conn.execute(query, [job.run_id]).fetchall():
             _delete(conn, unfinished)
         row = {name: getattr(job, name) for name in _JOB.split(", ")}

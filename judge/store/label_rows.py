@@ -1,13 +1,10 @@
-"""SQL on the relation `labels` for the store and annotate's batches: writing rows, and look-ups inside other
-
-queries.
+"""SQL on the relation `labels` for the store and annotate's batches: writing rows, and look-ups inside other queries.
 
 Runs and gold are written here. Human labels are written by source (`judge.store.label_sources`); triggers
 then write their rows.
 
-Computations read labels through `judge.labels`, whose `relation` has the other half of the SQL. No other
-module
-names the table in a statement.
+Computations read labels through `judge.labels`, whose `relation` has the other half of the SQL. No other module names
+the table in a statement.
 """
 
 import sqlite3
@@ -28,12 +25,18 @@ JUDGED = (
 )
 """The insert of a run's labels, for `insert_rows`."""
 
+_KINDS = (
+    "SELECT annotator_id, kind FROM annotators AS a WHERE kind <> 'judge' AND (EXISTS "
+    "(SELECT 1 FROM labels AS l WHERE l.annotator_id = a.annotator_id{0}) OR EXISTS "
+    "(SELECT 1 FROM label_conflicts AS l WHERE l.annotator_id = a.annotator_id{0})) ORDER BY 1"
+)
+
 OF_UNIT = "l.unit_id = {unit} AND +l.annotator_id = {run}"
 """The labels of one annotator on one unit, in any field. The plus keeps SQLite from using the primary key, which begins
 with the annotator: without a field, it would read all labels of the run for each unit."""
 
 
-def one(annotator: str, field: str, unit: str, column: str = "value") -> str:
+def single_label(annotator: str, field: str, unit: str, column: str = "value") -> str:
     """Return the SQL expression of a single label; the arguments are SQL expressions."""
     return (
         f"(SELECT l.{column} FROM labels AS l WHERE l.annotator_id = {annotator} AND l.field = {field} "
@@ -100,6 +103,7 @@ def add_gold(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: s
     Stored ones are kept.
     """
     conn.executemany(
+        # The source is part of the row: folding or clearing another source never touches it.
         "INSERT OR IGNORE INTO labels (unit_id, field, annotator_id, value, rationale, sources) "
         f"VALUES (?, ?, ?, ?, ?, json_array({quoted(source)}))",
         rows,
@@ -118,9 +122,8 @@ def of_judgement(conn: sqlite3.Connection, run: str, unit: str, repeat: int) -> 
 def with_replies(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
     """Return the replies of a run with their labels.
 
-    Rows are (unit, repeat, reply, field, value, distribution, derived_from): one for each label, or one
-    without a label
-    if the reply has none.
+    Rows are (unit, repeat, reply, field, value, distribution, derived_from): one for each label, or one without a
+    label if the reply has none.
     """
     return conn.execute(
         "SELECT k.unit_id, k.repeat, k.reply, l.field, l.value, l.distribution, l.derived_from "
@@ -138,3 +141,10 @@ def without_judgement(conn: sqlite3.Connection, run: str) -> sqlite3.Cursor:
         "FROM judgements AS k WHERE k.run_id = ?1 AND k.unit_id = l.unit_id AND k.repeat = l.repeat AND k.status = 'ok')",
         [run],
     )
+
+
+def labellers(conn: sqlite3.Connection, field: str | None = None) -> dict[str, str]:
+    """Return annotator -> kind for all except judges, of one field or (None) of any field."""
+    if field is None:
+        return dict(conn.execute(_KINDS.format("")).fetchall())
+    return dict(conn.execute(_KINDS.format(" AND l.field = ?1"), [field]).fetchall())

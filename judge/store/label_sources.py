@@ -1,11 +1,9 @@
 """Human labels by source, and how conflicts between sources are resolved.
 
-A row of `label_sources` belongs to one source: a batch, an import, an adjudication, or votes that came with
-items.
-A source adds and removes only its own rows. Triggers (see the migration that made the table) derive `labels`
-from them: if all sources agree, there is one label that lists them. If they differ, there is none until a
-lead
-resolves the conflict.
+A row of `label_sources` belongs to one source: a batch, an import, an adjudication, or votes that came with items. A
+source adds and removes only its own rows. Triggers (see the migration that made the table) derive `labels` from them:
+if all sources agree, there is one label that lists them. If they differ, there is none until a lead resolves the
+conflict.
 """
 
 import sqlite3
@@ -97,7 +95,7 @@ def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat
     """
     query = f"SELECT source, layer, value, given, stored FROM counted_labels WHERE {SAME} AND NOT revised"
     rows = conn.execute(query, [annotator, field, unit, repeat])
-    return sorted((SourceLabel(*row) for row in rows), key=lambda one: (one.at, one.source))
+    return sorted((SourceLabel(*row) for row in rows), key=lambda label: (label.at, label.source))
 
 
 def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) -> str | None:
@@ -117,9 +115,8 @@ def conflicts(
 ) -> list[Conflict]:
     """Return every label whose sources contradict each other, of these fields, in the order of the study.
 
-    A conflict of a derived field that only follows from its source field is left out, unless `derived`:
-    resolving
-    the source field resolves both.
+    A conflict of a derived field that only follows from its source field is left out, unless `derived`: resolving the
+    source field resolves both.
     """
     query = (
         "SELECT c.annotator_id, c.field, c.unit_id, c.repeat, c.derived_from FROM label_conflicts AS c "
@@ -175,7 +172,7 @@ def by_time(keep: Keep) -> Callable[[Conflict], str]:
 
     A label without a time counts from the moment at which it was stored.
     """
-    return lambda one: (one.said[0] if keep == "earliest" else one.said[-1]).value
+    return lambda conflict: (conflict.said[0] if keep == "earliest" else conflict.said[-1]).value
 
 
 def by_value(value: str) -> Callable[[Conflict], str]:

@@ -1,4 +1,4 @@
-"""Read items and answers back: the data of `judge items list|show` and `judge answers`."""
+"""Read items and answers back: the data of `judge items show|show` and `judge answers`."""
 
 import json
 import sqlite3
@@ -74,12 +74,9 @@ def list_systems(store: Store) -> list[dict[str, Json]]:
 
 
 def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Json]]:
-    """Return one row per system and condition, of one or all data sets: outputs, empty ones, and their
+    """Return one row per system and condition, of one or all data sets: outputs, empty ones, and their origin.
 
-    origin.
-
-    Origins are `imported`, `made by MODEL`, or `origin unknown`. Outputs about one document at a time (runs
-    of
+    Origins are `imported`, `made by MODEL`, or `origin unknown`. Outputs about one document at a time (runs of
     verdict_document) and rankings with a system's name are conditions too.
     """
     data = "1" if dataset is None else "a.item_id IN (SELECT item_id FROM items WHERE dataset = ?)"

@@ -1,10 +1,8 @@
 """Merge several studies into a new one. Shared rows must be equal; with any conflict, no file is written.
 
-Everything is set-based SQL on a new file; the studies are only read. Memory stays flat for any size. Rows
-with one id
+Everything is set-based SQL on a new file; the studies are only read. Memory stays flat for any size. Rows with one id
 become one row, and a difference between them is reported as a conflict. Runs of one identity become one run
-(`judge.runner.identity`), whose judgements are joined unit by unit. Tables without a rule here (those of
-annotate
+(`judge.runner.identity`), whose judgements are joined unit by unit. Tables without a rule here (those of annotate
 among them) are copied row by row: `_merge_rows`.
 """
 
@@ -40,24 +38,20 @@ class Merged:
     conflicts: list[str] = field(default_factory=list)
     n_conflicts: int = 0
 
-    def differs(self, found: Iterator[str] | Sequence[str]) -> None:
+    def add_conflicts(self, conflicts: Iterator[str] | Sequence[str]) -> None:
         """Add conflicts."""
-        for told in found:
+        for conflict in conflicts:
             self.n_conflicts += 1
             if len(self.conflicts) < MOST_NAMED:
-                self.conflicts.append(told)
+                self.conflicts.append(conflict)
 
 
 def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Merged:
-    """Write a new study `into` with the contents of the studies `paths`. Where they agree, the first one
+    """Write a new study `into` with the contents of the studies `paths`. Where they agree, the first one counts.
 
-    counts.
-
-    `same_model`: join runs of one identity even if servers reported different model names. Raises UsageError
-    for fewer
-    than two studies or an existing file; StudyError if another process merges into it or a study cannot be
-    read;
-    WriteFailed if the disk is full. The result lists the conflicts: with any, no file is written.
+    `same_model`: join runs of one identity even if servers reported different model names. Raises UsageError for
+    fewer than two studies or an existing file; StudyError if another process merges into it or a study cannot be
+    read; WriteFailed if the disk is full. The result lists the conflicts: with any, no file is written.
     """
     _check(paths, into)
     for path in paths:
@@ -165,15 +159,15 @@ def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_mod
     conn = store.conn
     had = _counts(conn, "main")
     where = f"{path} and {' or '.join(before)}"
-    done.differs(f"{told} ({where})" for told in rows.add_texts(conn))
+    done.add_conflicts(f"{conflict} ({where})" for conflict in rows.add_texts(conn))
     joined, notes, clashes = runs.map_runs(conn, same_model)
-    done.differs(f"{told} ({where})" for told in clashes)
+    done.add_conflicts(f"{conflict} ({where})" for conflict in clashes)
     done.notes += notes
     twice: Counter[str] = Counter()
-    done.differs(f"{told} ({where})" for told in runs.add_judgements(conn, twice))
-    done.differs(f"{told} ({where})" for told in rows.add_labels(conn))
-    done.differs(f"{told} ({where})" for told in rows.add_splits(conn))
-    done.differs(f"{told} ({where})" for told in rows.add_others(conn))
+    done.add_conflicts(f"{conflict} ({where})" for conflict in runs.add_judgements(conn, twice))
+    done.add_conflicts(f"{conflict} ({where})" for conflict in rows.add_labels(conn))
+    done.add_conflicts(f"{conflict} ({where})" for conflict in rows.add_splits(conn))
+    done.add_conflicts(f"{conflict} ({where})" for conflict in rows.add_others(conn))
     if twice["same"]:
         done.notes.append(
             f"{path}: {twice['same']:,} units were judged in two studies, with the same label: "
@@ -210,7 +204,8 @@ def _name(partial: Path, into: Path) -> None:
         os.link(partial, into)
     except FileExistsError:
         raise
-    except OSError:  # a file system without hard links, such as exFAT or some network file systems
+    except OSError:
+        # A file system without hard links, such as exFAT or some network file systems.
         if into.exists():
             raise FileExistsError(into) from None
         partial.rename(into)

@@ -1,12 +1,12 @@
-"""Import nuggets, what a good answer to an item contains, with assignments of answers to them (TREC RAG).
+"""Import nuggets, the contents of a good answer to an item, with assignments of answers to them (TREC RAG).
 
-Each nugget with each answer to its item is a unit. It is no unit of the kind `claim`: claims are what an answer makes, so
+Each nugget with each answer to its item is a unit. Its kind is not `claim`: claims are made by an answer, so
 nuggets among them would be judged by the tasks on claims and counted by their scores.
 """
 
 import hashlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.commands import command
@@ -21,13 +21,13 @@ from judge.types import GOLD, AnnotatorKind, Answered, Judgement, Status, Usage,
 TASK = "nugget_assignment"
 IMPORTANCE = ("vital", "okay")
 FAILED = "failed"
-"""What the `nuggetizer` package writes for an assignment that its model did not give."""
+"""The word that the `nuggetizer` package writes if its model gave no assignment."""
 _BLANK = " \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class NuggetRow:
-    """One nugget of an item; with an assignment, of an answer by `system`, whose text is `answer` (None: not known)."""
+    """One nugget of an item; with an assignment, of an answer by `system`, whose text is `answer` (None: unknown)."""
 
     item: str
     text: str
@@ -40,7 +40,7 @@ class NuggetRow:
 
 @dataclass(frozen=True, slots=True)
 class Assigner:
-    """Whose the assignments are: a judge's, by its model, or an annotator's; neither where a file has none."""
+    """Who made the assignments: a judge (its model) or an annotator; neither if a file has no assignments."""
 
     judge: str | None = None
     annotator: str | None = None
@@ -53,8 +53,12 @@ class NuggetAdder(Adder[NuggetRow]):
 
     adds = ("nuggets", "labels")
 
-    def __init__(self, store: Store, dataset: str | None, assigner: Assigner) -> None:
+    def __init__(
+        self, store: Store, dataset: str | None, assigner: Assigner, files: Mapping[str, str]
+    ) -> None:
+        """`files`: path -> sha256 of the files that are read: a judge's run names them as its origin."""
         super().__init__(store.conn)
+        self._files = files
         self._ids, self._assigner = Ids(store, dataset), assigner
         self._task = known_task(store, TASK)
         self._assigned: dict[str, tuple[str, Where]] = {}
@@ -89,17 +93,17 @@ class NuggetAdder(Adder[NuggetRow]):
         self.datasets.add(item.partition(":")[0])
 
     def _next(self, item: str, row: NuggetRow) -> int:
-        """The number of a new nugget. Raises BadInput where the item has nuggets from another import."""
+        """Return the number of a new nugget. Raises BadInput where the item has nuggets from another import."""
         query = "SELECT count(*), count(nullif(import_id, ?)) FROM nuggets WHERE item_id = ?"
         count, from_others = self.conn.execute(query, [self.import_id, item]).fetchone()
         if from_others:
-            # Two sets of nuggets of one question would be scored as one set that nobody made.
+            # Two sets of nuggets of one question would be scored as one set, which nobody made.
             problem = f"'{row.item}' has other nuggets in the study, and stored nuggets are never replaced or added to"
             raise at(row.where, problem, "nugget")
         return int(count)
 
     def _assignment(self, item: str, number: int, row: NuggetRow) -> str | None:
-        """The unit that the row assigns; None for a row without an assignment, or of an empty answer, which scores 0."""
+        """Return the unit that the row assigns; None without an assignment, or for an empty answer, which scores 0."""
         if row.assignment is None:
             return None
         labels = self._task.domain(self._task.spec.questions[0].field)
@@ -126,26 +130,26 @@ class NuggetAdder(Adder[NuggetRow]):
         return unit
 
     def _answer(self, item: str, row: NuggetRow) -> tuple[str, str]:
-        """(answer_id, text) of the answer that a row is about, "" for an answer that is missing. Raises BadInput for none, or several."""
+        """Return (answer_id, text) of the row's answer, "" for a missing answer. Raises BadInput for none, or several."""
         query = "SELECT answer_id, text FROM answers WHERE item_id = ? AND system = ? AND condition = coalesce(?, condition)"
-        found = self.conn.execute(query, [item, row.system, self._assigner.condition]).fetchall()
-        if not found and row.answer is not None and not row.answer.strip():
-            # `nuggetizer` writes a record for a missing answer, too, in which nothing is supported.
+        answers = self.conn.execute(query, [item, row.system, self._assigner.condition]).fetchall()
+        if not answers and row.answer is not None and not row.answer.strip():
+            # `nuggetizer` writes a record for a missing answer, too, with no nugget supported.
             return "", ""
-        if not found:
+        if not answers:
             first = command("judge systems import", "ANSWERS")
             raise at(
                 row.where,
                 f"'{row.system}' has no answer to '{row.item}'; import answers first: {first}",
                 "system",
             )
-        if len(found) > 1:
+        if len(answers) > 1:
             raise at(
                 row.where,
                 f"'{row.system}' has several answers to '{row.item}': --condition says which",
                 "system",
             )
-        return found[0][0], found[0][1]
+        return answers[0][0], answers[0][1]
 
     def keep(self, conn: sqlite3.Connection) -> None:
         """Make the units of all new nuggets and store the assignments, inside the import's transaction."""
@@ -162,7 +166,7 @@ class NuggetAdder(Adder[NuggetRow]):
                 self.counts["unchanged"] += not new
 
     def _keep_run(self, conn: sqlite3.Connection, model: str) -> None:
-        """The assignments as a run of the judge; the same ones again are the same run."""
+        """Store the assignments as a run of the judge; the same assignments again are the same run."""
         field = self._task.spec.questions[0].field
         made = [
             Judgement("", unit, 0, 0, Status.OK, label, None, (Answered(field, label),), Usage(), None, None)
@@ -173,14 +177,15 @@ class NuggetAdder(Adder[NuggetRow]):
         if not made:
             return
         digest = hashlib.sha256(canonical(sorted((j.unit_id, j.reply) for j in made)).encode()).hexdigest()
-        _, known = add_run(conn, self._task, model, {IMPORTED: digest}, {"imported": now()}, made)
+        origin = {"imported": now(), "files": dict(self._files)}
+        _, known = add_run(conn, self._task, model, {IMPORTED: digest}, origin, made)
         self.counts["unchanged" if known else "labels"] += len(made)
 
 
 def add_nugget_units(conn: sqlite3.Connection, where: str = "1", values: Sequence[str] = ()) -> None:
-    """Add the units of nuggets and answers that are missing; `where` is a condition on answers `a` and nuggets `n`.
+    """Add the missing units of nuggets and answers; `where` is a condition on answers `a` and nuggets `n`.
 
-    An empty answer has none: it contains no nugget, and nobody need be asked.
+    An empty answer has no units: it contains no nugget, so nobody needs to judge it.
     """
     conn.execute(
         "INSERT OR IGNORE INTO units (unit_id, kind, item_id, question_id, answer_id, span) "

@@ -18,7 +18,12 @@ def origin(run: Mapping[str, Json]) -> str | None:
         return _made(derived)
     if "imported" not in provider:
         return None
-    return f"imported from {provider['file']} (sha256 {provider['sha256']}) on {provider['imported'][:10]}"
+    day = provider["imported"][:10]
+    files = {provider["file"]: provider["sha256"]} if "file" in provider else provider.get("files")
+    if not files:
+        return f"imported on {day}"
+    named = ", ".join(f"{name} (sha256 {digest})" for name, digest in files.items())
+    return f"imported from {named} on {day}"
 
 
 def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:

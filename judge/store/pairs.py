@@ -1,7 +1,6 @@
 """Pairs of a claim and its counter claim: new pairs as items, and their human labels.
 
-"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission): a pair is kept if at least
-73 % of
+"Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG, anonymous submission): a pair is kept if at least 73 % of
 its annotators confirm it.
 """
 
@@ -55,10 +54,8 @@ def add_pairs(store: Store, pairs: Iterable[NewPair], into: str | None = None) -
     """Store each pair as two items, PAIR-original and PAIR-counter, in one transaction.
 
     Their data set is `into`, or else the claim's data set with `-pairs`. Both items get copies of the claim's
-    passages
-    but not its gold labels, which are about the original claim. Intervals resample pairs. A stored pair is
-    not changed;
-    BadInput is raised if the claim already has another counter claim.
+    passages but not its gold labels, which are about the original claim. Intervals resample pairs. A stored pair is
+    not changed; BadInput is raised if the claim already has another counter claim.
     """
     info = ImportInfo("pairs", {}, into)
     return add_items(store, (row for pair in pairs for row in _rows(store, pair, into)), info, [])
@@ -68,6 +65,7 @@ def _rows(store: Store, pair: NewPair, into: str | None) -> Iterator[Row]:
     dataset, _, source_id = pair.item_id.partition(":")
     dataset = into or f"{dataset}-pairs"
     (claim,) = store.conn.execute("SELECT claim FROM items WHERE item_id = ?", [pair.item_id]).fetchone()
+    # A pair has one counter claim: labels of the stored one must not appear beside another text.
     other = store.conn.execute(
         "SELECT claim FROM items WHERE item_id = ?", [f"{dataset}:{source_id}-counter"]
     ).fetchone()

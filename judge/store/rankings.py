@@ -1,10 +1,8 @@
 """Import rankings: the passages that a retriever returned for an item; ranks count from 1.
 
-A list may contain passages of other items. A unit is a passage together with its item, so such an entry is
-not a
-unit yet: `attach` gives the item a copy of the passage, identified by its content, so that it can be labelled
-for
-this item. The list itself is not changed.
+A list may contain passages of other items. A unit is a passage together with its item, so such an entry is not a unit
+yet: `attach` gives the item a copy of the passage, identified by its content, so that it can be labelled for this
+item. The list itself is not changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -100,13 +98,11 @@ class Ids:
             self._items[name] = matches[0] if matches else None
         item = self._items[name]
         if item is None:
-            raise BadInput(f"no item '{name}'; these are there: {command('judge items list')}", field="query")
+            raise BadInput(f"no item '{name}'; these are there: {command('judge items show')}", field="query")
         return item
 
     def passage(self, name: str, item: str) -> str:
-        """Return the passage's id. `name` is a full id, an id within the item, or an id with one text
-
-        anywhere.
+        """Return the passage's id. `name` is a full id, an id within the item, or an id with one text anywhere.
 
         Raises BadInput if there is none, or if several passages of that id have different texts.
         """
@@ -116,7 +112,11 @@ class Ids:
             return str(direct[0])
         others = self._find_by_source_id().get(name, [])
         if not others:
-            raise BadInput(f"no passage '{name}', of '{item}' or of another item", field="document")
+            raise BadInput(
+                f"no passage '{name}', of '{item}' or of another item; documents of a corpus are read when qrels or a run "
+                f"name them, so give the run there, too: {command('judge items import trec', 'FILE', 'FILE')}",
+                field="document",
+            )
         if len({sha for _, sha in others}) > 1:
             problem = (
                 f"'{name}' is the id of {len(others)} passages of different text; use full ids (item/{name})"
@@ -212,6 +212,7 @@ class _CopyAdder(Adder[Listed]):
             "SELECT title, text, date, source, content_sha FROM passages WHERE passage_id = ?",
             [row.passage_id],
         ).fetchone()
+        # Named by content, so that the same passage from two rankings is one copy.
         copy_id = f"{row.item_id}/{sha[:16]}"
         position = "(SELECT coalesce(max(position) + 1, 0) FROM passages WHERE item_id = ?2)"
         meta = dumps({"copy_of": row.passage_id})
@@ -229,5 +230,5 @@ class _CopyAdder(Adder[Listed]):
 
 
 def no_rankings() -> str:
-    """The commands that make or import a ranking, for messages."""
+    """Return the commands that make or import a ranking, for messages."""
     return f"{command('judge retrieve')} makes one by BM25, {command('judge systems import FILE --stage retrieve')} takes yours"

@@ -50,13 +50,14 @@ KNOWN_FOR = timedelta(days=1)
 REQUEST_VERSION = 2
 """How requests are hashed. Versions before 0.2.0 also hashed the address and the token limit (1)."""
 TRIED = "tried"
+"""Option of a run that only a search started: listings and scores use such a run only if it is named."""
 DRIFT = "drift"
-"""The value of TRIED of the runs of `judge drift`."""
-"""Option of a run that only a search started: listings and scores use such a run only where it is named."""
+"""The value of TRIED in runs of `judge drift`."""
 IMPORTED = "imported"
 """Option of a run whose labels were imported: the sha256 of the file."""
 ADDED = "also_generated"
 """Option of a run whose labels are outputs that a user let a model add to a system with imported ones."""
+# The same answers are reused when a server moves or a limit changes, so these options are no part of the identity.
 FACTS = ("answers", "asked_as", "base_url", "max_output_tokens", "recipe", "settings", TRIED, ADDED)
 """Options of a run that record where it was sent and with which limits. All other options are its identity."""
 
@@ -92,9 +93,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """What a study knows about a server: the concurrency that it last sustained, and what its provider
-
-    learnt.
+    """What a study knows about a server: the concurrency that it last sustained, and what its provider learnt.
 
     `at` is the time of the concurrency, `learnt_at` that of the start-up probes; both are ISO 8601.
     """
@@ -108,9 +107,8 @@ class KnownServer:
     def from_json(cls, entry: Json) -> "KnownServer | None":
         """Return a stored entry; None if it is malformed or dated in the future.
 
-        The study may come from somebody else or from another version. After a wrong clock is corrected, an
-        entry from the
-        future would never expire and would hide every later one.
+        The study may come from somebody else or from another version. After a wrong clock is corrected, an entry from
+        the future would never expire and would hide every later one.
         """
         if not isinstance(entry, dict):
             return None
@@ -243,6 +241,7 @@ def begin_run(
     provider: Mapping[str, Json],
 ) -> str:
     """Insert a new run and its annotator inside the caller's transaction. Returns its id."""
+    # A ULID sorts by time and has 26 characters, which no other text in a study contains by chance.
     run_id = str(ULID())
     conn.execute(
         "INSERT INTO annotators VALUES (?, 'judge', ?)", [run_id, dumps({"model": model, "task": task.name})]
@@ -304,9 +303,8 @@ def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
 def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
     """Return the tokens and US dollars that all invocations of a run took.
 
-    They are the sums over its judgements and start-up probes. If the run was charged more, because calls were
-    lost
-    or came without token counts, the charged amount is returned instead.
+    They are the sums over its judgements and start-up probes. If the run was charged more, because calls were lost or
+    came without token counts, the charged amount is returned instead.
     """
     query = (
         "SELECT coalesce(sum(input_tokens), 0) + coalesce(sum(output_tokens), 0), coalesce(sum(cost), 0.0) "

@@ -82,8 +82,7 @@ def check_complete(conn: sqlite3.Connection, path: Path) -> None:
 def distrust(conn: sqlite3.Connection) -> None:
     """Restrict the views, triggers and constraints of the file to functions without side effects.
 
-    SQLite 3.38 to 3.40 (Debian 12) wrongly class their JSON functions as unsafe and could not open any study.
-    There
+    SQLite 3.38 to 3.40 (Debian 12) wrongly class their JSON functions as unsafe and could not open any study. There
     only `check` protects. Python's SQLite has no functions with side effects anyway.
     """
     if _json_is_usable():
@@ -106,8 +105,7 @@ def _json_is_usable() -> bool:
 def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[str, str]]:
     """Return what the migrations make.
 
-    First: name in lower case -> kind -> every definition that this object has had, from the first migration
-    to the
+    First: name in lower case -> kind -> every definition that this object has had, from the first migration to the
     last. Second: name -> kind after the last migration.
     """
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
@@ -126,13 +124,10 @@ def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[s
 # A program may open many studies, and almost all of their definitions are equal.
 @lru_cache(maxsize=1024)
 def _definition(kind: str, sql: str) -> tuple[str, ...]:
-    """Return the tokens of a definition, without quotes around names: SQLite adds them when it renames a
+    """Return the tokens of a definition, without quotes around names: SQLite adds them when it renames a table.
 
-    table.
-
-    A table's constraints come last, sorted: in studies of 0.2.0, columns that a migration added come after
-    them.
-    The columns keep their order, because rows are inserted by position.
+    A table's constraints come last, sorted: in studies of 0.2.0, columns that a migration added come after them. The
+    columns keep their order, because rows are inserted by position.
     """
     words = _WORD.findall(sql.replace('"', " "))
     if kind != "table":

@@ -139,7 +139,7 @@ def check_any(store: Store, task: Task, selection: Selection) -> None:
     if first is None:
         raise UsageError(
             f"no unit has the inputs of {task.name} ({', '.join(task.required_inputs)}); check --where, and what was imported: "
-            + command("judge items list")
+            + command("judge items show")
         )
 
 
@@ -277,10 +277,8 @@ def pending(
 ) -> Iterator[Unit]:
     """Yield the selected units that this run must still judge, page by page.
 
-    First the units that it never judged, in selection order, then those whose latest attempt was `failed` or
-    in
-    `retry` when the call began. New units come first, so that units that never succeed cannot delay the
-    others.
+    First the units that it never judged, in selection order, then those whose latest attempt was `failed` or in
+    `retry` when the call began. New units come first, so that units that never succeed cannot delay the others.
     Memory stays at one page for any size of study.
     """
     conn = store.conn

@@ -1,9 +1,6 @@
-"""The split of a task's questions into learn, tune and sealed test, and the log of looks at the test: the
+"""The split of a task's questions into learn, tune and sealed test, and the log of looks at the test: the SQL.
 
-SQL.
-
-Rows are only added (triggers refuse everything else). If a split could be redrawn, or a look forgotten, the
-tests'
+Rows are only added (triggers refuse everything else). If a split could be redrawn, or a look forgotten, the tests'
 error rate would not hold.
 """
 
@@ -28,9 +25,7 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One look at a sealed test: number `look` from 1, tested at `level`; `runs` are the runs that were
-
-    tested.
+    """One look at a sealed test: number `look` from 1, tested at `level`; `runs` are the runs that were tested.
 
     `question` is a hash of the comparison and its labels; empty if every look is a new one.
     """
@@ -76,9 +71,7 @@ def drawn(store: Store, task_id: str) -> Drawn | None:
 
 
 def home(store: Store, task: Task) -> str:
-    """Return the task whose split applies: the task's own id, or a split task whose field has the same
-
-    labels.
+    """Return the task whose split applies: the task's own id, or a split task whose field has the same labels.
 
     The sealed information is how labels of these units compare with a reference. Another task name does not
     change it.
@@ -108,9 +101,8 @@ def _task(store: Store, task_id: str) -> Task:
 def questions(store: Store, task_id: str) -> dict[str, str]:
     """Return question -> its part.
 
-    Questions and items that were imported after the split get the part of equal texts (`kin`). If these are
-    in several
-    parts, test wins over tune and tune over learn: otherwise a sealed text could be read under another id.
+    Questions and items that were imported after the split get the part of equal texts (`kin`). If these are in
+    several parts, test wins over tune and tune over learn: otherwise a sealed text could be read under another id.
     """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
     part_by_question: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
@@ -197,9 +189,8 @@ def look(
 ) -> Look:
     """Log a look at the sealed test and commit it, before any result of it is shown.
 
-    Committed first, so that a look whose result was seen cannot be undone by a crash. The same `question`
-    (not empty) for
-    the same purpose, runs and reference returns the first look.
+    Committed first, so that a look whose result was seen cannot be undone by a crash. The same `question` (not empty)
+    for the same purpose, runs and reference returns the first look.
     """
     with store.transaction() as conn:
         # Read inside the write transaction, so that two commands at once cannot take the same number.
@@ -242,15 +233,11 @@ def splits(store: Store) -> list[str]:
 
 
 def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
-    """Return question -> (group of equal questions, units of the task's kind), for every question with such
+    """Return question -> (group of equal questions, units of the task's kind), for every question with such units.
 
-    units.
-
-    Items with the same question and claim, word for word, are kept in one part: a judge that was fitted on
-    one of them
-    knows the answer to the other. Texts that the task does not show are ignored. A group is named after its
-    first
-    question, and sharing a text is transitive.
+    Items with the same question and claim, word for word, are kept in one part: a judge that was fitted on one of
+    them knows the answer to the other. Texts that the task does not show are ignored. A group is named after its
+    first question, and sharing a text is transitive.
     """
     query = "SELECT question_id, count(*) FROM units WHERE kind = ? GROUP BY 1 ORDER BY 1"
     group = _together(store, task)

@@ -97,24 +97,22 @@ class Store:
             return Store(_connect(self.path), self.path)
 
     @contextmanager
-    def run_lock(self, what: str, busy: str | None = None) -> Iterator[None]:
-        """Lock this study for the only run of `what`. The operating system releases the lock if the process
+    def run_lock(self, activity: str, busy: str | None = None) -> Iterator[None]:
+        """Lock this study for the only run of `activity`. The operating system releases the lock if the process dies.
 
-        dies.
-
-        The lock file is next to the study, where every process that can open the study finds it. Raises
-        StudyError
-        (with the text `busy`, if given) when another process has the lock: two runs would pay for every
-        request twice.
+        The lock file is next to the study, where every process that can open the study finds it. Raises StudyError
+        (with the text `busy`, if given) when another process has the lock: two runs would pay for every request
+        twice.
         """
-        busy = busy or f"{self.path}: another process is running {what}; wait for it or stop it"
-        with only_here(self._lock_path(what), busy):
+        # The lock is of the operating system, so a killed process leaves none behind.
+        busy = busy or f"{self.path}: another process is running {activity}; wait for it or stop it"
+        with only_here(self._lock_path(activity), busy):
             yield
 
-    def is_running(self, what: str) -> bool:
-        """Return whether some process has the run lock of `what`."""
+    def is_running(self, activity: str) -> bool:
+        """Return whether some process has the run lock of `activity`."""
         try:
-            file = os.open(self._lock_path(what), os.O_RDONLY)
+            file = os.open(self._lock_path(activity), os.O_RDONLY)
         except FileNotFoundError:
             return False
         try:
@@ -125,9 +123,9 @@ class Store:
             os.close(file)
         return False
 
-    def _lock_path(self, what: str) -> Path:
+    def _lock_path(self, activity: str) -> Path:
         study = self.path.resolve()
-        name = hashlib.sha256(what.encode()).hexdigest()[:12]
+        name = hashlib.sha256(activity.encode()).hexdigest()[:12]
         return study.with_name(f"{study.name}.{name}.lock")
 
     def close(self) -> None:
@@ -172,8 +170,7 @@ def insert_rows(
 ) -> None:
     """Run an `INSERT ... VALUES ?` for all rows, `many` rows a statement, inside the caller's transaction.
 
-    Not `executemany`: it releases and retakes the interpreter's lock for every row. Beside a busy event loop,
-    it
+    Not `executemany`: it releases and retakes the interpreter's lock for every row. Beside a busy event loop, it
     waits for the lock each time.
     """
     at = 0
@@ -262,8 +259,7 @@ def _is_writable(path: Path) -> bool:
 def _connect_read_only(path: Path) -> sqlite3.Connection:
     """Open a study on a read-only disk.
 
-    `immutable` is safe, because nobody can write there. Raises StudyError if the last changes are still in
-    the
+    `immutable` is safe, because nobody can write there. Raises StudyError if the last changes are still in the
     write-ahead log, which SQLite cannot apply on a read-only disk.
     """
     log = path.with_name(path.name + "-wal")
@@ -288,7 +284,7 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
     if migrations.is_too_old(conn):
         raise StudyError(
             f"{path}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
-            + command("annotate batches list", study=path)
+            + command("annotate batches show", study=path)
         )
     schema.check(conn, path)
     if newer := migrations.unknown(conn):

@@ -1,8 +1,7 @@
 """Scores from another tool (RAGAS, an evaluator of Langfuse or Phoenix), stored as runs of that tool.
 
-Every label needs a source: here it is a run whose model is the tool and whose task is made for the score. The
-field has
-the score's name and is a number, or text if some of the scores are words. The tool is then compared like any
+Every label needs a source. Here it is a run whose model is the tool and whose task is made for the score. The field
+has the score's name and is a number, or text if some of the scores are words. The tool is then compared like any
 other judge.
 """
 

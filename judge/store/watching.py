@@ -22,9 +22,8 @@ SUMMED = 200_000
 class RunStanding:
     """The progress of a run. `state` is running, finished or stopped.
 
-    `units` are those that its last invocation selected, None if unknown. `cost` is in US dollars, None
-    without a price or
-    while it has not been summed.
+    `units` are those that its last invocation selected, None if unknown. `cost` is in US dollars, None without a
+    price or while it has not been summed.
     """
 
     run: str
@@ -81,6 +80,7 @@ class Watched:
         conn, path = self._store.conn, self._store.path
         if not path.exists():
             raise StudyError(f"{path}: the study was removed while its run was watched")
+        # A restored backup is another file under the same name, and its run may be another one.
         if not samestat(path.stat(), self._file):
             raise StudyError(f"{path}: the file was replaced by another study; run the command again")
         # The lock is checked before the rows are read: a run that ends in between has then written everything

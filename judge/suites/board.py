@@ -26,7 +26,7 @@ from judge.stats.paired import Paired, paired_difference, pseudo_values
 from judge.stats.ratings import FloatArray
 from judge.store.study import Store
 from judge.suites.correction import Correction, corrected
-from judge.suites.paper import Asked, Paper
+from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.paper_study import PaperStudy
 from judge.suites.reading import Lacking
 from judge.suites.result import ALL, Result, printed_of, scores_of, strata
@@ -45,7 +45,7 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One contender's value of one measure: on the shared rows (`shared`) and on all of its own (`own`).
+    """One contender's value of one measure: on the shared rows (`shared`) and on all of its own (`own_rows`).
 
     `against` is its difference to the best with the p value, `p_holm` that value adjusted for how many are compared.
     `mark`: best (several, where their values are the same), tied (no difference to the best is shown), worse, or nothing where no value is better than another.
@@ -53,7 +53,7 @@ class Cell:
 
     contender: str
     shared: Measure
-    own: Measure
+    own_rows: Measure
     mark: Mark = ""
     against: Paired | None = None
     p_holm: float | None = None
@@ -64,7 +64,7 @@ class Cell:
         return {
             "contender": self.contender,
             "shared": self.shared.as_json(),
-            "own": self.own.as_json(),
+            "own": self.own_rows.as_json(),
             "mark": self.mark or None,
             "difference_to_best": against.difference,
             **attributes(against, "low", "high", "p"),
@@ -119,26 +119,25 @@ class Board:
             "notes": list(self.notes),
             "lacking": [gap.as_json() for gap in self.lacking],
             "published": [p.as_json() for p in self.published],
-            "corrections": {name: found.as_json() for name, found in self.corrections.items()},
+            "corrections": {name: correction.as_json() for name, correction in self.corrections.items()},
         }
 
 
 def board(
     store: Store,
     paper: Paper,
-    asked: Asked,
+    request: ScoreRequest,
     contenders: Sequence[str],
     *,
     axis: Axis = "system",
     judges: str | None = None,
     by: str | None = None,
     reference: str | None = None,
-    batch: str | None = None,
     **how: Unpack[How],
 ) -> Board:
     """Read a paper for each contender (a system's name; on the axis `judge` a model's) and compare them.
 
-    `judges`, `by`, `reference` and `batch` as in `judge.suites.result.score`. Raises UsageError for fewer than two contenders
+    `judges`, `by` and `reference` as in `judge.suites.result.score`. Raises UsageError for fewer than two contenders
     or one that is named twice, Incomplete with the steps that all of them lack.
     """
     names = list(contenders)
@@ -146,23 +145,25 @@ def board(
         raise UsageError(
             f"a leaderboard compares two {axis}s or more, each named once: {', '.join(names) or 'none'}"
         )
-    held = None if reference is None else ReferenceLabels(store, reference, batch)
-    found: dict[str, list[Score]] = {}
+    reference_labels = None if reference is None else ReferenceLabels(store, reference)
+    scores_of_name: dict[str, list[Score]] = {}
     studies: dict[str, PaperStudy] = {}
     steps = []
     for name in names:
-        own = replace(asked, system=name) if axis == "system" else replace(asked, models=(name,))
+        request_of_name = (
+            replace(request, system=name) if axis == "system" else replace(request, models=(name,))
+        )
         try:
-            found[name], studies[name] = scores_of(store, paper, own, judges)
+            scores_of_name[name], studies[name] = scores_of(store, paper, request_of_name, judges)
         except Incomplete as missing:
             steps += missing.steps
     if steps:
         raise Incomplete(paper.name, steps)
     first = studies[names[0]]
-    groups: dict[str, dict[str, list[Score]]] = {ALL: found}
+    groups: dict[str, dict[str, list[Score]]] = {ALL: scores_of_name}
     if by is not None:
         of = strata(first, by)
-        for name, scores in found.items():
+        for name, scores in scores_of_name.items():
             for stratum, some in by_stratum(scores, of).items():
                 groups.setdefault(stratum, {})[name] = some
     item_of = _items(store)
@@ -178,51 +179,57 @@ def board(
         names,
         rows,
         first.options,
-        [{"contender": name, **r.as_json()} for name, study in studies.items() for r in study.judges.read],
+        [
+            {"contender": name, **r.as_json()}
+            for name, study in studies.items()
+            for r in study.judges.runs_read
+        ],
         [
             *_different_settings(studies),
             *dict.fromkeys(
                 f"{name}: {text}"
                 for name, study in studies.items()
-                for text in (*study.notes, *_runs_told(study))
+                for text in (*study.notes, *_describe_runs(study))
             ),
         ],
         printed_of(paper, measures),
         {
-            name: corrected(study, found[name], held, confidence)
+            name: corrected(study, scores_of_name[name], reference_labels, confidence)
             for name, study in studies.items()
-            if held is not None
+            if reference_labels is not None
         },
         confidence,
         list(dict.fromkeys(gap for study in studies.values() for gap in study.lacking)),
     )
 
 
-def of_one(found: Result, confidence: float) -> Board:
+def of_one(result: Result, confidence: float) -> Board:
     """The score of one system, or of a judge alone, as a board with one contender: the same page, without a comparison."""
-    name = found.system or ", ".join(dict.fromkeys(str(run["model"]) for run in found.runs)) or found.dataset
+    name = (
+        result.system or ", ".join(dict.fromkeys(str(run["model"]) for run in result.runs)) or result.dataset
+    )
     rows = [
         BoardRow(
             line.stratum,
             line.measure.measure,
-            found.paper.better(line.measure.measure),
+            result.paper.better(line.measure.measure),
             [Cell(name, line.measure, line.measure)],
         )
-        for line in found.lines
+        for line in result.lines
     ]
     return Board(
-        found.paper,
-        "system" if found.system else "judge",
-        found.dataset,
+        result.paper,
+        "system" if result.system else "judge",
+        result.dataset,
         [name],
         rows,
-        found.readings,
-        [{"contender": name, **run} for run in found.runs],
-        found.notes,
-        found.published,
-        {} if found.correction is None else {name: found.correction},
+        result.readings,
+        [{"contender": name, **run} for run in result.runs],
+        result.notes,
+        result.published,
+        {} if result.correction is None else {name: result.correction},
         confidence,
-        found.lacking,
+        result.lacking,
     )
 
 
@@ -239,24 +246,24 @@ def _different_settings(studies: Mapping[str, PaperStudy]) -> list[str]:
             ]
             for name, study in studies.items()
         }
-        told = {name: " and ".join(words) for name, words in of.items() if words}
-        if len(set(told.values())) > 1:
-            each = "; ".join(f"{name}: {words}" for name, words in told.items())
+        settings_of_name = {name: " and ".join(words) for name, words in of.items() if words}
+        if len(set(settings_of_name.values())) > 1:
+            each = "; ".join(f"{name}: {words}" for name, words in settings_of_name.items())
             notes.append(f"the contenders' {role} runs have different settings: {each}")
     return notes
 
 
-def _runs_told(study: PaperStudy) -> list[str]:
+def _describe_runs(study: PaperStudy) -> list[str]:
     """The runs behind a contender's numbers, with the settings and the number of units of each."""
-    told = []
-    for read in study.judges.read:
-        n = sum(read.counts.values())
-        told.append(
-            f"run {read.run.run_id}: {read.run.task} by {read.run.model}, "
-            f"{'imported' if read.run.imported else in_words(read.run.settings)}, {n} units"
+    lines = []
+    for run_read in study.judges.runs_read:
+        n = sum(run_read.counts.values())
+        lines.append(
+            f"run {run_read.run.run_id}: {run_read.run.task} by {run_read.run.model}, "
+            f"{'imported' if run_read.run.imported else in_words(run_read.run.settings)}, {n} units"
         )
     others = study.judges.others()
-    return [*told, *([f"not read: {', '.join(others)}"] if others else [])]
+    return [*lines, *([f"not read: {', '.join(others)}"] if others else [])]
 
 
 def differences(
@@ -265,14 +272,16 @@ def differences(
     """`second` - `first` of each measure that both have, on the rows they share, by the leaderboard's paired test."""
     theirs = {score.measure: score for score in second}
     item_of = _items(store)
-    pairs = [_shared([one, theirs[one.measure]], item_of) for one in first if one.measure in theirs]
+    pairs = [_shared([score, theirs[score.measure]], item_of) for score in first if score.measure in theirs]
     measures = iter(measured_all([score for pair in pairs for score in pair], **how))
     confidence = how.get("confidence", 0.95)
-    found = []
+    changes = []
     for pair in pairs:
         mine, other = next(measures), next(measures)
-        one, two = (pseudo_values(s, score.value) for s, score in zip(_by_question(pair), pair, strict=True))
-        test = paired_difference(one, two, confidence, exact=True, most=pair[0].span)
+        pseudo_first, pseudo_second = (
+            pseudo_values(s, score.value) for s, score in zip(_by_question(pair), pair, strict=True)
+        )
+        test = paired_difference(pseudo_first, pseudo_second, confidence, exact=True, most=pair[0].span)
         undefined = mine.reason or other.reason or test.reason
         change = replace(
             other,
@@ -284,18 +293,18 @@ def differences(
             reason=undefined,
             notes=(),
         )
-        found.append(Difference(mine, other, change, None if undefined else test.p))
-    return found
+        changes.append(Difference(mine, other, change, None if undefined else test.p))
+    return changes
 
 
-def all_systems(store: Store, paper: Paper, asked: Asked) -> list[str]:
+def all_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
     """Every system that this paper can score in the data set, in order of appearance.
 
     Those with answers, and those that runs of generated answers name. Raises UsageError when there are none.
     """
-    study = PaperStudy(store, paper, asked)
+    study = PaperStudy(store, paper, request)
     if paper.contenders is not None:
-        found = paper.contenders(study)
+        names = paper.contenders(study)
     else:
         tasks = {task for part in paper.parts for task in (*part.tasks, *part.instead)}
         generated = [
@@ -303,18 +312,18 @@ def all_systems(store: Store, paper: Paper, asked: Asked) -> list[str]:
             for r in reversed(study.judges.runs)
             if r.task_id in tasks or "context" in r.options
         ]
-        found = [s.system for s in study.rows.systems()] + [str(s) for s in generated if s]
-    if not found:
+        names = [s.system for s in study.rows.systems()] + [str(s) for s in generated if s]
+    if not names:
         raise UsageError(f"no system has answers in '{study.dataset}': {study.import_words('FILE')}")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def _items(store: Store) -> pd.Series:
     """Number of a unit that is an item, or belongs to one system's answer -> its item."""
     marks = ",".join("?" * len(_OF_ITEMS))
     query = f"SELECT rowid, item_id FROM units WHERE kind IN ({marks})"
-    found = store.conn.execute(query, _OF_ITEMS).fetchall()
-    return pd.Series([row[1] for row in found], index=[row[0] for row in found], dtype=object)
+    rows = store.conn.execute(query, _OF_ITEMS).fetchall()
+    return pd.Series([row[1] for row in rows], index=[row[0] for row in rows], dtype=object)
 
 
 def _rows(
@@ -327,17 +336,17 @@ def _rows(
 ) -> list[BoardRow]:
     """The measures of this stratum; one that a contender lacks is compared for none, and says whose it lacks."""
     of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
-    wanted = list(dict.fromkeys(m for own in of.values() for m in own))
+    wanted = list(dict.fromkeys(m for of_name in of.values() for m in of_name))
     lacking = {m: [name for name in names if m not in of[name] or not of[name][m].used.any()] for m in wanted}
     scores = {m: _all_of(m, [of[name].get(m) for name in names]) for m in wanted}
     own_scores = [score for m in wanted for score in scores[m]]
     shared_scores = [score for m in wanted for score in _shared(scores[m], item_of)]
-    own = measured_all(own_scores, **how)
+    on_own_rows = measured_all(own_scores, **how)
     shared = measured_all(shared_scores, **how)
     rows = []
     for n, measure in enumerate(wanted):
         part = slice(n * len(names), (n + 1) * len(names))
-        cells = [Cell(name, s, o) for name, s, o in zip(names, shared[part], own[part], strict=True)]
+        cells = [Cell(name, s, o) for name, s, o in zip(names, shared[part], on_own_rows[part], strict=True)]
         better = paper.better(measure)
         if lacking[measure]:
             why = f"no rows are shared: there is nothing of this for {', '.join(lacking[measure])}"
@@ -363,15 +372,15 @@ def _shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
     """
     keys = [_keys(score, item_of) for score in scores]
     common: pd.Index[Any] | None = None
-    for score, (own, group) in zip(scores, keys, strict=True):
+    for score, (key, group) in zip(scores, keys, strict=True):
         whole = score.used
         if score.status is not None:
             lost = ~score.used & ~np.isin(score.status, _NOT_LOST)
             whole = whole & ~group.isin(group[lost])
-        valued = own[whole].unique()
+        valued = key[whole].unique()
         common = valued if common is None else common[common.isin(valued)]
     assert common is not None
-    return [score.where(own.isin(common)) for score, (own, _) in zip(scores, keys, strict=True)]
+    return [score.where(key.isin(common)) for score, (key, _) in zip(scores, keys, strict=True)]
 
 
 def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any]]:
@@ -383,11 +392,11 @@ def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any
     if isinstance(ids, pd.MultiIndex):
         question = pd.Index(score.units.questions.to_numpy(dtype=object)[score.units.clusters])
         return pd.MultiIndex.from_arrays([ids.get_level_values(0), question]), question
-    own = ids.to_numpy(dtype=object)
+    values = ids.to_numpy(dtype=object)
     if pd.api.types.is_integer_dtype(ids.dtype):
         items = item_of.reindex(ids)
-        own = np.where(items.notna().to_numpy(), items.to_numpy(dtype=object), own)
-    key: pd.Index[Any] = pd.Index(own)
+        values = np.where(items.notna().to_numpy(), items.to_numpy(dtype=object), values)
+    key: pd.Index[Any] = pd.Index(values)
     return key, key
 
 
@@ -410,17 +419,17 @@ def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confide
     ]
     tested = [t.p for t in tests if t is not None and t.p is not None]
     adjusted = iter(holm(tested).tolist() if tested else [])
-    found = []
+    marked = []
     for n, (cell, test) in enumerate(zip(cells, tests, strict=True)):
         if n == best:
-            found.append(replace(cell, mark="best"))
+            marked.append(replace(cell, mark="best"))
         elif test is None or test.p is None:
-            found.append(replace(cell, against=test, mark="best" if n in firsts else ""))
+            marked.append(replace(cell, against=test, mark="best" if n in firsts else ""))
         else:
             p = next(adjusted)
             mark: Mark = "best" if n in firsts else "worse" if p <= ALPHA else "tied"
-            found.append(replace(cell, against=test, p_holm=p, mark=mark))
-    return found
+            marked.append(replace(cell, against=test, p_holm=p, mark=mark))
+    return marked
 
 
 def _by_question(scores: Sequence[Score]) -> list[FloatArray]:
@@ -432,7 +441,7 @@ def _by_question(scores: Sequence[Score]) -> list[FloatArray]:
     assert shared is not None
     # Not in the order of the import: shuffling rows or systems changes nothing.
     shared = shared[np.argsort(shared.to_numpy(dtype=object).astype(str), kind="stable")]
-    found = []
+    all_sums = []
     for score in scores:
         used = score.used
         position = shared.get_indexer(score.units.questions)[score.units.clusters[used]]
@@ -440,5 +449,5 @@ def _by_question(scores: Sequence[Score]) -> list[FloatArray]:
         rows = np.column_stack([score.rows[used][known], np.ones(int(known.sum()))])
         sums = np.zeros((len(shared), rows.shape[1]))
         np.add.at(sums, position[known], rows)
-        found.append(sums)
-    return found
+        all_sums.append(sums)
+    return all_sums

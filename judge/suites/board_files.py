@@ -13,6 +13,7 @@ from judge.files import format_of
 from judge.resources import page
 from judge.scores.published import Published
 from judge.suites.board import ALPHA, Board, BoardRow, Cell
+from judge.suites.paper import KnownAs
 from judge.suites.result import is_of
 from judge.types import Measure
 
@@ -43,17 +44,20 @@ def writer_of(path: Path) -> Callable[[Board], str]:
     return known[format_of(path, {ending: ending for ending in known})]
 
 
-def columns_of(found: Board) -> list[BoardRow]:
+def columns_of(board: Board) -> list[BoardRow]:
     """The rows that a wide table has as columns: the paper's main measures, each with its strata beside it."""
-    main = [row for row in found.rows if found.paper.is_main(row.measure)]
+    main = [row for row in board.rows if board.paper.is_main(row.measure)]
     order = list(dict.fromkeys(row.measure for row in main))
     return sorted(main, key=lambda row: order.index(row.measure))
 
 
-def head(row: BoardRow) -> str:
-    """The name of a column, with the side that is better."""
-    arrow = {1: " ↑", -1: " ↓", 0: ""}[row.better]
-    return row.measure + (f" · {row.stratum}" if row.stratum else "") + arrow
+ARROWS = {1: " ↑", -1: " ↓", 0: ""}
+
+
+def head(board: Board, row: BoardRow) -> str:
+    """The name of a column as people read it, with the side that is better."""
+    name = board.paper.readable(row.measure)
+    return name + (f" · {row.stratum}" if row.stratum else "") + ARROWS[row.better]
 
 
 def number(value: float | None) -> str:
@@ -68,38 +72,38 @@ def p_value(value: float) -> str:
 
 def counts(cell: Cell) -> str:
     """How many rows the value rests on, and of how many of its own."""
-    if cell.shared is cell.own:
-        return f"n {cell.own.n_units}"
-    return f"n {cell.shared.n_units} of {cell.own.n_units}"
+    if cell.shared is cell.own_rows:
+        return f"n {cell.own_rows.n_units}"
+    return f"n {cell.shared.n_units} of {cell.own_rows.n_units}"
 
 
-def corrected(found: Board, row: BoardRow, cell: Cell) -> Measure | None:
+def corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
     """The contender's value on its own rows, corrected by people's labels; None in a stratum, and where there is none."""
-    own = found.corrections.get(cell.contender)
-    if own is None or row.stratum or row.measure not in own.found:
+    correction = board.corrections.get(cell.contender)
+    if correction is None or row.stratum or row.measure not in correction.measures:
         return None
-    ppi = own.found[row.measure].ppi
+    ppi = correction.measures[row.measure].ppi
     return None if ppi.value is None else ppi
 
 
-def legend(found: Board) -> list[str]:
+def legend(board: Board) -> list[str]:
     """What the marks mean, and what else is to be said once."""
-    interval = f"intervals at {found.confidence:.0%}".replace("%", " %")
-    told = [f"n is the number of rows behind a value; {interval}"]
-    if len(found.contenders) > 1:
-        told = _marks_told(found, interval)
-    for name, correction in found.corrections.items():
-        told.append(
+    interval = f"intervals at {board.confidence:.0%}".replace("%", " %")
+    lines = [f"n is the number of rows behind a value; {interval}"]
+    if len(board.contenders) > 1:
+        lines = _describe_marks(board, interval)
+    for name, correction in board.corrections.items():
+        lines.append(
             f"{name}: corrected by labels of {correction.reference} (PPI++), on its own rows: "
-            f"{sum(c.ppi.value is not None for c in correction.found.values())} measures"
+            f"{sum(c.ppi.value is not None for c in correction.measures.values())} measures"
         )
-    return [*told, *found.notes, *reasons(found)]
+    return [*lines, *board.notes, *reasons(board)]
 
 
-def _marks_told(found: Board, interval: str) -> list[str]:
+def _describe_marks(board: Board, interval: str) -> list[str]:
     """What the marks of a comparison mean."""
     return [
-        f"values are on the rows that all {len(found.contenders)} {found.axis}s have a value for; n is that number, and of "
+        f"values are on the rows that all {len(board.contenders)} {board.axis}s have a value for; n is that number, and of "
         "how many of the contender's own",
         f"the best is marked (bold in files); =: no difference to it is shown (paired t-test by question of jackknife pseudo-values, "
         f"McNemar's exact test where each question has one 0/1 outcome; Holm per measure, {ALPHA:g})",
@@ -108,11 +112,11 @@ def _marks_told(found: Board, interval: str) -> list[str]:
     ]
 
 
-def reasons(found: Board) -> list[str]:
+def reasons(board: Board) -> list[str]:
     """Why measures are compared for none or have no value on the shared rows: a line a reason."""
     of: dict[str, list[str]] = {}
-    for row in found.rows:
-        name = f"{row.measure}{f' ({row.stratum})' if row.stratum else ''}"
+    for row in board.rows:
+        name = f"{board.paper.readable(row.measure)}{f' ({row.stratum})' if row.stratum else ''}"
         for reason in dict.fromkeys(c.shared.reason for c in row.cells if c.shared.reason):
             of.setdefault(reason, []).append(name)
     return [f"{_several(names)}: {reason}" for reason, names in of.items()]
@@ -125,41 +129,54 @@ def _several(names: Sequence[str], most: int = 3) -> str:
     return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} other measures"
 
 
-def printed(found: Board) -> list[tuple[str, list[float | None], str, str]]:
+def compared(board: Board) -> list[BoardRow]:
+    """The columns in which some contender is tested against the best."""
+    return [row for row in columns_of(board) if any(cell.p_holm is not None for cell in row.cells)]
+
+
+def known(board: Board) -> list[tuple[str, KnownAs]]:
+    """Measures that people know by another name, with that name."""
+    every = board.paper.known
+    names = dict.fromkeys(row.measure for row in board.rows if row.measure in every)
+    return [(board.paper.readable(name), every[name]) for name in names]
+
+
+def printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
     """The papers' own rows: (system, value of each column, who labelled, where): another judge's, other rows."""
     rows: dict[tuple[str, str, str], list[Published]] = {}
-    for p in found.published:
+    for p in board.published:
         rows.setdefault((p.system, p.by, p.where), []).append(p)
-    told = []
-    for (system, by, where), own in rows.items():
+    rows_shown = []
+    for (system, by, where), numbers in rows.items():
         each = (
-            None if c.stratum else [p.value for p in own if is_of(p, c.measure)] for c in columns_of(found)
+            None if c.stratum else [p.value for p in numbers if is_of(p, c.measure)]
+            for c in columns_of(board)
         )
         values = [some[0] if some else None for some in each]
         if any(v is not None for v in values):
-            told.append((system, values, by, where))
-    return told
+            rows_shown.append((system, values, by, where))
+    return rows_shown
 
 
-def as_csv(found: Board) -> str:
+def as_csv(board: Board) -> str:
     """One line a stratum, measure and contender."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(COLUMNS)
-    for values in cells_of(found):
+    for values in cells_of(board):
         lines.writerow(["" if v is None else _guarded(v) for v in values])
     return out.getvalue()
 
 
-def cells_of(found: Board) -> Iterator[list[Any]]:
+def cells_of(board: Board) -> Iterator[list[Any]]:
     """The values of COLUMNS for each stratum, measure and contender; None for what is undefined."""
-    for row in found.rows:
+    for row in board.rows:
         for cell in row.cells:
-            a, ppi = cell.against, corrected(found, row, cell)
+            a, ppi = cell.against, corrected(board, row, cell)
             values: list[Any] = [
                 row.stratum, row.measure, {1: "greater", -1: "smaller", 0: ""}[row.better], cell.contender,
                 cell.shared.value, cell.shared.low, cell.shared.high, cell.shared.n_units, cell.shared.n_clusters,
-                cell.own.value, cell.own.low, cell.own.high, cell.own.n_units, cell.own.coverage, cell.mark,
+                cell.own_rows.value, cell.own_rows.low, cell.own_rows.high, cell.own_rows.n_units, cell.own_rows.coverage, cell.mark,
                 *((a.difference, a.low, a.high, a.p) if a else (None,) * 4), cell.p_holm,
                 *((ppi.value, ppi.low, ppi.high) if ppi else (None,) * 3), cell.shared.reason or (a and a.reason) or "",
             ]  # fmt: skip
@@ -171,13 +188,13 @@ def _guarded(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
-def as_markdown(found: Board) -> str:
+def as_markdown(board: Board) -> str:
     """Contenders as lines, measures as columns."""
-    columns = columns_of(found)
-    rows = [[found.axis, *(markdown.text(head(c)) for c in columns)]]
-    for n, name in enumerate(found.contenders):
-        rows.append([markdown.text(name), *(_md_cell(found, c, c.cells[n]) for c in columns)])
-    for system, values, by, _ in printed(found):
+    columns = columns_of(board)
+    rows = [[board.axis, *(markdown.text(head(board, c)) for c in columns)]]
+    for n, name in enumerate(board.contenders):
+        rows.append([markdown.text(name), *(_md_cell(board, c, c.cells[n]) for c in columns)])
+    for system, values, by, _ in printed(board):
         rows.append(
             [
                 f"*{markdown.text(system)} (paper: {markdown.text(by)})*",
@@ -186,21 +203,21 @@ def as_markdown(found: Board) -> str:
         )
     lines = [f"| {' | '.join(cells)} |" for cells in rows]
     lines.insert(1, "|" + "---|" * (len(columns) + 1))
-    told = [
-        f"# {markdown.text(found.paper.title)}",
+    title = [
+        f"# {markdown.text(board.paper.title)}",
         "",
-        f"Data set {markdown.text(found.dataset)}; {markdown.text(_readings(found))}",
+        f"Data set {markdown.text(board.dataset)}; {markdown.text(_readings(board))}",
         "",
     ]
-    return "\n".join([*told, *lines, "", *(f"- {markdown.text(line)}" for line in legend(found)), ""])
+    return "\n".join([*title, *lines, "", *(f"- {markdown.text(line)}" for line in legend(board)), ""])
 
 
-def _md_cell(found: Board, row: BoardRow, cell: Cell) -> str:
+def _md_cell(board: Board, row: BoardRow, cell: Cell) -> str:
     value = number(cell.shared.value)
     shown = f"**{value}**" if cell.mark == "best" else f"{value} =" if cell.mark == "tied" else value
-    ppi = corrected(found, row, cell)
-    told = "" if ppi is None else f"<br>corrected {number(ppi.value)}{span(ppi)}"
-    return f"{shown}{span(cell.shared)}<br>{counts(cell)}{told}"
+    ppi = corrected(board, row, cell)
+    correction = "" if ppi is None else f"<br>corrected {number(ppi.value)}{span(ppi)}"
+    return f"{shown}{span(cell.shared)}<br>{counts(cell)}{correction}"
 
 
 def span(m: Measure) -> str:
@@ -208,16 +225,16 @@ def span(m: Measure) -> str:
     return "" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})"
 
 
-def as_latex(found: Board) -> str:
+def as_latex(board: Board) -> str:
     """A table* with booktabs: `\\usepackage{booktabs}`; the best bold, ties marked. Many measures stand in parts below
     each other, so that no part has more than eight columns."""
-    columns = columns_of(found)
+    columns = columns_of(board)
     parts = [columns[n : n + MOST_MEASURES] for n in range(0, len(columns), MOST_MEASURES)]
-    tables = [line for part in parts for line in [*_tex_part(found, part), r"\par\medskip"]]
-    people = dict.fromkeys(c.reference for c in found.corrections.values())
-    texts = [*legend(found)[:2], *(f"corrected by labels of {who} (PPI++), on own rows" for who in people)]
-    told = ". ".join(latex(text[:1].upper() + text[1:]) for text in texts)
-    caption = rf"\caption{{{latex(found.paper.title)}. {told}.}}"
+    tables = [line for part in parts for line in [*_tex_part(board, part), r"\par\medskip"]]
+    people = dict.fromkeys(c.reference for c in board.corrections.values())
+    texts = [*legend(board)[:2], *(f"corrected by labels of {who} (PPI++), on own rows" for who in people)]
+    legend_text = ". ".join(latex(text[:1].upper() + text[1:]) for text in texts)
+    caption = rf"\caption{{{latex(board.paper.title)}. {legend_text}.}}"
     begin = [
         r"% needs \usepackage{booktabs}",
         r"\begin{table*}",
@@ -228,29 +245,29 @@ def as_latex(found: Board) -> str:
     return "\n".join([*begin, *tables[:-1], caption, r"\end{table*}", ""])
 
 
-def _tex_part(found: Board, columns: Sequence[BoardRow]) -> list[str]:
+def _tex_part(board: Board, columns: Sequence[BoardRow]) -> list[str]:
     """One tabular: a line a contender, then the rows shared, the corrected values and the paper's own."""
     lines = [
         r"\begin{tabular}{l" + "r" * len(columns) + "}",
         r"\toprule",
-        " & ".join([latex(found.axis), *(_tex_head(head(c)) for c in columns)]) + r" \\",
+        " & ".join([latex(board.axis), *(_tex_head(head(board, c)) for c in columns)]) + r" \\",
         r"\midrule",
     ]
-    for n, name in enumerate(found.contenders):
+    for n, name in enumerate(board.contenders):
         lines.append(" & ".join([latex(name), *(_tex_cell(c.cells[n]) for c in columns)]) + r" \\")
     shared = [str(c.cells[0].shared.n_units) for c in columns]
     lines += [
         r"\midrule",
-        " & ".join(["rows shared" if len(found.contenders) > 1 else "rows", *shared]) + r" \\",
+        " & ".join(["rows shared" if len(board.contenders) > 1 else "rows", *shared]) + r" \\",
     ]
-    if found.corrections:
+    if board.corrections:
         lines.append(r"\midrule")
-    for n, name in enumerate(found.contenders if found.corrections else ()):
-        each = [corrected(found, c, c.cells[n]) for c in columns]
+    for n, name in enumerate(board.contenders if board.corrections else ()):
+        each = [corrected(board, c, c.cells[n]) for c in columns]
         cells = ["" if m is None else latex(number(m.value)) for m in each]
         lines.append(" & ".join([rf"{latex(name)}, corrected", *cells]) + r" \\")
-    at = [next(n for n, row in enumerate(columns_of(found)) if row is c) for c in columns]
-    others = [(system, [values[n] for n in at], by) for system, values, by, _ in printed(found)]
+    at = [next(n for n, row in enumerate(columns_of(board)) if row is c) for c in columns]
+    others = [(system, [values[n] for n in at], by) for system, values, by, _ in printed(board)]
     others = [other for other in others if any(v is not None for v in other[1])]
     if others:
         lines.append(r"\midrule")
@@ -271,9 +288,9 @@ def latex(text: str) -> str:
 
 
 def _tex_head(text: str) -> str:
-    """A name over several lines, broken before a depth or a bracket and after an underscore: long names need wide columns."""
+    """A name over several lines, broken between words, and before a depth or a bracket: long names need wide columns."""
     lines = [""]
-    for part in re.split(r"(?<=[_ ])|(?=[@\[])", text):
+    for part in re.split(r"(?<=[ ])|(?=[@\[])", text):
         if lines[-1] and len(lines[-1]) + len(part) > HEAD_WIDTH:
             lines.append("")
         lines[-1] += part
@@ -300,7 +317,7 @@ class BoardDot:
     high: float | None
     mark: str
     label: str
-    own: float | None
+    own_x: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,13 +333,13 @@ class Plot:
 LEFT, WIDTH, STEP = 180.0, 290.0, 26.0
 
 
-def plots(found: Board) -> Iterator[Plot]:
+def plots(board: Board) -> Iterator[Plot]:
     """A drawing for each column of the table."""
-    for row in columns_of(found):
+    for row in columns_of(board):
         known = [
             v
             for c in row.cells
-            for v in (c.shared.value, c.shared.low, c.shared.high, c.own.value)
+            for v in (c.shared.value, c.shared.low, c.shared.high, c.own_rows.value)
             if v is not None
         ]
         if not known:
@@ -342,25 +359,28 @@ def plots(found: Board) -> Iterator[Plot]:
                 c.mark,
                 f"{c.contender}: {number(c.shared.value)}{span(c.shared)}, {counts(c)}"
                 + (f", {MARKS[c.mark]}" if c.mark else ""),
-                None if c.shared is c.own else place(c.own.value),
+                None if c.shared is c.own_rows else place(c.own_rows.value),
             )
             for n, c in enumerate(row.cells)
         ]
         ticks = [(LEFT + WIDTH * n / 4, f"{low + (high - low) * n / 4:.2f}") for n in range(5)]
-        yield Plot(head(row), 40 + STEP * len(row.cells), dots, ticks)
+        yield Plot(head(board, row), 40 + STEP * len(row.cells), dots, ticks)
 
 
-def as_html(found: Board) -> str:
+def as_html(board: Board) -> str:
     """A page that needs nothing from elsewhere; all text is escaped."""
     return page(
         "board.html",
-        board=found,
-        columns=columns_of(found),
-        printed=printed(found),
-        plots=list(plots(found)),
-        legend=legend(found),
-        readings=_readings(found),
-        head=head,
+        board=board,
+        columns=columns_of(board),
+        printed=printed(board),
+        plots=list(plots(board)),
+        legend=legend(board),
+        readings=_readings(board),
+        # The arrow stays beside the last word.
+        heads=[re.sub(r" (?=[↑↓])", "\u00a0", head(board, c)) for c in columns_of(board)],
+        compared=compared(board),
+        known=known(board),
         number=number,
         span=span,
         corrected=corrected,
@@ -377,6 +397,8 @@ def _short(name: str) -> str:
     return name if len(name) <= 22 else name[:21] + "…"
 
 
-def _readings(found: Board) -> str:
-    own: Mapping[str, str] = found.readings
-    return "readings: " + (", ".join(f"{name} {value}" for name, value in own.items() if value) or "none")
+def _readings(board: Board) -> str:
+    readings: Mapping[str, str] = board.readings
+    return "readings: " + (
+        ", ".join(f"{name} {value}" for name, value in readings.items() if value) or "none"
+    )

@@ -11,8 +11,8 @@ from judge.store.runs import ADDED, IMPORTED, TRIED
 from judge.store.study import Store
 from judge.types import Json
 
-OWN = ("context", "system", "relevant", "shown")
-"""What makes a run one of its own beside task, model and sampling: a run with other values serves another purpose."""
+PURPOSE = ("context", "system", "relevant", "shown")
+"""Options that define the purpose of a run, beside task, model and sampling. A run with other values serves another purpose."""
 EXAMPLES = "examples"
 """A setting like others, but where a paper says which examples are shown: then a run with others serves another purpose."""
 
@@ -27,62 +27,65 @@ class Run:
     model: str
     options: Mapping[str, Json]
     rationale: str | None = None
-    """What it was asked for beside labels: none, before or after; None for a task that asks for text."""
+    """When the rationale was requested: none, before or after; None for a task that asks for text."""
 
     @property
     def derived(self) -> bool:
-        """Made from other runs without a call: it is read where it is named."""
+        """Whether the run was made from other runs without a model call. It is read only if --run names it."""
         return "derived" in self.options
 
     @property
     def is_of_judge(self) -> bool:
-        """A model labelled units here, for itself: no output of a system, nothing derived, tried or imported."""
+        """Whether a judge labelled units here: no output of a system, and not derived, tried or imported."""
         return not (self.derived or self.tried or self.imported or "context" in self.options)
 
     @property
     def imported(self) -> bool:
-        """Its labels came in a file."""
+        """Whether the labels came from a file."""
         return IMPORTED in self.options
 
     @property
     def added(self) -> bool:
-        """Its labels are outputs that a user let a model add to a system with imported ones."""
+        """Whether the labels are outputs that a user allowed a model to add to a system with imported ones."""
         return ADDED in self.options
 
     @property
     def tried(self) -> bool:
-        """Asked by a search alone: it is read where it is named."""
+        """ScoreRequest by a search alone: it is read where it is named."""
         return TRIED in self.options
 
-    def serves(self, own: Mapping[str, str]) -> bool:
-        """Made for this: the same context and system of generated answers, the same relevant passages.
+    def serves(self, purpose: Mapping[str, str]) -> bool:
+        """Whether the run was made for this purpose: see `PURPOSE`.
 
-        Where `own` names examples (an empty text: none), those are the same, too.
+        If `purpose` names examples (an empty text: none), they must be equal, too.
         """
-        if EXAMPLES in own and (self.options.get(EXAMPLES) or "") != own[EXAMPLES]:
+        if EXAMPLES in purpose and (self.options.get(EXAMPLES) or "") != purpose[EXAMPLES]:
             return False
-        return all(self.options.get(name) == own.get(name) for name in OWN)
+        return all(self.options.get(name) == purpose.get(name) for name in PURPOSE)
 
     @property
     def examples(self) -> list[str]:
-        """The items that it shows as few-shot examples, which it asks nothing about."""
+        """The items that the run shows as few-shot examples. These are not judged."""
         return [item for item in str(self.options.get(EXAMPLES) or "").split(",") if item]
 
     @property
     def settings(self) -> Mapping[str, Json]:
-        """What sets it apart from other runs of its task and model: see `judge.run_options.settings_of`."""
+        """The settings by which runs of one task and model differ: see `judge.run_options.settings_of`."""
         return settings_of(self.model, self.options)
 
     def was_asked(self, settings: Mapping[str, Json]) -> bool:
-        """Whether it was asked with these settings: options by name, and what the provider reports of its own.
+        """Whether the run has these settings: options by name, and what the provider reports.
 
-        An option that means nothing for a task without labels is not compared. The answer mode is that in which the run
+        An option that has no effect on a task without labels is not compared. The answer mode is the one in which the run
         began, whatever was typed.
         """
         _, options = of_stored(self.model, self.options)
         for name, value in settings.items():
             if name in REPORTED:
                 same = self.options.get(name) == value
+            elif name == "rationale":
+                # A task's file may ask for one; a task that asks for text has none.
+                same = self.rationale in (None, value)
             elif name == "answers":
                 # A raw task is answered in free text, whatever was typed.
                 same = value in ("auto", self.options.get("mode")) or self.options.get("mode") == "text"
@@ -94,7 +97,7 @@ class Run:
 
 
 def all_runs(store: Store) -> list[Run]:
-    """Every run, the newest first."""
+    """List all runs, the newest first."""
     query = """
         SELECT r.run_id, r.task, t.task_id, r.model, r.options,
                iif(json_array_length(t.front_matter, '$.questions[0].labels') > 0,
@@ -108,6 +111,19 @@ def all_runs(store: Store) -> list[Run]:
     ]
 
 
+def judges(store: Store, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What `--run` names: the models (a panel is one, too), and the runs.
+
+    A model that has no run yet is known by its slash: the score then says which runs to make. Raises UsageError for what is
+    neither.
+    """
+    runs = all_runs(store) if names else []
+    known = {run.model for run in runs}
+    models = tuple(name for name in names if name in known or "/" in name)
+    others = [name for name in names if name not in models]
+    return models, tuple(run.run_id for run in named(store, others, runs))
+
+
 def named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
     """The runs that `--run` names, in order. Raises UsageError for none, or several of one name."""
     by_id = {run.run_id: run for run in runs}
@@ -115,22 +131,28 @@ def named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
 
 
 def candidates(
-    runs: Sequence[Run], pinned: Sequence[Run], task_id: str, models: Sequence[str], own: Mapping[str, str]
+    runs: Sequence[Run],
+    pinned: Sequence[Run],
+    task_id: str,
+    models: Sequence[str],
+    purpose: Mapping[str, str],
 ) -> list[Run]:
     """The runs of a task to choose from, the newest first; those named are the only ones.
 
     Raises UsageError when several judges have run the task and nothing says whose labels are meant.
     """
-    fit = [run for run in runs if run.task_id == task_id and run.serves(own)]
+    fit = [run for run in runs if run.task_id == task_id and run.serves(purpose)]
     chosen = [run for run in pinned if run in fit]
     if chosen:
         return chosen
     fit = [run for run in fit if not run.tried]
     if models:
         return [run for run in fit if run.model in models]
-    # Nothing that was calibrated, pooled or routed steps into its parents' place unasked.
+    # A calibrated, pooled or routed run never replaces its parents unless it is named.
     fit = [run for run in fit if not run.derived]
     judges = list(dict.fromkeys(run.model for run in fit))
     if len(judges) > 1:
-        raise UsageError(f"several judges have run {task_id}: choose with -m; there are: {', '.join(judges)}")
+        raise UsageError(
+            f"several judges have run {task_id}: choose with --run; there are: {', '.join(judges)}"
+        )
     return fit

@@ -7,14 +7,13 @@ passages make SR and CR; answers of the system under test (task `claim_answer`) 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.commands import command
-from judge.errors import BadInput, NothingToScore, UsageError
+from judge.errors import NothingToScore, UsageError
 from judge.store.label_rows import quoted
 from judge.store.study import Store
-from judge.suites.paper import Option, Paper, Part
+from judge.suites.paper import RANKING, Option, Paper, Part
 from judge.suites.steps import Step
 
 if TYPE_CHECKING:
@@ -25,10 +24,12 @@ if TYPE_CHECKING:
     from judge.suites.queries import System
 
 STAGES = ("retrieve", "rerank", "top-k")
+CONSENSUS = 0.73
+"""The share of yes from which a pair that people checked is kept: at least 73 % in the paper."""
 _ANSWER = {"yes": "Yes", "no": "No", "others": "Others"}
 
 
-def read(study: PaperStudy) -> list[Score]:
+def compute_scores(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import confirmation
 
@@ -51,7 +52,6 @@ def read(study: PaperStudy) -> list[Score]:
             before = here
     if answers is not None:
         scores += confirmation.answer_bias(pairs, answers)
-    _files(study, pairs, entries, answers)
     return scores
 
 
@@ -68,32 +68,25 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
 
     from judge.store import pairs as stored
 
-    found = stored.checked(study.store, study.dataset)
+    checked = stored.checked(study.store, study.dataset)
     items = study.rows.items.set_index("item_id")["question_id"]
-    found = [p for p in found if p.original_id in items.index and p.counter_id in items.index]
-    if not found:
+    checked = [p for p in checked if p.original_id in items.index and p.counter_id in items.index]
+    if not checked:
         raise NothingToScore(
             f"no pairs in '{study.dataset}': import some ({command('judge items import claim-pairs FILE')}) or build some "
             f"({command('judge pairs build -m MODEL')})"
         )
-    if study.option("consensus") != "all":
-        limit = study.number("consensus")
-        told = stored.counts(found, limit)
-        kept = [p for p in found if p.kept(limit) is not False]
-        if study.option("unchecked") == "drop":
-            kept = [p for p in kept if p.votes]
-        study.note(
-            f"{len(found)} pairs: {told['kept']} confirmed by at least {limit:g} of their annotators, "
-            f"{told['dropped']} turned down (left out), {told['unchecked']} not checked by people "
-            f"({'kept' if study.option('unchecked') == 'keep' else 'left out'})"
-        )
-        if not kept:
-            raise UsageError(
-                f"no pair is left: see --consensus, --unchecked, and {command('judge pairs list')}"
-            )
-        found = kept
+    n_checked = stored.counts(checked, CONSENSUS)
+    study.note(
+        f"{len(checked)} pairs: {n_checked['kept']} confirmed by at least {CONSENSUS:g} of their annotators, "
+        f"{n_checked['dropped']} turned down (left out), {n_checked['unchecked']} not checked by people (kept)"
+    )
+    checked = [p for p in checked if p.kept(CONSENSUS) is not False]
+    if not checked:
+        raise UsageError(f"no pair is left: people turned all of them down: {command('judge pairs list')}")
     table = pd.DataFrame(
-        [(p.unit_id, p.original_id, p.counter_id) for p in found], columns=["pair_id", "original", "counter"]
+        [(p.unit_id, p.original_id, p.counter_id) for p in checked],
+        columns=["pair_id", "original", "counter"],
     )
     original, counter = (items.reindex(table[side]).to_numpy() for side in ("original", "counter"))
     # Where each claim is a question of its own, the pair is what intervals resample.
@@ -112,49 +105,35 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     name = _ranking(study)
     if name is None:
         return None
-    depth = _depths(study)
-    within = " OR ".join(f"(r.stage = {quoted(stage)} AND r.rank <= {k})" for stage, k in depth.items())
+    depth = study.numbers("k")[0]
+    within = f"r.stage IN ({', '.join(map(quoted, STAGES))}) AND r.rank <= {depth}"
     query = (
         "SELECT r.item_id, r.stage, r.rank, p.content_sha, min(o.passage_id) "
-        f"{LISTED} WHERE r.name = ? AND ({within}) AND r.item_id IN (SELECT item_id FROM unit_texts "
+        f"{LISTED} WHERE r.name = ? AND {within} AND r.item_id IN (SELECT item_id FROM unit_texts "
         f"WHERE kind = 'item' AND {study.rows.scope}) GROUP BY r.item_id, r.stage, r.rank ORDER BY r.item_id, r.rank"
     )
-    found = frame(study.store.conn, query, [name], "claim_id stage rank_n document own")
-    found = found.rename(columns={"rank_n": "rank"})
-    if found.empty:
-        raise UsageError(f"ranking '{name}' has no list at the stages of --k: {', '.join(depth)}")
-    found = found[found["claim_id"].isin([*pairs["original"], *pairs["counter"]])].reset_index(drop=True)
-    for stage in _stages(found):
-        alone = found[(found["stage"] == stage) & found["own"].isna()]
+    entries = frame(study.store.conn, query, [name], "claim_id stage rank_n document own")
+    entries = entries.rename(columns={"rank_n": "rank"})
+    if entries.empty:
+        raise UsageError(f"ranking '{name}' has no list at the stages {', '.join(STAGES)}")
+    entries = entries[entries["claim_id"].isin([*pairs["original"], *pairs["counter"]])].reset_index(
+        drop=True
+    )
+    for stage in _stages(entries):
+        alone = entries[(entries["stage"] == stage) & entries["own"].isna()]
         if len(alone):
-            told = f"{len(alone)} passages in the lists of '{name}' ({stage}) are of other items: no unit yet"
-            study.need(Step("attach", told, ranking=(name, stage), k=depth[stage], dataset=study.dataset))
-    only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quoted(name)} AND ({within}))"
+            why = f"{len(alone)} passages in the lists of '{name}' ({stage}) are of other items: no unit yet"
+            study.need(Step("attach", why, ranking=(name, stage), k=depth, dataset=study.dataset))
+    only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quoted(name)} AND {within})"
     stances = study.labels("stance", only=only, columns="passage_id", together="item_id")
     by_passage = stances.set_index("passage_id")
-    found["label"] = by_passage["label"].reindex(found["own"]).to_numpy(dtype=object)
-    status = by_passage["status"].reindex(found["own"]).to_numpy(dtype=object)
-    found["status"] = pd.Series(status, dtype=object).where(pd.notna(status), NOT_JUDGED).to_numpy()
-    found["label"] = found["label"].where(found["label"].notna(), None)
-    shown = ", ".join(f"{stage} (first {depth[stage]})" for stage in _stages(found))
+    entries["label"] = by_passage["label"].reindex(entries["own"]).to_numpy(dtype=object)
+    status = by_passage["status"].reindex(entries["own"]).to_numpy(dtype=object)
+    entries["status"] = pd.Series(status, dtype=object).where(pd.notna(status), NOT_JUDGED).to_numpy()
+    entries["label"] = entries["label"].where(entries["label"].notna(), None)
+    shown = ", ".join(f"{stage} (first {depth})" for stage in _stages(entries))
     study.note(f"ranking {name}; stages: {shown}")
-    return found
-
-
-def _depths(study: PaperStudy) -> dict[str, int]:
-    """How many passages of each stage's lists count: --k 10 for all, or retrieve=100,rerank=20,top-k=5."""
-    text = study.option("k")
-    if "=" not in text:
-        return dict.fromkeys(STAGES, study.numbers("k")[0])
-    found = {}
-    for word in text.split(","):
-        stage, _, k = word.strip().partition("=")
-        if stage not in STAGES or not k.isdecimal() or int(k) < 1:
-            raise UsageError(
-                f"--k is a number from 1, or STAGE=NUMBER of {', '.join(STAGES)}, not '{word.strip()}'"
-            )
-        found[stage] = int(k)
-    return found
+    return entries
 
 
 def _ranking(study: PaperStudy) -> str | None:
@@ -197,10 +176,10 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
     # yet, and what the judge refused, is missing.
     valid = np.array([isinstance(t, str) and bool(t.strip()) for t in text], dtype=bool)
     if made is not None:
-        own = made.set_index("item_id")["status"].reindex(table["claim_id"])
-        waits = text.isna().to_numpy() & ~own.isin(FAILURES).to_numpy()
+        ending = made.set_index("item_id")["status"].reindex(table["claim_id"])
+        waits = text.isna().to_numpy() & ~ending.isin(FAILURES).to_numpy()
         valid |= waits
-        status = status.where(~waits, own.where(own != "ok", NOT_JUDGED))
+        status = status.where(~waits, ending.where(ending != "ok", NOT_JUDGED))
     label = label.where(valid, None)
     table["label"] = label.where(label.notna(), None).to_numpy(dtype=object)
     table["status"] = status.where(status.notna(), NOT_JUDGED).to_numpy(dtype=object)
@@ -213,33 +192,24 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
 
 def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
     """Whose answers, and how making them ended (None: they were imported)."""
-    from judge.runner import contexts
     from judge.suites.queries import System
 
-    context = study.option("context")
-    if context == "auto":
-        found = study.system()
-        if found is not None:
-            run = [
-                r for r in study.judges.runs if r.serves({"context": found.condition, "system": found.system})
-            ]
-            made = (
-                study.generated("claim_answer", found.condition) if run and _plain(found.condition) else None
-            )
-            return found, made
-        context = "none"
-    name = study.option("ranking") or None
-    made = study.generated(
-        "claim_answer", context, study.ranking(name, None) if context.startswith("top:") else None
-    )
+    system = study.system()
+    if system is not None:
+        run = [
+            r for r in study.judges.runs if r.serves({"context": system.condition, "system": system.system})
+        ]
+        return system, study.generated("claim_answer", system.condition) if run and _plain(
+            system.condition
+        ) else None
+    made = study.generated("claim_answer", "none")
     if made is None:
         study.check()
         raise NothingToScore(
-            f"'{study.tested()}' has no answers under '{context}' in '{study.dataset}': "
-            + study.import_words("FILE", "--system", study.tested(), "--condition", context)
+            f"'{study.tested()}' has no answers in '{study.dataset}': "
+            + study.import_words("FILE", "--system", study.tested())
         )
-    given = contexts.parse(study.store, context, ranking=name)
-    study.whose = System(study.tested(), given.name)
+    study.whose = System(study.tested(), "none")
     return study.whose, made
 
 
@@ -268,39 +238,11 @@ def _support(pairs: pd.DataFrame, table: pd.DataFrame, stage: str) -> list[Score
     ]
 
 
-def _files(
-    study: PaperStudy, pairs: pd.DataFrame, entries: pd.DataFrame | None, answers: pd.DataFrame | None
-) -> None:
-    """The picture and the table of claims, when they were asked for."""
-    import pandas as pd
-
-    from judge.scores import confirmation
-    from judge.suites import scatter
-
-    plot, claims = study.option("plot"), study.option("claims")
-    if not plot and not claims:
-        return
-    if entries is None or not len(entries):
-        raise UsageError("--plot and --claims show the part 'retrieval', which is not there")
-    if plot:
-        tables = {stage: confirmation.scatter(pairs, entries, stage, answers) for stage in _stages(entries)}
-        scatter.write(Path(plot), tables)
-    if claims:
-        parts = []
-        for stage in _stages(entries):
-            table = confirmation.ratios(pairs, entries, stage).drop(columns="status")
-            parts.append(table.rename_axis("claim_id").reset_index().assign(stage=stage))
-        try:
-            pd.concat(parts).to_csv(claims, index=False)
-        except OSError as e:
-            raise BadInput(f"--claims {claims}: {e.strerror}") from e
-
-
 PAPER = Paper(
     name="confirmation",
     abbreviations=("sr", "cr", "cbr"),
     title="ConfirmBiasRAG (Retrieving Facts or Reinforcing Beliefs?): support ratios and confirmation bias of claim pairs",
-    read=read,
+    read=compute_scores,
     lower=("cbr*", "cr*"),
     neutral=(
         "sr*",
@@ -319,18 +261,7 @@ PAPER = Paper(
         Part("answers", ("confirmation",), "CBR: both answers support their own claim"),
     ),
     options=(
-        Option("k", "10", "The first K of each list, or of each stage: retrieve=100,rerank=20,top-k=5."),
-        Option("ranking", "", "The ranking, when there are several; all its stages are read."),
-        Option(
-            "context",
-            "auto",
-            "What the system under test is given: none, top:K ...; auto: the answers there are, else none.",
-        ),
-        Option("consensus", "0.73", "Pairs that people checked stay from this share of yes on; or: all."),
-        Option("unchecked", "keep", "Pairs that nobody has checked.", ("keep", "drop")),
-        Option(
-            "plot", "", "Write the scatter of SR, original against counter, to this SVG file.", writes=True
-        ),
-        Option("claims", "", "Write each claim's SR and counts at each stage to this CSV file.", writes=True),
+        Option("k", "10", "Use the first K passages of each stage's ranking."),
+        RANKING,
     ),
 )

@@ -10,11 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judge.commands import command
 from judge.errors import BadInput, UsageError
-from judge.labels.words import HELP
 from judge.store import splits
 from judge.suites.paper import Option, Paper, Part
-from judge.suites.urag import SPLITTING
+from judge.suites.urag import ALPHA
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,21 +27,23 @@ if TYPE_CHECKING:
 _NAMED = 10
 
 
-def read(study: PaperStudy) -> list[Score]:
+def compute_scores(study: PaperStudy) -> list[Score]:
     """Accuracy, coverage, set size and empty sets of the test half, by LAC and APS, and by label."""
     import numpy as np
 
     from judge.scores import urag
-    from judge.suites.distributions import alpha_of, choices, convention_of, halves, last_run
+    from judge.suites.distributions import alpha_of, choices, halves, last_run
 
     task = study.option("task")
     if not task:
-        raise UsageError("conformal needs --task: the task whose labels are meant")
-    alpha, convention = alpha_of(study), convention_of(study)
+        raise UsageError(
+            f"conformal needs --task: the task that a judge has run, as in {command('judge score conformal --task stance')}"
+        )
+    alpha = alpha_of(study)
     letters = study.domain(task)
     if len(letters) < 2:
         raise UsageError(f"{task} has no set of labels to choose from")
-    before = len(study.judges.read)
+    before = len(study.judges.runs_read)
     table = study.labels(task)
     run = last_run(study, before)
     study.check()
@@ -55,28 +57,26 @@ def read(study: PaperStudy) -> list[Score]:
             f"{len(out)} units are in the sealed test of {task}, which was not opened for this run: left out"
         )
     table["name"] = table["unit_id"].map(names).astype(object)
-    found = choices(study, table, run, field, letters, truth, name="name")
-    known: BoolArray = np.asarray(found.correct >= 0, dtype=bool)
+    all_choices = choices(study, table, run, field, letters, truth, name="name")
+    known: BoolArray = np.asarray(all_choices.correct >= 0, dtype=bool)
     if not known.any():
         raise BadInput(
             f"no unit of {task} has a label '{field}' by '{study.option('reference')}': conformal sets need true labels "
             "(import gold, or name people's with --reference)"
         )
-    told = found.where(known)
-    mask = halves(study, told, None)
-    cal, test = told.where(mask), told.where(~mask)
+    labelled_choices = all_choices.where(known)
+    mask = halves(study, labelled_choices, None)
+    cal, test = labelled_choices.where(mask), labelled_choices.where(~mask)
     by_class = study.option("thresholds") == "label"
-    if by_class and convention != "exact":
-        raise UsageError("--thresholds label goes with --convention exact")
-    scores = urag.scores(cal, test, alpha=alpha, convention=convention, by_class=by_class)
+    scores = urag.scores(cal, test, alpha=alpha, by_class=by_class)
     if study.part("classes"):
         brief = [s for s in scores if s.measure in ("accuracy", "coverage", "set_size")]
         for letter, some in urag.per_class(brief, test).items():
             scores += [s.named(f"{s.measure}[{letter}]") for s in some]
-    made = urag.sets(cal, test, alpha=alpha, convention=convention, by_class=by_class)
+    made = urag.sets(cal, test, alpha=alpha, by_class=by_class)
     calibrating = set(cal.units.ids)
-    apart: BoolArray = np.asarray(~found.units.ids.isin(calibrating), dtype=bool)
-    rest = found.where(apart)
+    apart: BoolArray = np.asarray(~all_choices.units.ids.isin(calibrating), dtype=bool)
+    rest = all_choices.where(apart)
     _ambiguous(study, rest, made, table.set_index("name")["label"])
     return scores
 
@@ -106,16 +106,14 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
 
     from judge.stats.conformal import members
 
-    score = study.option("by-score")
-    limit = made.limits_lac if score == "lac" else made.limits_aps
     has: BoolArray = np.asarray(~np.isnan(rest.probabilities).any(axis=1), dtype=bool)
     some = rest.where(has)
-    sets = members(some.probabilities, limit, score, study.option("convention"))  # type: ignore[arg-type]
+    sets = members(some.probabilities, made.limits_lac, "lac", "exact")
     unsure = sets.sum(axis=1) != 1
     names = [str(name) for name in some.units.ids[unsure]]
     shown = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
     study.note(
-        f"{len(names)} of {int(has.sum())} units outside the calibration are ambiguous by {score}"
+        f"{len(names)} of {int(has.sum())} units outside the calibration are ambiguous by lac"
         + (f": {shown}" if names else "")
         + ("" if study.option("ambiguous") or not names else " (--ambiguous FILE lists them)")
     )
@@ -141,7 +139,7 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
 PAPER = Paper(
     name="conformal",
     title="Conformal sets of a judge's own labels (LAC and APS): which units are ambiguous",
-    read=read,
+    read=compute_scores,
     lower=("set_size*",),
     neutral=("coverage*", "empty_sets*"),
     parts=(
@@ -149,16 +147,11 @@ PAPER = Paper(
         Part("classes", (), "the same for each true label"),
     ),
     options=(
-        Option("task", "", "The task whose labels are meant, as stance."),
-        Option("reference", "gold", f"Whose labels are true: {HELP}.", other_names=("truth", "correct-by")),
-        Option("by-score", "lac", "The score that ambiguity goes by.", ("lac", "aps")),
-        Option(
-            "thresholds",
-            "one",
-            "label: one for each label, from the units whose true label it is, so that the promise holds for rare labels too.",
-            ("one", "label"),
-        ),
-        Option("ambiguous", "", "Write the ambiguous units with their sets to this CSV file.", writes=True),
-        *SPLITTING,
+        Option("task", "", "Task whose labels are used, e.g. stance."),
+        Option("reference", "gold", "Reference labels (default: gold)."),
+        Option("thresholds", "one", "Use one threshold for all labels, or one per label.", ("one", "label")),
+        Option("ambiguous", "", "Write the ambiguous units with their sets to FILE.csv."),
+        ALPHA,
     ),
+    has_systems=False,
 )

@@ -103,8 +103,8 @@ class Contest:
     def examples(self, duel: Duel, n: int = 3) -> list[str]:
         """Units that the first got right and the second wrong."""
         truth, codes = self.table.codes[:, 0], self.table.codes[:, 1:]
-        found = np.flatnonzero((codes[:, duel.first] == truth) & (codes[:, duel.second] != truth))
-        return [self.table.units[at] for at in found[:n].tolist()]
+        places = np.flatnonzero((codes[:, duel.first] == truth) & (codes[:, duel.second] != truth))
+        return [self.table.units[at] for at in places[:n].tolist()]
 
 
 def compare(
@@ -158,11 +158,11 @@ def compare(
     ids = {name: run for run, name in panel.shown.items()}
     n_reference = int((labelled[:, 0] & inside).sum())
     if not shared.any():
-        told = ", ".join(
+        n_by_run = ", ".join(
             f"{n}: {int((labelled[:, 0] & labelled[:, 1 + i] & inside).sum())}" for i, n in enumerate(names)
         )
         raise UsageError(
-            f"no unit has a label of all runs and of {reference.word}; those with both by run: {told}"
+            f"no unit has a label of all runs and of {reference.word}; those with both by run: {n_by_run}"
         )
     table = panel.weighted(panel.table.select([reference.name, *names]).subset(shared), reference.name)
     look = None
@@ -170,13 +170,13 @@ def compare(
         look = split.open(purpose, [ids[n] for n in names], reference.word, _question(panel, table, ids))
     sure = look.confidence if look else confidence
     duels = contest(table, reference.name, panel.coefficient, level=panel.level, confidence=sure)
-    asked = np.column_stack([panel.asked_units[name] for name in names])
+    was_asked = np.column_stack([panel.asked_units[name] for name in names])
     contenders = []
     for i, name in enumerate(names):
-        held = labelled[:, 0] & inside
-        own = table.select([name, reference.name])
+        has_reference = labelled[:, 0] & inside
+        pair_table = table.select([name, reference.name])
         kappa, agreement = measures(
-            own, [panel.coefficient, "percent"], level=panel.level, field=panel.field, confidence=sure
+            pair_table, [panel.coefficient, "percent"], level=panel.level, field=panel.field, confidence=sure
         )
         model = str(store.conn.execute("SELECT model FROM runs WHERE run_id = ?", [ids[name]]).fetchone()[0])
         contenders.append(
@@ -186,9 +186,9 @@ def compare(
                 model,
                 kappa,
                 agreement.value or 0.0,
-                len(np.unique(own.column(name))),
-                int((held & asked[:, i]).sum()),
-                int((held & labelled[:, 1 + i]).sum()),
+                len(np.unique(pair_table.column(name))),
+                int((has_reference & was_asked[:, i]).sum()),
+                int((has_reference & labelled[:, 1 + i]).sum()),
                 spent(store, ids[name]),
             )
         )
@@ -231,43 +231,43 @@ def _notes(
     panel: Panel,
     contenders: Sequence[Contender],
     labelled: BoolArray,
-    held: BoolArray,
+    has_reference: BoolArray,
     table: Ratings,
     n_clusters: int,
     split: Split | None,
     part: str | None,
 ) -> list[str]:
     """What must be said: which units are shared and which not, who gave one label only, how little there is."""
-    told = [*panel.notes, *panel.remarks]
+    notes = [*panel.notes, *panel.remarks]
     if split is not None:
-        told = [text for text in told if code_of(text) not in ("sealed", "closed")]
+        notes = [text for text in notes if code_of(text) not in ("sealed", "closed")]
         if part in ("open", "learn", "tune"):
-            told.append(f"the sealed test is left out (--part test opens it); {split.told}")
+            notes.append(f"the sealed test is left out (--part test opens it); {split.look_note}")
         else:
-            told.append(split.told)
-    n = int(held.sum())
+            notes.append(split.look_note)
+    n = int(has_reference.sum())
     if table.n_units < n:
         alone = Counter(
             ", ".join(c.name for c, has in zip(contenders, row, strict=True) if not has)
-            for row in labelled[held].tolist()
+            for row in labelled[has_reference].tolist()
             if not all(row)
         )
-        told.append(
+        notes.append(
             f"{table.n_units:,} of {n:,} units with a reference have a label of every run; the others lack one of:"
         )
-        told += [f"  {who}: {count:,} units" for who, count in alone.most_common(10)]
+        notes += [f"  {who}: {count:,} units" for who, count in alone.most_common(10)]
     for c in contenders:
         if c.n_labels == 1:
-            told.append(
+            notes.append(
                 f"{c.name} gave one label only: its kappa is undefined; in differences it counts as 0, no skill"
             )
     if n_clusters < FEW_CLUSTERS:
-        told.append(Note("few_questions", n=n_clusters, least=FEW_CLUSTERS))
+        notes.append(Note("few_questions", n=n_clusters, least=FEW_CLUSTERS))
     if panel.weights:
-        told.append(
+        notes.append(
             "the units stand for different numbers of units (a stratified sample): here each counts once"
         )
-    return told
+    return notes
 
 
 def spent(store: Store, run: str) -> RunSpent:
@@ -316,23 +316,23 @@ def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
             )
             if not beaten:
                 fronts[i].add(axis)
-    return [replace(c, front=frozenset(own)) for c, own in zip(contenders, fronts, strict=True)]
+    return [replace(c, front=frozenset(axes)) for c, axes in zip(contenders, fronts, strict=True)]
 
 
-def as_json(found: Contest) -> dict[str, Json]:
+def as_json(comparison: Contest) -> dict[str, Json]:
     """The documented shape."""
-    names = [c.run_id for c in found.contenders]
-    domain = found.table.domain
+    names = [c.run_id for c in comparison.contenders]
+    domain = comparison.table.domain
     return {
-        "field": found.panel.field,
-        "reference": found.reference.word,
-        "measure": found.coefficient,
-        "part": found.part,
-        "look": found.look and found.look.look,
-        "level": found.level,
-        "units": found.n_shared,
-        "questions": found.n_clusters,
-        "units_with_reference": found.n_reference,
+        "field": comparison.panel.field,
+        "reference": comparison.reference.word,
+        "measure": comparison.coefficient,
+        "part": comparison.part,
+        "look": comparison.look and comparison.look.look,
+        "level": comparison.level,
+        "units": comparison.n_shared,
+        "questions": comparison.n_clusters,
+        "units_with_reference": comparison.n_reference,
         "runs": [
             {
                 "run": c.run_id,
@@ -347,7 +347,7 @@ def as_json(found: Contest) -> dict[str, Json]:
                 "tokens_per_unit": c.spent.tokens,
                 "front": sorted(c.front),
             }
-            for c in found.contenders
+            for c in comparison.contenders
         ],
         "pairs": [
             {
@@ -358,7 +358,7 @@ def as_json(found: Contest) -> dict[str, Json]:
                 "high": d.kappa.difference.high,
                 "p": d.kappa.p_value,
                 "p_holm": d.kappa.adjusted,
-                "shown": found.shown(d),
+                "shown": comparison.shown(d),
                 "reason": d.kappa.difference.reason,
                 "agreement_difference": d.agreement.difference.value,
                 "agreement_low": d.agreement.difference.low,
@@ -374,7 +374,7 @@ def as_json(found: Contest) -> dict[str, Json]:
                     for k, label in enumerate(domain)
                 ],
             }
-            for d in found.duels
+            for d in comparison.duels
         ],
-        "notes": list(found.notes),
+        "notes": list(comparison.notes),
     }

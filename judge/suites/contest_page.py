@@ -38,17 +38,17 @@ class Pareto:
     left_out: Sequence[str]
 
 
-def paretos(found: Contest) -> Iterator[Pareto]:
+def paretos(contest: Contest) -> Iterator[Pareto]:
     """A drawing for each axis on which two runs or more have a place."""
     for axis, value in AXES.items():
         known = [
             (n, c, FACTORS[axis] * price)
-            for n, c in enumerate(found.contenders, 1)
+            for n, c in enumerate(contest.contenders, 1)
             if (price := value(c)) is not None and price > 0 and c.kappa.value is not None
         ]
         if len(known) < 2:
             continue
-        left_out = [c.name for c in found.contenders if all(c is not other for _, other, _ in known)]
+        left_out = [c.name for c in contest.contenders if all(c is not other for _, other, _ in known)]
         yield _pareto(TITLES[axis], axis, known, left_out)
 
 
@@ -90,13 +90,13 @@ def _pareto(
     return Pareto(title, dots, line, ticks, [(up(v) or 0.0, f"{v:.2f}") for v in steps], left_out)
 
 
-def as_html(found: Contest) -> str:
+def as_html(contest: Contest) -> str:
     """A page that needs nothing from elsewhere; all text is escaped."""
     return page(
         "contest.html",
-        found=found,
-        domain=found.table.domain,
-        paretos=list(paretos(found)),
+        contest=contest,
+        domain=contest.table.domain,
+        paretos=list(paretos(contest)),
         number=number,
         span=span,
         left=LEFT,

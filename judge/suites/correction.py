@@ -29,7 +29,7 @@ Weights = Mapping[int | str, float]
 class Sides:
     """What two readings of a paper have in common; `left_out` are measures that are no means over units."""
 
-    found: Sequence[Estimand]
+    estimands: Sequence[Estimand]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -39,7 +39,7 @@ class Correction:
     """Measures that are means over units, three ways; `left_out` are measures that are none."""
 
     reference: str
-    found: dict[str, Corrected]
+    measures: dict[str, Corrected]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -47,7 +47,7 @@ class Correction:
         """The documented shape; lambda is the weight of the judge."""
         return {
             "reference": self.reference,
-            "measures": [{"measure": name, **c.as_json()} for name, c in self.found.items()],
+            "measures": [{"measure": name, **c.as_json()} for name, c in self.measures.items()],
             "left_out": list(self.left_out),
             "notes": list(self.notes),
         }
@@ -58,54 +58,55 @@ SEALED = "they are in a sealed test that was not opened for this judge"
 
 
 def corrected(
-    study: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, confidence: float
+    study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, confidence: float
 ) -> Correction:
     """The judge's `scores` beside those that the labels of a reference give, and both together."""
-    each = [beside(*side) for side in _sides(study, scores, held)]
-    found = {one.measure: one.corrected(confidence) for sides in each for one in sides.found}
-    left_out = dict.fromkeys(name for sides in each for name in sides.left_out if name not in found)
+    each = [beside(*side) for side in _sides(study, scores, reference_labels)]
+    measures = {
+        estimand.measure: estimand.corrected(confidence) for sides in each for estimand in sides.estimands
+    }
+    left_out = dict.fromkeys(name for sides in each for name in sides.left_out if name not in measures)
     notes = dict.fromkeys(note for sides in each for note in sides.notes)
-    return Correction(held.word, found, tuple(left_out), tuple(notes))
+    return Correction(reference_labels.word, measures, tuple(left_out), tuple(notes))
 
 
 def _sides(
-    study: PaperStudy, scores: Sequence[Score], held: ReferenceLabels
+    study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels
 ) -> Iterator[tuple[PaperStudy, Sequence[Score], ReferenceLabels, Weights]]:
     """The whole reading; parts on labels of one task by themselves, where these were drawn with unequal probabilities.
 
     The probability of a unit to be labelled for two tasks is not that of either: such parts have no weights.
     """
-    asked, parts = study.asked, [p for p in study.paper.parts if study.part(p.name)]
+    request, parts = study.request, [p for p in study.paper.parts if study.part(p.name)]
     weighted = {
-        task: own
+        task: task_weights
         for task in dict.fromkeys(p.tasks[0] for p in parts if len(p.tasks) == 1)
-        if (own := held.weights(study.loaded(task).spec.questions[0].field))
+        if (task_weights := reference_labels.weights(study.loaded(task).spec.questions[0].field))
     }
     if not weighted or not any(score.value is mean for score in scores):
-        yield study, scores, held, {}
+        yield study, scores, reference_labels, {}
         return
     groups: dict[str, list[Part]] = {}
     for part in parts:
         groups.setdefault(part.tasks[0] if len(part.tasks) == 1 else "", []).append(part)
     for task, several in groups.items():
-        only = replace(asked, parts=tuple(p.name for p in several), partial=True)
+        only = replace(request, parts=tuple(p.name for p in several), partial=True)
         some = PaperStudy(study.store, study.paper, only, study.rows)
-        yield some, study.paper.read(some), held, weighted.get(task, {})
+        yield some, study.paper.read(some), reference_labels, weighted.get(task, {})
 
 
-def beside(judge: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, weights: Weights) -> Sides:
+def beside(
+    judge: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, weights: Weights
+) -> Sides:
     """The `scores` that were read with the judge's labels beside people's, wherever they are means that rest on labels.
 
     `weights`: for how many units a labelled unit stands, by its number, or the units of a question, by its name.
     """
-    # Files that an option asks for hold the judge's numbers, and are written already.
-    writing = {option.name for option in judge.paper.options if option.writes}
-    options = {name: value for name, value in judge.asked.options.items() if name not in writing}
-    quiet = replace(judge.asked, partial=True, options=options)
-    people = judge.by_people(quiet, held)
+    quiet = replace(judge.request, partial=True)
+    people = judge.by_people(quiet, reference_labels)
     theirs = {score.measure: score for score in judge.paper.read(people)}
     nobody = {score.measure: score for score in judge.paper.read(judge.by_people(quiet, None))}
-    found, left_out, notes = [], [], list(people.notes)
+    estimands, left_out, notes = [], [], list(people.notes)
     shut = ((_seen(judge), FITTED), (_closed(judge), SEALED))
     for score in scores:
         values = _aligned(score, theirs.get(score.measure))
@@ -117,24 +118,24 @@ def beside(judge: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, we
         for questions, why in shut:
             out = counted & np.isin(score.units.questions, list(questions))[score.units.clusters]
             counted &= ~out
-            told = f"{int(out.sum()):,} units take no part in the correction: {why}"
-            notes += [told] if out.any() and told not in notes else []
-        own = score.rows[counted, 0]
-        known = np.zeros(len(own), dtype=bool) if free is None else ~np.isnan(free[counted])
-        if known.any() and known[~np.isnan(own)].all():
+            text = f"{int(out.sum()):,} units take no part in the correction: {why}"
+            notes += [text] if out.any() and text not in notes else []
+        judged = score.rows[counted, 0]
+        known = np.zeros(len(judged), dtype=bool) if free is None else ~np.isnan(free[counted])
+        if known.any() and known[~np.isnan(judged)].all():
             continue
         human = values[counted]
         refused = "" if (~np.isnan(human) & ~known).any() else "; ".join(people.refused)
         if refused:
             human = np.full(len(human), np.nan)
-        if not refused and np.isnan(own).all() and np.isnan(human).all():
+        if not refused and np.isnan(judged).all() and np.isnan(human).all():
             continue  # the paper itself says why
-        own_weights, told = _weights(score, counted, ~np.isnan(human), known, weights)
-        notes += [told] if told and told not in notes else []
-        found.append(
+        own_weights, text = _weights(score, counted, ~np.isnan(human), known, weights)
+        notes += [text] if text and text not in notes else []
+        estimands.append(
             Estimand(
                 score.measure,
-                own,
+                judged,
                 human,
                 score.units.clusters[counted],
                 own_weights,
@@ -143,23 +144,23 @@ def beside(judge: PaperStudy, scores: Sequence[Score], held: ReferenceLabels, we
                 refused=refused,
             )
         )
-    return Sides(found, tuple(left_out), tuple(notes))
+    return Sides(estimands, tuple(left_out), tuple(notes))
 
 
 def _seen(study: PaperStudy) -> set[str]:
     """The questions on whose labels a judge that is read here was fitted: it is not independent of them."""
     conn = study.store.conn
-    every = (folds(conn, read.run.run_id).items() for read in study.judges.read)
-    return {question for own in every for question, fold in own if fold is None}
+    every = (folds(conn, run_read.run.run_id).items() for run_read in study.judges.runs_read)
+    return {question for fold_of in every for question, fold in fold_of if fold is None}
 
 
 def _closed(study: PaperStudy) -> set[str]:
     """The questions of a sealed test that no look opened for a judge that is read here."""
-    found: set[str] = set()
-    for read in study.judges.read:
-        home = splits.home(study.store, stored_task(study.store, read.run.task))
-        found |= splits.closed_questions(study.store, home, read.run.run_id)
-    return found
+    questions: set[str] = set()
+    for run_read in study.judges.runs_read:
+        home = splits.home(study.store, stored_task(study.store, run_read.run.task))
+        questions |= splits.closed_questions(study.store, home, run_read.run.run_id)
+    return questions
 
 
 def _counted(score: Score, human: FloatArray) -> BoolArray:
@@ -180,25 +181,27 @@ def _weights(
 
     A unit whose value is known without labels stands for itself, the others for those that are not.
     """
-    own = np.ones(len(labelled))
-    told = ""
+    design_weights = np.ones(len(labelled))
+    note = ""
     if weights:
         ids = score.units.ids[counted]
         questions = score.units.questions[score.units.clusters[counted]]
         pairs = zip(ids, questions, strict=True)
-        found = np.array([weights.get(i, weights.get(q, np.nan)) for i, q in pairs], dtype=np.float64)
-        if np.isnan(found[labelled & ~known]).any():
-            told = f"{score.measure} is not weighted: units it rests on have no weight, or several"
+        looked_up = np.array([weights.get(i, weights.get(q, np.nan)) for i, q in pairs], dtype=np.float64)
+        if np.isnan(looked_up[labelled & ~known]).any():
+            note = f"{score.measure} is not weighted: units it rests on have no weight, or several"
         else:
-            own = found
+            design_weights = looked_up
     sampled = labelled & ~known
     if known.any() and sampled.any():
         # Judged or not, a unit that takes labels is one that the sample stands for.
-        own = np.where(known, 1.0, own * float((~known).sum()) / float(own[sampled].sum()))
-    used = own[labelled]
+        design_weights = np.where(
+            known, 1.0, design_weights * float((~known).sum()) / float(design_weights[sampled].sum())
+        )
+    used = design_weights[labelled]
     if not len(used) or np.ptp(used) <= 1e-9 * used.max():
-        return None, told
-    return own, told
+        return None, note
+    return design_weights, note
 
 
 def _aligned(score: Score, other: Score | None) -> FloatArray | None:

@@ -10,7 +10,6 @@ from judge.errors import BadInput, UsageError
 from judge.scores import urag
 from judge.scores.columns import statuses
 from judge.scores.score import NO_ANSWER, Units
-from judge.stats.conformal import Convention
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.store import label_rows
 from judge.suites.chosen import Run
@@ -75,9 +74,9 @@ def _logits(
     study: PaperStudy, table: pd.DataFrame, run: Run | None, field: str, letters: Sequence[str]
 ) -> FloatArray:
     """Natural logarithms of the stored probabilities `[units, letters]`, nan for none."""
-    found = np.full((len(table), len(letters)), np.nan)
+    masses_of_units = np.full((len(table), len(letters)), np.nan)
     if run is None:
-        return found
+        return masses_of_units
     query = (
         f"SELECT u.rowid, l.distribution FROM {label_rows.FIRST} JOIN units AS u USING (unit_id) WHERE l.annotator_id = ? "
         "AND l.field = ? AND l.distribution IS NOT NULL"
@@ -88,15 +87,15 @@ def _logits(
         row = place.get(int(n))
         if row is not None:
             masses = json.loads(text)
-            found[row] = [masses.get(letter, np.nan) for letter in letters]
+            masses_of_units[row] = [masses.get(letter, np.nan) for letter in letters]
     with np.errstate(divide="ignore"):
-        logs: FloatArray = np.log(found)
+        logs: FloatArray = np.log(masses_of_units)
     return logs
 
 
 def last_run(study: PaperStudy, before: int) -> Run | None:
     """The run that labels were read from since the study had read `before` of them."""
-    return study.judges.read[-1].run if len(study.judges.read) > before else None
+    return study.judges.runs_read[-1].run if len(study.judges.runs_read) > before else None
 
 
 def check_halves(study: PaperStudy, items: Sequence[str], split: Mapping[str, str] | None) -> None:
@@ -110,26 +109,26 @@ def check_halves(study: PaperStudy, items: Sequence[str], split: Mapping[str, st
 def _refuse_empty(mask: BoolArray) -> None:
     for half, name in ((mask, "calibrate on"), (~mask, "test")):
         if not half.any():
-            raise UsageError(f"no question to {name}: see --split and --calibration, and -n")
+            raise UsageError(
+                f"no question to {name}: half of the questions calibrate, or those that the file says"
+            )
 
 
-def halves(study: PaperStudy, found: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
+def halves(study: PaperStudy, all_choices: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
     """True for what calibrates: the file's own split where items have one, else a random half of the questions.
 
     Raises UsageError when one side is empty.
     """
     if split:
-        own = np.array([split.get(unit) for unit in found.units.ids], dtype=object)
-        mask = own == "calibration"
+        half_of = np.array([split.get(unit) for unit in all_choices.units.ids], dtype=object)
+        mask = half_of == "calibration"
         study.note("calibration and test as in the file")
     else:
-        questions = found.units.questions[found.units.clusters]
-        seed = int(study.number("split-seed"))
-        share = study.number("calibration")
-        mask = urag.halves(list(questions), share, seed)
-        study.note(f"calibrated on {share:g} of the questions, drawn with seed {seed}")
+        questions = all_choices.units.questions[all_choices.units.clusters]
+        mask = urag.halves(list(questions))
+        study.note("calibrated on half of the questions, drawn with seed 0")
     _refuse_empty(mask)
-    if not found.where(mask).known.any():
+    if not all_choices.where(mask).known.any():
         raise BadInput(f"no question to calibrate on has label probabilities and a true label: {NONE}")
     return np.asarray(mask, dtype=bool)
 
@@ -143,8 +142,3 @@ def alpha_of(study: PaperStudy) -> float:
     if not 0 < alpha < 1:
         raise UsageError(f"--alpha lies between 0 and 1, not {alpha:g}")
     return alpha
-
-
-def convention_of(study: PaperStudy) -> Convention:
-    """--convention."""
-    return study.option("convention")  # type: ignore[return-value]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from judge.commands import command
-from judge.suites.paper import UNANSWERED, Option, Paper, Part
+from judge.suites.paper import Option, Paper, Part
 from judge.suites.steps import Step
 
 if TYPE_CHECKING:
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 NO_ABSTENTION = "abstention not judged"
 
 
-def read(study: PaperStudy) -> list[Score]:
+def compute_scores(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import citation_support, faithfulness
 
     chosen = study.answering("qa_answer", "all")
-    answers = study.all_answers(chosen, unanswered=study.option("unanswered"))
+    answers = study.all_answers(chosen)
     claims = sentences = citations = None
     if study.part("claims"):
-        claims = _claims(study, chosen, answers)
+        claims_of(study, chosen, answers)
+        claims = study.labels("claim_support", chosen).drop(columns=["item_id", "question_id"])
+        claims = claims.rename(columns={"answer_unit": "answer_id"})
     if study.part("abstention"):
         judged = study.labels("deflection", chosen).set_index("unit_id")["label"].reindex(answers["unit_id"])
         answers["abstained"] = judged.map({"missing": 1.0, "attempted": 0.0}).to_numpy()
@@ -47,7 +49,7 @@ def read(study: PaperStudy) -> list[Score]:
     scores: list[Score] = []
     if claims is not None:
         scores.append(faithfulness.ragas(answers, claims))
-        facts = faithfulness.factscore(answers, claims, gamma=int(study.number("gamma")))
+        facts = faithfulness.factscore(answers, claims)
         if not study.part("abstention"):
             # FActScore leaves out answers that decline: without that judgement it cannot be told which these are.
             facts = [score.without_value(NO_ABSTENTION) for score in facts]
@@ -65,25 +67,24 @@ def read(study: PaperStudy) -> list[Score]:
             whole = sentences.set_index("unit_id")
             lines["entailed"] = _full(whole["label"].reindex(lines["unit_id"]))
             lines["status"] = whole["status"].reindex(lines["unit_id"]).fillna("not judged").to_numpy()
-            scores += citation_support.alce(answers, lines, marks, uncited_precision=_uncited(study))
+            scores += citation_support.alce(answers, lines, marks)
         if study.part("trec"):
             marks["position"] = marks.groupby("sentence_id").cumcount() + 1
             scores += citation_support.trec(answers, lines, marks, several=study.option("several"))  # type: ignore[arg-type]
     return scores
 
 
-def _uncited(study: PaperStudy) -> float | None:
-    return None if study.option("uncited") == "undefined" else 0.0
+def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
+    """unit_id, answer_id of every claim; puts n_claims into `answers` where some have no claims.
 
-
-def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """Claims with their labels; lists the decomposition, or making claims of it, as a step while there are none."""
+    The decomposition, or making claims of it, is a step while answers have no claims.
+    """
     have = study.rows.counts("claim")
     without = answers[answers["answered"] & ~answers["unit_id"].isin(have.index)]
     if len(without):
         listed = study.labels("claim_decomposition", chosen)
-        own = listed.set_index("unit_id").reindex(without["unit_id"])
-        ready = own["label"].notna() & (own["label"] != "[]")
+        claim_lists = listed.set_index("unit_id").reindex(without["unit_id"])
+        ready = claim_lists["label"].notna() & (claim_lists["label"] != "[]")
         if ready.any() and study.last_run is not None:
             why = f"{int(ready.sum())} answers have claims listed that are no units yet"
             study.need(Step("claims", why, run_id=study.last_run.run_id))
@@ -97,23 +98,23 @@ def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Data
         )
         counted[empty] = 0
         answers["n_claims"] = counted
-        lost = without["unit_id"][(~ready & (own["label"] != "[]")).to_numpy()]
+        lost = without["unit_id"][(~ready & (claim_lists["label"] != "[]")).to_numpy()]
         answers.loc[answers["unit_id"].isin(lost), "n_claims"] = 1
-    table = study.labels("claim_support", chosen)
-    return table.drop(columns=["item_id", "question_id"]).rename(columns={"answer_unit": "answer_id"})
+    table = study.rows.units("claim", chosen.where, "n item_id question_id answer_id")
+    return table.rename(columns={"answer_unit": "answer_id"})[["unit_id", "answer_id"]]
 
 
 def _full(labels: pd.Series) -> Any:
     """1 for full support, 0 for less, None for no label."""
-    found = labels.map({"full": 1.0, "partial": 0.0, "none": 0.0})
-    return found.astype(object).where(found.notna(), None).to_numpy()
+    values = labels.map({"full": 1.0, "partial": 0.0, "none": 0.0})
+    return values.astype(object).where(values.notna(), None).to_numpy()
 
 
 PAPER = Paper(
     name="faithfulness",
     abbreviations=("ragas", "alce", "trec"),
     title="Faithfulness of answers: RAGAS, FActScore, ALCE, TREC RAG support",
-    read=read,
+    read=compute_scores,
     lower=("*hallucination*", "*noise_sensitivity*", "*invented_share"),
     neutral=("facts_per_answer", "respond_ratio", "*self_knowledge*"),
     parts=(
@@ -125,11 +126,8 @@ PAPER = Paper(
         Part("abstention", ("deflection",), "answers that decline are no part of FActScore"),
     ),
     options=(
-        Option("gamma", "10", "FActScore's length penalty below so many facts; 0: none."),
         Option(
-            "uncited", "undefined", "ALCE: precision of an answer that cites nothing.", ("undefined", "zero")
+            "several", "best", "Citation that counts if a sentence has several (TREC).", ("best", "first")
         ),
-        UNANSWERED,
-        Option("several", "best", "TREC: which of a sentence's citations counts.", ("best", "first")),
     ),
 )

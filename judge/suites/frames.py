@@ -14,13 +14,13 @@ _PAGE = 50_000
 def frame(
     conn: sqlite3.Connection, query: str, values: Sequence[Any] | dict[str, Any], columns: str
 ) -> pd.DataFrame:
-    """The rows of a query under these column names (words); a column called `n`, or ending so, holds integers."""
+    """Return the rows of a query under these column names (words). A column named `n` or `..._n` has integers."""
     names = columns.split()
     whole = [name == "n" or name.endswith("_n") for name in names]
     parts: list[list[Any]] = [[] for _ in names]
     seen: dict[Any, Any] = {}
     cursor = conn.execute(query, values)
-    # Rows are tuples of texts and numbers, which make no cycles; looking for some took a sixth of the time.
+    # Rows are tuples of texts and numbers, which form no cycles; the garbage collector took a sixth of the time.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -32,7 +32,7 @@ def frame(
             gc.enable()
     return pd.DataFrame(
         {
-            # As objects: pandas would make strings of its own of them, and nan of None.
+            # Columns of objects: pandas would convert texts to its own strings, and None to nan.
             name: pd.Series(np.concatenate(part) if part else [], dtype=np.int64 if number else object)
             for name, part, number in zip(names, parts, whole, strict=True)
         }
@@ -40,7 +40,7 @@ def frame(
 
 
 def _shared(column: Sequence[Any], seen: dict[Any, Any]) -> np.ndarray[Any, Any]:
-    """One object for each distinct value: a question's id stands in many rows."""
-    found = np.empty(len(column), dtype=object)
-    found[:] = list(map(seen.setdefault, column, column))
-    return found
+    """Share one object among equal values: the id of a question is in many rows."""
+    objects = np.empty(len(column), dtype=object)
+    objects[:] = list(map(seen.setdefault, column, column))
+    return objects

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from judge.errors import BadInput, UsageError
+from judge.errors import BadInput
 from judge.store import label_rows
-from judge.suites.paper import UNANSWERED, Option, Paper, Part
+from judge.suites.paper import Option, Paper, Part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,13 +27,13 @@ RELEVANT_TASK = {"answer": "grounding_relevant", "answer+related": "grounding_re
 _ANSWERABLE = f"item_id NOT IN ({label_rows.units_of_gold('insufficient', 'true')})"
 
 
-def read(study: PaperStudy) -> list[Score]:
+def compute_scores(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import attribution, garage
 
     chosen = study.answering("qa_answer", "all")
     cited = "cited_passages" if study.part("attribution") else ""
-    answers = study.all_answers(chosen, cited, study.option("unanswered"))
+    answers = study.all_answers(chosen, cited)
     answers["answerable"] = _answerable(study, answers)
     full = relevant = citations = None
     if _any(study, "eligibility", "factuality", "raf"):
@@ -44,7 +43,7 @@ def read(study: PaperStudy) -> list[Score]:
     if _any(study, "relevant", "raf") and _has_relevant(study):
         task, shown = _relevant_task(study)
         answers["n_relevant"] = answers["item_id"].map(_relevant_counts(study)).to_numpy(dtype=float)
-        relevant = _sentences(study.labels(task, chosen, only=_ANSWERABLE, own=shown))
+        relevant = _sentences(study.labels(task, chosen, only=_ANSWERABLE, purpose=shown))
     if study.part("deflection"):
         _join(answers, study.labels("deflection", chosen), "deflection")
     if study.part("judged_attribution"):
@@ -59,7 +58,7 @@ def read(study: PaperStudy) -> list[Score]:
     if citations is not None and full is not None:
         needed = full[full["label"] != "no_rad"]
         needed = needed.assign(invented=study.rows.n_invented(chosen, needed["unit_id"]))
-        own = citations[citations["sentence_id"].isin(needed["unit_id"])]
+        needed_citations = citations[citations["sentence_id"].isin(needed["unit_id"])]
         exempt = full[full["label"] == "no_rad"]["unit_id"]
         left_out = int(
             citations["sentence_id"].isin(exempt).sum() + study.rows.n_invented(chosen, exempt).sum()
@@ -69,11 +68,10 @@ def read(study: PaperStudy) -> list[Score]:
                 f"judged attribution leaves out {left_out} citations in sentences that need none (no_rad); "
                 "the shares of support labels count those of passages that exist"
             )
-        asked = answers[answers["answerable"]]
-        partial = study.number("partial-support")
-        scores += attribution.judged(asked, needed, own, partial=partial)
+        answerable = answers[answers["answerable"]]
+        scores += attribution.judged(answerable, needed, needed_citations)
         whole = citations.rename(columns={"answer_unit": "answer_id"})
-        scores += attribution.support_rates(asked, whole)
+        scores += attribution.support_rates(answerable, whole)
     if full is not None and study.part("grounding"):
         scores += garage.sentence_rates(answers, full)
     return scores
@@ -100,14 +98,14 @@ def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
     if not len(gold):
         study.note("no gold label 'insufficient': all rows are taken as answerable")
         return True
-    told = answers["item_id"].map(gold)
-    unknown = set(told.dropna()) - {"true", "false"}
+    insufficient = answers["item_id"].map(gold)
+    unknown = set(insufficient.dropna()) - {"true", "false"}
     if unknown:
         raise BadInput(f"gold 'insufficient' is true or false, not '{min(unknown)}'")
-    if told.isna().any():
-        n = int(told.isna().sum())
-        study.note(f"{n} of {len(told)} rows have no gold label 'insufficient': taken as answerable")
-    return (told != "true").to_numpy()
+    if insufficient.isna().any():
+        n = int(insufficient.isna().sum())
+        study.note(f"{n} of {len(insufficient)} rows have no gold label 'insufficient': taken as answerable")
+    return (insufficient != "true").to_numpy()
 
 
 def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
@@ -159,10 +157,10 @@ def _relevant_counts(study: PaperStudy) -> pd.Series:
     n, labelled, size = relevant.sum(), relevant.count(), relevant.size()
     # Gold without a label says that there is no class; a judge without one says nothing.
     known = labelled == size if study.option("relevance") == "judge" else labelled > 0
-    found = n.where((n > 0) | known, np.nan)
+    n_relevant = n.where((n > 0) | known, np.nan)
     # An item without passages has none that is relevant; one that the judge was shown as an example is not known.
     items = study.rows.items["item_id"]
-    return found.reindex(items).where(items.isin(study.rows.passages()["item_id"]).to_numpy(), 0.0)
+    return n_relevant.reindex(items).where(items.isin(study.rows.passages()["item_id"]).to_numpy(), 0.0)
 
 
 def _marked_as_relevant(study: PaperStudy, passages: pd.DataFrame) -> pd.DataFrame:
@@ -204,7 +202,7 @@ def _factuality(
     table["n_sentences"] = table["unit_id"].map(study.rows.counts("sentence")).fillna(0)
     if "eligibility" not in table:
         table["eligibility"] = None
-    found = garage.factuality(
+    scores = garage.factuality(
         table,
         full,
         relevant,
@@ -212,35 +210,29 @@ def _factuality(
         relevant_set=study.option("relevant-set"),  # type: ignore[arg-type]
         paired=not study.of_people,
     )
-    return [score for score in found if study.part(_OF_PART[score.measure])]
+    return [score for score in scores if study.part(_OF_PART[score.measure])]
 
 
 def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Score]:
     """Cited ids against those of the human answer, or against the passages that the data set marks as cited."""
     from judge.scores import attribution
 
-    reference = study.option("citations")
-    found: Mapping[str, list[str]] = {}
-    if reference in ("auto", "human"):
-        found = study.rows.human_citations()
-    if reference == "marked" or (reference == "auto" and not found):
-        found = _marked(study)
-        reference = "marked"
-    if not found:
-        told = f"neither human answers nor passages marked as cited in '{study.dataset}'"
+    cited_of: Mapping[str, list[str]] = study.rows.human_citations()
+    whose = "the human answer" if cited_of else "evidence_cited"
+    cited_of = cited_of or _marked(study)
+    if not cited_of:
+        reason = f"neither human answers nor passages marked as cited in '{study.dataset}'"
         if study.insists("attribution"):
-            raise BadInput(f"{told}: {study.import_words('FILE', '--system', 'human')}")
-        study.note(f"{told}: attribution against them is left out")
+            raise BadInput(f"{reason}: {study.import_words('FILE', '--system', 'human')}")
+        study.note(f"{reason}: attribution against them is left out")
         return []
-    study.note(
-        f"attribution: citations against those of {'the human answer' if reference != 'marked' else 'evidence_cited'}"
-    )
+    study.note(f"attribution: citations against those of {whose}")
     table = answers.copy()
     table["cited"] = [json.loads(text) if isinstance(text, str) else [] for text in table["cited_passages"]]
     false = study.rows.invented(chosen).groupby("answer_unit")["names"].sum()
     table["invented"] = table["unit_id"].map(false).astype(object)
     table["reference_cited"] = (
-        table["item_id"].map(found).astype(object).where(table["item_id"].isin(found), None)
+        table["item_id"].map(cited_of).astype(object).where(table["item_id"].isin(cited_of), None)
     )
     return attribution.cited(table)
 
@@ -259,21 +251,14 @@ def density(study: PaperStudy) -> Mapping[Any, Any]:
     from judge.scores import garage
 
     table = passage_labels(study)
-    words = study.option("density-cuts").split(",")
-    try:
-        low, medium = (float(Fraction(word.strip())) for word in words)
-    except (ValueError, ZeroDivisionError) as e:
-        raise UsageError(
-            f"--density-cuts is two numbers, as 0.3,0.7 or 1/3,2/3, not '{','.join(words)}'"
-        ) from e
     if study.option("relevant-set") == "marked":
         table = _marked_as_relevant(study, table)
-    named = garage.density(table, study.option("relevant-set"), low=low, medium=medium)  # type: ignore[arg-type]
+    named = garage.density(table, study.option("relevant-set"))  # type: ignore[arg-type]
     questions = table.drop_duplicates("item_id").set_index("item_id")["question_id"]
     return dict(zip(questions.reindex(named.index), named, strict=True))
 
 
-def several(found: Mapping[str, list[Score]]) -> list[Score]:
+def several(by_judge: Mapping[str, list[Score]]) -> list[Score]:
     """FACTS' rule for factuality: ineligible only when all judges say so, then the mean over judges."""
     from judge.scores import facts
     from judge.scores.compare import combined
@@ -281,11 +266,11 @@ def several(found: Mapping[str, list[Score]]) -> list[Score]:
     scores: list[Score] = []
     for measure, grounded in (("factuality", "unadjusted_factuality"), ("raf", "unadjusted_raf")):
         pairs = {}
-        for judge, own in found.items():
-            named = {score.measure: score for score in own}
+        for judge, scores_of_judge in by_judge.items():
+            named = {score.measure: score for score in scores_of_judge}
             if "eligibility" in named and grounded in named:
                 pairs[judge] = named["eligibility"], named[grounded]
-        if len(pairs) == len(found):
+        if len(pairs) == len(by_judge):
             each = facts.several(pairs)
             scores += [
                 s.named(s.measure.replace("factuality", measure))
@@ -303,7 +288,7 @@ PAPER = Paper(
     name="garage",
     abbreviations=("raf",),
     title="GaRAGe (arXiv 2506.07671): factuality, relevance-aware factuality, deflection, attribution",
-    read=read,
+    read=compute_scores,
     lower=(
         "deflection_false_positive_rate",
         "over_summarisation_gap",
@@ -347,28 +332,15 @@ PAPER = Paper(
         Option(
             "relevant-set",
             "answer",
-            "Which passages RAF counts as relevant (marked: evidence_relevant is YES).",
+            "Passages that count as relevant for RAF.",
             ("answer", "answer+related", "marked"),
         ),
-        Option("relevance", "gold", "Whose classes of passages: gold, or a judge's.", ("gold", "judge")),
+        Option("relevance", "gold", "Source of the passage classes: gold or a judge.", ("gold", "judge")),
         Option(
             "unparsed",
             "unscored",
-            "A reply without a verdict: no value, or FACTS' rule.",
+            "How a reply without a verdict counts: as no value, or as in FACTS.",
             ("unscored", "facts"),
-        ),
-        UNANSWERED,
-        Option(
-            "citations",
-            "auto",
-            "Whose citations are right (auto: human answers, else marked).",
-            ("auto", "human", "marked"),
-        ),
-        Option("partial-support", "0", "What partial support of a citation counts as, 0 to 1."),
-        Option(
-            "density-cuts",
-            "1/3,2/3",
-            "Cut-offs of --by density: low below the first, high from the second.",
         ),
     ),
     strata={"density": density},

@@ -1,7 +1,7 @@
 """MIRAGE out of a study: does the system keep to the oracle passage when noise stands beside it?
 
-The system answers with the task `mirage_answer` (or, by good practice, `qa_answer`) without context, with the oracle passage, and with the mixed context;
-exact match against the reference answers makes 0 / 1 of it. Arithmetic: `judge.scores.mirage`, `judge.scores.retrieval`.
+The system answers with the task `mirage_answer` without context, with the oracle passage, and with the mixed context.
+Exact match against the reference answers makes 0 / 1 of it. Arithmetic: `judge.scores.mirage`, `judge.scores.retrieval`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from judge.errors import BadInput, UsageError
-from judge.suites.paper import RANKING, STAGE, Option, Paper, Part, reading
+from judge.suites.paper import RANKING, Option, Paper, Part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from judge.suites.paper_study import PaperStudy
 
 
-TASKS = {"paper": "mirage_answer", "practice": "qa_answer"}
+TASK = "mirage_answer"
+DEPTHS = (1, 3, 5)
+"""Depths of the retrieval measures, as in the paper."""
 
 
-def read(study: PaperStudy) -> list[Score]:
+def compute_scores(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import mirage
 
@@ -34,27 +36,26 @@ def read(study: PaperStudy) -> list[Score]:
         raise UsageError(f"--mixed is fixed5 or retrieved:K, not '{mixed}'")
     ranking = None
     if retrieved or (study.part("retrieval") and (study.insists("retrieval") or study.rows.rankings())):
-        ranking = study.ranking(study.option("ranking") or None, study.option("stage") or None)
-    found: dict[str, pd.DataFrame] = {}
+        ranking = study.ranking(study.option("ranking") or None)
+    by_condition: dict[str, pd.DataFrame] = {}
     lacking: list[str] = []
     if study.part("adaptability"):
-        task = TASKS[study.option("reading")]
-        tables = {"base": study.generated(task, "none"), "oracle": study.generated(task, "oracle")}
+        tables = {"base": study.generated(TASK, "none"), "oracle": study.generated(TASK, "oracle")}
         if not retrieved:
-            tables["mixed"] = study.generated(task, "fixed5")
+            tables["mixed"] = study.generated(TASK, "fixed5")
             if tables["mixed"] is None:
                 _note_retrieved(study)
         elif ranking is not None or not study.steps:
-            tables["mixed"] = study.generated(task, f"top:{retrieved[1]}", ranking)
-        found = {name: table for name, table in tables.items() if table is not None}
-        lacking = [name for name in mirage.CONDITIONS if name not in found]
+            tables["mixed"] = study.generated(TASK, f"top:{retrieved[1]}", ranking)
+        by_condition = {name: table for name, table in tables.items() if table is not None}
+        lacking = [name for name in mirage.CONDITIONS if name not in by_condition]
     support = None
     if study.part("retrieval") and ranking is not None and study.option("support") == "judge":
         support = study.labels("mirage_support", columns="passage_id")
     study.check()
     scores: list[Score] = []
-    if found:
-        scores += _adaptability(_correct(study, found), lacking, mixed.replace("-", ":"))
+    if by_condition:
+        scores += _adaptability(_correct(study, by_condition), lacking, mixed.replace("-", ":"))
     if study.part("retrieval") and ranking is not None:
         scores += _retrieval(study, ranking, support)
     return scores
@@ -78,12 +79,14 @@ def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: st
 def _note_retrieved(study: PaperStudy) -> None:
     """Without outputs under `mixed`, name the condition that the system has in place of it, and the option that takes it."""
     system = study.tested()
-    for found in study.rows.systems():
-        if found.system == system and re.fullmatch(r"retrieved-[1-9]\d*", found.condition):
-            study.note(f"{system} has outputs under '{found.condition}': --mixed {found.condition}")
+    for system_output in study.rows.systems():
+        if system_output.system == system and re.fullmatch(r"retrieved-[1-9]\d*", system_output.condition):
+            study.note(
+                f"{system} has outputs under '{system_output.condition}': --mixed {system_output.condition}"
+            )
 
 
-def _correct(study: PaperStudy, found: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def _correct(study: PaperStudy, by_condition: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Each condition's answers by exact match: unit_id (the item), question_id, correct, status."""
     from judge.scores import mirage
     from judge.scores.score import NOT_JUDGED
@@ -91,16 +94,15 @@ def _correct(study: PaperStudy, found: dict[str, pd.DataFrame]) -> dict[str, pd.
     aliases = study.rows.column("reference_answers").map(json.loads, na_action="ignore")
     if not len(aliases):
         raise BadInput(f"no item of '{study.dataset}' has reference answers, which exact match is against")
-    boundary = study.option("word-boundary") == "on"
     tables = {}
-    for name, table in found.items():
+    for name, table in by_condition.items():
         wanted = [a if isinstance(a, list) else None for a in table["item_id"].map(aliases)]
-        hits = mirage.exact_match(table["label"], wanted, study.option("match"), word_boundary=boundary)  # type: ignore[arg-type]
+        hits = mirage.exact_match(table["label"], wanted)
         made = table.assign(correct=hits, f1=mirage.token_f1(table["label"], wanted))
         # Without a reference nothing is right or wrong, not even no answer.
         made.loc[[not a for a in wanted], "status"] = NOT_JUDGED
         tables[name] = made
-    study.note(f"exact match: {study.option('match')}, word boundaries {study.option('word-boundary')}")
+    study.note("exact match: an alias is in the answer")
     return tables
 
 
@@ -114,45 +116,38 @@ def _retrieval(study: PaperStudy, ranking: tuple[str, str], support: pd.DataFram
     else:
         relevance = support[["item_id", "passage_id", "label"]]
     if not relevance["label"].notna().any():
-        told = f"no passage of '{study.dataset}' has a gold label 'support'"
+        reason = f"no passage of '{study.dataset}' has a gold label 'support'"
         if study.insists("retrieval"):
-            raise BadInput(f"{told}: try --support judge")
-        study.note(f"{told}: retrieval measures are left out")
+            raise BadInput(f"{reason}: try --support judge")
+        study.note(f"{reason}: retrieval measures are left out")
         return []
     grade = relevance["label"].map({"supported": 1, "not_supported": 0})
     queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
     judged = relevance.assign(grade=grade.astype(object).where(grade.notna(), None))
     ranked = study.rows.ranked(ranking)
     note = f"ranking: {ranking[0]} ({ranking[1]}); relevant: {study.option('support')} support labels"
-    return [s.noted(note) for k in study.numbers("k") for s in retrieval.at(k, queries, ranked, judged)]
+    return [s.noted(note) for k in DEPTHS for s in retrieval.at(k, queries, ranked, judged)]
 
 
 PAPER = Paper(
     name="mirage",
     title="MIRAGE (arXiv 2504.17137): answers without context, with the oracle passage, and with noise",
-    read=read,
+    read=compute_scores,
     lower=("noise_vulnerability", "context_insensitivity", "context_misinterpretation"),
     parts=(
         Part(
             "adaptability",
-            ("mirage_answer",),
+            (TASK,),
             "noise vulnerability, context acceptability, insensitivity, misinterpretation; token F1",
-            ("qa_answer",),
         ),
         Part("retrieval", (), "precision, recall, F1 and NDCG of a ranking"),
     ),
     options=(
-        reading(
-            "question and context alone", "briefly, citing, declining where the context lacks the answer"
-        ),
-        Option("mixed", "fixed5", "The mixed context: fixed5 (the question's five chunks) or retrieved:K."),
+        Option("mixed", "fixed5", "Mixed context: fixed5 or retrieved:K."),
         Option(
-            "match", "loose", "Exact match: an alias is in the answer, or is the answer.", ("loose", "strict")
+            "support", "gold", "Source of the passages' support labels: gold or a judge.", ("gold", "judge")
         ),
-        Option("word-boundary", "off", "Ours: no letter or digit may touch the alias.", ("off", "on")),
-        Option("support", "gold", "Whose support labels make a passage relevant.", ("gold", "judge")),
-        Option("k", "1,3,5", "Depths of the retrieval measures."),
         RANKING,
-        STAGE,
     ),
+    is_judged=False,
 )

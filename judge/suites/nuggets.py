@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from judge.commands import command
-from judge.errors import BadInput, NothingToScore, UsageError
-from judge.labels.words import HELP, MAJORITY
-from judge.suites.paper import UNANSWERED, Option, Paper, Part
+from judge.errors import NothingToScore, UsageError
+from judge.labels.words import MAJORITY
+from judge.suites.paper import Paper, Part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +32,6 @@ def read(study: PaperStudy) -> list[Score]:
     tables = {system: _tables(study, system, topics) for system in systems}
     study.check()
     scores = {system: _scored(tables[system], _suffix(system, systems)) for system in systems}
-    if not study.of_people:
-        _write(study, {system: tables[system][0] for system in systems}, scores)
     found = [score for of_system in scores.values() for score in of_system] if study.part("scores") else []
     if study.part("order") and len(systems) > 1 and not study.of_people:
         found += _order(study, systems, topics, tables, scores)
@@ -59,8 +57,8 @@ def _topics(study: PaperStudy) -> pd.DataFrame:
 
 def _systems(study: PaperStudy) -> list[System]:
     """The system that is named or the only one; else every system, under the condition that is named."""
-    there = [s for s in study.rows.systems() if study.asked.condition in (None, s.condition)]
-    if study.asked.system is not None or len(there) < 2:
+    there = [s for s in study.rows.systems() if study.request.condition in (None, s.condition)]
+    if study.request.system is not None or len(there) < 2:
         return [study.answering("qa_answer", "all")]
     return there
 
@@ -74,7 +72,7 @@ def _suffix(system: System, systems: list[System]) -> str:
 
 def _tables(study: PaperStudy, of: System, topics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The system's answers to the topics, and the assignments of its nuggets."""
-    answers = study.all_answers(of, unanswered=study.option("unanswered"))
+    answers = study.all_answers(of)
     answers = answers[answers["item_id"].isin(topics.index)].reset_index(drop=True)
     answers = answers.join(topics, on="item_id")
     table = study.labels(TASK, of)
@@ -111,13 +109,13 @@ def _order(
     from judge.scores.columns import units
 
     try:
-        held = ReferenceLabels(study.store, study.option("people"))
+        held = ReferenceLabels(study.store, MAJORITY)
     except UsageError:
-        if study.insists("order") or study.option("people") != MAJORITY:
+        if study.insists("order"):
             raise
         study.note("no ranking by people: nobody has labelled")
         return []
-    people = study.by_people(replace(study.asked, partial=True), held)
+    people = study.by_people(replace(study.request, partial=True), held)
     by_people = {system: _tables(people, system, topics) for system in systems}
     for text in people.notes:
         study.note(text)
@@ -134,27 +132,6 @@ def _order(
     return found
 
 
-def _write(study: PaperStudy, answers: dict[System, pd.DataFrame], scores: dict[System, list[Score]]) -> None:
-    """The table of topics, where it was asked for."""
-    import pandas as pd
-
-    path = study.option("topics")
-    if not path:
-        return
-    parts = []
-    for system, own in scores.items():
-        table = answers[system][["item_id", "answered", "n_vital", "n_okay"]].copy()
-        table.insert(0, "system", system.system)
-        table.insert(1, "condition", system.condition)
-        for score in own:
-            table[score.measure.partition("[")[0]] = score.rows[:, 0]
-        parts.append(table)
-    try:
-        pd.concat(parts).to_csv(path, index=False)
-    except OSError as e:
-        raise BadInput(f"--topics {path}: {e.strerror}") from e
-
-
 PAPER = Paper(
     name="nuggets",
     title="Nuggets (TREC RAG): how much of what a good answer contains each system's answers have",
@@ -167,10 +144,5 @@ PAPER = Paper(
             (TASK,),
             "Kendall's tau-b and rank-biased overlap (p = 0.9) of the systems by judge and people, from five on",
         ),
-    ),
-    options=(
-        UNANSWERED,
-        Option("people", MAJORITY, f"Whose labels rank the systems beside the judge's: {HELP}."),
-        Option("topics", "", "Write the scores of each topic to this CSV file.", writes=True),
     ),
 )

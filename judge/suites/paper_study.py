@@ -25,13 +25,13 @@ from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.chosen import Run
 from judge.suites.labelled import fitting, of_run, put
-from judge.suites.paper import Asked, Paper
+from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.people import PeopleLabels
-from judge.suites.queries import PARTS, Rows, System
+from judge.suites.queries import Rows, System
 from judge.suites.reading import Lacking, Reading
 from judge.suites.run_labels import LabelsWanted, RunLabels
 from judge.suites.steps import Step
-from judge.types import Json, Status
+from judge.types import PARTS_OF_ANSWERS, Json, Status
 
 STAGES = ("top-k", "rerank", "retrieve")
 """Stages of a ranking, the last of a pipeline first."""
@@ -46,21 +46,21 @@ class PaperStudy(Reading):
     or people's in their place (`judge.suites.people`).
     """
 
-    def __init__(self, store: Store, paper: Paper, asked: Asked, rows: Rows | None = None) -> None:
+    def __init__(self, store: Store, paper: Paper, request: ScoreRequest, rows: Rows | None = None) -> None:
         """`rows`: those of another reading that asks about the same, so that they are read once."""
-        super().__init__(paper, asked, str(store.path))
+        super().__init__(paper, request, str(store.path))
         self.store = store
-        self.rows = rows or Rows(store, asked)
+        self.rows = rows or Rows(store, request)
         self.judges = RunLabels(self.rows, self)
         self.labelled: RunLabels | PeopleLabels = self.judges
         self.whose: System | None = None
         self.n_outputs = 0
         """Conditions of the paper that the system under test has outputs for, or will have."""
 
-    def by_people(self, asked: Asked, held: ReferenceLabels | None) -> PaperStudy:
+    def by_people(self, request: ScoreRequest, reference_labels: ReferenceLabels | None) -> PaperStudy:
         """The same rows with people's labels where the judge's stand; None: nobody's."""
-        study = PaperStudy(self.store, self.paper, asked, self.rows)
-        study.labelled = PeopleLabels(held, self.judges, study)
+        study = PaperStudy(self.store, self.paper, request, self.rows)
+        study.labelled = PeopleLabels(reference_labels, self.judges, study)
         return study
 
     @property
@@ -83,39 +83,39 @@ class PaperStudy(Reading):
         """The run that labels were read from last."""
         return self.labelled.last_run
 
-    def ranking(self, name: str | None = None, stage: str | None = None) -> tuple[str, str] | None:
+    def ranking(self, name: str | None = None) -> tuple[str, str] | None:
         """(name, stage) of the ranking of the data set that is meant. None, and a step, when there is none at all.
 
-        Without a name it is the system's own, which is called as the system is; of its stages the last one, whose passages
-        the system was given. A ranking of another system's name is that system's own and never taken for it. None, and
-        a condition that is lacking, when only others have one. Raises UsageError when several fit, or when the one named
-        is not there.
+        Without a name it is the system's own, which is called as the system is. Of its stages it is the last one, whose
+        passages the system was given. A ranking of another system's name is that system's own and never taken for it.
+        None, and a condition that is lacking, when only others have one. Raises UsageError when several fit, or when the
+        one named is not there.
         """
         there = self.rows.rankings()
-        fit = [(n, s) for n, s in there if name in (None, n) and stage in (None, s)]
+        fit = [(n, s) for n, s in there if name in (None, n)]
         system = self.named
         if name is None:
             names = self.own_rankings(list(dict.fromkeys(n for n, _ in fit)))
             fit = [(n, s) for n, s in fit if n in names]
-            if names == [system]:
-                return min(
-                    fit, key=lambda found: STAGES.index(found[1]) if found[1] in STAGES else len(STAGES)
-                )
-        if len(fit) == 1:
-            if system is not None and name is None:
+        if len({n for n, _ in fit}) == 1:
+            chosen_ranking = min(
+                fit,
+                key=lambda candidate: STAGES.index(candidate[1]) if candidate[1] in STAGES else len(STAGES),
+            )
+            if system is not None and name is None and chosen_ranking[0] != system:
                 self.note(
-                    f"the ranking '{fit[0][0]}' ({fit[0][1]}) has no system's name and is taken for '{system}'"
+                    f"the ranking '{chosen_ranking[0]}' ({chosen_ranking[1]}) has no system's name and is taken for '{system}'"
                 )
-            return fit[0]
+            return chosen_ranking
         known = ", ".join(f"{n} ({s})" for n, s in there)
         if fit:
-            raise UsageError(f"several rankings fit: choose with --ranking and --stage; there are: {known}")
+            raise UsageError(f"several rankings fit: choose with --ranking; there are: {known}")
         if system is not None and name is None and (there or self.maker(system) is None):
             self.lack_ranking(system)
             return None
         if there:
             raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
-        if name or stage not in (None, "retrieve"):
+        if name:
             raise UsageError(f"no ranking of '{self.dataset}' yet: {no_rankings()}")
         self.need(Step("retrieve", f"no ranking of '{self.dataset}'", dataset=self.dataset))
         return None
@@ -136,10 +136,10 @@ class PaperStudy(Reading):
         words = self.import_words("RUN.trec", "--system", system, "--stage", "retrieve")
         self.lacking.append(Lacking(system, "ranking", words))
 
-    def rankings(self, name: str = "", stage: str = "") -> list[tuple[str, str]]:
+    def rankings(self, name: str = "") -> list[tuple[str, str]]:
         """(name, stage) of all rankings of the data set, or of those called so. Raises UsageError when none is."""
         there = self.rows.rankings()
-        fit = [(n, s) for n, s in there if name in ("", n) and stage in ("", s)]
+        fit = [(n, s) for n, s in there if name in ("", n)]
         if not fit:
             known = ", ".join(f"{n} ({s})" for n, s in there) or f"none: {no_rankings()}"
             raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
@@ -151,9 +151,11 @@ class PaperStudy(Reading):
         Raises UsageError when several fit, or when what was asked for is not there.
         """
         there = self.rows.systems()
-        asked = self.asked
+        request = self.request
         fit = [
-            s for s in there if asked.system in (None, s.system) and asked.condition in (None, s.condition)
+            s
+            for s in there
+            if request.system in (None, s.system) and request.condition in (None, s.condition)
         ]
         if len(fit) == 1:
             self.whose = fit[0]
@@ -161,7 +163,7 @@ class PaperStudy(Reading):
         known = ", ".join(f"{s.system} ({s.condition})" for s in there)
         if fit:
             raise UsageError(f"several answers fit: choose with --system and --condition; there are: {known}")
-        if there and (asked.system or asked.condition):
+        if there and (request.system or request.condition):
             raise UsageError(f"no answers of that system and condition; there are: {known}")
         return None
 
@@ -171,23 +173,23 @@ class PaperStudy(Reading):
         Without any answers, the step is to generate them with this task and context. Raises Incomplete then, or
         NothingToScore where there is nothing to generate.
         """
-        found = self.system()
-        if found is None:
+        system = self.system()
+        if system is None:
             self.generated(task, context)
             self.check()
             raise NothingToScore(
                 f"'{self.tested()}' has no answers in '{self.dataset}': "
                 f"{self.import_words('FILE', '--system', self.tested())}"
             )
-        self._finished(found)
-        return found
+        self._finished(system)
+        return system
 
     def tested(self) -> str:
         """The name of the system under test: --system, else the model, else the only one with answers."""
-        if self.asked.system is not None:
-            return self.asked.system
-        if self.asked.models:
-            return self.asked.models[0]
+        if self.request.system is not None:
+            return self.request.system
+        if self.request.models:
+            return self.request.models[0]
         there = list(dict.fromkeys(s.system for s in self.rows.systems()))
         if len(there) > 1:
             raise UsageError(
@@ -198,7 +200,7 @@ class PaperStudy(Reading):
     @property
     def named(self) -> str | None:
         """The system under test as the user names it: --system, else the model; None: not named."""
-        return self.asked.system or next(iter(self.asked.models), None)
+        return self.request.system or next(iter(self.request.models), None)
 
     def maker(self, system: str) -> tuple[str, Mapping[str, Json]] | None:
         """The model that makes a system's outputs, as a run has it: its name and the options a new run begins with.
@@ -207,16 +209,16 @@ class PaperStudy(Reading):
         system whose outputs were imported, unless the user lets a model add some, and for one that is no model: what such
         a system lacks stays missing, whichever judge was asked for.
         """
-        if system in self.rows.imported and not self.asked.also_generate:
+        if system in self.rows.imported and not self.request.also_generate:
             return None
         run = next((r for r in self.judges.runs if r.options.get("system") == system), None)
         if run is not None:
             return run.model, run.options
         # A name with a slash alone is no model: systems are called acme/rag, too.
-        named = system in self.asked.models or is_model(system)
-        if named or (self.asked.system is None and not self.rows.systems()):
+        named = system in self.request.models or is_model(system)
+        if named or (self.request.system is None and not self.rows.systems()):
             return system, {}
-        return (self.asked.models[0], {}) if self.asked.also_generate and self.asked.models else None
+        return (self.request.models[0], {}) if self.request.also_generate and self.request.models else None
 
     def stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
         """The stored answers of a system under a condition, by the paper's name of it or by that of `judge answers generate`.
@@ -255,13 +257,19 @@ class PaperStudy(Reading):
         if maker is None and not any(run.added for run in self.judges.made_for(system, task)):
             self.lack(system, name_of(self.paper.name, DOCUMENT))
             return None
-        own = {"examples": examples}
+        purpose = {"examples": examples}
         model, made_with = maker or (system, {})
         began = {"asked_as": made_with.get("asked_as") or model} if model != system else {}
         began |= {ADDED: True} if system in self.rows.imported else {}
         self.n_outputs += 1
         return self.labels(
-            task, only=only, columns="passage_id", models=(system,), own=own, begin=began, role="system"
+            task,
+            only=only,
+            columns="passage_id",
+            models=(system,),
+            purpose=purpose,
+            begin=began,
+            role="system",
         )
 
     def _imported_on_documents(self, runs: Sequence[Run], only: str, examples: str) -> pd.DataFrame:
@@ -309,18 +317,18 @@ class PaperStudy(Reading):
         system = system or self.tested()
         items = self.rows.units("item", only, "n item_id question_id")
         items = items[~items["item_id"].isin((examples or "").split(","))].reset_index(drop=True)
-        own: dict[str, str] = {"system": system}
-        own |= {} if examples is None else {"examples": examples}
-        own |= {"shown": shown.name} if shown else {}
+        purpose: dict[str, str] = {"system": system}
+        purpose |= {} if examples is None else {"examples": examples}
+        purpose |= {"shown": shown.name} if shown else {}
         mark = shown.mark if shown else ""
         given = None
         runs: list[Run] = []
         if ranking is not None or not context.startswith("top:"):
             given = self.given(context, ranking)
-            own["context"] = given.name + mark
-            runs = [run for run in self.judges.runs if run.task_id == task and run.serves(own)]
+            purpose["context"] = given.name + mark
+            runs = [run for run in self.judges.runs if run.task_id == task and run.serves(purpose)]
             runs = [run for run in self.judges.pinned if run in runs] or runs
-        loaded = self.judges.task(task, own)
+        loaded = self.judges.task(task, purpose)
         stored = self.stored(system, context + mark, ranking)
         pinned = any(run in runs for run in self.judges.pinned)
         if (
@@ -328,7 +336,7 @@ class PaperStudy(Reading):
             and runs
             and not pinned
             and given is not None
-            and stored.condition != own["context"]
+            and stored.condition != purpose["context"]
         ):
             # Imported under the paper's name and made under ours: two outputs of one system for one condition.
             raise UsageError(
@@ -345,9 +353,9 @@ class PaperStudy(Reading):
             return None
         self.n_outputs += 1
         condition = given.name + mark
-        found = self.judges.best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system")
-        items, missing = put(items, found)
-        if missing.any() and not self.asked.partial:
+        labels = self.judges.best(runs, items["unit_id"].to_numpy(), loaded.spec.questions[0].field, "system")
+        items, missing = put(items, labels)
+        if missing.any() and not self.request.partial:
             fit = fitting(
                 self.store,
                 loaded,
@@ -383,9 +391,9 @@ class PaperStudy(Reading):
 
     def _imported(self, items: pd.DataFrame, of: System, given: contexts.Context | None) -> pd.DataFrame:
         """Imported answers on these items; `given` is None where the ranking that they rest on is not known."""
-        told = self.rows.answers(of, "answer").set_index("item_id")["answer"]
-        items["label"] = told.reindex(items["item_id"]).to_numpy(dtype=object)
-        there = items["item_id"].isin(told.index).to_numpy()
+        answers = self.rows.answers(of, "answer").set_index("item_id")["answer"]
+        items["label"] = answers.reindex(items["item_id"]).to_numpy(dtype=object)
+        there = items["item_id"].isin(answers.index).to_numpy()
         items.loc[~there, "label"] = None
         items["status"] = np.where(there, str(Status.OK), NOT_JUDGED).astype(object)
         failed = ~there
@@ -418,7 +426,7 @@ class PaperStudy(Reading):
         if run is None or (run.task_id == task and given is None):
             return
         if run.task_id != task:
-            made, remedy = f"with {run.task_id}, not with {task}", "choose its --reading"
+            made, remedy = f"with {run.task_id}, not with {task}", "ask with that task"
         else:
             made = f"with {in_words(run.settings)}, which is not what this score asks for"
             remedy = "ask for that"
@@ -427,17 +435,17 @@ class PaperStudy(Reading):
             "those that are to be made with --system"
         )
 
-    def all_answers(self, of: System, columns: str = "", unanswered: str = "wrong") -> pd.DataFrame:
+    def all_answers(self, of: System, columns: str = "") -> pd.DataFrame:
         """`answers` with a column `answered`, and a row for every item that the system has no answer to.
 
         `answered` is False for what is empty or missing: a failure of the system. The row of a missing answer has
         its item's unit. An item that a run of this study has not asked about yet, or could not reach the model for, is
-        no failure and not in the table; nor is, with `unanswered` "left-out", any that has no answer.
+        no failure and not in the table.
         """
-        found = self.rows.answers(of, f"answer {columns}".strip())
-        found["answered"] = found.pop("answer").map(lambda text: bool(text.strip())).astype(bool)
+        answers = self.rows.answers(of, f"answer {columns}".strip())
+        answers["answered"] = answers.pop("answer").map(lambda text: bool(text.strip())).astype(bool)
         items = self.rows.units("item", "question IS NOT NULL OR claim IS NOT NULL", "n item_id question_id")
-        lacking = items[~items["item_id"].isin(found["item_id"])]
+        lacking = items[~items["item_id"].isin(answers["item_id"])]
         runs = [r for r in self.judges.runs if r.serves({"context": of.condition, "system": of.system})]
         if runs and len(lacking):
             # Made here: only what was asked and brought no answer is one that failed. No label is read for the paper, so
@@ -445,19 +453,17 @@ class PaperStudy(Reading):
             _, status, _ = of_run(self.store, runs[0], lacking["unit_id"].to_numpy(), "")
             lacking = lacking[np.isin(status, FAILURES)]
         if not len(lacking):
-            return found
-        told = f"{of.system} has no answer to {len(lacking)} of {len(items)} items"
-        if unanswered == "left-out":
-            self.note(f"{told}: left out")
-            return found
-        self.note(f"{told}: they count as failures")
+            return answers
+        self.note(
+            f"{of.system} has no answer to {len(lacking)} of {len(items)} items: they count as failures"
+        )
         missing = lacking.assign(answered=False)
-        return pd.concat([found, missing.reindex(columns=found.columns)], ignore_index=True)
+        return pd.concat([answers, missing.reindex(columns=answers.columns)], ignore_index=True)
 
     def _finished(self, of: System) -> None:
         """Note the step that is left of generating these answers, when a run of this study was making them."""
-        own = {"context": of.condition, "system": of.system}
-        run = next((run for run in self.judges.runs if run.serves(own)), None)
+        purpose = {"context": of.condition, "system": of.system}
+        run = next((run for run in self.judges.runs if run.serves(purpose)), None)
         if run is None or "+" in of.condition:
             return
         context: str = of.condition
@@ -474,7 +480,7 @@ class PaperStudy(Reading):
         *,
         only: str | None = None,
         field: str | None = None,
-        own: Mapping[str, str] | None = None,
+        purpose: Mapping[str, str] | None = None,
         models: Sequence[str] | None = None,
         columns: str = "",
         together: str = "answer_unit",
@@ -484,22 +490,22 @@ class PaperStudy(Reading):
         """unit_id, item_id, question_id, answer_unit (of a part of an answer), label, status of each unit of the task.
 
         `of`: only the answers of this system, or parts of them; `only`: a condition on `unit_texts`; `field`: another
-        field than the first; `own`: see `chosen.OWN`; `models`: other judges than those asked for; `columns`: more
+        field than the first; `purpose`: see `chosen.PURPOSE`; `models`: other judges than those asked for; `columns`: more
         columns of `unit_texts`; `together`: the column that names what needs the labels of all its units (see
         `judge.suites.people`). Units that the judge has not been asked about make a step, unless the task cannot
         take them (an input is missing: noted) or a partial score was asked for.
         """
-        loaded = self.judges.task(task, own or {})
+        loaded = self.judges.task(task, purpose or {})
         where = " AND ".join(part for part in (of.where if of else "", only or "") if part)
-        names = "n item_id question_id" + (" answer_id" if loaded.spec.unit in PARTS else "")
+        names = "n item_id question_id" + (" answer_id" if loaded.spec.unit in PARTS_OF_ANSWERS else "")
         units = self.rows.units(loaded.spec.unit, where, f"{names} {columns}".strip())
         examples = [e.item_id for e in loaded.spec.examples if e.item_id]
-        examples += (own or {}).get("examples", "").split(",")
+        examples += (purpose or {}).get("examples", "").split(",")
         if examples:
             units = units[~units["item_id"].isin(examples)].reset_index(drop=True)
-        asked = tuple(models) if models is not None else self.asked.models
+        judges = tuple(models) if models is not None else self.request.models
         name = field or loaded.spec.questions[0].field
-        wanted = LabelsWanted(loaded, units, where, name, asked, own or {}, together, begin or {}, role)
+        wanted = LabelsWanted(loaded, units, where, name, judges, purpose or {}, together, begin or {}, role)
         return put(units, self.labelled.of(wanted))[0]
 
     def loaded(self, task: str) -> Task:

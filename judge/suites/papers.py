@@ -1,4 +1,4 @@
-"""The papers that `judge score` and `judge suite` know, by name. A new one is one file and one line here."""
+"""The papers of `judge score` and `judge suite`, by name. A new paper is one file, and one line here."""
 
 from judge import plugins
 from judge.suites import (
@@ -8,6 +8,7 @@ from judge.suites import (
     garage,
     mirage,
     nuggets,
+    rag,
     raguard,
     retrieval,
     urag,
@@ -16,15 +17,27 @@ from judge.suites.paper import Paper
 
 PAPERS: dict[str, Paper] = {
     paper.PAPER.name: paper.PAPER
-    for paper in (garage, raguard, confirmation, mirage, urag, retrieval, faithfulness, nuggets, conformal)
+    for paper in (
+        garage,
+        raguard,
+        confirmation,
+        mirage,
+        urag,
+        retrieval,
+        faithfulness,
+        rag,
+        nuggets,
+        conformal,
+    )
 }
 
 
 def find(name: str) -> Paper | None:
-    """The paper of this name, a plugin's where none is built in; None when there is none. Raises PluginFailed."""
-    return PAPERS[name] if name in PAPERS else plugins.find("papers", name)
+    """Return the paper of this name or alias, built in or of a plugin; None if there is none. Raises PluginFailed."""
+    known = next((paper for paper in PAPERS.values() if name in (paper.name, *paper.aliases)), None)
+    return known or plugins.find("papers", name)
 
 
 def every() -> list[Paper]:
-    """All that are built in, then those of plugins that load."""
+    """List the papers that are built in, then those of plugins that load."""
     return [*PAPERS.values(), *(paper for name, paper in plugins.working("papers") if name not in PAPERS)]

@@ -1,4 +1,4 @@
-"""People's labels where the judge's stand: a paper that reads them gives people's numbers."""
+"""Human labels in place of the judge's: a paper that reads them computes its measures by human labels."""
 
 import numpy as np
 import pandas as pd
@@ -15,29 +15,29 @@ from judge.types import Status
 
 
 class PeopleLabels:
-    """Labels of a reference in the judge's place. What the system under test answered is read as ever."""
+    """Labels of a reference in place of the judge's. The outputs of the system under test are read as usual."""
 
-    def __init__(self, held: ReferenceLabels | None, judges: RunLabels, reading: Reading) -> None:
-        """`held` None: nobody's labels; `judges` are those of the reading with the judge's labels, of the same rows."""
-        self.held, self.judges, self.reading = held, judges, reading
+    def __init__(self, reference_labels: ReferenceLabels | None, judges: RunLabels, reading: Reading) -> None:
+        """`reference_labels` None: nobody's labels; `judges` are those of the reading with the judge's labels, of the same rows."""
+        self.reference, self.judges, self.reading = reference_labels, judges, reading
         self._task_read = ""
         self.refused: list[str] = []
-        """Why labels were left out that would have given numbers of short answers, or of short lists, alone."""
+        """Why labels were left out: they would have covered short answers, or short lists, only."""
 
     @property
     def last_run(self) -> Run | None:
-        """The run that the judge's labels came from: it decides what else is read, as which passages are relevant."""
-        runs = [read.run for read in self.judges.read if read.run.task_id == self._task_read]
+        """The run of the judge's labels. It decides which passages are relevant, so that both sides use the same ones."""
+        runs = [run_read.run for run_read in self.judges.runs_read if run_read.run.task_id == self._task_read]
         return runs[-1] if runs else None
 
     def of(self, wanted: LabelsWanted) -> Found:
-        """People's labels. Parts of an answer, or passages of a list, count only when all of them are labelled."""
+        """Return human labels. Parts of an answer, or passages of a list, count only if all of them are labelled."""
         self._task_read = wanted.task.task_id
         numbers = wanted.numbers
         none = np.full(len(numbers), None, dtype=object), np.full(len(numbers), NOT_JUDGED, dtype=object)
-        if self.held is None:
+        if self.reference is None:
             return *none, np.ones(len(numbers), dtype=bool)
-        name, given = self.held.word, self.held.by_number(wanted.field, wanted.task.name)
+        name, given = self.reference.word, self.reference.by_number(wanted.field, wanted.task.name)
         labels, status = none
         labels[:] = [given.get(n) for n in numbers.tolist()]
         missing = np.array([label is None for label in labels], dtype=bool)
@@ -46,13 +46,13 @@ class PeopleLabels:
             groups = pd.Series(missing).groupby(wanted.units[wanted.together].to_numpy())
             whole = ~groups.transform("any").to_numpy()
             partly = int((~whole & ~missing).sum())
-            # Parts of drawn questions that have no label yet, or were skipped, are few, and do not go by length.
+            # Missing parts of questions that were drawn as a whole are few, and do not depend on length.
             lacking = set(numbers[missing & ~groups.transform("all").to_numpy()].tolist())
-            what = "answers" if wanted.together == "answer_unit" else "lists"
-            if groups.size().nunique() > 1 and lacking - self._drawn_whole(self.held.store):
-                # The more parts, the more rarely all of them are drawn: what is labelled as a whole is short.
+            wholes = "answers" if wanted.together == "answer_unit" else "lists"
+            if groups.size().nunique() > 1 and lacking - self._drawn_whole(self.reference.store):
+                # The more parts an answer has, the more rarely all are drawn: fully labelled answers are the short ones.
                 self.refused.append(
-                    f"{partly} labels of {name} on {wanted.task.task_id} are of {what} that are labelled in part, and {what} that "
+                    f"{partly} labels of {name} on {wanted.task.task_id} are of {wholes} that are labelled in part, and {wholes} that "
                     f"are labelled as a whole are the short ones: draw whole questions: "
                     + command(
                         "annotate batches new NAME",
@@ -66,16 +66,16 @@ class PeopleLabels:
                 labels[:], status[:], missing[:] = None, NOT_JUDGED, True
                 return labels, status, missing
             if partly:
-                # One bad sentence settles an answer, a good one does not: answers known in part would be the bad ones.
+                # One bad sentence decides an answer, a good one does not: partly labelled answers would count as bad.
                 self.reading.note(
-                    f"{partly} labels of {name} on {wanted.task.task_id} are left out: not all parts of those {what} are labelled"
+                    f"{partly} labels of {name} on {wanted.task.task_id} are left out: not all parts of those {wholes} are labelled"
                 )
             labels[~whole], status[~whole] = None, NOT_JUDGED
             missing = missing | ~whole
         return labels, status, missing
 
     def _drawn_whole(self, store: Store) -> set[int]:
-        """The units, by number, of the questions that batches drew as a whole."""
+        """Return the units, by number, of questions that batches drew as a whole."""
         query = """
             SELECT u.rowid FROM batch_units AS d JOIN batches AS b USING (batch) JOIN units AS u USING (unit_id)
             WHERE d.role = 'sample' AND json_extract(b.options, '$.by_question') IS NOT NULL

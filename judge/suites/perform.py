@@ -36,7 +36,7 @@ async def perform(
     plan_of: Callable[[Step], Plan],
     limits: Plan,
     watch: Callable[[], RunDisplay],
-    told: Callable[[str], None] = lambda text: None,
+    report_line: Callable[[str], None] = lambda text: None,
 ) -> Performed:
     """Do the steps that `missing` returns, again and again until it returns none, with an open provider.
 
@@ -51,14 +51,14 @@ async def perform(
         if again:
             raise AdjudgeError(f"done and still missing: {'; '.join(step.why for step in again)}")
         for step in lacking.steps:
-            told(step.why)
+            report_line(step.why)
             report = None
             if step.kind in ("run", "generate"):
                 left = limits.after(r for _, r in done.steps if r is not None)
                 plan = _within(plan_of(step), left)
                 report = await _ask(store, step, provider, plan, watch, done.problems)
             else:
-                _without_model(store, step, told)
+                _without_model(store, step, report_line)
             done.steps.append((step, report))
             if report is not None and (report.stopped or report.interrupted or report.error):
                 done.stopped = report
@@ -72,11 +72,11 @@ def _within(plan: Plan, limits: Plan) -> Plan:
     return replace(plan, **{name: getattr(limits, name) for name in names})
 
 
-def _without_model(store: Store, step: Step, told: Callable[[str], None]) -> None:
+def _without_model(store: Store, step: Step, report_line: Callable[[str], None]) -> None:
     """A step that asks no model: a ranking, copies of listed passages, or claims out of a run."""
     if step.kind == "retrieve":
         if empty := rank_by_bm25(store, dataset=step.dataset).empty:
-            told(f"{empty} items share no word with any passage and have no list")
+            report_line(f"{empty} items share no word with any passage and have no list")
     elif step.kind == "attach" and step.ranking is not None and step.k is not None:
         attach(store, step.ranking, step.k, step.dataset)
     else:
@@ -98,20 +98,22 @@ async def _ask(
         raise UsageError(
             f"{step.why}: that is another model than {plan.model}; run it by itself: {step.command(store.path)}"
         )
-    own, task = replace(plan, selection=Selection(step.where)), plan.task
-    _, options = step.asked
+    step_plan, task = replace(plan, selection=Selection(step.where)), plan.task
+    _, options = step.model_and_options
     examples = options.examples.split(",") if options.examples else []
     if options.relevant is not None:
-        found = relevant(store, options.relevant)
-        chosen = replace(own.selection, relevant=found.passages)
-        own = replace(own, selection=chosen, extra={**own.extra, "relevant": found.name})
+        relevant_passages = relevant(store, options.relevant)
+        chosen = replace(step_plan.selection, relevant=relevant_passages.passages)
+        step_plan = replace(
+            step_plan, selection=chosen, extra={**step_plan.extra, "relevant": relevant_passages.name}
+        )
     if examples and step.kind == "run":
-        own = replace(own, task=showing(store, task, examples))
+        step_plan = replace(step_plan, task=showing(store, task, examples))
     progress = watch()
     try:
         if step.kind == "run":
             with store.run_lock(f"{task.name} {plan.model}"):
-                report = await run_task(store, own, provider, progress)
+                report = await run_task(store, step_plan, provider, progress)
                 if step.options.get(ADDED):
                     # A judge's run under the system's name has the same identity and is resumed: by now it is the system's.
                     mark_added(store, report.run_id)
@@ -121,10 +123,10 @@ async def _ask(
         system = step.system or plan.model
         passages = contexts.contexts(store, given)
         if examples:
-            own = replace(own, task=showing(store, task, examples, passages))
-        shown = second.read(store, step.shown) if step.shown is not None else None
+            step_plan = replace(step_plan, task=showing(store, task, examples, passages))
+        shown = second.read_probabilities(store, step.shown) if step.shown is not None else None
         condition = given.name + (shown.mark if shown else "")
-        made = Generation(own, system, condition, passages, shown=shown)
+        made = Generation(step_plan, system, condition, passages, shown=shown)
         with store.run_lock(f"{task.name} {plan.model} {condition} {system}"):
             report, kept = await generate(store, made, provider, progress)
         problems += kept.problems

@@ -20,14 +20,12 @@ from judge.store.label_rows import quoted
 from judge.store.runs import IMPORTED
 from judge.store.study import Store
 from judge.suites.frames import frame
-from judge.suites.paper import Asked
-from judge.types import GOLD
+from judge.suites.paper import ScoreRequest
+from judge.types import GOLD, PARTS_OF_ANSWERS
 
 HUMAN = "human"
 ON_DOCUMENTS = "verdict_document"
 """The task whose runs are outputs of a system about one passage at a time."""
-PARTS = ("sentence", "citation", "claim", "nugget")
-"""Kinds of units that are parts of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +44,8 @@ class System:
 class Rows:
     """The rows asked about: one data set, or a sample of its questions."""
 
-    def __init__(self, store: Store, asked: Asked) -> None:
-        self.store, self.asked = store, asked
+    def __init__(self, store: Store, request: ScoreRequest) -> None:
+        self.store, self.request = store, request
         self._read: dict[str, pd.DataFrame] = {}
         selection.offer_shuffle(store.conn)
 
@@ -57,16 +55,16 @@ class Rows:
         there = [
             str(row[0]) for row in self.store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")
         ]
-        if self.asked.dataset is not None:
-            if self.asked.dataset not in there:
+        if self.request.dataset is not None:
+            if self.request.dataset not in there:
                 raise UsageError(
-                    f"no data set '{self.asked.dataset}'; there are: {', '.join(there) or 'none'}"
+                    f"no data set '{self.request.dataset}'; there are: {', '.join(there) or 'none'}"
                 )
-            return self.asked.dataset
+            return self.request.dataset
         if len(there) != 1:
-            told = f"the study has several data sets ({', '.join(there)}): choose with --dataset"
+            problem = f"the study has several data sets ({', '.join(there)}): choose with --dataset"
             raise UsageError(
-                told if there else f"the study is empty: {command('judge items import FORMAT FILE')}"
+                problem if there else f"the study is empty: {command('judge items import FORMAT FILE')}"
             )
         return there[0]
 
@@ -79,12 +77,12 @@ class Rows:
     def scope(self) -> str:
         """The rows asked about, as a condition on `unit_texts`: the data set, and a sample of its questions."""
         data = self.data
-        if self.asked.limit is None:
+        if self.request.limit is None:
             return data
         order = (
             "min(rowid)"
-            if self.asked.sample is None
-            else f"adjudge_shuffle({self.asked.sample}, {self._whole})"
+            if self.request.sample is None
+            else f"adjudge_shuffle({self.request.sample}, {self._whole})"
         )
         some = f"SELECT {self._whole} FROM items WHERE {data} GROUP BY 1 ORDER BY {order} LIMIT {self._limit(data)}"
         if self._has("json_extract(meta, '$.split') IN ('calibration', 'test')"):
@@ -120,11 +118,11 @@ class Rows:
 
     def _limit(self, data: str) -> int:
         """How many questions a number or a share of them, as 10%, is; a part of a question counts as one."""
-        if not str(self.asked.limit).endswith("%"):
-            return int(str(self.asked.limit))
+        if not str(self.request.limit).endswith("%"):
+            return int(str(self.request.limit))
         query = f"SELECT count(DISTINCT {self._whole}) FROM items WHERE {data}"
         n = int(self.store.conn.execute(query).fetchone()[0])
-        return math.ceil(round(float(str(self.asked.limit)[:-1]) * n / 100, 6))
+        return math.ceil(round(float(str(self.request.limit)[:-1]) * n / 100, 6))
 
     @cached_property
     def items(self) -> pd.DataFrame:
@@ -179,8 +177,8 @@ class Rows:
             "SELECT item_id, rank, passage_id FROM rankings WHERE name = ? AND stage = ? AND item_id IN "
             f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {self.scope}) ORDER BY item_id, rank"
         )
-        found = self._frame(query, list(ranking), "item_id rank_n passage_id")
-        return found.rename(columns={"rank_n": "rank"})
+        rows = self._frame(query, list(ranking), "item_id rank_n passage_id")
+        return rows.rename(columns={"rank_n": "rank"})
 
     def systems(self) -> list[System]:
         """Who has answered items of the data set, under which conditions, in order of import; people and
@@ -203,8 +201,8 @@ class Rows:
             f"SELECT DISTINCT model FROM runs WHERE task GLOB '{ON_DOCUMENTS}.*' "
             f"AND json_extract(options, '$.{IMPORTED}') IS NOT NULL"
         )
-        found = self.store.conn.execute(f"{answers} UNION {runs}", [self.dataset])
-        return {str(row[0]) for row in found}
+        rows = self.store.conn.execute(f"{answers} UNION {runs}", [self.dataset])
+        return {str(row[0]) for row in rows}
 
     def answers(self, of: System, columns: str = "") -> pd.DataFrame:
         """unit_id, item_id, question_id of a system's answers, and more `columns` of `unit_texts`."""
@@ -228,8 +226,8 @@ class Rows:
 
     def sentences(self, of: System) -> pd.DataFrame:
         """unit_id, answer_unit of every sentence of a system's answers, and how many cited names are `invented`."""
-        found = self.units("sentence", of.where, "n answer_id")
-        return found.assign(invented=self.n_invented(of, found["unit_id"]))
+        sentences = self.units("sentence", of.where, "n answer_id")
+        return sentences.assign(invented=self.n_invented(of, sentences["unit_id"]))
 
     def n_invented(self, of: System, sentences: pd.Series) -> np.ndarray[Any, Any]:
         """How many cited names of each of these sentences stand for no passage."""
@@ -243,9 +241,9 @@ class Rows:
             "ON a.unit_id = s.answer_id WHERE s.kind = 'sentence' AND json_extract(s.span, '$.unknown') IS NOT NULL "
             f"AND s.answer_id IN (SELECT answer_id FROM unit_texts WHERE kind = 'answer' AND {of.where} AND {self.scope})"
         )
-        found = self._frame(query, [], "n answer_n names")
-        found["names"] = [json.loads(text) for text in found["names"]]
-        return found.rename(columns={"n": "unit_id", "answer_n": "answer_unit"})
+        rows = self._frame(query, [], "n answer_n names")
+        rows["names"] = [json.loads(text) for text in rows["names"]]
+        return rows.rename(columns={"n": "unit_id", "answer_n": "answer_unit"})
 
     def counts(self, kind: str) -> pd.Series:
         """How many parts of a kind (sentence, citation, claim) each answer has, by its unit; those without any are not in it."""
@@ -253,14 +251,14 @@ class Rows:
             "SELECT a.rowid, s.n FROM (SELECT answer_id, count(*) AS n FROM units WHERE kind = ? GROUP BY answer_id) "
             "AS s JOIN units AS a ON a.unit_id = s.answer_id"
         )
-        found = self._frame(query, [kind], "n count_n")
-        return pd.Series(found["count_n"].to_numpy(), index=found["n"].to_numpy())
+        rows = self._frame(query, [kind], "n count_n")
+        return pd.Series(rows["count_n"].to_numpy(), index=rows["n"].to_numpy())
 
     def nuggets(self) -> pd.DataFrame:
         """n_vital, n_okay: how many nuggets of each importance an item has, by item_id; items without any are not in it."""
         query = "SELECT item_id, sum(importance = 'vital'), sum(importance = 'okay') FROM nuggets GROUP BY 1 ORDER BY 1"
-        found = self._frame(query, [], "item_id vital_n okay_n").set_index("item_id")
-        return found.rename(columns={"vital_n": "n_vital", "okay_n": "n_okay"})
+        counts = self._frame(query, [], "item_id vital_n okay_n").set_index("item_id")
+        return counts.rename(columns={"vital_n": "n_vital", "okay_n": "n_okay"})
 
     def importance(self) -> pd.Series:
         """The importance of each unit of the kind `nugget`."""
@@ -276,8 +274,8 @@ class Rows:
             "SELECT c.rowid, s.rowid FROM units AS c JOIN units AS s "
             "ON s.unit_id = c.answer_id || '#s' || json_extract(c.span, '$.n') WHERE c.kind = 'citation'"
         )
-        found = self._frame(query, [], "n sentence_n").set_index("n")["sentence_n"]
-        return found.reindex(citations["unit_id"]).to_numpy()
+        sentence_of = self._frame(query, [], "n sentence_n").set_index("n")["sentence_n"]
+        return sentence_of.reindex(citations["unit_id"]).to_numpy()
 
     def units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
         """These columns of `unit_texts` of the units of a kind; `where`: a condition, `scope`: another one than that asked for."""
@@ -287,16 +285,16 @@ class Rows:
         # Several tasks ask about the same units: they are read once.
         key = f"{kind} {query}"
         if key not in self._read:
-            found = frame(self.store.conn, query, [kind], columns).rename(columns={"n": "unit_id"})
-            if kind in PARTS and "answer_id" in found:
-                found["answer_unit"] = self._answer_units(found.pop("answer_id"))
-            self._read[key] = found
+            rows = frame(self.store.conn, query, [kind], columns).rename(columns={"n": "unit_id"})
+            if kind in PARTS_OF_ANSWERS and "answer_id" in rows:
+                rows["answer_unit"] = self._answer_units(rows.pop("answer_id"))
+            self._read[key] = rows
         return self._read[key].copy()
 
     def _by_id(self, query: str, values: list[str]) -> pd.Series:
         """What a query says of each id."""
-        found = self._frame(query, values, "id value")
-        return pd.Series(found["value"].to_numpy(), index=pd.Index(found["id"].to_numpy(), dtype=object))
+        rows = self._frame(query, values, "id value")
+        return pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["id"].to_numpy(), dtype=object))
 
     def _frame(self, query: str, values: list[str], columns: str) -> pd.DataFrame:
         """The rows of a query, which the readings with people's labels, and with nobody's, have from the first one."""

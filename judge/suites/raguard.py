@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from judge.errors import BadInput
 from judge.store import label_rows
-from judge.suites.paper import RANKING, STAGE, Option, Paper, Part
+from judge.suites.paper import RANKING, Option, Paper, Part
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HAS_ROLE = f"unit_id IN ({label_rows.units_of_gold('raguard.role')})"
 
 
-def read(study: PaperStudy) -> list[Score]:
+def compute_scores(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import raguard
 
@@ -38,13 +38,13 @@ def read(study: PaperStudy) -> list[Score]:
         exam = study.labels("raguard_exam", columns="passage_id")
     ranking = None
     if study.part("rag") or study.part("retrieval"):
-        ranking = study.ranking(study.option("ranking") or None, study.option("stage") or None)
+        ranking = study.ranking(study.option("ranking") or None)
     tables = _answers(study, ranking, _examples(study, gold))
     study.check()
     documents = _documents(study, exam, gold) if judged and exam is not None else _gold_documents(study)
     scores: list[Score] = []
     if tables:
-        scores += raguard.scores(_table(study, tables, gold, documents), outside=study.option("outside"))  # type: ignore[arg-type]
+        scores += raguard.scores(_table(study, tables, gold, documents))
     if study.part("retrieval") and ranking is not None:
         scores += _retrieval(study, documents, ranking)
     if exam is not None and _has_exam(study):
@@ -56,10 +56,10 @@ def _has_exam(study: PaperStudy) -> bool:
     """Whether the judge's exam is read: imported outputs need no judge, so it is left out where no judge is named."""
     if not study.part("exam"):
         return False
-    no_judge = not study.asked.models and not any(r.task_id == "raguard_exam" for r in study.judges.runs)
-    if no_judge and not study.insists("exam") and study.asked.system in study.rows.imported:
+    no_judge = not study.request.models and not any(r.task_id == "raguard_exam" for r in study.judges.runs)
+    if no_judge and not study.insists("exam") and study.request.system in study.rows.imported:
         study.note(
-            "no judge has labelled the documents: the part exam is left out (-m JUDGE, or --part exam)"
+            "no judge has labelled the documents: the part exam is left out (--run JUDGE, or --part exam)"
         )
         return False
     return True
@@ -71,10 +71,7 @@ FEW = 20
 
 def _examples(study: PaperStudy, gold: pd.Series) -> str:
     """One true and one false claim that are shown with every question and left out of the scores (section 4.1)."""
-    asked = study.option("examples")
-    if asked not in ("auto", "none"):
-        return asked
-    if asked == "none" or not (study.part("zero") or study.part("rag") or study.part("oracle")):
+    if not (study.part("zero") or study.part("rag") or study.part("oracle")):
         return ""
     made = study.made_by(("verdict", "verdict_document"))
     if made is not None:
@@ -85,9 +82,7 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
     train = study.rows.meta("split", everywhere=True)
     kept = every[every.index.isin(train[train.isin(["train", "training"])].index)]
     if not len(kept) and len(every) < FEW:
-        study.note(
-            f"{len(every)} claims are too few to take examples from: asked without any (--examples ID,ID)"
-        )
+        study.note(f"{len(every)} claims are too few to take examples from: asked without any")
         return ""
     chosen = kept if len(kept) else every
     owning = set(study.rows.passages(everywhere=True)["item_id"])
@@ -111,17 +106,17 @@ def _shown(study: PaperStudy, items: Sequence[str]) -> str:
 
 def _answers(study: PaperStudy, ranking: tuple[str, str] | None, examples: str) -> dict[str, pd.DataFrame]:
     """What the system answered in each condition, by its name in `judge.scores.raguard`."""
-    found: dict[str, pd.DataFrame | None] = {}
+    by_condition: dict[str, pd.DataFrame | None] = {}
     if study.part("zero") or study.part("rag") or study.part("oracle"):
-        found["none"] = study.generated("verdict", "none", examples=examples)
+        by_condition["none"] = study.generated("verdict", "none", examples=examples)
     if study.part("rag"):
         for k in study.numbers("k"):
             # Without a ranking there may be imported answers; a missing ranking is a step, or noted as lacking.
             if ranking is not None or not study.steps:
-                found[f"top:{k}"] = study.generated("verdict", f"top:{k}", ranking, examples=examples)
+                by_condition[f"top:{k}"] = study.generated("verdict", f"top:{k}", ranking, examples=examples)
     if study.part("oracle"):
-        found["oracle"] = study.on_documents("verdict_document", _HAS_ROLE, examples)
-    return {name: table for name, table in found.items() if table is not None}
+        by_condition["oracle"] = study.on_documents("verdict_document", _HAS_ROLE, examples)
+    return {name: table for name, table in by_condition.items() if table is not None}
 
 
 def _table(
@@ -222,7 +217,7 @@ def _exam(exam: pd.DataFrame, gold: pd.Series, study: PaperStudy) -> list[Score]
 PAPER = Paper(
     name="raguard",
     title="RAGuard (arXiv 2502.16101): accuracy with misleading documents, and what a retriever brings",
-    read=read,
+    read=compute_scores,
     lower=("misleading_*", "*exposure*"),
     neutral=("exam_*",),
     main=("accuracy_*", "drop_*"),
@@ -238,16 +233,12 @@ PAPER = Paper(
         Part("exam", ("raguard_exam",), "the judge's roles of documents, and their agreement with gold"),
     ),
     options=(
-        Option("k", "1,5", "How many retrieved documents are given, as 1,5."),
+        Option("k", "1,5", "Numbers of retrieved documents in the context, e.g. 1,5."),
         Option(
-            "examples",
-            "auto",
-            "Claims shown with every question, as ID,ID; auto: those of the system's runs, else a true and a false one, of the training part if there is one; none.",
+            "relevant", "associated", "Documents that a retriever should find.", ("associated", "supporting")
         ),
-        Option("outside", "wrong", "An answer outside the options, or not readable.", ("wrong", "unscored")),
-        Option("relevant", "associated", "What a retriever should find.", ("associated", "supporting")),
-        Option("roles", "gold", "Whose roles of documents: gold, or a judge's exam.", ("gold", "judge")),
+        Option("roles", "gold", "Source of the document roles: gold or a judge.", ("gold", "judge")),
         RANKING,
-        STAGE,
     ),
+    is_judged=False,
 )

@@ -1,8 +1,7 @@
 """A score as it is printed: measures with intervals by stratum, the runs they rest on, and what the papers print.
 
-Several judges on the same units are read each by itself; a measure is then the mean over them, or what the paper has a
-rule for. The other way, a majority of labels unit by unit, is that of `judge panel`: `PaperStudy.labels` votes as it
-does, or reads the run that it kept.
+Several judges on the same units are scored one by one. A measure is then their mean, or follows the paper's own rule.
+The alternative, a majority of labels for each unit, is a run of `judge panel`, which is read like any other run.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,7 +22,7 @@ from judge.store import label_rows
 from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.correction import Correction, corrected
-from judge.suites.paper import Asked, Paper
+from judge.suites.paper import KnownAs, Paper, ScoreRequest
 from judge.suites.paper_study import PaperStudy
 from judge.suites.reading import Lacking
 from judge.suites.steps import Incomplete
@@ -35,15 +34,22 @@ ALL = ""
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One measure in one stratum; `missing` counts the units without a value by reason."""
+    """One measure in one stratum; `missing` counts the units without a value by reason.
+
+    `known_as` is the measure's name elsewhere, where people know it by another one.
+    """
 
     stratum: str
     measure: Measure
     missing: Mapping[str, int]
+    known_as: KnownAs | None = None
 
     def as_json(self) -> dict[str, Json]:
         """The measure's documented shape, its stratum (None: all units) and what has no value."""
-        return {**self.measure.as_json(), "stratum": self.stratum or None, "missing": dict(self.missing)}
+        counts = {"stratum": self.stratum or None, "missing": dict(self.missing)}
+        if self.known_as is not None:
+            counts |= {"known_as": self.known_as.name, "source": self.known_as.source}
+        return {**self.measure.as_json(), **counts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,50 +88,49 @@ class Result:
 def score(
     store: Store,
     paper: Paper,
-    asked: Asked,
+    request: ScoreRequest,
     *,
     judges: str | None = None,
     by: str | None = None,
     reference: str | None = None,
-    batch: str | None = None,
     **how: Unpack[How],
 ) -> Result:
-    """Read a paper's scores off the study and measure them.
+    """Compute a paper's scores from the study, with intervals.
 
-    `judges` (mean or majority) puts several judges together, `by` names strata, `reference` whose labels correct
-    the judge's (see `judge.labels`), those of one `batch` or all. Raises Incomplete when labels or
-    answers are missing, UsageError when what was asked for is not there or not clear.
+    `judges` (mean) aggregates several judges, `by` names strata, `reference` names whose labels correct the judge's (see
+    `judge.labels`). Raises Incomplete if labels or answers are missing, UsageError if the request is ambiguous or
+    nothing matches it.
     """
-    if batch is not None and reference is None:
-        raise UsageError("--batch goes with --reference: whose labels of that batch")
-    held = None if reference is None else ReferenceLabels(store, reference, batch)
-    scores, study = scores_of(store, paper, asked, judges)
+    reference_labels = None if reference is None else ReferenceLabels(store, reference)
+    scores, study = scores_of(store, paper, request, judges)
     named = {ALL: scores}
     if by is not None:
         named |= by_stratum(scores, strata(study, by))
     lines = []
     for stratum, some in named.items():
-        for one, measure in zip(some, measured_all(some, **how), strict=True):
-            lines.append(Line(stratum, measure, one.missing))
+        for stratum_score, measure in zip(some, measured_all(some, **how), strict=True):
+            lines.append(Line(stratum, measure, stratum_score.missing, paper.known.get(measure.measure)))
     names = {line.measure.measure for line in lines}
     return Result(
         paper,
         study.dataset,
-        study.whose.system if study.whose else asked.system,
+        study.whose.system if study.whose else request.system,
         study.whose.condition if study.whose else None,
         study.options,
-        [read.as_json() for read in study.judges.read],
+        [run_read.as_json() for run_read in study.judges.runs_read],
         lines,
         study.notes,
         printed_of(paper, names),
-        None if held is None else corrected(study, scores, held, how.get("confidence", 0.95)),
+        None
+        if reference_labels is None
+        else corrected(study, scores, reference_labels, how.get("confidence", 0.95)),
         study.lacking,
         study.judges.others(),
     )
 
 
 def printed_of(paper: Paper, measures: Collection[str]) -> list[Published]:
-    """What the paper prints for some of these measures."""
+    """Return the numbers that the paper prints for these measures."""
     return [p for p in published(paper.name) if any(is_of(p, name) for name in measures)]
 
 
@@ -135,39 +140,45 @@ def is_of(printed: Published, measure: str) -> bool:
     return measure in names or (measure.partition("[")[0] == printed.measure and "/" in measure)
 
 
-def scores_of(store: Store, paper: Paper, asked: Asked, judges: str | None) -> tuple[list[Score], PaperStudy]:
-    """A paper's scores, of one judge or put together, and the study as it was read."""
+def scores_of(
+    store: Store, paper: Paper, request: ScoreRequest, judges: str | None
+) -> tuple[list[Score], PaperStudy]:
+    """Return a paper's scores, of one judge or the mean over judges, and the study as it was read."""
     if judges != "mean":
-        study = PaperStudy(store, paper, asked)
+        study = PaperStudy(store, paper, request)
         scores = _checked(study)
+        # Only the first pass shows which runs fit each part, so that equal settings can be chosen for all of them.
         if equal := study.judges.equal_settings():
-            study = PaperStudy(store, paper, replace(asked, equal=equal), study.rows)
+            study = PaperStudy(store, paper, replace(request, equal=equal), study.rows)
             scores = _checked(study)
         _note_unread(study)
         _note_settings(study)
         return scores, study
-    return over_judges(store, paper, asked)
+    return over_judges(store, paper, request)
 
 
 def _note_unread(study: PaperStudy) -> None:
-    """Name the runs of --run that no part has read: a run of another system or task would seem to count."""
-    read = {one.run.run_id for one in study.judges.read}
+    """Name the runs of --run that no part has read, so that a run of another system or task does not seem to count."""
+    run_ids = {source.run.run_id for source in study.judges.runs_read}
     for run in study.judges.pinned:
-        if run.run_id not in read:
+        if run.run_id not in run_ids:
             study.note(f"--run {run.run_id} ({run.task} by {run.model}) is read by no part of this score")
 
 
 def _note_settings(study: PaperStudy) -> None:
-    """Say where parts of one score rest on runs with different settings: only one run fits each, or --run names them."""
+    """Note that parts of one score rest on runs with different settings.
+
+    That happens when only one run fits each part, or when --run names the runs.
+    """
     for (role, model), settings in study.judges.settings_read().items():
         if len(settings) > 1:
             whose = f"judge {model}" if role == "judge" else "system"
-            told = "; ".join(f"{', '.join(tasks)}: {words}" for words, tasks in settings.items())
-            study.note(f"the runs of the {whose} have different settings: {told}")
+            settings_text = "; ".join(f"{', '.join(tasks)}: {words}" for words, tasks in settings.items())
+            study.note(f"the runs of the {whose} have different settings: {settings_text}")
 
 
 def _checked(study: PaperStudy) -> list[Score]:
-    unknown = set(study.asked.parts) - {part.name for part in study.paper.parts}
+    unknown = set(study.request.parts) - {part.name for part in study.paper.parts}
     if unknown:
         known = ", ".join(part.name for part in study.paper.parts)
         raise UsageError(f"{study.paper.name} has no part '{min(unknown)}'; there are: {known}")
@@ -179,7 +190,7 @@ def _checked(study: PaperStudy) -> list[Score]:
 
 
 def check_outputs(study: PaperStudy) -> None:
-    """Raises UsageError for a system that has no output for any condition that was asked for."""
+    """Raise UsageError for a system without an output for any requested condition."""
     if study.lacking and not study.n_outputs and any(gap.condition != "ranking" for gap in study.lacking):
         system = study.lacking[0].system
         names = list(dict.fromkeys(gap.condition for gap in study.lacking if gap.condition != "ranking"))
@@ -199,13 +210,13 @@ def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
     items = study.rows.items
     if by == "dataset":
         return dict.fromkeys(items["question_id"], study.dataset)
-    found = study.rows.gold(by)
-    if not len(found):
-        found = study.rows.meta(by).dropna()
-    if not len(found):
-        own = ", ".join((*study.paper.strata, *_tags(study)))
-        raise UsageError(f"--by {by}: no item has such a tag or gold label; there are: {own or 'none'}")
-    table = pd.DataFrame({"question": items["question_id"], "stratum": items["item_id"].map(found)})
+    values = study.rows.gold(by)
+    if not len(values):
+        values = study.rows.meta(by).dropna()
+    if not len(values):
+        available = ", ".join((*study.paper.strata, *_tags(study)))
+        raise UsageError(f"--by {by}: no item has such a tag or gold label; there are: {available or 'none'}")
+    table = pd.DataFrame({"question": items["question_id"], "stratum": items["item_id"].map(values)})
     table = table.dropna().drop_duplicates()
     twice = table["question"].duplicated()
     if twice.any():
@@ -216,7 +227,7 @@ def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
 
 
 def _tags(study: PaperStudy) -> list[str]:
-    """Keys of the items' meta that hold short texts, and gold fields of items."""
+    """List gold fields of items, and keys of their meta with short values."""
     query = (
         "SELECT DISTINCT j.key FROM items AS i, json_each(i.meta) AS j WHERE i.dataset = ? "
         "AND j.type IN ('text', 'integer', 'true', 'false') AND length(j.value) <= 40 ORDER BY 1 LIMIT 30"
@@ -228,45 +239,45 @@ def _tags(study: PaperStudy) -> list[str]:
     return [str(row[0]) for q in (gold, query) for row in study.store.conn.execute(q, [study.dataset])]
 
 
-def over_judges(store: Store, paper: Paper, asked: Asked) -> tuple[list[Score], PaperStudy]:
-    """The mean over judges of each measure, every judge read by itself; `paper.several` replaces what it has a rule for.
+def over_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list[Score], PaperStudy]:
+    """Average each measure over judges, every judge read by itself. The paper's own rule (`several`) takes precedence.
 
-    Judges are the models asked for, or those of the runs that were named. Raises UsageError for fewer than two,
+    Judges are the requested models, or those of the named runs. Raises UsageError for fewer than two,
     Incomplete with the steps of all judges.
     """
-    named = chosen.named(store, asked.runs, chosen.all_runs(store))
-    models = list(dict.fromkeys((*asked.models, *(run.model for run in named))))
+    named = chosen.named(store, request.runs, chosen.all_runs(store))
+    models = list(dict.fromkeys((*request.models, *(run.model for run in named))))
     if len(models) < 2:
-        raise UsageError("--judges takes several judges: give -m or --run several times")
-    found: dict[str, list[Score]] = {}
+        raise UsageError("--judges takes several judges: give --run several times")
+    by_judge: dict[str, list[Score]] = {}
     studies: list[PaperStudy] = []
     steps = []
     for model in models:
-        own = tuple(run.run_id for run in named if run.model == model)
-        study = PaperStudy(store, paper, replace(asked, models=(model,), runs=own))
+        run_ids = tuple(run.run_id for run in named if run.model == model)
+        study = PaperStudy(store, paper, replace(request, models=(model,), runs=run_ids))
         studies.append(study)
         try:
-            found[model] = _checked(study)
+            by_judge[model] = _checked(study)
         except Incomplete as missing:
             steps += missing.steps
     if steps:
         raise Incomplete(paper.name, steps)
     whole = studies[0]
     for study in studies[1:]:
-        whole.judges.read += study.judges.read
+        whole.judges.runs_read += study.judges.runs_read
         whole.notes += [text for text in study.notes if text not in whole.notes]
-    special = paper.several(found) if paper.several else []
-    return [*special, *_means(found, {score.measure for score in special})], whole
+    special = paper.several(by_judge) if paper.several else []
+    return [*special, *_means(by_judge, {score.measure for score in special})], whole
 
 
-def _means(found: Mapping[str, list[Score]], done: set[str]) -> list[Score]:
+def _means(by_judge: Mapping[str, list[Score]], done: set[str]) -> list[Score]:
     """The mean over judges of every other measure that all of them have."""
-    each = [{score.measure: score for score in scores} for scores in found.values()]
-    names = [name for name in each[0] if name not in done and all(name in own for own in each)]
-    told = f"{len(found)} judges: {', '.join(found)}; the mean over judges"
-    return [combined(name, [own[name] for own in each], _mean).noted(told) for name in names]
+    each = [{score.measure: score for score in scores} for scores in by_judge.values()]
+    names = [name for name in each[0] if name not in done and all(name in of_judge for of_judge in each)]
+    note = f"{len(by_judge)} judges: {', '.join(by_judge)}; the mean over judges"
+    return [combined(name, [of_judge[name] for of_judge in each], _mean).noted(note) for name in names]
 
 
 def _mean(*values: FloatArray) -> FloatArray:
-    found: FloatArray = np.asarray(np.mean(values, axis=0), dtype=np.float64)
-    return found
+    means: FloatArray = np.asarray(np.mean(values, axis=0), dtype=np.float64)
+    return means

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
-from judge.labels.words import ALIASES, HELP
+from judge.labels.words import ALIASES
 from judge.suites.paper import Option, Paper, Part
 from judge.types import GOLD
 
@@ -26,24 +26,25 @@ if TYPE_CHECKING:
 FIELDS = ("relevance_0_3", "relevance_grade", "relevant", "support")
 """Gold fields with grades, the finest first."""
 TASKS = ("relevance_graded", "relevant", "garage_relevance", "mirage_support")
+DEPTH = 10
+"""The depth of all measures unless --measure names others."""
 COMPARED = ("ndcg", "mrr", "precision")
 """The measures whose orders of systems are compared."""
 
 
-def read(study: PaperStudy) -> list[Score]:
+def compute_scores(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     # On a leaderboard each ranking is a system.
-    rankings = study.rankings(study.asked.system or study.option("ranking"), study.option("stage"))
+    rankings = study.rankings(study.request.system or "")
     qrels = {}
     task = _task(study)
-    own = _own_field(study, task)
+    field = None if task is None else _own_field(study, task)
     word = ALIASES.get(study.option("reference"), study.option("reference"))
-    if study.option("qrels") in ("gold", "reference", "both"):
-        people = _gold(study, own) if word == GOLD else _people(study, word, task, own)
-        if people is not None:
-            qrels[word] = people
-    if study.option("qrels") == "judge" or (study.option("qrels") == "both" and task):
-        qrels["judge"] = _judged(study, task or TASKS[0], own)
+    people = _gold(study, field) if word == GOLD else _people(study, word, task, field)
+    if people is not None:
+        qrels[word] = people
+    if task is not None:
+        qrels["judge"] = _judged(study, task, field)
     study.check()
     if not qrels:
         raise BadInput(
@@ -64,21 +65,19 @@ def _scores(
 
     queries = study.rows.items[["item_id", "question_id"]].assign(unit_id=study.rows.items["item_id"])
     listed = {ranking: study.rows.ranked(ranking) for ranking in rankings}
-    at_least = study.numbers("relevant-from")[0]
-    found: list[Score] = []
+    all_scores: list[Score] = []
     values: dict[tuple[str, str], list[np.ndarray[tuple[int], np.dtype[np.float64]]]] = {}
     for whose, relevance in qrels.items():
         for (name, stage), ranked in listed.items():
-            suffix = f"[{whose}]" if study.asked.system else f"[{whose}, {name} {stage}]"
+            suffix = f"[{whose}]" if study.request.system else f"[{whose}, {name} {stage}]"
             tables = (queries, ranked, relevance)
             if names := study.words("measure"):
-                scores = retrieval.by_name(names, *tables, suffix=suffix, relevant_from=at_least)
+                scores = retrieval.by_name(names, *tables, suffix=suffix)
             else:
                 scores = [
                     score
-                    for k in study.numbers("k")
                     for score in retrieval.at(
-                        k, *tables, suffix=suffix, relevant_from=at_least, reciprocal=True
+                        DEPTH, *tables, suffix=suffix, reciprocal=True, missing_is_zero=True
                     )
                     # What is judged here is the whole pool: an ideal out of the retrieved list says nothing more.
                     if not score.measure.startswith("ndcg_retrieved")
@@ -87,21 +86,21 @@ def _scores(
                 measure = score.measure.removesuffix(suffix)
                 if names or measure.partition("@")[0] in COMPARED:
                     values.setdefault((measure, whose), []).append(score.rows[:, 0])
-            found += scores if study.part("rankings") else []
-    if study.part("order") and len(qrels) == 2 and not study.asked.system:
+            all_scores += scores if study.part("rankings") else []
+    if study.part("order") and len(qrels) == 2 and not study.request.system:
         who = units(queries, "queries")
         for measure in dict.fromkeys(measure for measure, _ in values):
             both = [np.column_stack(values[measure, whose]) for whose in qrels]
-            found += system_order.agreement(measure, who, *both)
+            all_scores += system_order.agreement(measure, who, *both)
     elif study.insists("order"):
         raise UsageError(
-            "the part order compares people's qrels with a judge's: it needs --qrels both, and both kinds of labels"
+            "the part order compares people's qrels with a judge's: it needs several rankings, and both kinds of labels"
         )
-    return found
+    return all_scores
 
 
 def _task(study: PaperStudy) -> str | None:
-    """The task of the judge's qrels: --task, else the only one of TASKS that has a run."""
+    """The task of the judge's qrels: --task, else the only one of TASKS that has a run; for a judge without any, the first."""
     if study.option("task"):
         return study.option("task")
     run = [t for t in TASKS if any(r.task_id == t for r in (study.judges.pinned or study.judges.runs))]
@@ -109,34 +108,30 @@ def _task(study: PaperStudy) -> str | None:
         raise UsageError(
             f"several tasks with grades have runs: choose with --task; there are: {', '.join(run)}"
         )
+    if not run and study.request.models:
+        return TASKS[0]
     return run[0] if run else None
 
 
-def _own_field(study: PaperStudy, task: str | None) -> str | None:
+def _own_field(study: PaperStudy, task: str) -> str:
     """The field of the task that is compared: one that passages have gold for, else its first with grades."""
     from judge.scores.grades import graded_field
 
-    if study.option("field"):
-        return study.option("field")
-    if task is None:
-        return None
     loaded = study.loaded(task)
     gold = (f for f in FIELDS if f in loaded.fields and study.rows.has_gold(f, "passage"))
     return next(gold, None) or graded_field(loaded)
 
 
-def _gold(study: PaperStudy, own: str | None) -> pd.DataFrame | None:
+def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
     """item_id, passage_id, grade of passages with gold. None, and a note, where there is none."""
-    there = [f for f in ((own,) if own else FIELDS) if study.rows.has_gold(f, "passage")]
+    there = [f for f in ((task_field,) if task_field else FIELDS) if study.rows.has_gold(f, "passage")]
     there = there or [f for f in FIELDS if study.rows.has_gold(f, "passage")]
     if not there:
-        if study.option("qrels") != "both":
-            raise BadInput(f"no passage of '{study.dataset}' has a gold label of {own or ', '.join(FIELDS)}")
         study.note("no gold qrels: the judge's alone")
         return None
-    if own and there[0] != own:
+    if task_field and there[0] != task_field:
         study.note(
-            f"gold qrels hold '{there[0]}', the judge's '{own}': other grades, so only orders can be compared"
+            f"gold qrels hold '{there[0]}', the judge's '{task_field}': other grades, so only orders can be compared"
         )
     passages = study.rows.passages()
     label = passages["passage_id"].map(study.rows.gold(there[0], "passage"))
@@ -144,31 +139,31 @@ def _gold(study: PaperStudy, own: str | None) -> pd.DataFrame | None:
     return _graded(passages.assign(label=label), _grades(there[0], label))
 
 
-def _people(study: PaperStudy, word: str, task: str | None, own: str | None) -> pd.DataFrame:
+def _people(study: PaperStudy, word: str, task: str | None, task_field: str | None) -> pd.DataFrame:
     """The same by the labels of a reference. Raises BadInput when it has no grades of passages of this data set."""
     from judge.labels.reference import ReferenceLabels
 
-    held = ReferenceLabels(study.store, word)
+    reference_labels = ReferenceLabels(study.store, word)
     passages = study.rows.passages()
     for name in (task,) if task else TASKS:
         loaded = study.loaded(name)
-        fields = [own] if own else [f for f in FIELDS if f in loaded.fields]
+        fields = [task_field] if task_field else [f for f in FIELDS if f in loaded.fields]
         for field in fields:
-            label = passages["passage_id"].map(dict(held.labels(field, loaded.name)))
+            label = passages["passage_id"].map(dict(reference_labels.labels(field, loaded.name)))
             if label.notna().any():
                 study.note(f"{word} qrels: '{field}', {int(label.notna().sum())} of {len(label)} passages")
                 return _graded(passages.assign(label=label), _grades(field, label))
     raise BadInput(
-        f"--reference {word}: no such label of a passage of '{study.dataset}' has grades ({own or ', '.join(FIELDS)})"
+        f"--reference {word}: no such label of a passage of '{study.dataset}' has grades ({task_field or ', '.join(FIELDS)})"
     )
 
 
-def _judged(study: PaperStudy, task: str, own: str | None) -> pd.DataFrame:
+def _judged(study: PaperStudy, task: str, task_field: str | None) -> pd.DataFrame:
     """The same by the judge's labels."""
     from judge.scores.grades import graded_field, grades_of
 
     loaded = study.loaded(task)
-    field = own if own in loaded.fields else graded_field(loaded)
+    field = task_field if task_field in loaded.fields else graded_field(loaded)
     table = study.labels(task, field=field, columns="passage_id")
     study.note(
         f"judge's qrels: '{field}' of {task}, {int(table['label'].notna().sum())} of {len(table)} passages"
@@ -199,30 +194,19 @@ PAPER = Paper(
     name="retrieval",
     contenders=lambda study: list(dict.fromkeys(name for name, _ in study.rankings())),
     title="Retrieval: every ranking by people's qrels and by a judge's, and whether both order the systems alike",
-    read=read,
+    read=compute_scores,
     parts=(
         Part("rankings", (), "NDCG, MRR, precision, recall and F1 at k of each ranking"),
         Part("order", (), "Kendall's tau-b and rank-biased overlap (p = 0.9) of the systems, from five on"),
     ),
     options=(
-        Option("k", "10", "Depths, as 5,10."),
         Option(
             "measure",
             "",
-            "In place of all at --k: a measure by its ir_measures name, as nDCG@10, P@5, R@1000, RR@10 or AP; repeatable.",
+            "Measure, e.g. nDCG@10, P@5, R@1000, RR@10 or AP (default: all at 10).",
             several=True,
         ),
-        Option(
-            "qrels",
-            "both",
-            "Whose grades: the reference's (gold, unless --reference says), the judge's, or both.",
-            ("reference", "gold", "judge", "both"),
-        ),
-        Option("reference", GOLD, f"Whose labels are people's qrels: {HELP}.", other_names=("correct-by",)),
-        Option("task", "", "The judge's task, when several with grades have runs."),
-        Option("field", "", "The field with the grades, when there are several."),
-        Option("relevant-from", "1", "The grade from which a passage is relevant, for all but NDCG."),
-        Option("ranking", "", "Only this ranking."),
-        Option("stage", "", "Only rankings of this stage."),
+        Option("reference", GOLD, "Source of the human relevance grades (default: gold)."),
+        Option("task", "", "Task of the judge, if several graded tasks have runs."),
     ),
 )

@@ -21,8 +21,7 @@ from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.batches import design
 from judge.labels.panel import Panel
-from judge.labels.relation import labellers
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.labels.split import Split
 from judge.stats import MISSING
 from judge.stats.metrics import measures
@@ -39,6 +38,7 @@ from judge.stats.selective import (
 )
 from judge.store.derived import folds, seen
 from judge.store.export import named_run
+from judge.store.label_rows import labellers
 from judge.store.splits import Look
 from judge.store.study import Store
 from judge.types import GOLD, AnnotatorKind, Json, Measure, attributes
@@ -95,14 +95,14 @@ class Route:
         """Of each judge, the confidence from which on it is believed; None: never."""
         if self.at is None:
             return [None] * len(self.table.runs)
-        held = self.places[: self.at + 1]
-        own = [[p.threshold for p in held if p.judge == j] for j in range(len(self.table.runs))]
-        return [min(each) if each else None for each in own]
+        holding = self.places[: self.at + 1]
+        thresholds = [[p.threshold for p in holding if p.judge == j] for j in range(len(self.table.runs))]
+        return [min(each) if each else None for each in thresholds]
 
     @property
     def n_units(self) -> int:
         """All units that the first judge was asked about."""
-        return int(self.table.asked[:, 0].sum())
+        return int(self.table.judged[:, 0].sum())
 
 
 def route(
@@ -125,18 +125,18 @@ def route(
         raise UsageError("--agree and --confidence lie between 0 and 1, as 0.9 and 0.95")
     if len(runs) > 2:
         raise UsageError("a path has two judges at most: --run A --then B")
-    table = derive.read(store, runs, field)
+    table = derive.read_runs(store, runs, field)
     labels = table.labels(field)
     truth = derive.reference(store, table, field, reference)
     if truth is None:
         raise UsageError(
             f"'{field}': no gold and no people's label on a unit of these runs: nothing tests a promise"
         )
-    asked = table.asked[:, 0]
+    judged = table.judged[:, 0]
     sure = np.column_stack([_sure(labels, j) for j in range(len(runs))])
-    sure[~asked] = np.nan
+    sure[~judged] = np.nan
     numbers, names = table.questions
-    labelled = (truth.codes != MISSING) & asked
+    labelled = (truth.codes != MISSING) & judged
     labelled &= ~_seen(store, table)
     chosen = design(
         store, field, frozenset(compress(table.units, labelled.tolist())), people=truth.word != GOLD
@@ -155,7 +155,7 @@ def route(
             f"a promise of {agree:.0%} at least {_least(agree, 1 - confidence)}"
             + "".join(f"; {text}" for text in notes)
         )
-    free = np.asarray(asked & ~honest) | ordered
+    free = np.asarray(judged & ~honest) | ordered
     look = None
     if split is not None:
         # Another promise is another question, and so is another path: open labels and unlabelled units fix it.
@@ -181,23 +181,23 @@ def route(
         agree,
         level,
     )
-    total = int(asked.sum())
-    counts = np.cumsum(np.bincount(reached[asked], minlength=len(places) + 1))[: len(places)]
-    told = [
+    total = int(judged.sum())
+    counts = np.cumsum(np.bincount(reached[judged], minlength=len(places) + 1))[: len(places)]
+    path_places = [
         PathPlace(j, threshold, int(n), float(n / total))
         for (j, threshold), n in zip(places, counts.tolist(), strict=True)
     ]
-    held = [i for i, step in enumerate(steps) if step.holds]
+    holding = [i for i, step in enumerate(steps) if step.holds]
     people, more = _people(store, field, table, agree)
-    lost = int((asked & (labels.codes[:, 0] == MISSING)).sum())
+    lost = int((judged & (labels.codes[:, 0] == MISSING)).sum())
     if lost:
         notes.append(f"{lost:,} units have no label of the first judge: they are never accepted")
     if split is not None:
-        notes.append(split.told)
+        notes.append(split.look_note)
     if truth.word not in (GOLD,):
         notes.append(f"the promise speaks of units on which {truth.word} has a label")
     return Route(
-        table, labels, field, truth, agree, confidence, level, look, told, steps, held[-1] if held else None,
+        table, labels, field, truth, agree, confidence, level, look, path_places, steps, holding[-1] if holding else None,
         reached, which, tested, ordered, people, [*notes, *more],
     )  # fmt: skip
 
@@ -212,8 +212,8 @@ def _sure(labels: derive.Found, run: int) -> FloatArray:
     codes, given = labels.codes[:, run], labels.probabilities[run]
     if given is None:
         return np.where(codes == MISSING, np.nan, 1.0)
-    own = given[np.arange(len(codes)), np.maximum(codes, 0)]
-    return np.asarray(np.where(codes == MISSING, np.nan, own))
+    confidences = given[np.arange(len(codes)), np.maximum(codes, 0)]
+    return np.asarray(np.where(codes == MISSING, np.nan, confidences))
 
 
 def _seen(store: Store, table: derive.RunTable) -> BoolArray:
@@ -233,9 +233,9 @@ def _sides(
         opened = np.array([p in ("learn", "tune") for p in part])
         test = np.array([p == "test" for p in part])
         return honest & opened[numbers], honest & test[numbers]
-    own = np.unique(numbers[honest]).tolist()
+    labelled_questions = np.unique(numbers[honest]).tolist()
     # By their hashes: no other draw of the study uses them, and no order of rows changes them.
-    order = sorted(own, key=lambda q: hashlib.sha256(f"route\0{names[q]}".encode()).digest())
+    order = sorted(labelled_questions, key=lambda q: hashlib.sha256(f"route\0{names[q]}".encode()).digest())
     first = np.zeros(len(names), dtype=np.bool_)
     first[order[: len(order) // ORDER_SHARE]] = True
     return honest & first[numbers], honest & ~first[numbers]
@@ -255,7 +255,7 @@ def _path(
 ) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
     """The steps (judge, threshold), the step that accepts each unit first, and whose. Nothing here sees a tested label."""
 
-    def own(mask: BoolArray, j: int) -> FloatArray:
+    def confidences_of(mask: BoolArray, j: int) -> FloatArray:
         return np.asarray(sure[mask & ~np.isnan(sure[:, j]), j])
 
     known = ordered & ~np.isnan(sure[:, 0])
@@ -265,7 +265,7 @@ def _path(
         numbers[known],
         len(np.unique(numbers[tested])),
     )
-    first = path_of(own(free, 0), begin)
+    first = path_of(confidences_of(free, 0), begin)
     reached, which = reached_by(sure[:, 0], first), np.zeros(len(sure), dtype=np.int64)
     if len(first) == 1:
         without = labels.probabilities[0] is None
@@ -278,7 +278,7 @@ def _path(
     places = places[: planned + 1]
     left = np.isnan(sure[:, 0]) | (sure[:, 0] < first[planned])
     # What A has taken is in every test of the path: B may begin with few units.
-    second = path_of(own(free & left, 1), 1 / STEPS)
+    second = path_of(confidences_of(free & left, 1), 1 / STEPS)
     later = reached_by(sure[:, 1], second)
     beyond = len(places) + len(second)
     reached = np.where(left, np.minimum(len(places) + later, beyond), np.minimum(reached, beyond))
@@ -316,30 +316,30 @@ def _people(
     scope = Scope(field, table.task.name)
     try:
         everybody = _persons(store, field)
-        panel: Panel = read(
+        panel: Panel = read_panel(
             store, Scope(scope.field, scope.task, annotators=tuple(everybody)), distributions=False
         )
     except UsageError:
         return [], ["nobody says how well people agree with each other: there are no labels of two people"]
     if len(panel.people) < 2:
         return [], ["nobody says how well people agree with each other: there are no labels of two people"]
-    found = measures(
+    agreement = measures(
         panel.among_people, ["percent", "krippendorff_alpha"], level=panel.level, field=field, replicates=1000
     )
-    percent = found[0].value
+    percent = agreement[0].value
     notes = []
     if percent is not None and percent < agree:
         notes.append(
             f"people agree with each other on {percent:.1%} of the units: a promise of {agree:.0%} asks more of the judge than of them"
         )
-    return found, notes
+    return agreement, notes
 
 
 def _persons(store: Store, field: str) -> list[str]:
-    found = [name for name, kind in labellers(store.conn, field).items() if kind == AnnotatorKind.HUMAN]
-    if len(found) < 2:
+    names = [name for name, kind in labellers(store.conn, field).items() if kind == AnnotatorKind.HUMAN]
+    if len(names) < 2:
         raise UsageError("fewer than two people")
-    return found
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +401,7 @@ def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
         )
     given, [field] = info["parameters"], info["fields"]
     parents = [parent["run"] for parent in info["parents"]]
-    table = derive.read(store, parents, field)
+    table = derive.read_runs(store, parents, field)
     labels = table.labels(field)
     truth = derive.reference(store, table, field, given["reference"])
     if truth is None:
@@ -444,77 +444,77 @@ MOST_STEPS = 200
 """Of a path, kept with the run for the report's drawing."""
 
 
-def keep(found: Route) -> tuple[str, bool]:
+def keep(result: Route) -> tuple[str, bool]:
     """The derived judge of the accepted units: its id, and whether the study had it. Raises UsageError when none holds."""
-    if found.at is None:
+    if result.at is None:
         raise UsageError("no threshold holds: there is nothing to keep")
-    table, labels = found.table, found.labels
-    codes = np.where(found.which == 1, labels.codes[:, -1], labels.codes[:, 0])
+    table, labels = result.table, result.labels
+    codes = np.where(result.which == 1, labels.codes[:, -1], labels.codes[:, 0])
     probabilities = None
     if all(p is not None for p in labels.probabilities):
         each = [p for p in labels.probabilities if p is not None]
-        probabilities = np.where((found.which == 1)[:, None], each[-1], each[0])
+        probabilities = np.where((result.which == 1)[:, None], each[-1], each[0])
     numbers, names = table.questions
-    used = found.tested | (found.ordered if len(table.runs) > 1 else np.zeros_like(found.ordered))
-    shown: list[Json] = [None if t is None else None if t == -np.inf else t for t in found.thresholds]
+    used = result.tested | (result.ordered if len(table.runs) > 1 else np.zeros_like(result.ordered))
+    shown: list[Json] = [None if t is None else None if t == -np.inf else t for t in result.thresholds]
     return derive.keep(
         table.store,
         table,
         "routed",
         "threshold",
-        {found.field: derive.Made(codes, probabilities)},
+        {result.field: derive.Made(codes, probabilities)},
         parameters={
-            **attributes(found, "agree", "confidence", "level"),
-            "reference": found.truth.word,
+            **attributes(result, "agree", "confidence", "level"),
+            "reference": result.truth.word,
             "thresholds": shown,
-            "believed": [t is not None for t in found.thresholds],
-            "coverage": found.places[found.at].coverage,
-            "look": found.look.look if found.look else None,
+            "believed": [t is not None for t in result.thresholds],
+            "coverage": result.places[result.at].coverage,
+            "look": result.look.look if result.look else None,
         },
-        fitted=found.truth.fitted({names[q]: None for q in np.unique(numbers[used]).tolist()}, used),
-        only=found.accepted,
-        curve=_curve(found),
+        fitted=result.truth.fitted({names[q]: None for q in np.unique(numbers[used]).tolist()}, used),
+        only=result.accepted,
+        curve=_curve(result),
     )
 
 
-def _curve(found: Route) -> list[list[Json]]:
+def _curve(result: Route) -> list[list[Json]]:
     """The path for a report: every step up to MOST_STEPS, else evenly so many and the one that was taken."""
-    every = max(1, -(-len(found.places) // MOST_STEPS))
+    every = max(1, -(-len(result.places) // MOST_STEPS))
     return [
         [round(p.coverage, 6), s.accepted, s.wrong, s.agreement, s.holds]
-        for n, (p, s) in enumerate(zip(found.places, found.steps, strict=True))
-        if n % every == 0 or n == found.at
+        for n, (p, s) in enumerate(zip(result.places, result.steps, strict=True))
+        if n % every == 0 or n == result.at
     ]
 
 
-def as_json(found: Route, kept: str | None) -> dict[str, Json]:
+def as_json(result: Route, kept: str | None) -> dict[str, Json]:
     """The documented shape."""
-    at = found.at
+    at = result.at
     return {
-        "field": found.field,
-        "runs": list(found.table.run_ids),
-        "reference": found.truth.word,
-        **attributes(found, "agree", "confidence", "level"),
-        "look": found.look.look if found.look else None,
+        "field": result.field,
+        "runs": list(result.table.run_ids),
+        "reference": result.truth.word,
+        **attributes(result, "agree", "confidence", "level"),
+        "look": result.look.look if result.look else None,
         "holds": at is not None,
         "run": kept,
-        "thresholds": [None if t is None or t == -np.inf else t for t in found.thresholds],
-        "coverage": None if at is None else found.places[at].coverage,
-        "accepted": None if at is None else found.places[at].n_accepted,
-        "units": found.n_units,
-        "tested_units": int(found.tested.sum()),
-        "tested_questions": len(np.unique(found.table.questions[0][found.tested])),
+        "thresholds": [None if t is None or t == -np.inf else t for t in result.thresholds],
+        "coverage": None if at is None else result.places[at].coverage,
+        "accepted": None if at is None else result.places[at].n_accepted,
+        "units": result.n_units,
+        "tested_units": int(result.tested.sum()),
+        "tested_questions": len(np.unique(result.table.questions[0][result.tested])),
         "steps": [
             {
-                "run": found.table.run_ids[p.judge],
+                "run": result.table.run_ids[p.judge],
                 "threshold": None if p.threshold == -np.inf else p.threshold,
                 "coverage": p.coverage,
                 "accepted": p.n_accepted,
                 "tested": s.accepted,
                 **attributes(s, "questions", "wrong", "agreement", "p", "holds"),
             }
-            for p, s in zip(found.places, found.steps, strict=True)
+            for p, s in zip(result.places, result.steps, strict=True)
         ],
-        "people": [m.as_json() for m in found.people],
-        "notes": list(found.notes),
+        "people": [m.as_json() for m in result.people],
+        "notes": list(result.notes),
     }

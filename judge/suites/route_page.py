@@ -30,16 +30,16 @@ def spread(right: int, n: int) -> tuple[float, float]:
     return low, high
 
 
-def as_html(found: Route) -> str:
+def as_html(route: Route) -> str:
     """A page that needs nothing from elsewhere; all text is escaped."""
     known = [
         (p, s, spread(s.accepted - s.wrong, s.accepted))
-        for p, s in zip(found.places, found.steps, strict=True)
+        for p, s in zip(route.places, route.steps, strict=True)
         if s.agreement is not None
     ]
-    percent = found.people[0].value if found.people else None
+    percent = route.people[0].value if route.people else None
     bottom = min(
-        [found.agree, *(span[0] for _, _, span in known), *([percent] if percent is not None else [])]
+        [route.agree, *(span[0] for _, _, span in known), *([percent] if percent is not None else [])]
     )
     bottom = max(0.0, bottom - 0.03)
 
@@ -51,7 +51,7 @@ def as_html(found: Route) -> str:
 
     points = []
     for n, (p, s, (low, high)) in enumerate(known):
-        state = "chosen" if n == found.at else "holds" if s.holds else "fails"
+        state = "chosen" if n == route.at else "holds" if s.holds else "fails"
         label = (
             f"{'AB'[p.judge]} from {'any confidence' if p.threshold < 0 else f'{p.threshold:.3f}'} on: {p.coverage:.1%} of the "
             f"units, {s.wrong} of {s.accepted} tested ones wrong"
@@ -59,10 +59,10 @@ def as_html(found: Route) -> str:
         points.append(RoutePoint(across(p.coverage), up(s.agreement or 0.0), up(low), up(high), state, label))
     return page(
         "route.html",
-        found=found,
-        names=[str(run["model"]) for run in found.table.runs],
+        route=route,
+        names=[str(run["model"]) for run in route.table.runs],
         points=points,
-        promise=up(found.agree),
+        promise=up(route.agree),
         people=None if percent is None else up(percent),
         percent=percent,
         ticks_across=[(across(n / 5), f"{20 * n} %") for n in range(6)],

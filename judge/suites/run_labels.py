@@ -15,7 +15,7 @@ from judge.scores.score import NOT_JUDGED
 from judge.store.export import known_task, stored_task
 from judge.suites import chosen
 from judge.suites.chosen import Run
-from judge.suites.labelled import EXAMPLE, Found, UnitNumbers, fitting, majority, of_run
+from judge.suites.labelled import EXAMPLE, Found, UnitNumbers, fitting, of_run
 from judge.suites.queries import Rows
 from judge.suites.reading import Reading
 from judge.suites.steps import FALLBACK_MODEL, Step
@@ -23,7 +23,7 @@ from judge.types import Json, attributes
 
 
 @dataclass(slots=True)
-class Read:
+class RunRead:
     """A run that labels were read from, with its counts on the units asked about, and what was asked."""
 
     run: Run
@@ -56,7 +56,7 @@ class Candidates:
     runs: Sequence[Run]
     fullest: Sequence[Run]
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """The runs with their settings, for messages."""
         return f"{self.task}: " + ", ".join(f"{run.run_id} ({in_words(run.settings)})" for run in self.runs)
 
@@ -74,14 +74,14 @@ def comparable(run: Run) -> str:
 
 def _common(each: Sequence[Sequence[str]]) -> list[str]:
     """What all of these lists have."""
-    return [words for words in each[0] if all(words in own for own in each)]
+    return [words for words in each[0] if all(words in words_of for words_of in each)]
 
 
 @dataclass(frozen=True, slots=True)
 class LabelsWanted:
     """The labels that a paper asks for: of a field of a task, on `units`, which are those of the condition `where`.
 
-    `models`: these judges (none: the one there is); `own`: see `chosen.OWN`; `together`: the column that names what
+    `models`: these judges (none: the one there is); `purpose`: see `chosen.PURPOSE`; `together`: the column that names what
     needs the labels of all its units.
     """
 
@@ -90,7 +90,7 @@ class LabelsWanted:
     where: str
     field: str
     models: Sequence[str]
-    own: Mapping[str, str]
+    purpose: Mapping[str, str]
     together: str
     begin: Mapping[str, Json] = dataclasses.field(default_factory=dict)
     """Stored options with which a new run is begun (the model that is called by another name)."""
@@ -100,36 +100,34 @@ class LabelsWanted:
     @property
     def numbers(self) -> UnitNumbers:
         """The units' numbers."""
-        found: UnitNumbers = self.units["unit_id"].to_numpy()
-        return found
+        numbers: UnitNumbers = self.units["unit_id"].to_numpy()
+        return numbers
 
 
 class RunLabels:
-    """The runs of a study as one reading of a paper takes them; `read` are those that labels came from."""
+    """The runs of a study as one reading of a paper takes them; `runs_read` are those that labels came from."""
 
     def __init__(self, rows: Rows, reading: Reading) -> None:
-        self.rows, self.reading, self.asked = rows, reading, reading.asked
-        self.read: list[Read] = []
+        self.rows, self.reading, self.request = rows, reading, reading.request
+        self.runs_read: list[RunRead] = []
         self.parts: list[Candidates] = []
-        wanted = self.asked.rationale
-        every = [r for r in chosen.all_runs(rows.store) if r.was_asked(self.asked.settings)]
-        self.runs = [r for r in every if wanted in (None, r.rationale or wanted)]
-        self.pinned = chosen.named(rows.store, self.asked.runs, self.runs)
+        self.runs = [r for r in chosen.all_runs(rows.store) if r.was_asked(self.request.settings)]
+        self.pinned = chosen.named(rows.store, self.request.runs, self.runs)
 
     @property
     def last_run(self) -> Run | None:
         """The run that labels were read from last."""
-        return self.read[-1].run if self.read else None
+        return self.runs_read[-1].run if self.runs_read else None
 
     def of(self, wanted: LabelsWanted) -> Found:
-        """The judge's labels, or what most judges say, and a step where some are missing."""
+        """The judge's labels, and a step where some are missing."""
         task_id = wanted.task.task_id
         every = self.runs if wanted.role == "judge" else self.made_for(wanted.models[0], task_id)
-        runs = chosen.candidates(every, self.pinned, task_id, wanted.models, wanted.own)
-        judges = list(wanted.models) or list(dict.fromkeys(run.model for run in runs))
-        if not self.asked.majority or not judges:
-            return self._of_judges(wanted, runs, wanted.models)
-        return majority([self._of_judges(wanted, [r for r in runs if r.model == j], (j,)) for j in judges])
+        runs = chosen.candidates(every, self.pinned, task_id, wanted.models, wanted.purpose)
+        labels = self.best(runs, wanted.numbers, wanted.field, wanted.role)
+        if labels[2].any() and not self.request.partial:
+            self._missing(wanted, runs, wanted.numbers[labels[2]])
+        return labels
 
     def made_for(self, system: str, task_id: str) -> list[Run]:
         """The runs of a task whose labels are outputs of a system.
@@ -141,44 +139,38 @@ class RunLabels:
         runs = [run for run in self.runs if run.task_id == task_id and run.model == system]
         return [run for run in runs if run.imported or run.added or not is_imported]
 
-    def _of_judges(self, wanted: LabelsWanted, runs: Sequence[Run], models: Sequence[str]) -> Found:
-        found = self.best(runs, wanted.numbers, wanted.field, wanted.role)
-        if found[2].any() and not self.asked.partial:
-            self._missing(wanted, runs, wanted.numbers[found[2]], models)
-        return found
-
-    def task(self, task_id: str, own: Mapping[str, str]) -> Task:
+    def task(self, task_id: str, purpose: Mapping[str, str]) -> Task:
         """The task of the run that is meant, else the version that the study keeps, else the newest."""
-        used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(own)), None)
+        used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(purpose)), None)
         if used:
             return stored_task(self.rows.store, used)
-        return known_task(self.rows.store, task_id, self.asked.prompts)
+        return known_task(self.rows.store, task_id, self.request.prompts)
 
     def best(self, runs: Sequence[Run], units: UnitNumbers, field: str, role: str = "judge") -> Found:
         """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest.
 
-        Where runs with several settings fit, those with the settings of `asked.equal` are read, unless --run names one.
+        Where runs with several settings fit, those with the settings of `request.equal` are read, unless --run names one.
         """
-        found: list[tuple[Run, Found]] = []
+        candidates: list[tuple[Run, Found]] = []
         several = len(_settings(runs)) > 1
         for run in runs:
-            found.append((run, self._found(run, units, field)))
-            if not several and not found[-1][1][2].any():
+            candidates.append((run, self._labels_of(run, units, field)))
+            if not several and not candidates[-1][1][2].any():
                 break
         wanted = None
-        if found:
+        if candidates:
             # A system has one set of runs, whatever its runs are called by; each judge has its own.
-            asker = (role, found[0][0].model if role == "judge" else "")
-            least = min(own[2].sum() for _, own in found)
-            fullest = [run for run, own in found if own[2].sum() == least]
-            self.parts.append(Candidates(asker, found[0][0].task_id, runs, fullest))
-            wanted = self.asked.equal.get(asker)
-        fit = [(run, own) for run, own in found if wanted in (None, comparable(run))] or found
-        best = min(fit, key=lambda own: own[1][2].sum(), default=None)
+            asker = (role, candidates[0][0].model if role == "judge" else "")
+            least = min(labels[2].sum() for _, labels in candidates)
+            fullest = [run for run, labels in candidates if labels[2].sum() == least]
+            self.parts.append(Candidates(asker, candidates[0][0].task_id, runs, fullest))
+            wanted = self.request.equal.get(asker)
+        fit = [(run, labels) for run, labels in candidates if wanted in (None, comparable(run))] or candidates
+        best = min(fit, key=lambda candidate: candidate[1][2].sum(), default=None)
         if best is None:
             none = np.full(len(units), None, dtype=object)
             return none, np.full(len(units), NOT_JUDGED, dtype=object), np.ones(len(units), dtype=bool)
-        self.read.append(Read(best[0], Counter(status for status in best[1][1] if status != EXAMPLE)))
+        self.runs_read.append(RunRead(best[0], Counter(status for status in best[1][1] if status != EXAMPLE)))
         if "rationale" in best[0].options:
             self.reading.note(f"{best[0].task} was asked with --rationale {best[0].options['rationale']}")
         return best[1]
@@ -190,7 +182,7 @@ class RunLabels:
         they are. Empty where one set fits at most. Raises UsageError, with the runs and their settings, where no set of
         runs with equal settings has all parts.
         """
-        found: dict[Asker, str] = {}
+        settings_of: dict[Asker, str] = {}
         free = [part for part in self.parts if not all(run in self.pinned for run in part.runs)]
         for asker in dict.fromkeys(part.asker for part in free):
             parts = [part for part in free if part.asker == asker]
@@ -198,47 +190,45 @@ class RunLabels:
                 continue
             fullest = [_settings(part.fullest) for part in parts]
             common = _common(fullest)
-            if not common and self.asked.partial:
+            if not common and self.request.partial:
                 common = _common([_settings(part.runs) for part in parts])
             if not common:
-                told = "; ".join(dict.fromkeys(part.told() for part in parts))
+                choices = "; ".join(dict.fromkeys(part.describe() for part in parts))
                 raise UsageError(
-                    f"the parts have no runs with equal settings: choose with --run RUN, once for each task; there are: {told}"
+                    f"the parts have no runs with equal settings: choose with --run RUN, once for each task; there are: {choices}"
                 )
             # The newest run comes first; other judges' runs say nothing of which setting is newest here.
-            own = [run for part in parts for run in part.runs]
-            order = _settings([run for run in self.runs if run in own])
-            found[asker] = min(common, key=order.index)
-        return found
+            runs_of_asker = [run for part in parts for run in part.runs]
+            order = _settings([run for run in self.runs if run in runs_of_asker])
+            settings_of[asker] = min(common, key=order.index)
+        return settings_of
 
     def settings_read(self) -> dict[Asker, dict[str, list[str]]]:
         """Asker -> the settings of the runs that were read, in words -> the tasks of these runs."""
-        read = {own.run.run_id for own in self.read}
-        found: dict[Asker, dict[str, list[str]]] = {}
+        run_ids = {source.run.run_id for source in self.runs_read}
+        settings_of: dict[Asker, dict[str, list[str]]] = {}
         for part in self.parts:
             for run in part.runs:
-                if run.run_id in read:
-                    tasks = found.setdefault(part.asker, {}).setdefault(comparable(run), [])
+                if run.run_id in run_ids:
+                    tasks = settings_of.setdefault(part.asker, {}).setdefault(comparable(run), [])
                     tasks += [part.task] if part.task not in tasks else []
-        return found
+        return settings_of
 
     def others(self) -> list[str]:
         """The runs that fit and were not read, with their settings."""
-        read = {own.run.run_id for own in self.read}
-        left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in read}
+        run_ids = {source.run.run_id for source in self.runs_read}
+        left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in run_ids}
         return [f"{run.run_id} ({run.task}, {in_words(run.settings)})" for run in left.values()]
 
-    def _found(self, run: Run, units: UnitNumbers, field: str) -> Found:
-        """A run's labels; what ended as `asked.retry` says is not judged yet."""
+    def _labels_of(self, run: Run, units: UnitNumbers, field: str) -> Found:
+        """A run's labels; what ended as `request.retry` says is not judged yet."""
         labels, status, missing = of_run(self.rows.store, run, units, field)
-        return labels, status, missing | np.isin(status, self.asked.retry)
+        return labels, status, missing | np.isin(status, self.request.retry)
 
-    def _missing(
-        self, wanted: LabelsWanted, runs: Sequence[Run], missing: UnitNumbers, models: Sequence[str]
-    ) -> None:
+    def _missing(self, wanted: LabelsWanted, runs: Sequence[Run], missing: UnitNumbers) -> None:
         """Note the step that judges these units, and how many of them the task cannot take."""
-        task, own, where = wanted.task, wanted.own, wanted.where
-        fit = fitting(self.rows.store, task, missing, shown=own.get("relevant"))
+        task, purpose, where = wanted.task, wanted.purpose, wanted.where
+        fit = fitting(self.rows.store, task, missing, shown=purpose.get("relevant"))
         if fit < len(missing):
             self.reading.note(
                 f"{len(missing) - fit} units of {task.task_id} lack an input of the task "
@@ -252,11 +242,11 @@ class RunLabels:
                 f"{fit} units of {task.task_id} are not in run {made[0]}, which was made from others: judge them with those, "
                 "and make it again"
             )
-        asked = [run for run in runs if not run.derived]
-        if made and not asked:
+        asked_runs = [run for run in runs if not run.derived]
+        if made and not asked_runs:
             return
-        runs = asked
-        judges = list(models) or list(dict.fromkeys(run.model for run in runs)) or [self.guess()]
+        runs = asked_runs
+        judges = list(wanted.models) or list(dict.fromkeys(run.model for run in runs)) or [self.guess()]
         for model in judges:
             run = next((r for r in runs if r.model == model), None)
             begin = wanted.begin or self._settings_of_others(model)
@@ -267,8 +257,8 @@ class RunLabels:
                     task.name if run else task.task_id,
                     f"{where} AND {self.rows.scope}" if where else self.rows.scope,
                     model,
-                    relevant=own.get("relevant"),
-                    examples=own.get("examples"),
+                    relevant=purpose.get("relevant"),
+                    examples=purpose.get("examples"),
                     options=run.options if run else begin,
                 )
             )
@@ -287,7 +277,7 @@ class RunLabels:
 
     def guess(self) -> str:
         """The model to name in a command: the judge asked for, or the only one that the study has."""
-        if self.asked.models:
-            return self.asked.models[0]
+        if self.request.models:
+            return self.request.models[0]
         models = list(dict.fromkeys(run.model for run in self.runs if not run.derived))
         return models[0] if len(models) == 1 else FALLBACK_MODEL

@@ -58,7 +58,7 @@ class Step:
             return command("judge rankings attach", *which, *data, study=study)
         if self.kind == "retrieve":
             return command("judge retrieve", *data, study=study)
-        model, options = self.asked
+        model, options = self.model_and_options
         ranking, stage_of_it = self.ranking or (None, None)
         given = {
             "--context": self.condition,
@@ -74,18 +74,18 @@ class Step:
         return command("judge answers generate", *words, study=study)
 
     @property
-    def asked(self) -> tuple[str, RunOptions]:
+    def model_and_options(self) -> tuple[str, RunOptions]:
         """The model as it is typed, and the options of the run that is begun or resumed."""
         model, options = run_options.of_stored(self.model or FALLBACK_MODEL, self.options)
-        own: dict[str, Json] = {"relevant": self.relevant, "where": self.where or None}
+        changes: dict[str, Json] = {"relevant": self.relevant, "where": self.where or None}
         # A resumed run has its own examples; those of a paper begin a new one.
-        own["examples"] = self.examples or options.examples
+        changes["examples"] = self.examples or options.examples
         # Whoever made the study wrote its addresses; typing the command would send the user's key there.
         vendor = model.partition("/")[0]
-        if options.base_url is not None and not is_permitted(vendor, options.base_url):
-            own["base_url"] = None
-        own["settings"] = without_servers(vendor, options.settings)
-        return model, replace(options, **own)
+        if not all(is_permitted(vendor, url) for url in options.base_url):
+            changes["base_url"] = ()
+        changes["settings"] = without_servers(vendor, options.settings)
+        return model, replace(options, **changes)
 
 
 class Incomplete(AdjudgeError):

@@ -10,7 +10,7 @@ import numpy as np
 from judge.errors import AdjudgeError, UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import ReferenceLabels, resolve
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.scores.columns import statuses, units
 from judge.scores.compare import Difference, compare_all
 from judge.scores.score import NOT_JUDGED, Score, scored
@@ -21,7 +21,7 @@ from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.board import differences
 from judge.suites.chosen import Run
-from judge.suites.paper import Asked, Paper, Part
+from judge.suites.paper import Paper, Part, ScoreRequest
 from judge.suites.paper_study import PaperStudy
 from judge.suites.result import scores_of
 from judge.types import Json, Measure
@@ -65,8 +65,8 @@ class Swap:
                 "difference": d.difference.as_json(),
                 "p": d.p,
             }
-            for paper, found in self.differences.items()
-            for d in found
+            for paper, changes in self.differences.items()
+            for d in changes
         ]
         sides = {
             name: {"name": side.name, "runs": [run.run_id for run in side.runs]}
@@ -77,9 +77,9 @@ class Swap:
 
 def side(store: Store, name: str, runs: Sequence[Run]) -> Side:
     """What a name stands for: a judge of that name, else the run. Raises UsageError for neither."""
-    own = tuple(run for run in runs if run.model == name)
-    if own:
-        return Side(name, own, False)
+    judge_runs = tuple(run for run in runs if run.model == name)
+    if judge_runs:
+        return Side(name, judge_runs, False)
     [run] = chosen.named(store, [name], runs)
     return Side(run.run_id, (run,), True)
 
@@ -89,12 +89,12 @@ def swap(
     papers: Mapping[str, Paper],
     first: str,
     second: str,
-    asked: Asked,
+    request: ScoreRequest,
     *,
     reference: str | None = None,
     **how: Unpack[How],
 ) -> Swap:
-    """Compare every measure that rests on what the two have run; `asked.runs` are runs that both share for other tasks.
+    """Compare every measure that rests on what the two have run; `request.runs` are runs that both share for other tasks.
 
     A paper's part is compared when both have runs of all its tasks. What one of them has not judged has no
     value there: the difference rests on the units with a value in both, and its coverage says how many those are.
@@ -107,35 +107,40 @@ def swap(
         raise UsageError(f"'{first}' and '{second}' are the same: name two judges, or two runs of a task")
     tasks = both[0].tasks & both[1].tasks
     if not tasks:
-        told = " and ".join(f"{s.name} ({', '.join(sorted(s.tasks))})" for s in both)
-        raise UsageError(f"no task was run by both: {told}")
-    shared = {run.task_id for run in chosen.named(store, asked.runs, runs)}
+        tasks_of_both = " and ".join(f"{s.name} ({', '.join(sorted(s.tasks))})" for s in both)
+        raise UsageError(f"no task was run by both: {tasks_of_both}")
+    shared = {run.task_id for run in chosen.named(store, request.runs, runs)}
     notes: list[str] = []
-    found: dict[str, list[Difference]] = {}
+    changes: dict[str, list[Difference]] = {}
     for paper in papers.values():
         parts = [p for p in paper.parts if _compared(p, tasks, shared)]
         if not parts:
             continue
-        own = replace(asked, partial=True, parts=tuple(p.name for p in parts), options=_options(paper, asked))
+        part_request = replace(request, partial=True, parts=tuple(p.name for p in parts))
         each: list[list[Score]] = []
-        with _told(paper, papers, notes):
-            each = [_scores(store, paper, _whose(s, own), notes) for s in both]
+        with note_failure(paper, papers, notes):
+            each = [_scores(store, paper, _whose(s, part_request), notes) for s in both]
         if each and all(each):
-            found[paper.name] = compare_all(*each, **how)
+            changes[paper.name] = compare_all(*each, **how)
     labels: list[Difference] = []
     dataset = ""
     for task in sorted(tasks):
-        pair = [PaperStudy(store, LABELS, _whose(s, replace(asked, partial=True, options={}))) for s in both]
+        pair = [PaperStudy(store, LABELS, _whose(s, replace(request, partial=True))) for s in both]
         dataset = pair[0].dataset
         labels += compare_all(*(_shares(study, task) for study in pair), **how)
-    found["labels"] = labels
+    changes["labels"] = labels
     if reference is not None:
-        found[f"agreement with {reference}"] = _agreement(store, both, sorted(tasks), reference, **how)
-    return Swap(*both, dataset, found, notes)
+        changes[f"agreement with {reference}"] = _agreement(store, both, sorted(tasks), reference, **how)
+    return Swap(*both, dataset, changes, notes)
 
 
 def systems(
-    store: Store, papers: Mapping[str, Paper], first: str, second: str, asked: Asked, **how: Unpack[How]
+    store: Store,
+    papers: Mapping[str, Paper],
+    first: str,
+    second: str,
+    request: ScoreRequest,
+    **how: Unpack[How],
 ) -> Swap:
     """The same of two systems, with the labels of one judge: every paper that both have been scored for.
 
@@ -144,24 +149,23 @@ def systems(
     if first == second:
         raise UsageError(f"'{first}' and '{second}' are the same: name two systems")
     notes: list[str] = []
-    found: dict[str, list[Difference]] = {}
+    changes_of: dict[str, list[Difference]] = {}
     dataset = ""
     for paper in papers.values():
-        own = replace(asked, options=_options(paper, asked))
         sides: list[tuple[list[Score], PaperStudy]] = []
-        with _told(paper, papers, notes):
-            sides = [scores_of(store, paper, replace(own, system=name), None) for name in (first, second)]
+        with note_failure(paper, papers, notes):
+            sides = [scores_of(store, paper, replace(request, system=name), None) for name in (first, second)]
         notes += [text for _, study in sides for text in study.notes if text not in notes]
         dataset = sides[0][1].dataset if sides else dataset
         if sides and (changes := differences(store, sides[0][0], sides[1][0], **how)):
-            found[paper.name] = changes
-    if not found:
+            changes_of[paper.name] = changes
+    if not changes_of:
         raise UsageError(f"nothing compares '{first}' and '{second}': {'; '.join(notes)}")
-    return Swap(Side(first, (), False), Side(second, (), False), dataset, found, notes)
+    return Swap(Side(first, (), False), Side(second, (), False), dataset, changes_of, notes)
 
 
 @contextmanager
-def _told(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) -> Iterator[None]:
+def note_failure(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) -> Iterator[None]:
     """Why a paper is not compared is a note, or raised where no other is."""
     try:
         yield
@@ -175,19 +179,15 @@ def _compared(part: Part, tasks: set[str], shared: set[str]) -> bool:
     return bool(set(part.tasks) & tasks) and set(part.tasks) <= tasks | shared
 
 
-def _whose(one: Side, asked: Asked) -> Asked:
+def _whose(chosen_side: Side, request: ScoreRequest) -> ScoreRequest:
     """The same, of one side's labels."""
-    if one.is_run:
-        return replace(asked, runs=(one.runs[0].run_id, *asked.runs), models=())
-    return replace(asked, models=(one.name,))
+    if chosen_side.is_run:
+        return replace(request, runs=(chosen_side.runs[0].run_id, *request.runs), models=())
+    return replace(request, models=(chosen_side.name,))
 
 
-def _options(paper: Paper, asked: Asked) -> dict[str, str]:
-    return {o.name: asked.options[o.name] for o in paper.options if o.name in asked.options}
-
-
-def _scores(store: Store, paper: Paper, asked: Asked, notes: list[str]) -> list[Score]:
-    study = PaperStudy(store, paper, asked)
+def _scores(store: Store, paper: Paper, request: ScoreRequest, notes: list[str]) -> list[Score]:
+    study = PaperStudy(store, paper, request)
     scores = paper.read(study)
     notes += [text for text in study.notes if text not in notes]
     return scores
@@ -213,21 +213,23 @@ def _agreement(
     store: Store, both: tuple[Side, Side], tasks: Sequence[str], word: str, **how: Unpack[How]
 ) -> list[Difference]:
     """How both agree with a reference on each coded field of these tasks, by the newest run of each."""
-    held = ReferenceLabels(store, word)
-    found = []
+    reference_labels = ReferenceLabels(store, word)
+    changes = []
     for task_id in tasks:
         # Runs come with the newest first.
         runs = [next(run for run in s.runs if run.task_id == task_id) for s in both]
         task = stored_task(store, runs[0].task)
         for field in task.fields:
-            if task.level(field) == "text" or not held.labels(field, task.name):
+            if task.level(field) == "text" or not reference_labels.labels(field, task.name):
                 continue
             scope = Scope(field, task.name, runs=tuple(run.run_id for run in runs))
-            panel = read(store, scope, distributions=False)
+            panel = read_panel(store, scope, distributions=False)
             reference = resolve(panel, word)
             if reference is not None:
-                found.append(_paired(panel, [panel.shown[run.run_id] for run in runs], reference.name, **how))
-    return found
+                changes.append(
+                    _paired(panel, [panel.shown[run.run_id] for run in runs], reference.name, **how)
+                )
+    return changes
 
 
 def _paired(panel: Panel, judges: Sequence[str], reference: str, **how: Unpack[How]) -> Difference:
@@ -238,9 +240,9 @@ def _paired(panel: Panel, judges: Sequence[str], reference: str, **how: Unpack[H
 
     def of(judge: str) -> Measure:
         table = panel.table.subset(every).select([judge, reference])
-        [found] = measures(table, [panel.coefficient], level=panel.level, **how)
-        asked = int((panel.asked_units[judge] & panel.asked_units[reference]).sum())
-        return replace(found, measure=name, coverage=int(every.sum()) / asked if asked else None)
+        [measure] = measures(table, [panel.coefficient], level=panel.level, **how)
+        n_asked = int((panel.asked_units[judge] & panel.asked_units[reference]).sum())
+        return replace(measure, measure=name, coverage=int(every.sum()) / n_asked if n_asked else None)
 
     changed = replace(compared.difference, measure=f"{name}_difference")
     return Difference(of(judges[0]), of(judges[1]), changed)

@@ -1,7 +1,7 @@
 """URAG out of a study: how sure is the system of its options, by the size of conformal sets?
 
-The system under test answers with the task `urag_choice` (or `multiple_choice`, which warns of noise), with passages and without; its probabilities over the
-letters, renormalised over each question's own options, make the sets. Arithmetic: `judge.scores.urag`.
+The system under test answers with the task `urag_choice`, with passages and without. Its probabilities over the letters,
+renormalised over each question's own options, make the sets. Arithmetic: `judge.scores.urag`.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
-from judge.suites.paper import Option, Paper, Part, reading
+from judge.suites.paper import Option, Paper, Part
 
 if TYPE_CHECKING:
     from judge.runner.second import ShownProbabilities
     from judge.scores.score import Score
     from judge.scores.urag import Choices
+    from judge.stats.conformal import Convention
     from judge.suites.chosen import Run
     from judge.suites.paper_study import PaperStudy
 
-TASKS = {"paper": "urag_choice", "practice": "multiple_choice"}
-TASK, FIELD = TASKS["paper"], "choice"
+TASK, FIELD = "urag_choice", "choice"
 _SHOWN = ("accuracy", "coverage", "set_size")
 AWARE_TASK = "urag_aware"
 _CHANGES = ("accuracy", "set_size")
 
 
-def read(study: PaperStudy) -> list[Score]:
+def compute_scores(study: PaperStudy) -> list[Score]:
     """The scores of the parts asked for."""
     from judge.scores import urag
-    from judge.suites.distributions import alpha_of, check_halves, convention_of, halves
+    from judge.suites.distributions import alpha_of, check_halves, halves
 
-    alpha, convention = alpha_of(study), convention_of(study)
+    convention: Convention = study.option("convention")  # type: ignore[assignment]
     questions = _questions(study)
     split = _split(study)
     check_halves(study, list(questions), split)
@@ -46,14 +46,14 @@ def read(study: PaperStudy) -> list[Score]:
     other = study.option("calibrate-on")
     calibrator = answered
     if other and other != study.tested():
-        asked = replace(study.asked, system=other, models=(), runs=())
-        sub = type(study)(study.store, study.paper, asked, study.rows)
+        request = replace(study.request, system=other, models=(), runs=())
+        sub = type(study)(study.store, study.paper, request, study.rows)
         theirs = _answered(sub, context, questions)
         if theirs is None:
             raise UsageError(f"--calibrate-on {other}: it has no answers under '{context}'")
         calibrator, _ = theirs
         study.steps += sub.steps
-        study.judges.read += sub.judges.read
+        study.judges.runs_read += sub.judges.runs_read
         study.note(f"calibrated on the answers of {other}")
     alone = None
     if study.part("ratio") or study.part("alone"):
@@ -66,11 +66,11 @@ def read(study: PaperStudy) -> list[Score]:
     study.note(f"context {context}; probabilities renormalised over each question's own options")
 
     def scores(cal: Choices, test: Choices) -> list[Score]:
-        return urag.scores(cal.where(mask), test.where(~mask), alpha=alpha, convention=convention)
+        return urag.scores(cal.where(mask), test.where(~mask), alpha=alpha_of(study), convention=convention)
 
-    found = scores(calibrator, answered)
-    result = list(found) if study.part("sets") else []
-    brief = [score for score in found if score.measure in _SHOWN]
+    all_scores = scores(calibrator, answered)
+    result = list(all_scores) if study.part("sets") else []
+    brief = [score for score in all_scores if score.measure in _SHOWN]
     if study.part("classes"):
         for letter, some in urag.per_class(brief, answered.where(~mask)).items():
             result += [score.named(f"{score.measure}[{letter}]") for score in some]
@@ -98,16 +98,18 @@ def _alone(
 ) -> list[Score]:
     """The measures without passages, where the system has no outputs with any; what rests on those has no value."""
     from judge.scores import urag
-    from judge.suites.distributions import alpha_of, convention_of, halves
+    from judge.suites.distributions import alpha_of, halves
 
     wanted = context != "none" and (study.part("ratio") or study.part("alone"))
-    found = _answered(study, "none", questions) if wanted else None
+    answered = _answered(study, "none", questions) if wanted else None
     study.check()
-    if found is None:
+    if answered is None:
         return []
-    mask = halves(study, found[0], split)
-    alpha, convention = alpha_of(study), convention_of(study)
-    base = urag.scores(found[0].where(mask), found[0].where(~mask), alpha=alpha, convention=convention)
+    mask = halves(study, answered[0], split)
+    convention: Convention = study.option("convention")  # type: ignore[assignment]
+    base = urag.scores(
+        answered[0].where(mask), answered[0].where(~mask), alpha=alpha_of(study), convention=convention
+    )
     why = f"no output under {study.lacking[0].condition}"
     result = [score.without_value(why) for score in base] if study.part("sets") else []
     if study.part("ratio"):
@@ -132,38 +134,35 @@ def _again(
         if study.insists("aware"):
             raise UsageError("--part aware needs --aware self or --aware wrong")
         return None
-    if study.option("reading") != "paper":
-        raise UsageError(f"--aware goes with --reading paper: {AWARE_TASK} does not warn of noise")
     if not study.part("aware"):
         return None
-    swap = study.option("exchange")
     if run is not None:
-        shown_as = "wrong-second" if kind == "wrong" and swap == "second" else kind
-        shown = second.read(study.store, f"{run.run_id}:{shown_as}")
-        told = f"the probabilities of run {run.run_id}"
+        shown = second.read_probabilities(study.store, f"{run.run_id}:{kind}")
+        source = f"the probabilities of run {run.run_id}"
+        if kind != "self":
+            other = "second" if kind == "wrong-second" else "least"
+            source += f", those of the most and of the {other} probable option exchanged, for every question"
     else:
-        shown = second.ShownProbabilities(f":{kind}", {})
-        told = "as in the answers that were imported"
-    rule = (
-        ""
-        if kind == "self"
-        else f", those of the most and of the {'second' if swap == 'second' else 'least'} probable option exchanged, for every question"
-    )
-    study.note(
-        f"{kind}-aware: shown {told}{rule if run is not None else ''}; sets calibrated on the second answers"
-    )
+        shown = second.ShownProbabilities(f":{_kind(study)}", {})
+        source = "as in the answers that were imported"
+    study.note(f"{_kind(study)}-aware: shown {source}; sets calibrated on the second answers")
     again = _answered(study, context, questions, shown, first)
     return None if again is None else again[0]
+
+
+def _kind(study: PaperStudy) -> str:
+    """self or wrong: how measures and conditions name the second pass, whichever options are exchanged."""
+    return study.option("aware").partition("-")[0]
 
 
 def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[Score]:
     """The second pass, and what accuracy and set size gain by it on the questions that have both."""
     from judge.scores.compare import paired
 
-    name = f"{study.option('aware')}_aware"
+    name = f"{_kind(study)}_aware"
     plain = {score.measure: score for score in first}
-    found = [score.named(f"{score.measure}_{name}") for score in again]
-    return found + [
+    named = [score.named(f"{score.measure}_{name}") for score in again]
+    return named + [
         paired(f"{score.measure}_{name}_change", plain[score.measure], score, lambda a, b: b - a)
         for score in again
         if score.measure in _CHANGES
@@ -181,16 +180,16 @@ def _questions(study: PaperStudy) -> dict[str, tuple[tuple[str, ...], str | None
         "SELECT item_id, options, correct FROM items WHERE options IS NOT NULL AND item_id IN "
         f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {study.rows.scope})"
     )
-    found = {
+    letters_of = {
         item: (tuple(json.loads(options)), correct)
         for item, options, correct in study.store.conn.execute(query)
     }
-    if not any(correct for _, correct in found.values()):
+    if not any(correct for _, correct in letters_of.values()):
         raise BadInput(
             f"no item of '{study.dataset}' has options with a correct one: "
             + command("judge items import urag FILE")
         )
-    return found
+    return letters_of
 
 
 def _answered(
@@ -206,8 +205,8 @@ def _answered(
     from judge.suites.distributions import choices, last_run
 
     ranking = _ranking(study, context)
-    before = len(study.judges.read)
-    task = TASKS[study.option("reading")] if shown is None else AWARE_TASK
+    before = len(study.judges.runs_read)
+    task = TASK if shown is None else AWARE_TASK
     table = study.generated(task, context, ranking, only="options IS NOT NULL", shown=shown)
     if table is None:
         return None
@@ -217,7 +216,7 @@ def _answered(
         table.loc[table["item_id"].isin(failed) & table["label"].isna(), "status"] = NO_ANSWER
     letters = sorted({letter for options, _ in questions.values() for letter in options})
     run = last_run(study, before)
-    found = choices(
+    system_choices = choices(
         study,
         table,
         run,
@@ -227,7 +226,7 @@ def _answered(
         {item: options for item, (options, _) in questions.items()},
         imported=_imported(study, context, ranking, shown.mark if shown else ""),
     )
-    return found, run
+    return system_choices, run
 
 
 def _imported(
@@ -247,31 +246,17 @@ def _imported(
 
 def _split(study: PaperStudy) -> dict[str, str] | None:
     """Item -> calibration or test as its file says; None for a random split."""
-    if study.option("split") == "random":
-        return None
-    own = study.rows.meta("split").dropna()
-    named = {str(item): str(value) for item, value in own.items() if value in ("calibration", "test")}
-    if not named and study.option("split") == "file":
-        raise BadInput(f"no item of '{study.dataset}' says whether it is for calibration or test")
+    part_of = study.rows.meta("split").dropna()
+    named = {str(item): str(value) for item, value in part_of.items() if value in ("calibration", "test")}
     return named or None
 
 
-SPLITTING = (
-    Option("alpha", "0.1", "The share of sets that may miss the right one."),
-    Option(
-        "convention",
-        "exact",
-        "The quantile: exact keeps the promise, or as URAG's code.",
-        ("exact", "urag_repo"),
-    ),
-    Option("calibration", "0.5", "Share of the questions that calibrate, in a random split."),
-    Option("split-seed", "0", "Of the random split."),
-)
+ALPHA = Option("alpha", "0.1", "Error rate: share of sets that may miss the true label.")
 
 PAPER = Paper(
     name="urag",
     title="URAG (arXiv 2603.19281): uncertainty of multiple-choice answers by conformal sets",
-    read=read,
+    read=compute_scores,
     lower=("*size*",),
     neutral=("*coverage*", "empty_sets*", "*_ratio"),
     parts=(
@@ -279,11 +264,10 @@ PAPER = Paper(
             "sets",
             (TASK,),
             "accuracy, coverage and set size by LAC, APS and their mean",
-            (TASKS["practice"],),
         ),
-        Part("classes", (TASK,), "the same for each right letter", (TASKS["practice"],)),
-        Part("ratio", (TASK,), "over the same without retrieval", (TASKS["practice"],)),
-        Part("alone", (TASK,), "questions that the model alone gets right, and wrong", (TASKS["practice"],)),
+        Part("classes", (TASK,), "the same for each right letter"),
+        Part("ratio", (TASK,), "over the same without retrieval"),
+        Part("alone", (TASK,), "questions that the model alone gets right, and wrong"),
         Part(
             "aware",
             (AWARE_TASK,),
@@ -291,25 +275,22 @@ PAPER = Paper(
         ),
     ),
     options=(
-        reading("without a word on noise", "warned that passages may be irrelevant or wrong"),
-        Option(
-            "context", "all", "What the system is given: all (its search results), top:K, all+noise:10 ..."
-        ),
-        Option("ranking", "", "With top:K: the ranking, when there are several."),
+        Option("context", "all", "Context that the system gets, e.g. all, top:K or all+noise:10."),
+        Option("ranking", "", "With top:K: name of the ranking, if the study has several."),
         Option(
             "aware",
             "none",
-            "A second pass that is shown its own option probabilities (self), or such that favour a wrong option (wrong).",
-            ("none", "self", "wrong"),
+            "Score a second pass that is shown its own probabilities, or swapped ones.",
+            ("none", "self", "wrong", "wrong-second"),
         ),
+        Option("calibrate-on", "", "Calibrate on the answers of this other system."),
+        ALPHA,
         Option(
-            "exchange",
-            "lowest",
-            "With --aware wrong: the option that the most probable one changes places with (the paper says a lower one).",
-            ("lowest", "second"),
+            "convention",
+            "exact",
+            "Definition of the quantile: exact, or as in URAG's code.",
+            ("exact", "urag_repo"),
         ),
-        Option("calibrate-on", "", "Another system whose answers calibrate (default: itself)."),
-        Option("split", "auto", "Calibration and test: the file's, else random.", ("auto", "file", "random")),
-        *SPLITTING,
     ),
+    is_judged=False,
 )

@@ -15,7 +15,6 @@ from tests.opened import opened
 from tests.real import ROOT
 
 VOTES = ROOT / "data" / "examples" / "votes.csv"
-LONG = ("--unit", "unit", "--annotator", "annotator", "--label", "label")
 
 # Three claims with two passages each. ann and bob label all but one, gold knows four of them.
 STUDY = [

@@ -38,6 +38,8 @@ class Page:
     complaints: list[str] = field(default_factory=list)
     blocked: list[str] = field(default_factory=list)
     """Why requests were refused before they left: csp is the page's own policy."""
+    frames: list[str] = field(default_factory=list)
+    """What came through its sockets."""
     _next: int = 0
     _events: set[str] = field(default_factory=set)
 
@@ -58,6 +60,10 @@ class Page:
         self._events.add(method)
         if method == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
+        elif method == "Network.webSocketFrameReceived":
+            data = params["response"]["payloadData"]
+            binary = params["response"]["opcode"] == 2
+            self.frames.append(base64.b64decode(data).decode(errors="replace") if binary else data)
         elif method == "Network.loadingFailed":
             self.blocked.append(params.get("blockedReason", params.get("errorText", "")))
         elif method == "Log.entryAdded":

@@ -1,7 +1,5 @@
 """annotate annotators: profiles of people, and who is in the study."""
 
-import csv
-import io
 import json
 import sqlite3
 from contextlib import closing
@@ -77,20 +75,7 @@ def test_the_list_has_everybody_with_labels_and_fields(db: Path) -> None:
     assert judge["shown"] == f"scripted/file · stance.v2 · {judge['annotator'][-4:]}"
 
 
-def test_the_list_as_table_and_csv(db: Path) -> None:
+def test_the_list_as_table(db: Path) -> None:
     annotate("annotators", "set", "bob", "-d", db, "--qualification", "student")
     printed = annotate("annotators", "list", "-d", db).stdout
     assert "qualification" in printed and "consent" not in printed, "columns that nobody fills are left out"
-    rows = list(csv.DictReader(io.StringIO(annotate("annotators", "list", "-d", db, "--csv").stdout)))
-    assert [row["annotator"] for row in rows][:2] == ["ann", "bob"] and rows[1]["qualification"] == "student"
-    assert set(rows[0]) == {
-        "annotator",
-        "kind",
-        "labels",
-        "fields",
-        "qualification",
-        "training",
-        "paid",
-        "consent",
-        "note",
-    }

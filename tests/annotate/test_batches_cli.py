@@ -33,7 +33,7 @@ def study(tmp_path: Path) -> Path:
 def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     judge_all(study)
     new = ("batches", "new", "pilot", "stance", "-n", "8", "--by", "label", "--seed", "17", "--annotators", "alice,bob",
-           "--repeats", "25%", "--training", "gold:2", "--attention", "20%", "-d", str(study), "--json")  # fmt: skip
+           "--repeats", "25%", "--training", "2", "--attention", "20%", "-d", str(study), "--json")  # fmt: skip
     code, _, err = run(capsys, "open", "-d", str(study))
     assert code == 2 and "has none yet: annotate batches new NAME TASK" in err
     code, out, _ = run(capsys, *new)
@@ -61,8 +61,8 @@ def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[s
         (["open", "--as", "bob"], f"annotate open pilot --as alice -d {study}"),
         (["serve"], f"annotate serve pilot --as alice -d {study}"),
         (["adjudicate"], f"annotate adjudicate pilot --as NAME -d {study}"),
-        (["batches", "show"], f"annotate batches show pilot -d {study}"),
-        (["export"], f"annotate export pilot --to FORMAT -o OUT -d {study}"),
+        (["batches", "close"], f"annotate batches close pilot -d {study}"),
+        (["export"], f"annotate export pilot -o FILE -d {study}"),
     ):
         code, _, err = run(capsys, *words, "-d", str(study))
         assert (code, err) == (2, f"annotate: which batch? there are: pilot (alice, bob); as in: {typed}\n")
@@ -71,13 +71,13 @@ def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[s
     assert (code, err) == (2, f"annotate: {asked}\n")
     code, _, err = run(capsys, "open", "pilto", "-d", str(study))
     assert (code, err) == (2, "annotate: no batch 'pilto'; there are: pilot\n")
-    _, out, _ = run(capsys, "batches", "labels", "pilot", "--csv", "-d", str(study))
-    rows = list(csv.DictReader(out.splitlines()))
-    assert len(rows) == 28 and {r["blind"] for r in rows} == {"True"}
+    run(capsys, "export", "pilot", "--labels", "-o", str(study.with_name("labels.csv")), "-d", str(study))
+    rows = list(csv.DictReader(study.with_name("labels.csv").read_text().splitlines()))
+    assert len(rows) == 28 and {r["blind"] for r in rows} == {"true"}
     run(capsys, "batches", "close", "pilot", "-d", str(study))
     with open_study(study) as store, pytest.raises(Exception, match="was closed on"):
         Desk.open(store, "pilot", "alice")
-    _, out, _ = run(capsys, "batches", "list", "-d", str(study), "--json")
+    _, out, _ = run(capsys, "batches", "show", "-d", str(study), "--json")
     assert json.loads(out)["rows"][0]["done"] == 28
 
 
@@ -110,8 +110,8 @@ def test_a_second_batch_never_holds_units_of_the_first(
         (["-n", "5", "--overlap", "3"], "there are 1 annotators"),
         (["-n", "5", "--by", "label"], "needs a judge run"),
         (["-n", "5", "--reveal"], "needs a judge run"),
-        (["-n", "5", "--training", "20"], "write it as gold:20"),
-        (["-n", "5", "--training", "gold:50"], "only 20 units"),
+        (["-n", "5", "--training", "gold:20"], "is not a valid integer"),
+        (["-n", "5", "--training", "50"], "only 20 units"),
         (["-n", "5", "--repeats", "110%"], "is no share"),
         (["-n", "5", "--where", "nonsense ="], "--where"),
         ([], "say how many"),
@@ -271,6 +271,6 @@ def test_the_report_and_progress_name_who_labels_faster_than_reading(tmp_path: P
     told = (
         "bob labelled 6 of 10 units faster than they could be read (under 80 ms a word, of at most 50 words)"
     )
-    report = " ".join(annotate("report", "-d", path, "--format", "md").output.split())
+    report = " ".join(annotate("report", "-d", path).output.split())
     assert told in report and "alice labelled" not in report
     assert told in " ".join(annotate("batches", "show", "pilot", "-d", path).output.split())

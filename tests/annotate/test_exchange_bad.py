@@ -77,7 +77,7 @@ BAD = [
     ("{", "bad.jsonl:2", "not JSON"),
     ('{"unit": NaN}', "bad.jsonl:2", "not JSON"),
     ('{"unit": 1e400}', "bad.jsonl:2", "not JSON: the number 1e400 is too large"),
-    ('{"unit": "a", "unit": "b"}', "bad.jsonl:2", "the key 'unit' stands twice"),
+    ('{"unit": "a", "unit": "b"}', "bad.jsonl:2", "the key 'unit' occurs twice"),
     ('{"unit": ' + "[" * 100_000, "bad.jsonl:2", "not JSON: nested too deeply"),
     ("[" * 100_000, "bad.jsonl:2", "nested too deeply"),
     (b"\xff\xfe", "bad.jsonl:2", "not UTF-8"),
@@ -298,7 +298,7 @@ def test_options_formats_and_maps_that_do_not_exist(path: Path, tmp_path: Path) 
 
 def test_labels_and_people_by_other_names(path: Path, tmp_path: Path) -> None:
     file = write_lines(tmp_path / "x.jsonl", [own(units(path)[0], label="SUPPORTS", annotator="a.smith")])
-    args = ("--map-label", "stance:SUPPORTS=support", "--map-annotator", "a.smith=alice")
+    args = ("--map-label", "stance:SUPPORTS=support", "--map-label", "annotator:a.smith=alice")
     assert take_in(path, file, "jsonl", "--blind", *args)["new"] == {"alice": 1}
 
 

@@ -331,7 +331,7 @@ def test_what_argilla_gives(tmp_path: Path) -> None:
     ]  # fmt: skip
     file = tmp_path / "flat.json"
     file.write_text(json.dumps(flat, indent=1))
-    people = ("--map-annotator", f"{ann}=alice", "--map-annotator", f"{bob}=bob")
+    people = ("--map-label", f"annotator:{ann}=alice", "--map-label", f"annotator:{bob}=bob")
     failed = take_in(path, file, "argilla", "--blind", code=1)
     assert f"{ann} is none of the people of batch 'pilot' (alice, bob)" in failed.stderr
     done = take_in(path, file, "argilla", "--blind", *people)

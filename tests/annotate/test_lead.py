@@ -102,7 +102,7 @@ def test_a_pack_comes_back_after_its_units_were_handed_over(tmp_path: Path) -> N
     with open_study(path) as store, pytest.raises(UsageError, match="all 4 units of alice were handed over"):
         Desk.open(store, "pilot", "alice")
     # alice has no unit left, so the batch knows her by what she handed over.
-    told = annotate("batches", "merge", out, "-d", path)
+    told = annotate("import", out, "-d", path)
     assert "1 units that had been handed over since came back labelled" in " ".join(told.stderr.split())
     assert labels(path) == {(unit, "stance", "first", 0): "refute"} and unit in queue(path, "dave")
     with open_study(path) as store:
@@ -125,7 +125,7 @@ def test_a_unit_that_a_person_gets_back_has_one_position_and_one_label(tmp_path:
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
         assert desk.load(1).unit_id == before[0]
         desk.label(1, "stance", "support")
-    annotate("batches", "merge", out, "-d", path, code=1)
+    annotate("import", out, "-d", path, code=1)
     annotate("verify", "-d", path)
     assert labels(path) == {(before[0], "stance", "first", 0): "support"}, "the pack's label waits for a lead"
 
@@ -275,12 +275,12 @@ def test_exposure_rules_hold_for_whoever_joins(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=4)
     batch(path, "raguard_role", n=8, name="roles", annotators=["eve"])
     batch(path, "raguard_exam", n=8, annotators=["alice"])
-    for change in ("add --annotators eve", "hand-over --from alice --to eve"):
+    for change in ("assign --to eve", "assign --from alice --to eve"):
         verb, *words = change.split()
         told = annotate("batches", verb, "pilot", *words, "-d", path, code=2).stderr
         assert "eve: batch 'roles' and this one together show the known answer of 8" in told
         assert queue(path, "alice") and not rows_of(path, "SELECT 1 FROM batch_changes"), "nothing is kept"
-    told = annotate("batches", "add", "pilot", "--annotators", "eve", "--allow-exposed", "-d", path).stderr
+    told = annotate("batches", "assign", "pilot", "--to", "eve", "--allow-exposed", "-d", path).stderr
     assert "count as assisted" in told
 
 
@@ -325,7 +325,7 @@ def test_a_majority_decides_and_ties_go_to_the_lead(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=3)
     units = votes(path, {"a": ["support"] * 4, "b": ["support", "support", "refute", "refute"],
                          "c": ["support", "refute", "neutral", ""]})  # fmt: skip
-    told = annotate("batches", "policy", "pilot", "--majority", "-d", path)
+    told = annotate("batches", "policy", "pilot", "majority", "-d", path)
     assert "1 units are decided by it so far" in told.stderr
     # All alike; 2 of 3; three opinions; one person has not said: only the second is decided.
     assert labels(path, "adjudicated") == {(units[1], "stance", "first", 0): "support"}
@@ -366,18 +366,18 @@ def test_numbers_within_a_tolerance_agree(tmp_path: Path) -> None:
     assert annotate("batches", "policy", "pilot", "-d", path).stdout == (
         "pilot: numbers of 'score' within 0.2 agree and their median is decided\n"
     )
-    annotate("batches", "policy", "pilot", "--none", "-d", path)
+    annotate("batches", "policy", "pilot", "none", "-d", path)
     assert labels(path, "adjudicated") == {}
 
 
 def test_closing_and_reopening(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=2)
     batch(path, n=2)
-    for verb in ("add --annotators bob", "hand-over --from alice --to bob", "extend --to 99"):
+    for verb in ("assign --to bob", "assign --from alice --to bob", "extend --to 99"):
         annotate("batches", "close", "pilot", "-d", path)
         told = annotate("batches", *verb.split()[:1], "pilot", *verb.split()[1:], "-d", path, code=2).stderr
-        assert "annotate batches reopen pilot" in told
-        annotate("batches", "reopen", "pilot", "--note", "more came", "-d", path)
+        assert "annotate batches close pilot --undo" in told
+        annotate("batches", "close", "pilot", "--undo", "--note", "more came", "-d", path)
     say(path, "alice", dict.fromkeys(queue(path, "alice"), "support"))
     assert [w for (w,) in rows_of(path, "SELECT what FROM batch_changes")] == ["close", "reopen"] * 3
 
@@ -385,15 +385,15 @@ def test_closing_and_reopening(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("add pilot --annotators alice", "alice is in batch 'pilot' already"),
-        ("add pilot --annotators gold", "'gold' is a gold in this study"),
-        ("add nope --annotators bob", "no batch 'nope'"),
-        ("add pilot --annotators bob -n 9", "-n 9: batch 'pilot' has 2 units"),
-        ("hand-over pilot --from eve --to bob", "is not for 'eve'"),
-        ("hand-over pilot --from alice --to alice", "name others than alice"),
+        ("assign pilot --to alice", "alice is in batch 'pilot' already"),
+        ("assign pilot --to gold", "'gold' is a gold in this study"),
+        ("assign nope --to bob", "no batch 'nope'"),
+        ("assign pilot --to bob -n 9", "-n 9: batch 'pilot' has 2 units"),
+        ("assign pilot --from eve --to bob", "is not for 'eve'"),
+        ("assign pilot --from alice --to alice", "name others than alice"),
         ("extend pilot --to 99", "only 6 units can be drawn"),
         ("extend pilot --to 99 --annotators eve", "eve is not in batch 'pilot'"),
-        ("reopen pilot", "batch 'pilot' is open"),
+        ("close pilot --undo", "batch 'pilot' is open"),
         ("stop pilot --annotator alice", "--why: say why"),
         ("stop pilot --annotator eve --why x", "is not for 'eve'"),
         ("stop pilot --annotator alice --undo", "alice is not stopped"),
@@ -418,7 +418,7 @@ def test_nobody_takes_units_from_somebody_at_work(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", items=3)
     batch(path, n=4)
     with open_study(path) as store, Desk.open(store, "pilot", "alice"):
-        told = annotate("batches", "hand-over", "pilot", "--from", "alice", "--to", "bob", "-d", path, code=1)
+        told = annotate("batches", "assign", "pilot", "--from", "alice", "--to", "bob", "-d", path, code=1)
     assert "alice is at work at this moment" in told.stderr
     assert len(queue(path, "alice")) == 4
 

@@ -267,17 +267,17 @@ def test_a_batch_is_labelled_until_it_is_decided(tmp_path: Path) -> None:
     with open_study(db) as store:
         draw(store, "one", 100, until=200)
         waiting = next_block(store, "one")
-        assert (waiting.opened, waiting.closed) == (0, False) and "100 units" in waiting.told[-1]
+        assert (waiting.opened, waiting.closed) == (0, False) and "100 units" in waiting.messages[-1]
         label(store, "one", truth, 0, 100)
         second = next_block(store, "one")
         decided = ruled(store)[0].decision != "undecided"
         assert (second.opened, second.closed) == ((0, True) if decided else (100, False))
         if not decided:
             assert (
-                "100 units, 200 labels" in second.told[-1]
-                and "the verdict is computed at 200 units" in second.told[-1]
+                "100 units, 200 labels" in second.messages[-1]
+                and "the verdict is computed at 200 units" in second.messages[-1]
             )
-            assert "trust takes all of that above -0.1" in second.told[0]
+            assert "trust takes all of that above -0.1" in second.messages[0]
             # Given again before the block is complete, nothing happens.
             assert next_block(store, "one").opened == 0
             label(store, "one", truth, 100, 200)
@@ -449,7 +449,7 @@ def test_a_closed_batch_with_open_units_says_what_to_do(tmp_path: Path) -> None:
         close_batch(store, "one")
         (found,) = ruled(store)
         assert (
-            "batch 'one' is closed with open units: stop their annotators, or annotate batches reopen one"
+            "batch 'one' is closed with open units: stop their annotators, or annotate batches close one --undo"
             in found.sentence
         )
 
@@ -524,9 +524,7 @@ def test_judges_on_imported_labels_share_the_level(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     judges = [part for name in ("one", "two", "three") for part in ("--judge", name)]
-    printed = annotate(
-        "report", table, "--unit", "unit", "--annotators", "ann,bob,one,two,three", *judges
-    ).stdout
+    printed = annotate("report", table, "--annotators", "ann,bob,one,two,three", *judges).stdout
     assert printed.count("one of 3 judges") == 3
 
 
@@ -607,7 +605,7 @@ def test_an_exported_table_of_a_draw_in_equal_parts_decides_nothing(tmp_path: Pa
         units.append(f"{i},{truth},{near},{truth},{1.5 if i % 2 else 13}")
     table = tmp_path / "t.csv"
     table.write_text("\n".join(units) + "\n", encoding="utf-8")
-    words = ("report", table, "--unit", "unit", "--annotators", "ann,bob,one", "--judge", "one")
+    words = ("report", table, "--annotators", "ann,bob,one", "--judge", "one")
     printed = annotate(*words).stdout
     assert "these units were not drawn with equal probability: column 'weight'" in printed
     table.write_text("\n".join(line.rpartition(",")[0] for line in units) + "\n", encoding="utf-8")

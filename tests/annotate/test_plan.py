@@ -8,15 +8,17 @@ import pytest
 
 from tests.annotate.agreement_helpers import VOTES, annotate, document, make_study, write_csv
 
-PILOT = ("--unit", "u", "--annotators", "a,b")
+PILOT = ("--annotators", "a,b")
 # 100 units, 80 of them agreed on, with both margins one half: percent .8, kappa .6.
 CELLS = [("x", "x")] * 40 + [("x", "y")] * 10 + [("y", "x")] * 10 + [("y", "y")] * 40
 
 
 def pilot(path: Path, cluster_of: int = 1) -> tuple[str, ...]:
-    rows = [("u", "q", "a", "b"), *((f"{i:03}", i // cluster_of, *cell) for i, cell in enumerate(CELLS))]
-    clustered = ("--cluster", "q") if cluster_of > 1 else ()
-    return (str(write_csv(path, rows)), *PILOT, *clustered)
+    rows = [
+        ("unit", "question", "a", "b"),
+        *((f"{i:03}", i // cluster_of, *cell) for i, cell in enumerate(CELLS)),
+    ]
+    return (str(write_csv(path, rows)), *PILOT)
 
 
 def test_a_rate_with_and_without_questions() -> None:
@@ -92,21 +94,10 @@ def test_what_is_missing_counts_alike_units_as_less(tmp_path: Path) -> None:
 
 
 def test_the_pair_is_the_judge_and_its_reference_unless_named(tmp_path: Path) -> None:
-    base = (
-        "plan",
-        VOTES,
-        "--unit",
-        "unit",
-        "--annotator",
-        "annotator",
-        "--label",
-        "label",
-        "--cluster",
-        "question",
-    )
+    base = ("plan", VOTES)
     assert document(*base, "--judge", "gpt", "--width", "0.2")["annotators"] == ["gpt", "majority"]
-    assert document(*base, "--pair", "ann,cyd", "--width", "0.2")["annotators"] == ["ann", "cyd"]
-    assert "--pair A,B, of ann, bob, cyd, gpt" in annotate(*base, "--width", "0.2", code=2).stderr
+    assert document(*base, "--annotators", "ann,cyd", "--width", "0.2")["annotators"] == ["ann", "cyd"]
+    assert "--annotators A,B, of ann, bob, cyd, gpt" in annotate(*base, "--width", "0.2", code=2).stderr
     alpha = document(*base, "--measure", "krippendorff_alpha", "--width", "0.2")
     assert alpha["annotators"] == ["ann", "bob", "cyd", "gpt"]
 
@@ -114,10 +105,19 @@ def test_the_pair_is_the_judge_and_its_reference_unless_named(tmp_path: Path) ->
 def test_a_study_is_a_pilot_too(tmp_path: Path) -> None:
     db = make_study(tmp_path)
     found = document(
-        "plan", "-d", db, "--field", "stance", "--pair", "ann,bob", "--measure", "percent", "--width", "0.3"
+        "plan",
+        "-d",
+        db,
+        "--field",
+        "stance",
+        "--annotators",
+        "ann,bob",
+        "--measure",
+        "percent",
+        "--width",
+        "0.3",
     )
     assert found["design"]["value"] == 0.8 and found["design"]["n_units"] == 5
-    assert "no pair A,B" in annotate("plan", "-d", db, "--pair", "ann,zoe", "--width", "0.3", code=2).stderr
 
 
 def test_a_pilot_of_two_questions_is_called_a_guess(tmp_path: Path) -> None:
@@ -132,11 +132,11 @@ def test_a_pilot_of_two_questions_is_called_a_guess(tmp_path: Path) -> None:
 
 
 def test_no_spread_plans_nothing(tmp_path: Path) -> None:
-    rows = [("u", "a", "b"), *((str(i), "xy"[i % 2], "xy"[i % 2]) for i in range(20))]
+    rows = [("unit", "a", "b"), *((str(i), "xy"[i % 2], "xy"[i % 2]) for i in range(20))]
     table = (write_csv(tmp_path / "t.csv", rows), *PILOT)
     failed = annotate("plan", *table, "--width", "0.1", code=1)
     assert "the pilot shows no spread (cohen_kappa 1.000 on 20 units)" in failed.stderr
-    write_csv(tmp_path / "t.csv", [("u", "a", "b"), ("1", "x", "x"), ("2", "x", "x")])
+    write_csv(tmp_path / "t.csv", [("unit", "a", "b"), ("1", "x", "x"), ("2", "x", "x")])
     assert "undefined" in annotate("plan", *table, "--width", "0.1", code=1).stderr
 
 
@@ -175,8 +175,8 @@ def test_the_page_prints_what_it_assumed() -> None:
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "nan"), "0..1", 1),
         (("--expect", "0.7", "--width", "0.2", "--field", "x"), "without a pilot", 2),
         (("--expect", "0.7", "--width", "0.2", "--power", "1"), "between 0 and 1", 2),
-        ((VOTES, "--unit", "unit", "--annotators", "x", "--width", "1", "--shares", "1"), "goes with --expect", 2),
-        ((VOTES, "--unit", "unit", "--annotators", "label,annotator", "--width", "1", "--measure", "x"), "there are", 2),
+        ((VOTES, "--annotators", "x", "--width", "1", "--shares", "1"), "goes with --expect", 2),
+        ((VOTES, "--annotators", "label,annotator", "--width", "1", "--measure", "x"), "there are", 2),
     ],
 )  # fmt: skip
 def test_what_cannot_be_planned(args: tuple[str, ...], complaint: str, code: int) -> None:
@@ -192,8 +192,7 @@ def test_a_threshold_that_the_pilot_leaves_open_is_no_promise(tmp_path: Path) ->
     assert not document("plan", "--expect", "0.66", "--shares", "0.5,0.5", "--threshold", "0.667")["notes"]
 
 
-LONG = ("--unit", "unit", "--annotator", "annotator", "--label", "label", "--cluster", "question")
-VERDICT = ("plan", VOTES, *LONG, "--judge", "gpt", "--verdict")
+VERDICT = ("plan", VOTES, "--judge", "gpt", "--verdict")
 
 
 def votes_of(folder: Path, *names: str) -> str:
@@ -225,7 +224,7 @@ def test_three_people() -> None:
 
 
 def test_two_people_against_the_margin(tmp_path: Path) -> None:
-    table = ("plan", votes_of(tmp_path, "ann", "bob", "gpt"), *LONG, "--judge", "gpt", "--verdict")
+    table = ("plan", votes_of(tmp_path, "ann", "bob", "gpt"), "--judge", "gpt", "--verdict")
     (strict,) = document(*table, "--margin", "0.05")["judges"]
     (limit,) = [c["limit"] for c in strict["conditions"] if c["name"] == "non_inferiority"]
     assert strict["decision"] == "undecided" and limit == 0.05
@@ -237,7 +236,7 @@ def test_two_people_against_the_margin(tmp_path: Path) -> None:
 
 
 def test_one_source_by_the_threshold(tmp_path: Path) -> None:
-    table = ("plan", votes_of(tmp_path, "ann", "gpt"), *LONG, "--judge", "gpt", "--verdict")
+    table = ("plan", votes_of(tmp_path, "ann", "gpt"), "--judge", "gpt", "--verdict")
     (found,) = document(*table, "--threshold", "0.8")["judges"]
     assert (found["regime"], found["labelled_by"], found["labels"]) == ("threshold", ["ann"], [])
     (limit,) = [c["limit"] for c in found["conditions"] if c["name"] == "threshold"]
@@ -254,16 +253,15 @@ def test_judge_runs_of_a_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "complaint", "code"),
     [
-        (("plan", VOTES, *LONG, "--verdict"), "--verdict is on a judge", 2),
+        (("plan", VOTES, "--verdict"), "--verdict is on a judge", 2),
         ((*VERDICT, "--width", "0.2"), "leave out --width", 2),
         ((*VERDICT, "--expect", "0.2"), "leave out --expect", 2),
         ((*VERDICT, "--per-question", "2"), "leave out --per-question", 2),
         ((*VERDICT, "--epsilon", "nan"), "--epsilon nan: a number from 0 to 1", 2),
         ((*VERDICT, "--margin", "-3"), "--margin -3: a number from -1 to 1", 2),
-        ((*VERDICT, "--least-others", "3"), "is not in the range 1<=x<=2", 2),
         ((*VERDICT, "--power", "0.3"), "a chance from 0.5", 1),
         ((*VERDICT, "--measure", "kappa"), "--measure kappa: there are", 2),
-        (("plan", VOTES, *LONG, "--judge", "gpt", "--width", "1", "--margin", "0"), "--margin goes with --verdict", 2),
+        (("plan", VOTES, "--judge", "gpt", "--width", "1", "--margin", "0"), "--margin goes with --verdict", 2),
     ],
 )  # fmt: skip
 def test_what_no_verdict_is_planned_from(args: tuple[str, ...], complaint: str, code: int) -> None:
@@ -271,8 +269,8 @@ def test_what_no_verdict_is_planned_from(args: tuple[str, ...], complaint: str, 
 
 
 def test_a_judge_alone_has_nobody_to_agree_with(tmp_path: Path) -> None:
-    rows = [("u", "gpt", "claude"), *((str(i), "xy"[i % 2], "xy"[i % 3 == 0]) for i in range(30))]
+    rows = [("unit", "gpt", "claude"), *((str(i), "xy"[i % 2], "xy"[i % 3 == 0]) for i in range(30))]
     table = str(write_csv(tmp_path / "t.csv", rows))
     both = ("--judge", "gpt", "--judge", "claude", "--verdict")
-    failed = annotate("plan", table, "--unit", "u", "--annotators", "gpt,claude", *both, code=1)
+    failed = annotate("plan", table, "--annotators", "gpt,claude", *both, code=1)
     assert "nobody to compare a judge with" in failed.stderr

@@ -1,4 +1,4 @@
-"""annotate report --require-trust, --allow-part and --fail-under: exit 5, and the report is written all the same."""
+"""annotate report --fail-under: exit 5, and the report is written all the same."""
 
 import json
 from pathlib import Path
@@ -34,10 +34,19 @@ def in_part(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_trust_is_what_is_asked_for(trusted: Path, tmp_path: Path) -> None:
-    annotate("report", "-d", str(trusted), "--require-trust", "--fail-under", "cohen_kappa=0.8")
+    annotate("report", "-d", str(trusted), "--fail-under", "verdict=trust", "--fail-under", "cohen_kappa=0.8")
     out = tmp_path / "r.json"
     failed = annotate(
-        "report", "-d", str(trusted), "--threshold", "0.95", "--require-trust", "-o", str(out), code=5
+        "report",
+        "-d",
+        str(trusted),
+        "--threshold",
+        "0.95",
+        "--fail-under",
+        "verdict=trust",
+        "-o",
+        str(out),
+        code=5,
     ).stderr
     # .9 with its interval up to .96 or so: neither above nor below .95.
     assert "below what was asked for: m/judge: undecided" in failed
@@ -45,9 +54,9 @@ def test_trust_is_what_is_asked_for(trusted: Path, tmp_path: Path) -> None:
 
 
 def test_trust_in_part_will_do_where_it_is_allowed(in_part: Path) -> None:
-    failed = annotate("report", "-d", str(in_part), "--require-trust", code=5).stderr
+    failed = annotate("report", "-d", str(in_part), "--fail-under", "verdict=trust", code=5).stderr
     assert "below what was asked for: m/judge: trust in part" in failed
-    shown = annotate("report", "-d", str(in_part), "--require-trust", "--allow-part", "--format", "json")
+    shown = annotate("report", "-d", str(in_part), "--fail-under", "verdict=part", "--json")
     (ruling,) = json.loads(shown.stdout)["verdicts"]
     assert {row["label"]: (row["state"], row["n_units"]) for row in ruling["labels"]}["neutral"] == (
         "not shown",
@@ -69,10 +78,10 @@ def test_a_measure_below_its_limit_is_named_with_its_value(trusted: Path, in_par
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("--allow-part",), "--allow-part goes with --require-trust"),
-        (("--fail-under", "kappa=0.6"), "write it as MEASURE=0.6; measures are pooled_kappa"),
-        (("--fail-under", "pooled_kappa=nan"), "write it as MEASURE=0.6"),
-        (("--fail-under", "pooled_kappa"), "write it as MEASURE=0.6"),
+        (("--fail-under", "verdict=distrust"), "write it as verdict=trust, verdict=part or MEASURE=0.6"),
+        (("--fail-under", "kappa=0.6"), "verdict=part or MEASURE=0.6; measures are pooled_kappa"),
+        (("--fail-under", "pooled_kappa=nan"), "verdict=part or MEASURE=0.6"),
+        (("--fail-under", "pooled_kappa"), "verdict=part or MEASURE=0.6"),
     ],
 )
 def test_what_cannot_be_asked_for(trusted: Path, args: tuple[str, ...], told: str) -> None:
@@ -83,6 +92,6 @@ def test_no_verdict_is_no_trust(tmp_path: Path) -> None:
     made = [U(S if i % 2 else R, {"ann": S}, {}) for i in range(12)]
     db = study(tmp_path / "study.db", made)
     failed = annotate(
-        "report", "-d", str(db), "--require-trust", "--fail-under", "pooled_kappa=0.1", code=5
+        "report", "-d", str(db), "--fail-under", "verdict=trust", "--fail-under", "pooled_kappa=0.1", code=5
     ).stderr
     assert "No judge labelled this field" in failed and "pooled_kappa: there is no verdict" in failed

@@ -54,11 +54,14 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
 
 
 @pytest.mark.real
-def test_it_compiles_and_no_table_sticks_out_of_the_page(document: Document, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["", r"\usepackage[a4paper,margin=2cm]{geometry}"], ids=["article", "wide"])
+def test_it_compiles_and_no_table_sticks_out_of_the_page(
+    document: Document, page: str, tmp_path: Path
+) -> None:
     engine = require("pdflatex")
     (tmp_path / "report.tex").write_text(FORMATS["tex"](document), encoding="utf-8")
     paper = (
-        r"\documentclass{article}\usepackage{booktabs,longtable,array,graphicx}\usepackage[a4paper,margin=2cm]{geometry}"
+        rf"\documentclass{{article}}\usepackage{{booktabs,longtable,array}}{page}"
         r"\begin{document}\input{report.tex}\end{document}"
     )
     (tmp_path / "paper.tex").write_text(paper)
@@ -71,6 +74,7 @@ def test_it_compiles_and_no_table_sticks_out_of_the_page(document: Document, tmp
     # What TeX calls overfull by less than a point nobody sees.
     assert [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log) if float(x) > 1] == []
     assert "undefined references" not in log
+    assert "resizebox" not in (tmp_path / "report.tex").read_text("utf-8")
 
 
 def test_everything_said_is_text_and_no_comment(document: Document) -> None:
@@ -96,21 +100,22 @@ def test_everything_said_is_text_and_no_comment(document: Document) -> None:
 def test_short_columns_are_as_wide_as_they_are_and_long_texts_are_paragraphs() -> None:
     (narrow,) = layouts(["who", "kappa"], [False, True], [[Shown("ann"), Shown("0.5", "0.1 to 0.9")]], False)
     assert (narrow.indices, narrow.spec) == ((0, 1), "@{}lr@{}")
-    # 300 characters cannot stand on a line of some 75: beside `who` (3 characters and a gap of 2) the paragraph has 70.
+    # 300 characters cannot stand on a line of some 75: beside `who` (3 characters and a gap of 2) the paragraph has 70
+    # with its own gap, of which the text gets 68 / 75.
     (wide,) = layouts(["who", "why"], [False, False], [[Shown("ann"), Shown("word " * 60)]], False)
-    assert wide.spec == r"@{}l>{\raggedright\arraybackslash}p{0.93\linewidth}@{}"
+    assert wide.spec == r"@{}l>{\raggedright\arraybackslash}p{0.91\linewidth}@{}"
     assert wide.room == 70
     # A head of a column of numbers stands in lines, so that the column is hardly wider than its numbers.
     assert lines("difference of means (95 % interval)") == ["difference of", "means (95 %", "interval)"]
 
 
 def test_columns_that_no_line_takes_are_cut_into_parts_that_name_the_rows() -> None:
-    # 10 columns of 7 characters ("class 0") and 20 of 8, with gaps of 2: 290, where 105 can be read beside each other.
+    # With gaps of 2 the columns have 9 characters up to "class 9", then 10, the first one 7; a line holds 75, and no part
+    # has more than eight columns: 7 + 7 x 9 = 70, 7 + 3 x 9 + 4 x 10 = 74, then 7 + 6 x 10 = 67 twice, and the last four.
     heads = ["label", *(f"class {i}" for i in range(30))]
     rows = [[Shown("x"), *(Shown("12345") for _ in range(30))]]
     parts = layouts(heads, [False] + [True] * 30, rows, False)
-    # 105 less 7 for the first column: 290 / 98 is just below three lines.
-    assert [len(part.indices) for part in parts] == [11, 11, 11] and all(p.indices[0] == 0 for p in parts)
+    assert [len(part.indices) for part in parts] == [8, 8, 7, 7, 5] and all(p.indices[0] == 0 for p in parts)
     assert [i for part in parts for i in part.indices[1:]] == list(range(1, 31))
 
 

@@ -46,7 +46,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_person_and_the_judge_against_the_majority_of_the_others(study: Path) -> None:
-    document: dict[str, Any] = json.loads(annotate("report", "--format", "json").stdout)
+    document: dict[str, Any] = json.loads(annotate("report", "--json").stdout)
     blocks = next(s for s in document["sections"] if s["key"] == "summary")["blocks"]
     table = next(b for b in blocks if b.get("key") == "beside_1")
     for i, row in enumerate(table["rows"]):
@@ -70,9 +70,7 @@ def test_a_paragraph_and_one_table(study: Path) -> None:
     # One unit of twelve has no label of the judge, and what that does to the coverage is said in words.
     assert "Coverage: on how many of the units that the judge was asked about" in text
     assert "n = 11 units" in text and text.count("| agreement |") == 1 and "#" not in text.split("|")[0]
-    assert (
-        "--short is md or tex, not html" in annotate("report", "--short", "--format", "html", code=2).stderr
-    )
+    assert "--short is md or tex, not html" in annotate("report", "--short", "-o", "x.html", code=2).stderr
 
 
 def test_every_number_of_the_paragraph_has_its_n(study: Path) -> None:
@@ -100,7 +98,7 @@ def test_the_box_holds_kappa_and_the_human_ceiling(study: Path) -> None:
 def test_short_compiles(study: Path) -> None:
     engine = require("pdflatex")
     annotate("report", "--short", "-o", "short.tex")
-    head = r"\documentclass{article}\usepackage{booktabs,longtable,array,graphicx,textcomp}\begin{document}"
+    head = r"\documentclass{article}\usepackage{booktabs,longtable,array,textcomp}\begin{document}"
     Path("paper.tex").write_text(head + "\n\\input{short.tex}\n\\end{document}\n")
     done = subprocess.run(
         [engine, "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
@@ -117,10 +115,10 @@ def test_the_box_holds_the_agreement_that_the_verdict_rests_on(tmp_path: Path) -
     for who, labels in (("j", judged), ("ann", ann), ("gold", gold)):
         lines += [f"{i},{who},{label}" for i, label in enumerate(labels)]
     table = tmp_path / "votes.csv"
-    options = ("--unit", "unit", "--annotator", "annotator", "--label", "label", "--judge", "j")
+    options = ("--judge", "j")
     for kept, names in ((lines, ["the labels of ann", "the gold labels"]), ([x for x in lines if "ann," not in x], ["the gold labels"])):  # fmt: skip
         table.write_text("\n".join(kept) + "\n")
-        document = json.loads(annotate("report", table, *options, "--format", "json").stdout)
+        document = json.loads(annotate("report", table, *options, "--json").stdout)
         rows = next(s for s in document["sections"] if s["key"] == "summary")["blocks"][0]["rows"]
         assert [row[0] for row in rows] == [f"j with {name}" for name in names]
         first = document["measures"][rows[0][2]["measure"]]

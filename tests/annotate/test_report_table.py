@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.store import Store
-from tests.annotate.agreement_helpers import LONG, VOTES, annotate, checked, document, write_csv
+from tests.annotate.agreement_helpers import VOTES, annotate, checked, document, write_csv
 from tests.annotate.report_helpers import U, study
 
-CLUSTER = ("--cluster", "question", "--judge", "gpt")
+CLUSTER = ("--judge", "gpt")
 
 
 @pytest.fixture(autouse=True)
@@ -29,12 +29,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def as_json(*args: str | Path, code: int = 0) -> Any:
-    return checked(annotate("report", *args, "--format", "json", code=code).stdout)
+    return checked(annotate("report", *args, "--json", code=code).stdout)
 
 
 def test_every_format_is_written_and_nothing_else_is_left(elsewhere: Path) -> None:
     outputs = [arg for suffix in ("html", "md", "json", "csv", "tex") for arg in ("-o", f"r.{suffix}")]
-    annotate("report", VOTES, *LONG, *CLUSTER, "--curve", *outputs)
+    annotate("report", VOTES, *CLUSTER, "--curve", *outputs)
     assert sorted(p.name for p in (elsewhere / "here").iterdir()) == [
         "r.csv",
         "r.html",
@@ -68,7 +68,7 @@ def test_a_table_has_the_numbers_of_the_study_that_holds_the_same_labels(tmp_pat
     ]
     db = study(tmp_path / "study.db", made)
     with Store.open(db, create=False) as store:
-        panel = read(store, Scope("stance"))
+        panel = read_panel(store, Scope("stance"))
     table = panel.ratings
     sure = next(iter(panel.distributions.values()))
     lines = [
@@ -77,7 +77,9 @@ def test_a_table_has_the_numbers_of_the_study_that_holds_the_same_labels(tmp_pat
             "question": f"q{table.clusters[u]:04}",
             "who": "m/judge" if "·" in who else who,
             "label": table.domain[table.codes[u, a]],
-            "p": dict(zip(table.domain, map(float, sure[u]), strict=True)) if "·" in who else None,
+            "probabilities": dict(zip(table.domain, map(float, sure[u]), strict=True))
+            if "·" in who
+            else None,
         }
         for u in range(table.n_units)
         for a, who in enumerate(table.annotators)
@@ -85,8 +87,7 @@ def test_a_table_has_the_numbers_of_the_study_that_holds_the_same_labels(tmp_pat
     path = tmp_path / "labels.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     order = ",".join(table.domain)
-    columns = ("--unit", "unit", "--annotator", "who", "--label", "label", "--cluster", "question")
-    mine = as_json(path, *columns, "--judge", "m/judge", "--order", order, "--probabilities", "p")
+    mine = as_json(path, "--judge", "m/judge", "--level", f"nominal:{order}")
     theirs = as_json("-d", db)
     same = ("decision", "because", "shown", "not_shown", "more_units")
     (one,), (other,) = mine["verdicts"], theirs["verdicts"]
@@ -105,20 +106,21 @@ def test_a_table_has_the_numbers_of_the_study_that_holds_the_same_labels(tmp_pat
 
 
 def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -> None:
-    head = ["id", "ann", "bob", "model", "sure"]
+    head = ["id", "ann", "bob", "model", "probabilities"]
     rows = []
     for i in range(60):
         ann, bob, model = (["yes", "no"][(i + (i % 10 == k)) % 2] for k in range(3))
         other = "no" if model == "yes" else "yes"
         rows.append([f"u{i}", ann, bob, model, json.dumps({model: 0.6, other: 0.4})])
     path = write_csv(tmp_path / "wide.csv", [head, *rows])
-    wide = ("--unit", "id", "--annotators", "ann,bob,model", "--probabilities", "sure")
+    wide = ("--annotators", "ann,bob,model")
     document = as_json(path, *wide, "--judge", "model", "--reference", "ann")
     # Always .6 sure and right on 48 of 60 (it errs where i % 10 is 2, ann where it is 0): |.8 - .6| = .2.
     (ece,) = (m for m in document["measures"] if m["measure"] == "ece")
     assert ece["value"] == pytest.approx(0.2) and ece["n_units"] == 60
-    for judges, told in (((), "one --judge"), (("--judge", "ann", "--judge", "model"), "one --judge")):
-        assert told in annotate("report", path, *wide, *judges, code=2).stderr
+    # With two judges nothing says whose they are.
+    two = as_json(path, *wide, "--judge", "ann", "--judge", "model")
+    assert not [m for m in two["measures"] if m["measure"] == "ece"]
 
 
 @pytest.mark.parametrize(
@@ -135,42 +137,40 @@ def test_a_wide_table_takes_the_probabilities_of_its_one_judge(tmp_path: Path) -
     ],
 )
 def test_probabilities_that_are_none_are_named_with_their_line(tmp_path: Path, cells: str, told: str) -> None:
-    rows = [["u", "a", "j", "p"], ["1", "yes", "yes", ""], ["2", "no", "yes", cells]]
+    rows = [["unit", "a", "j", "probabilities"], ["1", "yes", "yes", ""], ["2", "no", "yes", cells]]
     path = write_csv(tmp_path / "bad.csv", rows)
-    args = ("--unit", "u", "--annotators", "a,j", "--judge", "j", "--probabilities", "p")
+    args = ("--annotators", "a,j", "--judge", "j")
     failed = annotate("report", path, *args, code=1).stderr
     assert f"{path}:3" in failed and told in failed and failed.count("\n") == 1
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
-    long = (VOTES, *LONG)
     for args, told in (
-        ((VOTES, "--judge", "gpt"), "--unit names the column"),
-        ((*long, "--judge", "nobody"), "--judge nobody: no such annotator"),
-        ((*long, "--task", "stance"), "--task is for a study"),
-        ((*long, "--batch", "b"), "--batch is for a study"),
-        (("--unit", "unit"), "--unit is for a table"),
-        (("--probabilities", "p"), "--probabilities is for a table"),
+        ((VOTES, "--judge", "nobody"), "--judge nobody: no such annotator"),
+        ((VOTES, "--task", "stance"), "--task is for a study"),
+        ((VOTES, "--batch", "b"), "--batch is for a study"),
         (("--cluster", "question_id"), "--cluster is for a table"),
-        ((tmp_path / "none.csv", *LONG), "does not exist"),
-        ((*long, *CLUSTER, "--reference", "zoe"), "no such labels"),
-        ((*long, *CLUSTER, "-o", VOTES), "the labels are read from it"),
+        ((tmp_path / "none.csv",), "does not exist"),
+        ((VOTES, *CLUSTER, "--reference", "zoe"), "no such labels"),
+        ((VOTES, *CLUSTER, "-o", VOTES), "the labels are read from it"),
     ):
         failed = annotate("report", *args, code=2).stderr
         assert told in failed and failed.count("\n") == 1, failed
-    ratings = [["u", "a", "j"], *([str(i), str(i / 7), str(i / 5)] for i in range(300))]
+    ratings = [["unit", "a", "j"], *([str(i), str(i / 7), str(i / 5)] for i in range(300))]
     scores = write_csv(tmp_path / "scores.csv", ratings)
-    args = ("--unit", "u", "--annotators", "a,j", "--judge", "j", "--level", "interval")
+    args = ("--annotators", "a,j", "--judge", "j", "--level", "interval")
     assert "too many for a report" in annotate("report", scores, *args, code=1).stderr
     assert not list(tmp_path.glob("*.db*"))
 
 
 def test_units_as_the_authors_take_them_and_trust_as_an_exit_code() -> None:
-    args = (VOTES, *LONG, "--judge", "gpt", "--cluster", "none")
+    args = (VOTES, "--judge", "gpt", "--cluster", "none")
     assert as_json(*args)["settings"]["alt_test_by"] == "units"
     # The difference is .092 (-.016 to .201): above the margin -.1, and not above .05.
-    annotate("report", VOTES, *LONG, *CLUSTER, "--require-trust")
-    failed = annotate("report", VOTES, *LONG, *CLUSTER, "--margin", "0.05", "--require-trust", code=5).stderr
+    annotate("report", VOTES, *CLUSTER, "--fail-under", "verdict=trust")
+    failed = annotate(
+        "report", VOTES, *CLUSTER, "--margin", "0.05", "--fail-under", "verdict=trust", code=5
+    ).stderr
     assert "below what was asked for: gpt: undecided" in failed
 
 
@@ -184,7 +184,7 @@ def test_a_study_takes_the_annotators_that_are_named(tmp_path: Path) -> None:
     ]
     db = study(tmp_path / "study.db", made)
     with Store.open(db, create=False) as store:
-        run = read(store, Scope("stance")).judges[0]
+        run = read_panel(store, Scope("stance")).judges[0]
     document = as_json("-d", db, "--annotators", f"ann,bob,{run}")
     assert document["people"] == ["ann", "bob"] and len(document["judges"]) == 1
 
@@ -197,7 +197,7 @@ def test_a_person_who_copied_the_judge_is_named(elsewhere: Path) -> None:
         x = {"gpt": i % 3 == 0, "ann": i % 2 == 0, "bob": (i % 2 == 0) != (i % 25 == 0)}
         rows += [(f"u{i}", f"u{i}", who, "xy"[said]) for who, said in {**x, "copy": x["gpt"]}.items()]
     for kept, is_there in ((rows, True), ([row for row in rows if row[2] != "copy"], False)):
-        (verdict,) = as_json(write_csv(Path("v.csv"), kept), *LONG, *CLUSTER)["verdicts"]
+        (verdict,) = as_json(write_csv(Path("v.csv"), kept), *CLUSTER)["verdicts"]
         # With people the judge agrees (0 + 0 + 1) / 3 beyond chance, they with each other (.92 + 0 + 0) / 3: (a) would hold.
         assert verdict["decision"] == ("undecided" if is_there else "do not trust")
         assert ("the labels of copy are nearly the judge's own" in verdict["sentence"]) == is_there
@@ -219,11 +219,11 @@ def test_a_person_alone_who_copied_a_judge_that_guesses_lets_nothing_pass(
         rows = [("unit", "annotator", "label")]
         rows += [(f"u{i}", name, "xy"[i % 2]) for i in range(n) for name in ("gpt", who)]
         table = write_csv(Path(f"{who}.csv"), rows)
-        args = (table, *LONG, "--judge", "gpt")
+        args = (table, "--judge", "gpt")
         (verdict,) = as_json(*args)["verdicts"]
         assert verdict["decision"] == expected
         code = 0 if expected == "trust" else 5
-        failed = annotate("report", *args, "--require-trust", code=code).stderr
+        failed = annotate("report", *args, "--fail-under", "verdict=trust", code=code).stderr
         assert ("gpt: undecided" in failed) == (code == 5)
         if code:
             (plan,) = document("plan", *args, "--verdict")["judges"]

@@ -245,7 +245,7 @@ def test_a_batch_for_ppi_stores_its_probabilities_and_the_report_weighs_by_them(
             "stance",
             "-n",
             "30",
-            "--for",
+            "--draw",
             "ppi",
             "--annotators",
             "ann",
@@ -276,8 +276,8 @@ def test_a_batch_for_ppi_stores_its_probabilities_and_the_report_weighs_by_them(
 
 def test_for_ppi_needs_probabilities_and_takes_no_strata(tmp_path: Path) -> None:
     db = planted(tmp_path, 20)
-    new = ("batches", "new", "b", "stance", "-n", "5", "--for", "ppi", "--annotators", "ann", "-d", db)
-    assert "--for ppi needs a judge run" in annotate(*new, code=2).stderr
+    new = ("batches", "new", "b", "stance", "-n", "5", "--draw", "ppi", "--annotators", "ann", "-d", db)
+    assert "--draw ppi needs a judge run" in annotate(*new, code=2).stderr
     add_run(db, "scripted/plain", {f"study:{q:03}/0": gold(q, 0) for q in range(20)})
     assert "stored distributions" in annotate(*new, code=2).stderr
     assert "do not apply" in annotate(*new, "--by", "dataset", code=2).stderr

@@ -16,8 +16,8 @@ from annotate.drawing import looks, sequences
 from annotate.report import rulings
 from judge.stats import decision
 from judge.stats.looks import Draw
-from judge.stats.told import LabelRow
 from judge.stats.verdict_inputs import Limits
+from judge.stats.verdict_rows import LabelRow
 from tests import words
 
 NUMBER = "1,000"
@@ -99,7 +99,7 @@ HELD_UP = sorted(
     {
         text
         for text in [
-            *DECISION.of_variable(DECISION.functions["verdict"], "held_up"),
+            *DECISION.of_variable(DECISION.functions["_objections"], "objection"),
             *LOOKS.returned("_unlabelled"),
             f"{NUMBER} labels are in conflict (annotate conflicts list)",
         ]

@@ -304,7 +304,7 @@ def test_a_conflict_counts_as_unlabelled_and_leaves_the_verdict_undecided(study:
     )
     # Both units were asked about, and neither has a label of alice.
     assert (pair["value"], pair["coverage"]) == (None, 0.0)
-    told = annotate("report", "--task", "stance", "--require-trust", code=5)
+    told = annotate("report", "--task", "stance", "--fail-under", "verdict=trust", code=5)
     assert "2 labels in conflict" in told.stderr
     annotate("report", "--task", "stance", "-o", "report.json")
     assert checked(study.with_name("report.json").read_text())["conflicts"] == 2
@@ -376,7 +376,7 @@ def test_verify_finds_what_was_changed_behind_its_back(study: Path) -> None:
             conn.execute(
                 "UPDATE label_sources SET source = 'import:gone' WHERE unit_id = 'd:q/b' AND source GLOB 'import:*'"
             )
-        found = {(one.what, one.stored) for one in verify(store)}
+        found = {(one.kind, one.stored) for one in verify(store)}
     assert {("label", "neutral (batch:main, import:" + _import(study) + ")"), ("log", "{}")} <= found
     # A row that was moved to another source is missing in its own.
     assert {what for what, _ in found} == {"label", "log", "weight", "source", "import"}
@@ -417,7 +417,7 @@ def test_verify_finds_an_imported_label_of_a_unit_that_the_ledger_does_not_show(
             trigger,
         ):
             store.conn.execute(statement)
-        found = [(one.what, one.where.split(", ")[1:]) for one in verify(store)]
+        found = [(one.kind, one.where.split(", ")[1:]) for one in verify(store)]
     assert found == [("exposure", ["carol", "unit 'd:q/a'"])]
 
 
@@ -541,7 +541,7 @@ def _import(study: Path) -> str:
 
 def test_units_of_a_draw_with_unequal_probabilities_stay_in_the_frame(study: Path) -> None:
     judge_command("run", "stance", "-m", "scripted/hash", "--answers", "codes", "--option", "logprobs=1")
-    annotate("batches", "new", "hard", "stance", "-n", "1", "--queue", "--annotators", "bob")
+    annotate("batches", "new", "hard", "stance", "-n", "1", "--draw", "least-sure", "--annotators", "bob")
     with sit(study, "hard", "bob") as desk:
         desk.label(1, "stance", "support")
         unit = desk.load(1).unit_id
@@ -567,7 +567,7 @@ def test_an_untouched_pack_of_somebody_without_units_is_nothing_new(study: Path,
     annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "bob")
     with open_study(study) as store:
         pack(store, "main", "bob", tmp_path / "bob.db")
-    annotate("batches", "hand-over", "main", "--from", "bob", "--to", "carol")
+    annotate("batches", "assign", "main", "--from", "bob", "--to", "carol")
     with open_study(study) as store:
         assert merge_pack(store, tmp_path / "bob.db").events == 0
 

@@ -123,7 +123,7 @@ def test_a_person_who_is_stopped_before_the_labels_come_back_is_named(tmp_path: 
     db, truth = world(tmp_path)
     with open_study(db) as store:
         draw(store, "one", 100, seed=3)
-    annotate("batches", "add", "one", "--annotators", "eve", "-d", db)
+    annotate("batches", "assign", "one", "--to", "eve", "-d", db)
     annotate("batches", "stop", "one", "--annotator", "eve", "--why", "differs from the judge", "-d", db)
     with open_study(db) as store:
         label(store, "one", truth, 0, 100)

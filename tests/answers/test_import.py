@@ -61,8 +61,7 @@ def test_answers_sentences_and_citations_become_units(judge: Judge, items: None)
     document = checked(judge("answers", "show", "rag:tea@model-a@full", "--json").out, "answer")
     assert [s["text"] for s in document["sentences"]][2] == "I hope this helps!"
     assert "#s1 -> rag:tea/cite_2, rag:tea/cite_3" in judge("answers", "show", "rag:tea@model-a@full").out
-    assert len(checked(judge("answers", "list", "--system", "human", "--json").out, "answers")["rows"]) == 3
-    assert judge("answers", "list", "--csv").out.startswith("answer_id,item_id,system")
+    assert len(checked(judge("answers", "show", "--system", "human", "--json").out, "answers")["rows"]) == 3
     assert "no answer 'x'" in judge("answers", "show", "x", code=1).err
 
 

@@ -58,7 +58,7 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
     with Store.open("study.db") as store:
         assert dump(store) == before
     judge("systems", "import", "--stage", "top-k", path, "--name", "mine")
-    found = checked(judge("rankings", "list", "--json").out, "rankings")["rows"]
+    found = checked(judge("systems", "list", "--json").out, "systems")["rankings"]
     assert [(r["name"], r["stage"], r["items"], r["longest"]) for r in found] == [
         ("mine", "top-k", 2, 2),
         ("x", "rerank", 2, 2),
@@ -74,8 +74,8 @@ BAD = [
     ("ferry Q0 cite_9 1 2.0 x", "field 'document': no passage 'cite_9', of 'rag:ferry' or of another item"),
     ("ferry Q0 cite_1 one 2.0 x", "field 'rank': 'one' is no whole number"),
     ("ferry Q0 cite_1 1 nan x", "field 'score': 'nan' is no number"),
-    ("tea Q0 cite_1 2 1.0 x", "'rag:tea/cite_1' stands twice for 'rag:tea' (line 1)"),
-    ("tea Q0 cite_2 1 1.0 x", "rank 1 stands twice for 'rag:tea' (line 1)"),
+    ("tea Q0 cite_1 2 1.0 x", "'rag:tea/cite_1' occurs twice for 'rag:tea' (line 1)"),
+    ("tea Q0 cite_2 1 1.0 x", "rank 1 occurs twice for 'rag:tea' (line 1)"),
 ]
 
 

@@ -184,7 +184,7 @@ def test_markers_count_where_ids_are_no_words(judge: Judge, tmp_path: Path) -> N
 def test_a_task_that_shows_gold_is_for_people(judge: Judge, study: None) -> None:
     task = load_task("raguard_role")
     assert task.people_only and task.required_inputs == ["claim", "passage", "claim_verdict"]
-    for extra in ((), ("--dry-run",)):
+    for extra in ((), ("--estimate",)):
         told = judge("run", "raguard_role", "-m", "scripted/hash", *extra, code=2).err
         assert "raguard_role.v2 shows gold (claim_verdict): it is for people and not blind" in told
     assert column("SELECT count(*) FROM runs") == [0]

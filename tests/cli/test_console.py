@@ -193,7 +193,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "words", ["items list -n 3000 --json", "items list", "runs list", "--help", "items --help"]
+    "words", ["items show -n 3000 --json", "items show", "runs list", "--help", "items --help"]
 )
 def test_a_reader_that_has_enough_is_no_error(many: Path, words: str) -> None:
     # The reader is gone before the first byte: small outputs meet it at the last flush, large ones earlier.
@@ -211,16 +211,16 @@ def test_a_reader_that_has_enough_is_no_error(many: Path, words: str) -> None:
 
 
 def test_head_gets_its_line(many: Path) -> None:
-    line = f"{sys.executable} -m judge items list -n 3000 --csv | head -n 1"
+    line = f"{sys.executable} -m judge items show -n 3000 --json | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=many, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
-        "item_id,dataset,question_id,question,claim,passages\n",
+        "{\n",
         "",
     )
 
 
-@pytest.mark.parametrize("words", ["items list", "items list -n 3000 --json"])
+@pytest.mark.parametrize("words", ["items show", "items show -n 3000 --json"])
 def test_output_that_cannot_be_written_is_an_error(many: Path, words: str) -> None:
     if not Path("/dev/full").exists():
         pytest.fail("this test needs /dev/full")
@@ -282,7 +282,7 @@ def test_the_version(judge: Judge) -> None:
 
 def test_no_command_shows_the_help(judge: Judge) -> None:
     done = judge(code=2)
-    assert "Commands:" in done.out + done.err
+    assert "Data:" in done.out + done.err
     assert "No such command 'demmo'" in judge("demmo", code=2).err
 
 

@@ -54,7 +54,7 @@ def test_the_model_changes_behind_its_name(ask: Any, server: ChangingServer, tmp
     assert (drawn["units"], drawn["labelled"], drawn["noise"]) == (40, 30, 0.0)
     assert drawn["power"] == 1.0
     asked = server.asked
-    same = ask("drift", "--junit", "drift.xml")
+    same = ask("drift", "--output", "drift.xml")
     # Three replies for each anchor, and none of them from the study.
     assert server.asked >= asked + 3 * 40
     assert "passed: no change shown (p 1.0000, level 0.00096, 40 anchors)" in same.err
@@ -111,14 +111,15 @@ def test_anchors_stand_in_no_listing_and_are_drawn_once(
     assert "has no anchors" in none and "judge drift stance -m openai/m --anchors 100" in none
     ask("drift", "--anchors", "10")
     assert "has anchors already (set 1)" in ask("drift", "--anchors", "10", code=2).err
-    # Other settings are another judge.
-    assert "has no anchors" in ask("drift", "--temperature", "0.5", code=2).err
     ask("drift", "--anchors", "12", "--again")
     assert "set 2, check 1: 12 anchors" in ask("drift").out
     ask("run")
     compared = judge("compare", "stance", code=2).err
     assert "drift" not in compared
     assert "--again goes with --anchors" in ask("drift", "--again", code=2).err
+    # Other settings are another judge: a stored run has them.
+    ask("run", "--temperature", "0.5")
+    assert "has no anchors" in ask("drift", "--run", "last", code=2).err
 
 
 def test_few_anchors_say_what_they_cannot_find(ask: Any, server: ChangingServer) -> None:
@@ -130,7 +131,7 @@ def test_few_anchors_say_what_they_cannot_find(ask: Any, server: ChangingServer)
 def test_calls_that_fail_are_no_replies(ask: Any, server: ChangingServer, tmp_path: Path) -> None:
     ask("drift", "--anchors", "10")
     url, server.url = server.url, "http://127.0.0.1:9/v1"
-    assert "Traceback" not in ask("drift", "--patience", "1s", "--junit", "drift.xml", code=3).err
+    assert "Traceback" not in ask("drift", "--patience", "1s", "--output", "drift.xml", code=3).err
     assert ElementTree.parse(tmp_path / "drift.xml").getroot()[0].get("errors") == "1"
     server.url = url
     assert "no change shown" in ask("drift").err

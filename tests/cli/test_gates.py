@@ -4,11 +4,12 @@ import csv
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import pytest
 
 from judge.cli.thresholds import score_gates, thresholds
-from judge.errors import BelowThreshold, UsageError
-from judge.gates import Gate, GateFiles, decide
+from judge.errors import BadInput, BelowThreshold, UsageError
+from judge.gates import Files, Gate, GateFiles, decide, output_option
 from judge.types import Measure
 from tests.cli.helpers import checked
 from tests.formats import RAGUARD_CLAIMS, raguard
@@ -63,8 +64,7 @@ def test_limits_that_say_nothing_are_refused(judge: Judge) -> None:
     board = judge("score", *ZERO, "--system", "all", "--fail-under", "accuracy_zero=0.5", code=2)
     assert "not with a leaderboard" in board.err
     assert (
-        "there is no gate to report"
-        in judge("score", *ZERO, "--system", "good", "--junit", "g.xml", code=2).err
+        "there is no gate to report" in judge("score", *ZERO, "--system", "good", "-o", "g.xml", code=2).err
     )
 
 
@@ -112,7 +112,7 @@ def test_a_worse_system_fails_and_a_better_one_does_not(judge: Judge, tmp_path: 
 
 @pytest.mark.usefixtures("systems")
 def test_files_of_gates_and_an_old_pass_that_does_not_stay(judge: Judge, tmp_path: Path) -> None:
-    files = ("--junit", "gates.xml", "--summary", "summary.md")
+    files = ("-o", "gates.xml", "-o", "summary")
     limits = ("--fail-under", "accuracy_zero=0.9", "--fail-under", "accuracy_zero=0.1")
     judge("score", *ZERO, "--system", "poor", *limits, *files, code=5)
     suite = ElementTree.parse(tmp_path / "gates.xml").getroot()[0]
@@ -121,22 +121,21 @@ def test_files_of_gates_and_an_old_pass_that_does_not_stay(judge: Judge, tmp_pat
     bad, good = suite
     assert bad.get("name") == "accuracy_zero >= 0.9"
     assert [part.tag for part in bad] == ["failure"] and [part.tag for part in good] == ["system-out"]
-    summary = (tmp_path / "summary.md").read_text("utf-8")
+    summary = (tmp_path / "summary").read_text("utf-8")
     assert (
         "| **failed** | accuracy\\_zero &gt;= 0.9 | accuracy\\_zero is 0.3333 &lt; 0.9 (3 units) |" in summary
     )
     # The summaries of several commands follow each other; the test file is of the last command alone.
     judge("score", *ZERO, "--system", "good", *limits, *files)
-    assert (tmp_path / "summary.md").read_text("utf-8").startswith(summary)
+    assert (tmp_path / "summary").read_text("utf-8").startswith(summary)
     assert ElementTree.parse(tmp_path / "gates.xml").getroot()[0].get("failures") == "0"
     # A command that ends before its gates leaves an error, not the "passed" of the build before.
     judge("score", *ZERO, "--system", "nobody", *limits, *files, code=2)
     ended = ElementTree.parse(tmp_path / "gates.xml").getroot()[0]
     assert (ended.get("tests"), ended.get("failures"), ended.get("errors")) == ("1", "0", "1")
     assert [part.tag for part in ended[0]] == ["error"]
-    assert "ends in .xml" in judge("score", *ZERO, *limits, "--junit", "study.db", code=2).err
     before = (tmp_path / "study.db").read_bytes()
-    assert "ends in .md" in judge("score", *ZERO, *limits, "--summary", "study.db", code=2).err
+    assert "end the name with" in judge("score", *ZERO, *limits, "-o", "study.db", code=2).err
     assert (tmp_path / "study.db").read_bytes() == before
 
 
@@ -155,3 +154,36 @@ def test_text_from_elsewhere_stays_text(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no gate"):
         decide("t", [], files)
     decide("t", [], GateFiles(None, None))
+
+
+def test_output_sorts_its_files_by_their_names(tmp_path: Path) -> None:
+    """A page of the command, JUnit (an error until it is decided) and Markdown that is appended; a page gets the outcome too."""
+    got: list[Files] = []
+
+    @click.command()
+    @output_option(".html", ".md", help="Write it.")
+    def command(output: Files) -> None:
+        for page in output.pages:
+            page.write_text("the page\n", "utf-8")
+        assert "<error" in output.junit[0].read_text("utf-8")
+        got.append(output)
+        decide("t", [Gate("g", True, "it is so")], output)
+
+    names = ("a.html", "b.md", "c.xml", "summary")
+    words = [word for name in names for word in ("-o", str(tmp_path / name))]
+    command(words, standalone_mode=False)
+    assert [[p.name for p in some] for some in (got[0].pages, got[0].junit, got[0].summaries)] == [
+        ["a.html", "b.md"],
+        ["c.xml"],
+        ["summary"],
+    ]
+    assert (tmp_path / "a.html").read_text("utf-8") == "the page\n"
+    assert (tmp_path / "b.md").read_text("utf-8").startswith("the page\n### t\n")
+    assert "<system-out>it is so" in (tmp_path / "c.xml").read_text("utf-8")
+    command(words, standalone_mode=False)
+    assert (tmp_path / "summary").read_text("utf-8").count("### t\n") == 2
+    before = (tmp_path / "c.xml").read_text("utf-8")
+    for name, told in (("study.db", "end the name with one of .html, .md, .xml"), ("no/a.html", "no folder")):
+        with pytest.raises((UsageError, BadInput), match=told):
+            command(["-o", str(tmp_path / "c.xml"), "-o", str(tmp_path / name)], standalone_mode=False)
+    assert (tmp_path / "c.xml").read_text("utf-8") == before

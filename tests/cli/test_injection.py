@@ -154,18 +154,18 @@ def hostile(judge: Judge, tmp_path: Path) -> Path:
 
 
 LOOKS = [
-    ["items", "list"],
-    ["items", "list", "--imports"],
+    ["items", "show"],
+    ["items", "show", "--imports"],
     ["items", "show", f"rows:1{NAME}"],
     ["runs", "list"],
     ["runs", "show"],
     ["runs", "export"],
-    ["tasks", "list", "--prompts", "own"],
+    ["tasks", "show", "--prompts", "own"],
     ["tasks", "show", "mine", "--prompts", "own"],
     ["tasks", "check", "--prompts", "own"],
     ["tasks", "render", "stance"],
     ["tasks", "render", "stance", "--unit", f"rows:1{NAME}/p{NAME}"],
-    ["run", "stance", "-m", "scripted/hash", "--dry-run"],
+    ["run", "stance", "-m", "scripted/hash", "--estimate"],
     ["run", "stance", "-m", "scripted/hash"],
 ]
 
@@ -200,8 +200,8 @@ ERRORS = [
     (["items", "import", "jsonl", "bad.jsonl"], 1),
     (["items", "import", EVIL, "x"], 2),
     ([EVIL], 2),
-    (["items", "list", f"--{EVIL}"], 2),
-    (["items", "list", "-n", EVIL], 2),
+    (["items", "show", f"--{EVIL}"], 2),
+    (["items", "show", "-n", EVIL], 2),
 ]
 
 

@@ -49,7 +49,7 @@ def test_a_bad_row_says_where_and_what_to_do(judge: Judge, tmp_path: Path) -> No
     document = checked(judge("items", "import", "jsonl", path, "--skip-bad", "--json").out, "import")
     assert document["rows"][0]["skipped"] == 1
     assert document["skipped"] == [f"{path}:3: field 'claim': must be text, is a list"]
-    imports = checked(judge("items", "list", "--imports", "--json").out, "imports")
+    imports = checked(judge("items", "show", "--imports", "--json").out, "imports")
     assert imports["rows"][0]["skipped"] == document["skipped"]
 
 
@@ -79,7 +79,7 @@ def test_maps_are_stored_with_the_import(judge: Judge, tmp_path: Path) -> None:
     judge(
         "items", "import", "jsonl", path, *maps, "--map-label", "stance:SUPPORTS=support", "--dataset", "mine"
     )
-    [row] = checked(judge("items", "list", "--imports", "--json").out, "imports")["rows"]
+    [row] = checked(judge("items", "show", "--imports", "--json").out, "imports")["rows"]
     assert row["maps"] == {"passages.text": "text", "passages.gold.stance": "gold"}
     assert row["label_maps"] == {"stance": {"SUPPORTS": "support"}}
     item = checked(judge("items", "show", "mine:1", "--json").out, "item")
@@ -111,13 +111,10 @@ def test_rows_that_share_a_question_are_told_from_questions(judge: Judge, tmp_pa
 
 def test_list_and_show(judge: Judge, rows: Path) -> None:
     judge("items", "import", "jsonl", rows)
-    listed = checked(judge("items", "list", "--json").out, "items")["rows"]
+    listed = checked(judge("items", "show", "--json").out, "items")["rows"]
     assert [(r["item_id"], r["passages"]) for r in listed] == [("pairs:moon", 2), ("pairs:tomato", 2)]
-    assert len(checked(judge("items", "list", "-n", "1", "--json").out, "items")["rows"]) == 1
-    assert checked(judge("items", "list", "--dataset", "none", "--json").out, "items")["rows"] == []
-    csv = judge("items", "list", "--csv").out.splitlines()
-    assert csv[0] == "item_id,dataset,question_id,question,claim,passages"
-    assert csv[1] == "pairs:moon,pairs,pairs:moon,,Earth has one moon.,2"
+    assert len(checked(judge("items", "show", "-n", "1", "--json").out, "items")["rows"]) == 1
+    assert checked(judge("items", "show", "--dataset", "none", "--json").out, "items")["rows"] == []
     item = checked(judge("items", "show", "pairs:moon", "--json").out, "item")
     assert item["meta"] == {"note": "meta-1"}
     assert [(p["passage_id"], p["text"]) for p in item["passages"]] == [
@@ -128,7 +125,7 @@ def test_list_and_show(judge: Judge, rows: Path) -> None:
     assert "Earth has one natural satellite." in shown
     assert "gold: stance=support" in shown
     missing = judge("items", "show", "pairs:sun", code=1)
-    assert "no item 'pairs:sun' in study.db; these are there: judge items list" in missing.err
+    assert "no item 'pairs:sun' in study.db; these are there: judge items show" in missing.err
 
 
 def test_ids_with_every_sign(judge: Judge, tmp_path: Path) -> None:
@@ -147,7 +144,7 @@ def test_ids_with_every_sign(judge: Judge, tmp_path: Path) -> None:
     assert [row["item_id"] for row in exported] == [f"odd:{n}" for n in names]
 
 
-@pytest.mark.parametrize("args", [["items", "list"], ["items", "show", "x"], ["runs", "list"], ["runs", "show"],
+@pytest.mark.parametrize("args", [["items", "show"], ["items", "show", "x"], ["runs", "list"], ["runs", "show"],
                                   ["runs", "export"], ["tasks", "render", "stance"],
                                   ["run", "stance", "-m", "scripted/hash"]])  # fmt: skip
 def test_a_study_that_is_not_there_is_not_made(judge: Judge, tmp_path: Path, args: list[str]) -> None:
@@ -171,4 +168,4 @@ def test_the_study_can_be_named_by_the_environment(
 
 
 def test_a_folder_is_no_study(judge: Judge, tmp_path: Path) -> None:
-    assert "is a directory" in judge("items", "list", "-d", tmp_path, code=2).err
+    assert "is a directory" in judge("items", "show", "-d", tmp_path, code=2).err

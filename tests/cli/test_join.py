@@ -39,7 +39,7 @@ def test_json_lines_come_back_byte_for_byte(judge: Judge, tmp_path: Path) -> Non
     path = tmp_path / "mine.jsonl"
     path.write_bytes("\r\n".join(ROWS).encode())
     with_claims = tmp_path / "judged.jsonl"
-    # An import refuses a key that stands twice; a joined file may have one.
+    # An import refuses a key that occurs twice; a joined file may have one.
     with_claims.write_text("\n".join(ROWS[:3]).replace('"twice": 1, ', ""), encoding="utf-8")
     labelled(judge, with_claims)
     judge("runs", "export", "--join", path, "--id", "key", "-o", "out.jsonl")

@@ -10,31 +10,30 @@ Judge = Callable[..., Done]
 
 
 def test_list_says_what_each_needs(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = {r["vendor"]: r for r in checked(judge("models", "list", "--json").out, "models")["rows"]}
+    rows = {r["vendor"]: r for r in checked(judge("models", "show", "--json").out, "models")["rows"]}
     assert set(rows) >= {"anthropic", "llamacpp", "openai", "scripted"}
     assert not set(rows) & {"base", "http", "tokens"}, "helpers are no vendors"
     assert (rows["openai"]["ready"], rows["openai"]["needs"]) == (False, "OPENAI_API_KEY in the environment")
     assert rows["scripted"]["ready"] is True
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    done = judge("models", "list", "--json")
+    done = judge("models", "show", "--json")
     rows = {r["vendor"]: r for r in checked(done.out, "models")["rows"]}
     assert rows["openai"]["ready"] is True
     assert "sk-canary" not in done.out + done.err
-    assert judge("models", "list", "--csv").out.startswith("vendor,ready,needs,models\n")
 
 
 def test_check(judge: Judge) -> None:
-    document = checked(judge("models", "check", "scripted/first", "--json").out, "model_check")
+    document = checked(judge("models", "show", "scripted/first", "--json").out, "model_check")
     assert (document["status"], document["label"], document["answers"]) == ("ok", "support", "json")
     assert document["provider"] == {"script": "first"}
     codes = checked(
-        judge("models", "check", "scripted/hash", "--option", "logprobs=1", "--json").out, "model_check"
+        judge("models", "show", "scripted/hash", "--option", "logprobs=1", "--json").out, "model_check"
     )
     assert (codes["answers"], codes["label_probabilities"]) == ("codes", True)
-    bad = checked(judge("models", "check", "scripted/garbage", "--json").out, "model_check")
+    bad = checked(judge("models", "show", "scripted/garbage", "--json").out, "model_check")
     assert (bad["status"], bad["label"]) == ("unparsed", None)
     assert bad["reason"]
-    assert "status: ok" in judge("models", "check", "scripted/first").out
+    assert "status: ok" in judge("models", "show", "scripted/first").out
 
 
 @pytest.mark.parametrize(
@@ -48,6 +47,6 @@ def test_check(judge: Judge) -> None:
     ],
 )
 def test_what_cannot_be_asked(judge: Judge, args: list[str], code: int, words: str) -> None:
-    done = judge("models", "check", *args, code=code)
+    done = judge("models", "show", *args, code=code)
     assert words in done.err
     assert done.err.count("\n") == 1

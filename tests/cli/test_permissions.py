@@ -156,9 +156,9 @@ def test_the_panel_of_the_documentation_needs_one_option_once(judging: Judge, tm
         path = recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"})
         done = judging(*words(path), code=2)
         assert done.err.count("\n") == 1
-        assert "the environment variable QWEN_KEY" in done.err and "add --allow-env QWEN_KEY" in done.err
+        assert "the environment variable QWEN_KEY" in done.err and "add --allow env:QWEN_KEY" in done.err
         assert there.received == []
-        judging(*words(path, "--allow-env", "QWEN_KEY"), code=None)
+        judging(*words(path, "--allow", "env:QWEN_KEY"), code=None)
         assert there.canaries() == {"QWEN_KEY"}
         there.received.clear()
         judging(*words(path, "--repeats", "2"), code=None)
@@ -186,31 +186,29 @@ def test_a_variable_that_a_recipe_names_is_not_sent(
 ) -> None:
     with listening() as there:
         done = judging(*words(recipe(tmp_path, base_url=there.url, option=option)), code=2)
-        assert "a file may not choose by itself" in done.err and "--allow-env" in done.err
+        assert "a file may not choose by itself" in done.err and "--allow env:" in done.err
         assert there.received == [] and not any(value in done.err for value in CANARIES.values())
 
 
 def test_a_variable_is_not_sent_to_the_vendor_either(judging: Judge, tmp_path: Path) -> None:
     """Without an address: the vendor's own server, or the one that OPENAI_BASE_URL names."""
     done = judging(*words(recipe(tmp_path, option={"key": "env:DATABASE_PASSWORD"})), code=2)
-    assert "add --allow-env DATABASE_PASSWORD" in done.err
+    assert "add --allow env:DATABASE_PASSWORD" in done.err
 
 
 def test_a_server_that_a_recipe_names_is_not_asked(judging: Judge, tmp_path: Path, far: None) -> None:
     with listening() as there:
         host = f"127.0.0.1:{there.port}"
         done = judging(*words(recipe(tmp_path, base_url=there.url)), code=2)
-        assert (
-            f"names the host {host}, which a file may not" in done.err and f"--allow-host {host}" in done.err
-        )
+        assert f"names the host {host}, which a file may not" in done.err and f"--allow {host}" in done.err
         assert there.received == []
         both = recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"})
         done = judging(*words(both), code=2)
-        assert f"--allow-host {host} --allow-env QWEN_KEY" in done.err and done.err.count("\n") == 1
-        assert "--allow-env" in judging(*words(both, "--allow-host", "127.0.0.1"), code=2).err
-        assert "--allow-host" in judging(*words(both, "--allow-env", "QWEN_KEY"), code=2).err
+        assert f"--allow {host} --allow env:QWEN_KEY" in done.err and done.err.count("\n") == 1
+        assert "--allow env:" in judging(*words(both, "--allow", "127.0.0.1"), code=2).err
+        assert "--allow" in judging(*words(both, "--allow", "env:QWEN_KEY"), code=2).err
         assert there.received == []
-        judging(*words(recipe(tmp_path, base_url=there.url), "--allow-host", host), code=None)
+        judging(*words(recipe(tmp_path, base_url=there.url), "--allow", host), code=None)
         assert there.canaries() == {"OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"} & there.canaries()
         assert "OPENAI_API_KEY" in there.canaries(), "as with --base-url"
         there.received.clear()
@@ -240,7 +238,7 @@ def test_what_the_user_types_needs_no_option_and_is_remembered(
         done = judging(
             *words(recipe(tmp_path, base_url=there.url, option={"key": "env:OPENAI_API_KEY"})), code=2
         )
-        assert "--allow-env OPENAI_API_KEY" in done.err
+        assert "--allow env:OPENAI_API_KEY" in done.err
         judging(*words(recipe(tmp_path, base_url=there.url), "--repeats", "2"), code=None)
         assert "OPENAI_API_KEY" not in there.canaries()
     lines = (permissions.configuration_folder() / permissions.FILE).read_text().splitlines()
@@ -310,13 +308,13 @@ def test_a_recipe_beside_the_recipe_names_no_server(judging: Judge, tmp_path: Pa
     ],
 )
 def test_options_of_a_plugin_name_no_server_and_no_variable(option: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=r"--allow-(host evil\.example(:80|:444)?|env DATABASE_PASSWORD)$"):
+    with pytest.raises(UsageError, match=r"--allow (evil\.example(:80|:444)?|env:DATABASE_PASSWORD)$"):
         check_server("panel.yaml", "echo", None, option)
 
 
 def test_options_of_a_plugin_that_is_named_as_a_module_of_ours() -> None:
     """`http` is no provider of ours, so a plugin may have the name."""
-    with pytest.raises(UsageError, match=r"--allow-host evil\.example$"):
+    with pytest.raises(UsageError, match=r"--allow evil\.example$"):
         check_server("panel.yaml", "http", None, {"host": "evil.example"})
     assert set(providers.vendors()) == permissions.BUILT_IN
 
@@ -333,7 +331,7 @@ def test_a_printed_command_names_no_server_of_a_plugin_that_a_study_names() -> N
 
 @pytest.mark.parametrize("value", ["198.51.100.7", "[2001:db8::7]:8000", "gpu:8000"])
 def test_an_address_of_a_plugin_without_a_name(value: str) -> None:
-    with pytest.raises(UsageError, match=r"--allow-host \S*(198\.51\.100\.7|2001:db8::7|gpu)"):
+    with pytest.raises(UsageError, match=r"--allow \S*(198\.51\.100\.7|2001:db8::7|gpu)"):
         check_server("panel.yaml", "echo", None, {"host": value})
 
 
@@ -369,7 +367,7 @@ def test_an_address_in_what_is_sent_is_no_server(
 )
 def test_a_region_is_no_host(vendor: str, region: str) -> None:
     """The client writes it into the address that gets the cloud's credentials."""
-    with pytest.raises(UsageError, match="in which region"):
+    with pytest.raises(UsageError, match="name the region"):
         providers.get(f"{vendor}/x", Settings(options={"region": region, "project": "p"}))
 
 
@@ -406,7 +404,7 @@ def test_python_takes_no_server_of_a_recipe_either(judging: Judge, tmp_path: Pat
 @pytest.mark.parametrize("vendor", ["bedrock", "vertex", "azure", "echo"])
 def test_a_cloud_is_not_asked_at_a_server_of_a_recipe(vendor: str) -> None:
     """They send credentials that they find by themselves: on this machine, too."""
-    with pytest.raises(UsageError, match=r"--allow-host 127.0.0.1:8000"):
+    with pytest.raises(UsageError, match=r"--allow 127.0.0.1:8000"):
         check_server("panel.yaml", vendor, "http://127.0.0.1:8000", {})
 
 
@@ -445,7 +443,7 @@ def test_the_vendors_own_server_by_any_spelling(url: str) -> None:
     ],
 )  # fmt: skip
 def test_another_server_by_any_spelling(url: str) -> None:
-    with pytest.raises(UsageError, match=r"--allow-host|the base URL must look like"):
+    with pytest.raises(UsageError, match=r"--allow|the base URL must look like"):
         check_server("panel.yaml", "openai", url, {})
 
 
@@ -454,16 +452,16 @@ def test_what_is_permitted_by_one_spelling_is_permitted_by_all() -> None:
         allowed = Allowed(hosts=(given,))
         for url in ("https://gpu.lab/v1", "https://GPU.LAB./v1", "https://me:pw@gpu.lab:443/"):
             assert check_server("panel.yaml", "openai", url, {}, allowed) == {}
-    with pytest.raises(UsageError, match=r"--allow-host gpu.lab:8000"):
+    with pytest.raises(UsageError, match=r"--allow gpu.lab:8000"):
         check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed(hosts=("gpu.lab:9000",)))
-    with pytest.raises(UsageError, match=r"--allow-host a b: write a host"):
+    with pytest.raises(UsageError, match=r"--allow a b: write a host"):
         check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed(hosts=("a b",)))
 
 
 def test_a_server_that_was_typed_as_https_is_another_one_by_http() -> None:
     check_server(None, "openai", "https://gpu.lab:8000", {"key": "env:QWEN_KEY"})
     check_server("panel.yaml", "openai", "https://gpu.lab:8000", {"key": "env:QWEN_KEY"})
-    with pytest.raises(UsageError, match=r"--allow-host gpu.lab:8000 --allow-env QWEN_KEY"):
+    with pytest.raises(UsageError, match=r"--allow gpu.lab:8000 --allow env:QWEN_KEY"):
         check_server("panel.yaml", "openai", "http://gpu.lab:8000", {"key": "env:QWEN_KEY"})
 
 
@@ -487,7 +485,7 @@ def test_a_damaged_line_of_the_memory_permits_nothing_and_the_others_stay() -> N
     ]
     (folder / permissions.FILE).write_text("\n".join(lines))
     check_server("panel.yaml", "openai", "https://one.lab", {})
-    with pytest.raises(UsageError, match=r"--allow-host two.lab"):
+    with pytest.raises(UsageError, match=r"--allow two.lab"):
         check_server("panel.yaml", "openai", "https://two.lab", {})
 
 
@@ -504,7 +502,7 @@ def test_only_the_user_may_write_the_memory() -> None:
 def test_a_server_of_one_vendor_gets_no_credentials_of_a_cloud(vendor: str) -> None:
     """The user asked it as OpenAI's; a cloud's client would send it what it finds by itself."""
     check_server(None, "openai", "https://gpu.lab", {})
-    with pytest.raises(UsageError, match=r"--allow-host gpu.lab"):
+    with pytest.raises(UsageError, match=r"--allow gpu.lab"):
         check_server("panel.yaml", vendor, "https://gpu.lab", {})
     check_server(None, vendor, "https://gpu.lab", {})
     check_server("panel.yaml", vendor, "https://gpu.lab", {})
@@ -529,14 +527,14 @@ def test_what_the_server_of_the_environment_received_the_vendors_does_not(
     check_server("panel.yaml", "openai", None, given)
     for elsewhere in ("", "https://other.lab"):
         monkeypatch.setenv("OPENAI_BASE_URL", elsewhere)
-        with pytest.raises(UsageError, match=r"--allow-env QWEN_KEY"):
+        with pytest.raises(UsageError, match=r"--allow env:QWEN_KEY"):
             check_server("panel.yaml", "openai", None, given)
 
 
 def test_a_port_that_is_named_is_the_only_one() -> None:
     for named in ("gpu.lab:443", "https://gpu.lab"):
         check_server("panel.yaml", "openai", "https://gpu.lab", {}, Allowed((named,)))
-        with pytest.raises(UsageError, match=r"--allow-host gpu.lab:8000"):
+        with pytest.raises(UsageError, match=r"--allow gpu.lab:8000"):
             check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed((named,)))
     check_server("panel.yaml", "openai", "http://gpu.lab:8000", {}, Allowed(("gpu.lab",)))
 
@@ -584,7 +582,7 @@ def forget() -> None:
     (permissions.configuration_folder() / permissions.FILE).unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("command", ["fetch", "status", "submit", "cancel"])
+@pytest.mark.parametrize("command", ["fetch", "show", "submit", "cancel"])
 def test_a_redirect_of_a_jobs_server_is_not_followed(judging: Judge, posted: Batches, command: str) -> None:
     with listening() as evil:
         away = Out(b"", 307, f"Location: {evil.url}/files\r\n".encode())
@@ -596,7 +594,7 @@ def test_a_redirect_of_a_jobs_server_is_not_followed(judging: Judge, posted: Bat
 def test_a_link_above_a_jobs_folder_is_seen_through(judging: Judge, posted: Batches, tmp_path: Path) -> None:
     (tmp_path / "study.jobs").rename(tmp_path / "private")
     (tmp_path / "study.jobs").symlink_to(tmp_path / "private")
-    assert f"--allow-folder {tmp_path / 'private'}" in judging("jobs", "fetch", "last", code=2).err
+    assert f"--allow {tmp_path / 'private'}" in judging("jobs", "fetch", "last", code=2).err
 
 
 def test_ones_own_job_is_followed_without_an_option(judging: Judge, posted: Batches) -> None:
@@ -606,7 +604,7 @@ def test_ones_own_job_is_followed_without_an_option(judging: Judge, posted: Batc
     assert posted.canaries() >= {"OPENAI_API_KEY"}
 
 
-@pytest.mark.parametrize("command", ["fetch", "status", "submit", "cancel"])
+@pytest.mark.parametrize("command", ["fetch", "show", "submit", "cancel"])
 def test_the_server_of_a_job_gets_no_key(
     judging: Judge, posted: Batches, tmp_path: Path, command: str, far: None
 ) -> None:
@@ -614,16 +612,16 @@ def test_the_server_of_a_job_gets_no_key(
         assert isinstance(evil, Batches)
         change(tmp_path / "study.db", base_url=evil.url)
         done = judging("jobs", command, "last", code=2)
-        assert f"study.db: names the host 127.0.0.1:{evil.port}" in done.err and "--allow-host" in done.err
+        assert f"study.db: names the host 127.0.0.1:{evil.port}" in done.err and "--allow" in done.err
         assert evil.received == []
 
 
 def test_a_server_on_this_machine_is_asked_about_a_job_without_a_key(judging: Judge, posted: Batches) -> None:
     forget()
     posted.received.clear()
-    judging("jobs", "status", "last")
+    judging("jobs", "show", "last")
     assert posted.received and posted.canaries() == set()
-    judging("jobs", "fetch", "last", "--allow-env", "OPENAI_API_KEY")
+    judging("jobs", "fetch", "last", "--allow", "env:OPENAI_API_KEY")
     assert "OPENAI_API_KEY" in posted.canaries()
 
 
@@ -635,9 +633,9 @@ def test_the_folder_of_a_job_is_not_the_studys_choice(
     change(tmp_path / "study.db", folder="private")
     for command in ("fetch", "read", "submit"):
         done = judging("jobs", command, "last", code=2)
-        assert f"names the folder {victim}" in done.err and f"--allow-folder {victim}" in done.err
+        assert f"names the folder {victim}" in done.err and f"--allow {victim}" in done.err
     assert list(victim.iterdir()) == []
-    judging("jobs", "fetch", "last", "--allow-folder", victim)
+    judging("jobs", "fetch", "last", "--allow", victim)
     assert list(victim.iterdir()) != []
     judging("jobs", "read", "last")
 
@@ -649,7 +647,7 @@ def test_a_link_in_the_place_of_a_jobs_folder_is_seen_through(
     victim = tmp_path / "private"
     found.rename(victim)
     found.symlink_to(victim)
-    assert "--allow-folder" in judging("jobs", "fetch", "last", code=2).err
+    assert "--allow" in judging("jobs", "fetch", "last", code=2).err
 
 
 def test_a_link_in_the_place_of_a_result_is_not_written_through(
@@ -679,7 +677,7 @@ def test_a_folder_that_the_user_named_is_remembered(judging: Judge, tmp_path: Pa
         judging("jobs", "submit", "last")
         judging("jobs", "fetch", "last")
     forget()
-    assert "--allow-folder" in judging("jobs", "read", "last", code=2).err
+    assert "--allow" in judging("jobs", "read", "last", code=2).err
 
 
 def test_a_run_that_was_imported_names_no_server(judging: Judge, tmp_path: Path) -> None:
@@ -719,7 +717,7 @@ def test_no_proxy_of_the_environment_sees_the_key_of_a_cloud_on_this_machine(
         monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
         monkeypatch.setenv("AZURE_OPENAI_API_KEY", "canary")
         words = ("--base-url", there.url.removesuffix("/v1"), "--option", "api_version=2024-10-21")
-        judging("models", "check", "azure/x", *words, code=None)
+        judging("models", "show", "azure/x", *words, code=None)
         assert proxy.received == [] and "canary" in there.received[0]
 
 

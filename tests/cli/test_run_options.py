@@ -22,16 +22,13 @@ ELIGIBILITY = ("garage", "--part", "eligibility", "--dataset", "garage")
 
 GIVEN: dict[str, list[str]] = {
     "temperature": ["--temperature", "0.7"],
-    "no_temperature": ["--no-temperature"],
     "seed": ["--seed", "0"],
     "answers": ["--answers", "json"],
     "rationale": ["--rationale", "after"],
-    "label_order": ["--label-order", "shuffled:3"],
-    "orders": ["--orders", "2"],
+    "label_order": ["--label-order", "2"],
     "guidelines": ["--guidelines"],
     "asked_as": ["--as", "strict"],
     "settings": ["--option", "logprobs=1", "--option", "delay=0"],
-    "prompts": ["--prompts", "mine"],
     "recipe": ["--recipe", "how.yaml"],
     "examples": ["--examples", "rg:c1,rg:c2"],
     "relevant": ["--relevant", "marked"],
@@ -96,7 +93,7 @@ def begin(judge: Judge, name: str) -> tuple[tuple[str, ...], list[str], int]:
     claims(judge)
     task, part, units = OF_OPTION.get(name, ("eligibility", ELIGIBILITY, 3))
     # Several label orders need label probabilities, which this script gives when asked to.
-    extra = ["--option", "logprobs=1"] if name == "orders" else []
+    extra = ["--option", "logprobs=1"] if name == "label_order" else []
     judge("run", task, "-m", "scripted/hash", "-n", "1", *GIVEN[name], *extra)
     [begun] = runs(judge)
     assert begun["units"] == 1
@@ -119,7 +116,7 @@ def test_the_printed_command_resumes_the_run(judge: Judge, name: str) -> None:
     assert score(judge, *part, "--run", begun["run_id"]).document["measures"] == found["measures"]
 
 
-@pytest.mark.parametrize("name", [n for n in GIVEN if n not in ("recipe", "asked_as", "prompts")])
+@pytest.mark.parametrize("name", [n for n in GIVEN if n not in ("recipe", "asked_as", "relevant")])
 def test_a_suite_resumes_the_run_too(judge: Judge, name: str) -> None:
     part, extra, units = begin(judge, name)
     [begun] = runs(judge)
@@ -164,17 +161,16 @@ def test_keys_are_neither_stored_nor_printed(judge: Judge, monkeypatch: pytest.M
 def test_words_are_read_back_as_they_were_given(judge: Judge) -> None:
     """Every option with a value of its own goes to words and through click back to the same options."""
     Path("p.json").write_text("{}", "utf-8")
-    Path("mine").mkdir()
     a_recipe()
     values: dict[str, Any] = {
         "limit": 3, "where": "dataset = 'x y'", "sample": 0, "relevant": "answer", "examples": "a,b", "repeats": 2,
-        "concurrency": 4, "replicas": ("http://a", "http://b"), "patience": 90.0, "retry": ("unparsed", "refused"),
-        "max_tokens": 9, "max_cost": 0.5, "max_time": 60.0, "prices": Path("p.json"), "max_output_tokens": 64,
-        "temperature": 0.7, "no_temperature": True, "seed": 0, "answers": "json", "rationale": "none",
-        "label_order": "reversed", "orders": 2, "guidelines": True, "asked_as": "strict", "same_model": True,
-        "recipe": Path("how.yaml"), "prompts": Path("mine"), "base_url": "http://a/v1", "settings": {"a": "b=c"},
-        "timeout": 3.0, "engine": "ray", "workers": 3, "worker_cpus": 0.5, "worker_gpus": 1.0, "worker_command": "x {port}",
-        "allow_host": ("h",), "allow_env": ("A", "B"),
+        "concurrency": 4, "patience": 90.0, "retry": ("unparsed", "refused"),
+        "max": ("9tokens", "0.5usd", "1h30m"), "prices": Path("p.json"), "max_output_tokens": 64,
+        "temperature": None, "seed": 0, "answers": "json", "rationale": "none",
+        "label_order": "reversed*2", "guidelines": True, "asked_as": "strict", "same_model": True,
+        "recipe": Path("how.yaml"), "prompts": None, "base_url": ("http://a", "http://b"), "settings": {"a": "b=c"},
+        "timeout": 3.0, "workers": 3, "worker_gpus": 1.0, "worker_command": "x {port}",
+        "allow": ("h", "env:A"),
     }  # fmt: skip
     assert list(values) == list(WRITTEN)
     given = RunOptions(**values)

@@ -83,7 +83,7 @@ def test_a_run_like_any_other_with_its_origin(judge: Judge, tmp_path: Path) -> N
 def test_agreement_and_report_say_where_it_is_from(judge: Judge, tmp_path: Path) -> None:
     judge("runs", "import", table(tmp_path / "l.csv", rows()), "--model", "m", "--task", "stance")
     assert "imported from" in annotate("agreement").stdout
-    document = json.loads(annotate("report", "--format", "json").stdout)
+    document = json.loads(annotate("report", "--json").stdout)
     assert "imported from" in json.dumps(document["sections"])
 
 
@@ -190,5 +190,5 @@ def test_a_judge_that_shares_no_unit_with_anybody_is_undecided(judge: Judge, tmp
     judge("runs", "import", path, "--model", "m", "--task", "stance")
     with closing(sqlite3.connect(STUDY)) as conn, conn:
         conn.execute("DELETE FROM labels WHERE unit_id LIKE 'pairs:%'")
-    (ruling,) = json.loads(annotate("report", "--format", "json").stdout)["verdicts"]
+    (ruling,) = json.loads(annotate("report", "--json").stdout)["verdicts"]
     assert ruling["decision"] == "undecided"

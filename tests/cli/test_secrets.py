@@ -61,7 +61,7 @@ def with_password(url: str) -> str:
 
 
 @pytest.mark.parametrize("vendor", ["openai", "anthropic"])
-@pytest.mark.parametrize("words", [["run", "stance", "-m"], ["models", "check"]], ids=["run", "check"])
+@pytest.mark.parametrize("words", [["run", "stance", "-m"], ["models", "show"]], ids=["run", "check"])
 def test_a_server_that_is_not_there(judge: Judge, folder: Path, vendor: str, words: list[str]) -> None:
     url = with_password(f"http://127.0.0.1:{unused_port()}/v1")
     done = judge(*words, f"{vendor}/m", "--base-url", url, code=3)
@@ -84,11 +84,11 @@ def test_the_line_to_resume_does_not_repeat_a_password(
     judge: Judge, folder: Path, server: ServerProcess
 ) -> None:
     words = ["run", "stance", "-m", "openai/m", "--base-url", with_password(server.url), "--answers", "json"]
-    done = judge(*words, "--max-tokens", "1000", code=4)
+    done = judge(*words, "--max", "1000tokens", code=4)
     assert "to resume: the same command" in done.err
     assert_nowhere(folder, done.out, done.err)
     equals = [w for w in words if w != "--base-url" and "://" not in w] + [f"--base-url={words[5]}"]
-    done = judge(*equals, "--max-tokens", "1000", code=4)
+    done = judge(*equals, "--max", "1000tokens", code=4)
     assert_nowhere(folder, done.out, done.err)
 
 
@@ -100,15 +100,15 @@ def test_a_key_that_is_refused_is_not_repeated(
     with ServerProcess("openai", "--key", KEY) as strict:
         words = ["openai/m", "--base-url", strict.url]
         done = judge("run", "stance", "-m", *words, code=3)
-        checked = judge("models", "check", *words, code=3)
+        checked = judge("models", "show", *words, code=3)
     assert "OPENAI_API_KEY" in done.err
     assert_nowhere(folder, done.out, done.err, checked.out, checked.err)
 
 
 def test_a_dry_run_and_the_listings_do_not_show_them(judge: Judge, folder: Path) -> None:
     url = with_password("http://127.0.0.1:9/v1")
-    dry = judge("run", "stance", "-m", "openai/m", "--base-url", url, "--dry-run")
-    models = judge("models", "list", "--json")
+    dry = judge("run", "stance", "-m", "openai/m", "--base-url", url, "--estimate")
+    models = judge("models", "show", "--json")
     assert_nowhere(folder, dry.out, dry.err, models.out, models.err)
 
 
@@ -124,7 +124,7 @@ def test_headers_and_query_from_the_environment(
         monkeypatch.setenv("OPENAI_API_KEY", "not-this-one")
         words = ["run", "stance", "-m", "openai/m", "--base-url", strict.url, "--answers", "json", *options]
         done = judge(*words)
-        again = judge(*words, "--max-tokens", "1000")
+        again = judge(*words, "--max", "1000tokens")
         bodies = strict.bodies()
     shown = judge("runs", "show", "--json")
     assert all(body["provider"] == {"order": ["a"]} for body in bodies)

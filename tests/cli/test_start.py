@@ -79,10 +79,10 @@ def test_the_printed_commands_typed_alone_make_the_same_study(judge: Judge, stud
     typed = printed(done.err)
     assert [words[:3] for words in typed] == [
         ["judge", "items", "import"],
-        ["judge", "estimate", "claim_decomposition"],
+        ["judge", "run", "claim_decomposition"],
         ["judge", "run", "claim_decomposition"],
         ["judge", "answers", "claims"],
-        ["judge", "estimate", "claim_support"],
+        ["judge", "run", "claim_support"],
         ["judge", "run", "claim_support"],
         ["annotate", "batches", "new"],
         ["judge", "score", "faithfulness"],

@@ -21,15 +21,14 @@ def study(judge: Judge, tmp_path: Path) -> None:
 
 
 def test_list(judge: Judge, tmp_path: Path) -> None:
-    names = [r["task"] for r in checked(judge("tasks", "list", "--json").out, "tasks")["rows"]]
+    names = [r["task"] for r in checked(judge("tasks", "show", "--json").out, "tasks")["rows"]]
     assert set(SHIPPED) <= set(names)
     write(tmp_path / "own", "mine.v1")
     more = [
-        r["task"] for r in checked(judge("tasks", "list", "--prompts", "own", "--json").out, "tasks")["rows"]
+        r["task"] for r in checked(judge("tasks", "show", "--prompts", "own", "--json").out, "tasks")["rows"]
     ]
     assert more == [*names, "mine.v1"]
-    assert judge("tasks", "list", "--csv").out.startswith("task,unit,fields,title\n")
-    assert "no such folder" in judge("tasks", "list", "--prompts", "gone", code=2).err
+    assert "no such folder" in judge("tasks", "show", "--prompts", "gone", code=2).err
 
 
 def test_show(judge: Judge) -> None:
@@ -46,7 +45,7 @@ def test_show(judge: Judge) -> None:
 
 def test_check(judge: Judge, tmp_path: Path) -> None:
     assert judge("tasks", "check").out.count("ok ") == len(
-        checked(judge("tasks", "list", "--json").out, "tasks")["rows"]
+        checked(judge("tasks", "show", "--json").out, "tasks")["rows"]
     )
     good = write(tmp_path / "own", "good.v1")
     bad = write(tmp_path / "own", "bad.v1", changed("inputs", ["claim", "passage", "gold"]))
@@ -84,7 +83,7 @@ def test_a_task_with_several_questions_has_no_codes(judge: Judge, study: None, t
         "two.v1",
         {**STANCE, "questions": [*STANCE["questions"], {"field": "why", "level": "text"}]},
     )
-    words = ["two", "--prompts", "own", "--answers", "codes"]
+    words = ["./own/two.v1.md", "--answers", "codes"]
     assert "needs --answers json" in judge("tasks", "render", *words, code=2).err
     assert "it needs --answers json" in judge("run", *words, "-m", "scripted/hash", code=2).err
 
@@ -130,7 +129,7 @@ def test_a_new_task_is_one_file(judge: Judge, study: None, tmp_path: Path) -> No
     replies = script(
         tmp_path / "replies.jsonl", [("Mars", json.dumps(REPLY)), ("", json.dumps({**REPLY, "mood": "gay"}))]
     )
-    words = ["mood", "--prompts", "own", "-m", "scripted/file", "--option", f"script={replies}"]
+    words = ["./own/mood.v1.md", "-m", "scripted/file", "--option", f"script={replies}"]
     document = checked(judge("run", *words, "--json").out, "run")
     # Four passages; the two of the item that the example was taken from are left out of scoring.
     assert (document["units"], document["ok"], document["left_out"]) == (2, 2, 2)
@@ -165,7 +164,7 @@ def test_a_path_is_a_task_too(judge: Judge, study: None, tmp_path: Path) -> None
 def test_a_task_on_items(judge: Judge, study: None, tmp_path: Path) -> None:
     front = {**STANCE, "unit": "item", "inputs": ["claim"]}
     write(tmp_path / "own", "claims.v1", front, "Judge.\n<!-- unit -->\n{{ claim }}\n")
-    judge("run", "claims", "--prompts", "own", "-m", "scripted/hash")
+    judge("run", "./own/claims.v1.md", "-m", "scripted/hash")
     exported = [json.loads(line) for line in judge("runs", "export").out.splitlines()]
     assert [(r["unit_id"], r["passage_id"]) for r in exported] == [
         ("pairs:moon", None),
@@ -173,11 +172,12 @@ def test_a_task_on_items(judge: Judge, study: None, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("first", [("-n", "1"), ()], ids=["unfinished", "finished"])
 def test_a_study_refuses_another_text_under_a_version_it_has_used(
-    judge: Judge, study: None, tmp_path: Path
+    judge: Judge, study: None, tmp_path: Path, first: tuple[str, ...]
 ) -> None:
     path = write(tmp_path / "own", "mine.v1")
-    judge("run", path, "-m", "scripted/hash", "-n", "1")
+    judge("run", path, "-m", "scripted/hash", *first)
     path.write_text(path.read_text("utf-8").replace("You judge", "You weigh"), encoding="utf-8")
     done = judge("run", path, "-m", "scripted/hash", code=2)
     assert (

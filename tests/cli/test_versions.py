@@ -45,15 +45,15 @@ def test_a_typed_version_is_used_and_from_then_on_is_the_newest(judge: Judge, us
 
 def test_people_keep_the_version_of_the_study(used: Path) -> None:
     annotate("batches", "new", "b", "stance", "-n", "1", "--annotators", "alice")
-    assert "You judge evidence." in annotate("batches", "guidelines", "b").stdout
+    assert "You judge evidence." in annotate("batches", "show", "b", "--guidelines").stdout
     assert column("SELECT task FROM batches") == ["stance.v1"]
 
 
-def test_a_folder_that_is_named_is_read(judge: Judge, used: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_named_is_read(judge: Judge, used: Path, tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "stance.v3.md").write_text(load_task("stance").text + "\n", "utf-8")
-    judge("run", "stance", "-m", "scripted/hash", "--prompts", folder)
+    judge("run", folder / "stance.v3.md", "-m", "scripted/hash")
     assert column("SELECT task FROM runs ORDER BY started, rowid") == ["stance.v1", "stance.v3"]
 
 

@@ -1,8 +1,6 @@
-"""judge runs watch: a run as another terminal sees it; judge run --log-json: as other programs see it."""
+"""judge runs watch: a run as another terminal sees it."""
 
-import io
 import json
-import re
 import sqlite3
 import subprocess
 import sys
@@ -15,18 +13,12 @@ from typing import Any
 
 import pytest
 
-from judge.cli.log_json import Log
-from judge.cli.progress import Progress
 from judge.cli.watch import ShownRun
-from judge.errors import StudyError, Unreachable
-from judge.runner.retry import Patience
+from judge.errors import StudyError
 from judge.store import Store
 from judge.store.watching import RunStanding, Watched
-from judge.types import Reply, Request
 from tests.cli.helpers import Done, checked, script, write_rows
 from tests.real import ROOT
-from tests.runner.helpers import Fake, make_study, numbered, plan
-from tests.runner.helpers import run as run_plan
 
 Judge = Callable[..., Done]
 
@@ -153,111 +145,6 @@ def test_the_rate_is_that_of_the_last_minute(capsys: pytest.CaptureFixture[str])
     assert rows[60]["rate"] == 10 and rows[60]["seconds_left"] == 60
     # 540 units are left at 1 a second.
     assert rows[120]["rate"] == 1 and rows[120]["seconds_left"] == 540
-
-
-def events(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-
-
-def test_the_log_of_a_run_holds_counts_and_no_text(judge: Judge, tmp_path: Path) -> None:
-    replies = script(tmp_path / "s.jsonl", [("Mars", "SECRETREPLY"), ("", '{"stance": "refute"}')])
-    judge(
-        "run",
-        "stance",
-        "-m",
-        "scripted/file",
-        "--option",
-        f"script={replies}",
-        "--log-json",
-        "log.jsonl",
-        code=4,
-    )
-    first, *_, last = events(Path("log.jsonl"))
-    assert (first["event"], first["units"], first["task"]) == ("started", 4, "stance.v2")
-    assert (last["event"], last["how"], last["ended"], last["labelled"]) == (
-        "ended",
-        "done",
-        {"ok": 3, "unparsed": 1},
-        3,
-    )
-    assert last["run"] == first["run"]
-    text = Path("log.jsonl").read_text("utf-8")
-    for hidden in ("SECRETREPLY", "moons", "satellite", "Tomatoes"):
-        assert hidden not in text
-    judge(
-        "run",
-        "stance",
-        "-m",
-        "scripted/file",
-        "--option",
-        f"script={replies}",
-        "--log-json",
-        "log.jsonl",
-        code=4,
-    )
-    assert [e["event"] for e in events(Path("log.jsonl"))] == ["started", "ended"] * 2, "it is added to"
-
-
-def test_the_log_says_what_ended_a_run_before_it_began(judge: Judge) -> None:
-    # A port that nothing listens at; the server's words stay out of the log, whatever they are.
-    judge(
-        "run",
-        "stance",
-        "-m",
-        "openai/x",
-        "--base-url",
-        "http://127.0.0.1:9/v1",
-        "--log-json",
-        "log.jsonl",
-        code=3,
-    )
-    *_, last = events(Path("log.jsonl"))
-    assert (last["event"], last["how"], last["error"]) == ("ended", "error", "Unreachable")
-
-
-def test_a_log_that_cannot_be_written_costs_no_run(judge: Judge) -> None:
-    assert "is a directory" in judge("run", "stance", "-m", "scripted/first", "--log-json", ".", code=2).err
-    full = judge("run", "stance", "-m", "scripted/first", "--log-json", "/dev/full")
-    assert full.err.count("--log-json /dev/full: No space left on device; the run goes on without it") == 1
-
-
-def fields_in_the_docs() -> dict[str, set[str]]:
-    """The fields of each event by the table of docs/runs.md, without those that every line has."""
-    table = (ROOT / "docs" / "runs.md").read_text("utf-8").partition("| event | when | fields |")[2]
-    rows = [row.split("|") for row in table.partition("\n\n")[0].splitlines() if row.startswith("| `")]
-    found = {row[1].strip(" `"): set(re.findall(r"`(\w+)`", row[3])) for row in rows}
-    # "those of `progress`" stands for them.
-    return {
-        event: (fields - {"progress"}) | found["progress"] if "progress" in fields else fields
-        for event, fields in found.items()
-    }
-
-
-async def test_outages_and_their_end_are_in_the_log(tmp_path: Path) -> None:
-    db = make_study(tmp_path / "o.db", numbered(6))
-
-    class Flaky(Fake):
-        """Answers once, is not there for two calls, and is back."""
-
-        asked = 0
-
-        async def complete(self, request: Request) -> Reply:
-            self.asked += 1
-            if self.asked in (2, 3):
-                raise Unreachable("SECRET of a server", sent=False)
-            return await super().complete(request)
-
-    log = Log(tmp_path / "log.jsonl", "t", "m", Progress(io.StringIO()), every=0.0)
-    await run_plan(db, Flaky(), plan(concurrency=1, patience=Patience(outage=60)), watch=log)
-    log.ended()
-    found = events(tmp_path / "log.jsonl")
-    assert [e["event"] for e in found if "outage" in e["event"]] == ["outage", "outage_over"]
-    assert next(e["error"] for e in found if e["event"] == "outage") == "Unreachable"
-    documented = fields_in_the_docs()
-    for event in found:
-        assert set(event) - {"at", "event", "task", "model"} == documented[event["event"]], event["event"]
-    assert {"started", "progress", "outage", "outage_over", "ended"} <= {e["event"] for e in found}
-    assert "SECRET" not in (tmp_path / "log.jsonl").read_text("utf-8")
 
 
 def test_what_is_running_is_known_by_its_lock(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def world(path: Path, signal: float = 2.0, bias: Any = BIAS, **how: Any) -> tupl
     truth = worlds.draw(N, **{k: v for k, v in how.items() if k == "shares"})
     store = worlds.study(path, truth, **{k: v for k, v in how.items() if k == "gold"})
     run = worlds.judged(store, "j/biased", softmax(worlds.logits(truth, signal, bias)))
-    return store, derive.read(store, [run])
+    return store, derive.read_runs(store, [run])
 
 
 def result(store: Store, table: derive.RunTable, method: str, prior: Prior | None = None) -> Any:
@@ -124,7 +124,7 @@ def test_a_weak_signal_on_few_labels_is_one_where_kappa_is_above_0(tmp_path: Pat
     truth = worlds.draw(60, (0.5, 0.5, 0.0), seed=4)
     store = worlds.study(tmp_path / "w.db", truth)
     run = worlds.judged(store, "j/weak", softmax(worlds.logits(truth, 0.9, (0, 0, -9), seed=6) / 3))
-    found = result(store, derive.read(store, [run]), "bias")
+    found = result(store, derive.read_runs(store, [run]), "bias")
     assert found.signal.low is not None and found.measures[0][1].low > 0
     assert found.has_signal
 
@@ -146,7 +146,7 @@ def test_a_temperature_changes_no_label_and_mends_the_calibration(tmp_path: Path
     truth = worlds.draw(N)
     store = worlds.study(tmp_path / "w.db", truth)
     sharp = softmax(4 * worlds.logits(truth, 2.0))
-    table = derive.read(store, [worlds.judged(store, "j/sharp", sharp)])
+    table = derive.read_runs(store, [worlds.judged(store, "j/sharp", sharp)])
     found = result(store, table, "temperature")
     assert (found.made.codes == table.labels("stance").codes[:, 0]).all()
     # Logits of noise 1 and signal 2 ask for a slope of 2; these are 4 times as steep: T = 4 / 2.
@@ -244,7 +244,7 @@ def test_a_run_without_probabilities_says_so(tmp_path: Path) -> None:
     worlds.judged(store, "j/plain", np.eye(3)[truth], plain=True)
     done = judge("calibrate", "stance", "-d", store.path, code=2)
     assert "has no label probabilities" in done.stderr
-    table = derive.read(store, ["last"])
+    table = derive.read_runs(store, ["last"])
     with pytest.raises(UsageError, match="has no label probabilities"):
         calibrate(table, None, "stance", "batch")
 

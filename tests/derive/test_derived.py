@@ -12,7 +12,7 @@ import pytest
 from judge import derive
 from judge.derive import Made
 from judge.errors import UsageError
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.store import Store, derived, label_rows
 from judge.types import Status
 from tests.annotate.agreement_helpers import annotate, checked, judge
@@ -45,9 +45,9 @@ def echo(table: derive.RunTable, r: int = 0) -> dict[str, Made]:
 
 def test_a_table_has_the_parents_labels_and_who_was_asked(store: Store) -> None:
     a, b = run_ids(store)
-    table = derive.read(store, [a, b])
+    table = derive.read_runs(store, [a, b])
     found = table.labels("stance")
-    assert list(table.units) == sorted(worlds.units(N)) and table.asked.all()
+    assert list(table.units) == sorted(worlds.units(N)) and table.judged.all()
     assert found.domain == worlds.LABELS
     at = table.places["w:0/p3"], table.places["w:0/p4"]
     assert found.codes[at[0]].tolist() == [-1, -1] and found.codes[at[1], 1] == -1
@@ -64,7 +64,7 @@ def test_a_table_has_the_parents_labels_and_who_was_asked(store: Store) -> None:
 
 def test_an_echo_of_a_run_is_a_run_with_the_same_labels_counts_and_failures(store: Store) -> None:
     a, _ = run_ids(store)
-    table = derive.read(store, [a])
+    table = derive.read_runs(store, [a])
     run, known = derive.keep(store, table, "pooled", "echo", echo(table), parameters={"of": 1})
     again, known_again = derive.keep(store, table, "pooled", "echo", echo(table), parameters={"of": 1})
     assert (known, known_again) == (False, True) and run == again
@@ -85,7 +85,7 @@ def test_an_echo_of_a_run_is_a_run_with_the_same_labels_counts_and_failures(stor
 
 def test_other_labels_of_the_same_parents_are_another_run(store: Store) -> None:
     a, b = run_ids(store)
-    table = derive.read(store, [a, b])
+    table = derive.read_runs(store, [a, b])
     one, _ = derive.keep(store, table, "pooled", "echo", echo(table, 0))
     two, _ = derive.keep(store, table, "pooled", "echo", echo(table, 1))
     assert one != two
@@ -95,7 +95,7 @@ def test_other_labels_of_the_same_parents_are_another_run(store: Store) -> None:
 
 def test_every_command_takes_it_and_says_what_it_is_made_of(store: Store, tmp_path: Path) -> None:
     a, _ = run_ids(store)
-    table = derive.read(store, [a])
+    table = derive.read_runs(store, [a])
     truth = derive.reference(store, table, "stance")
     assert truth is not None and truth.word == "gold" and (truth.codes >= 0).all()
     folds = {q: k % 5 for k, q in enumerate(table.questions[1])}
@@ -113,28 +113,28 @@ def test_every_command_takes_it_and_says_what_it_is_made_of(store: Store, tmp_pa
     rows = [json.loads(line) for line in judge("runs", "export", run, *db).stdout.splitlines()]
     assert len(rows) == N and rows[0]["model"] == "echo(j/a)"
     assert rows[0]["distributions"]["stance"]["unassigned"] == 0
-    agreed = annotate("agreement", *db, "--run", run)
+    agreed = annotate("agreement", *db, "--judge", run)
     assert told in agreed.stdout + agreed.stderr
-    annotate("report", *db, "--run", run, "-o", tmp_path / "r.html")
+    annotate("report", *db, "--judge", run, "-o", tmp_path / "r.html")
     assert told in (tmp_path / "r.html").read_text().replace("&#39;", "'").replace("&#x27;", "'")
 
 
 def test_labels_on_questions_that_a_judge_was_fitted_on_take_part_in_no_agreement(store: Store) -> None:
     a, _ = run_ids(store)
-    table = derive.read(store, [a])
+    table = derive.read_runs(store, [a])
     truth = derive.reference(store, table, "stance")
     assert truth is not None
     run, _ = derive.keep(
         store, table, "calibrated", "all", echo(table), fitted=truth.fitted({"w:0": None, "w:1": None})
     )
-    panel = read(store, Scope("stance", runs=(run,)))
+    panel = read_panel(store, Scope("stance", runs=(run,)))
     [name] = panel.judges
     # Two questions of five units: 10 of 60 units are left out, the two failures of question 0 among them.
     assert int((panel.ratings.column(name) >= 0).sum()) == N - 10
     assert panel.measure([name, "gold"], ["percent"])[0].n_units == N - 10
     assert any("10 units are left out, because it was fitted" in note for note in panel.notes)
     # A run made from it knows no better than it.
-    child = derive.read(store, [run])
+    child = derive.read_runs(store, [run])
     second, _ = derive.keep(store, child, "pooled", "echo", echo(child))
     assert derived.seen(store.conn, second) == derived.seen(store.conn, run)
     # Two items and the five passages of each are units.
@@ -144,7 +144,7 @@ def test_labels_on_questions_that_a_judge_was_fitted_on_take_part_in_no_agreemen
 
 def test_a_judge_of_some_units_was_not_asked_about_the_others(store: Store) -> None:
     a, _ = run_ids(store)
-    table = derive.read(store, [a])
+    table = derive.read_runs(store, [a])
     some = np.arange(N) < 20
     run, _ = derive.keep(store, table, "routed", "half", echo(table), only=some)
     found = store.conn.execute("SELECT count(*) FROM judgements WHERE run_id = ?", [run]).fetchone()
@@ -153,7 +153,7 @@ def test_a_judge_of_some_units_was_not_asked_about_the_others(store: Store) -> N
 
 def test_a_kill_in_the_middle_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     [a, _] = run_ids(store)
-    table = derive.read(store, [a])
+    table = derive.read_runs(store, [a])
     before = store.conn.execute("SELECT count(*) FROM judgements").fetchone()
 
     def killed(*_: Any) -> None:
@@ -174,7 +174,7 @@ def test_a_score_reads_a_derived_judge_only_where_it_is_named(store: Store, tmp_
     from judge.suites import chosen
 
     a, b = run_ids(store)
-    table = derive.read(store, [a])
+    table = derive.read_runs(store, [a])
     run, _ = derive.keep(store, table, "pooled", "echo", echo(table))
     runs = chosen.all_runs(store)
     task = "stance"
@@ -188,16 +188,16 @@ def test_a_score_reads_a_derived_judge_only_where_it_is_named(store: Store, tmp_
 def test_runs_that_do_not_fit_are_refused(store: Store) -> None:
     a, b = run_ids(store)
     with pytest.raises(UsageError, match="named twice"):
-        derive.read(store, [a, a])
+        derive.read_runs(store, [a, a])
     with pytest.raises(UsageError, match="no run is called 'nobody'"):
-        derive.read(store, ["nobody"])
+        derive.read_runs(store, ["nobody"])
     with pytest.raises(UsageError, match="has no 'role' with the labels"):
-        derive.read(store, [a, b], "role")
+        derive.read_runs(store, [a, b], "role")
 
 
 def test_folds_are_of_questions_and_even(store: Store) -> None:
     a, _ = run_ids(store)
-    table = derive.read(store, [a])
+    table = derive.read_runs(store, [a])
     truth = derive.reference(store, table, "stance")
     assert truth is not None
     fold = truth.by_question(4)
@@ -210,7 +210,7 @@ def test_folds_are_of_questions_and_even(store: Store) -> None:
 def test_a_batch_takes_a_derived_judge_only_where_it_is_named(store: Store, tmp_path: Path) -> None:
     """What is revealed is the newest asked run, not the run that was made of another one since."""
     a, b = run_ids(store)
-    table = derive.read(store, [a])
+    table = derive.read_runs(store, [a])
     run, _ = derive.keep(store, table, "pooled", "echo", echo(table))
     options = ("stance", "--annotators", "ann", "-n", "5", "--reveal", "-d", tmp_path / "w.db")
     annotate("batches", "new", "first", *options)

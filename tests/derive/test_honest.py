@@ -42,13 +42,13 @@ def test_a_panel_of_calibrated_judges_is_not_calibrated_again_and_says_what_they
     refused = judge("calibrate", "stance", "--run", panel, "-d", store.path, code=2)
     assert f"run {panel} is fitted on labels already, directly or through its parents" in refused.stderr
     with pytest.raises(UsageError, match="fitted on labels already"):
-        table = derive.read(store, [panel])
+        table = derive.read_runs(store, [panel])
         calibrate(table, derive.reference(store, table, "stance"), "stance", "bias", interval=None)
     shown = judge("runs", "show", panel, "-d", store.path).stdout
     assert "fitted on no labels" not in shown
     assert "made of runs that were fitted on labels in 40 questions, cross-fitted by question" in shown
     checked(judge("runs", "show", panel, "-d", store.path, "--json").stdout)
-    agreed = annotate("agreement", "-d", store.path, "--run", panel)
+    agreed = annotate("agreement", "-d", store.path, "--judge", panel)
     assert "made of runs that were fitted on labels in 40 questions" in agreed.stdout + agreed.stderr
 
 
@@ -56,7 +56,7 @@ def test_labels_that_a_judge_was_fitted_on_are_known_after_export_and_import(
     store: Store, tmp_path: Path
 ) -> None:
     truth = worlds.draw(N)
-    table = derive.read(store, [biased(store, 21, (1, 0, 0))])
+    table = derive.read_runs(store, [biased(store, 21, (1, 0, 0))])
     known = derive.reference(store, table, "stance")
     assert known is not None
     _, names = table.questions
@@ -89,7 +89,7 @@ def test_joined_files_and_qrels_carry_the_mark(tmp_path: Path) -> None:
     db = tmp_path / "r.db"
     store = worlds.study(db, worlds.draw(20), per_question=2)
     raw = worlds.judged(store, "j/1", worlds.softmax(worlds.logits(worlds.draw(20), 2.0)), per_question=2)
-    table = derive.read(store, [raw])
+    table = derive.read_runs(store, [raw])
     known = derive.reference(store, table, "stance")
     assert known is not None
     _, names = table.questions
@@ -151,7 +151,7 @@ def test_a_temperature_changes_no_label_where_a_label_is_not_the_likeliest(store
                 conn.execute(
                     "UPDATE labels SET value = ? WHERE annotator_id = ? AND unit_id = ?", [told, run, unit]
                 )
-    table = derive.read(store, [run])
+    table = derive.read_runs(store, [run])
     found = calibrate(table, derive.reference(store, table, "stance"), "stance", "temperature", interval=None)
     assert (found.made.codes == table.labels("stance").codes[:, 0]).all()
 
@@ -169,7 +169,7 @@ def test_a_parent_that_went_on_is_said(store: Store) -> None:
             [runs[1]],
         )
     assert told in judge("runs", "show", panel, "-d", store.path).stdout
-    agreed = annotate("agreement", "-d", store.path, "--run", panel)
+    agreed = annotate("agreement", "-d", store.path, "--judge", panel)
     assert told in agreed.stdout + agreed.stderr
 
 

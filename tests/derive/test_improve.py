@@ -16,7 +16,7 @@ from judge.improve.climb import halve, step_sizes
 from judge.improve.found import Improved
 from judge.improve.improve import Improve
 from judge.improve.page import as_html, proved, sentences
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.prompts import load_task
 from judge.providers import base
 from judge.runner import Plan
@@ -117,12 +117,12 @@ def test_guidelines_that_help_are_found_and_proved(tmp_path: Path) -> None:
 
 def _only_tried_stands_in_no_report(store: Store, found: Improved) -> None:
     assert found.winner is not None
-    panel = read(store, Scope("stance"))
+    panel = read_panel(store, Scope("stance"))
     plain = {run for (run,) in store.conn.execute("SELECT run_id FROM runs")} - runs.tried(store.conn)
     # Today's task and the winner (and, where it is calibrated, the run that it was made from).
     assert set(panel.shown) == plain and len(plain) == 2 + (found.winner.calibration is not None)
     other = next(iter(runs.tried(store.conn)))
-    assert len(read(store, Scope("stance", runs=(other,))).judges) == 1
+    assert len(read_panel(store, Scope("stance", runs=(other,))).judges) == 1
 
 
 class Mute(Planted):
@@ -296,7 +296,7 @@ def test_examples_nearest_by_words_are_found_where_they_help(tmp_path: Path) -> 
     assert taught and taught <= part(store, "learn", 1)
     path = tmp_path / "r.yaml"
     path.write_text(proved(found).text())
-    assert recipes.read(path) == proved_at(found, recipes.read(path))
+    assert recipes.read_recipe(path) == proved_at(found, recipes.read_recipe(path))
     again = Planted(truth, skill)
     assert improve(store, again).difference == found.difference and not again.seen
 
@@ -376,9 +376,9 @@ def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
     found = checked(judge(*words, "-o", "page.html", "--json").stdout)
     assert found["improved"] and found["recipe"] == "stance.recipe.yaml" and found["test"]["look"] == 1
     assert "<h1>Improving stance.v2" in Path("page.html").read_text()
-    written = recipes.read(Path("stance.recipe.yaml"))
+    written = recipes.read_recipe(Path("stance.recipe.yaml"))
     assert written.guidelines and written.made["look"] == 1
-    assert dataclasses.replace(written, made={}).text() == recipes.read(
+    assert dataclasses.replace(written, made={}).text() == recipes.read_recipe(
         Path("stance.recipe.yaml")
     ).text().replace(
         recipes.yaml.safe_dump({"made": dict(written.made)}, sort_keys=False, allow_unicode=True, width=110),
@@ -416,7 +416,7 @@ def test_a_recipe_comes_back_as_it_was(tmp_path: Path) -> None:
     found = improve(store, Planted(truth, lambda r: 0.85 if len(r.messages) > 2 else 0.55, bias=3.0))
     path = tmp_path / "r.yaml"
     path.write_text(proved(found).text())
-    assert recipes.read(path) == proved_at(found, recipes.read(path))
+    assert recipes.read_recipe(path) == proved_at(found, recipes.read_recipe(path))
 
 
 def proved_at(found: Improved, like: recipes.Recipe) -> recipes.Recipe:

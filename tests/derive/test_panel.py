@@ -9,8 +9,6 @@ from judge import derive
 from judge.derive.pool import pool
 from judge.errors import UsageError
 from judge.store import Store
-from judge.suites import chosen
-from judge.suites.labelled import majority, of_run
 from judge.types import Status
 from tests.annotate.agreement_helpers import annotate, checked, judge
 from tests.derive import worlds
@@ -37,7 +35,7 @@ def three(tmp_path: Path) -> tuple[Store, list[str]]:
 
 def test_a_majority_by_hand(three: tuple[Store, list[str]]) -> None:
     store, runs = three
-    table = derive.read(store, runs)
+    table = derive.read_runs(store, runs)
     pooled = pool(table, "stance", "majority")
     at = [table.places[u] for u in worlds.units(5)]
     # S S N; R R R; S R N tie; S R (c has none) tie; only c says R.
@@ -51,32 +49,18 @@ def test_a_majority_by_hand(three: tuple[Store, list[str]]) -> None:
     ]
 
 
-def test_there_is_one_way_to_vote(three: tuple[Store, list[str]]) -> None:
-    """`judge score --judges majority` and the panel as a run give the same labels and the same reasons."""
-    store, runs = three
-    table = derive.read(store, runs)
-    pooled = pool(table, "stance", "majority")
-    panel, _ = derive.keep(store, table, "pooled", "majority", {"stance": pooled.made}, only=pooled.only)
-    numbers = np.array([n for (n,) in store.conn.execute("SELECT rowid FROM units WHERE kind = 'passage'")])
-    by_id = {run.run_id: run for run in chosen.all_runs(store)}
-    voted = majority([of_run(store, by_id[run], numbers, "stance") for run in runs])
-    kept = of_run(store, by_id[panel], numbers, "stance")
-    for one, other in zip(voted, kept, strict=True):
-        assert one.tolist() == other.tolist()
-
-
 def test_a_mean_by_hand_and_who_has_no_say(tmp_path: Path) -> None:
     store = worlds.study(tmp_path / "w.db", np.array([S, R]))
     a = worlds.judged(store, "a", np.array([[0.6, 0.4, 0.0], [0.5, 0.3, 0.2]]))
     b = worlds.judged(store, "b", np.array([[0.1, 0.7, 0.2], [0.2, 0.7, 0.1]]), missing={1: Status.REFUSED})
-    pooled = pool(derive.read(store, [a, b]), "stance", "mean")
+    pooled = pool(derive.read_runs(store, [a, b]), "stance", "mean")
     assert pooled.made.probabilities is not None
     assert pooled.made.probabilities == pytest.approx(np.array([[0.35, 0.55, 0.1], [0.5, 0.3, 0.2]]))
     assert pooled.made.codes.tolist() == [R, S]
     assert f"not calibrated: {a}, {b}" in pooled.notes[0]
     c = plain(store, "c", [S, R])
     with pytest.raises(UsageError, match="has no label probabilities"):
-        pool(derive.read(store, [a, c]), "stance", "mean")
+        pool(derive.read_runs(store, [a, c]), "stance", "mean")
 
 
 def test_units_that_a_member_was_not_asked_about_are_left_out(tmp_path: Path) -> None:
@@ -104,7 +88,9 @@ def test_three_independent_judges_are_better_together(method: str, tmp_path: Pat
     assert panel > max(members) + 0.05
     assert found["reference"] == "gold" and found["members"] == runs
     assert checked(judge(*words, "--json").stdout)["known"]
-    report = annotate("report", "-d", store.path, "--run", found["run_id"], "-o", tmp_path / "r.html").stderr
+    report = annotate(
+        "report", "-d", store.path, "--judge", found["run_id"], "-o", tmp_path / "r.html"
+    ).stderr
     page = (tmp_path / "r.html").read_text()
     assert (
         "unexpected" not in report and f"pooled ({method}) without a call from" in page and "erdict" in page

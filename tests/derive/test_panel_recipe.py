@@ -53,10 +53,10 @@ def test_a_panel_is_written_from_runs_and_asked_again_elsewhere(tmp_path: Path) 
 
     second = fresh(tmp_path / "b.db")
     # A third of what the three need: the budget is that of all, and ends the run in the middle.
-    dry = judge("run", "stance", *SCRIPTED, "--dry-run", "-d", second).stdout
-    tokens = int(dry.split("about ")[1].split(" tokens")[0].replace(",", ""))
+    dry = judge("run", "stance", *SCRIPTED, "--estimate", "-d", second).stdout
+    tokens = int(dry.split("about ")[1].split(" in,")[0].replace(",", ""))
     ended = judge(
-        "run", "stance", "--recipe", file, "--max-tokens", str(tokens * 3 // 2), "-d", second, code=4
+        "run", "stance", "--recipe", file, "--max", f"{tokens * 3 // 2}tokens", "-d", second, code=4
     )
     assert "units to go" in ended.stderr
     spent, pooled = counts(second)

@@ -142,8 +142,15 @@ def test_a_recipe_says_how_sampling_was_set_and_templates_in_it_stay_text(tmp_pa
     path.write_text(
         yaml.safe_dump(GOOD | {"temperature": 0.7, "seed": 3, "made": {"model": "planted/other"}})
     )
-    assert recipes.read(path).text() == recipes.read(path).text()
-    for option in (("--temperature", "0.5"), ("--seed", "4"), ("--no-temperature",)):
+    assert recipes.read_recipe(path).text() == recipes.read_recipe(path).text()
+    for option in (
+        ("--temperature", "0.5"),
+        ("--seed", "4"),
+        (
+            "--temperature",
+            "none",
+        ),
+    ):
         assert f"{option[0]}: the recipe decides that" in ask(db, path, *option, code=2).stderr
     done = ask(db, path)
     assert "calibration is fitted on probabilities of planted/other, not of scripted/hash" in done.stderr

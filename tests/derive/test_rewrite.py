@@ -106,7 +106,7 @@ def test_rewritten_instructions_that_help_are_proved_and_only_learn_is_read(tmp_
     assert same.difference == found.difference and not later.seen and not again.seen and looks(store) == 1
     path = tmp_path / "r.yaml"
     path.write_text(proved(found).text())
-    assert recipes.read(path).instructions == BETTER
+    assert recipes.read_recipe(path).instructions == BETTER
 
 
 def test_the_next_version_of_the_task_is_written_where_its_text_changed(
@@ -129,7 +129,7 @@ def test_the_next_version_of_the_task_is_written_where_its_text_changed(
         and task.unit == TASK.unit
     )
     # Both ask the same thing in the same words.
-    written = recipes.read(Path("stance.recipe.yaml"))
+    written = recipes.read_recipe(Path("stance.recipe.yaml"))
     by_recipe = written.applied(Plan(TASK, "planted/model")).task
     own = Renderer(by_recipe, Mode.JSON).prefix[0].content
     assert own.startswith(BETTER) and own.partition("\n\n")[2] != ""
@@ -164,7 +164,7 @@ def test_what_cannot_be_used_ends_the_rewriting_and_nothing_else(tmp_path: Path)
 def test_instructions_are_text_and_no_template() -> None:
     told = TASK.with_instructions("Say {{ title }} and {% raw %}.")
     assert Renderer(told, Mode.CODES).prefix[0].content.startswith("Say {{ title }} and {% raw %}.")
-    assert told.asked["instructions"].startswith("Say") and told.sha256 == TASK.sha256
+    assert told.overrides["instructions"].startswith("Say") and told.sha256 == TASK.sha256
     assert parse_task(TASK.text, "stance.v2.md").instructions is None
 
 

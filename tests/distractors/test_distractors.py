@@ -251,7 +251,7 @@ def test_the_urag_file_comes_back(judge: Judge, study: None, tmp_path: Path) -> 
     judge("items", "import", "jsonl", "y.jsonl", "--dataset", "y")
     assert column("SELECT correct FROM items WHERE item_id = 'y:france'") == [correct]
     # The meta of a passage reaches no prompt.
-    prompt = judge("run", "multiple_choice", "-m", "scripted/first", "--dry-run", "--json").out
+    prompt = judge("run", "multiple_choice", "-m", "scripted/first", "--estimate", "--json").out
     assert "made_up" not in prompt and "role-similar" not in prompt
 
 
@@ -276,7 +276,7 @@ BAD = [
     (("--system", "a@b"), 2, "'a@b' holds '@' or '#'"),
     (("--where", "dataset = 'z'"), 2, "no item fits: distractor.v3 needs question and reference_answers"),
     (("--where", "nonsense ("), 2, "--where 'nonsense ('"),
-    (("--max-tokens", "1"), 4, "the limit of 1 tokens"),
+    (("--max", "1tokens"), 4, "the limit of 1 tokens"),
 ]
 
 

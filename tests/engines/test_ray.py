@@ -1,4 +1,4 @@
-"""judge run --engine ray on a real cluster: the same run as without, a worker killed, Ctrl-C and going on."""
+"""judge run --workers on a real cluster: the same run as without, a worker killed, Ctrl-C and going on."""
 
 import asyncio
 import json
@@ -84,7 +84,7 @@ def started(folder: Path, cluster: str, *words: str) -> subprocess.Popen[str]:
     kept = {k: v for k, v in os.environ.items() if k not in hidden}
     env = kept | {"RAY_ADDRESS": cluster, "PYTHONPATH": str(ROOT), **TOKEN}
     return subprocess.Popen(
-        [sys.executable, "-m", "judge", "run", "stance", *words, "--engine", "ray"], cwd=folder, env=env,
+        [sys.executable, "-m", "judge", "run", "stance", *words, "--workers", "2"], cwd=folder, env=env,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -185,6 +185,6 @@ def test_ctrl_c_keeps_what_came_back_and_another_engine_goes_on(tmp_path: Path, 
 def test_no_cluster_at_the_address(tmp_path: Path) -> None:
     require("ray")
     study(tmp_path, 1)
-    words = ("run", "stance", "-m", "scripted/hash", "--engine", "ray")
+    words = ("run", "stance", "-m", "scripted/hash", "--workers", "2")
     done = process(*words, cwd=tmp_path, code=3, env={"RAY_ADDRESS": "127.0.0.1:9"})
     assert "no Ray cluster at 127.0.0.1:9" in done.stderr

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from judge import engines
+from judge.asking.run import provider_of
 from judge.engines import ray
 from judge.engines.worker import Served, Worker, Workers
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable, UsageError
 from judge.providers import base
 from judge.providers.base import Settings
+from judge.run_options import RunOptions
 from judge.types import Message, Reply, Request
 from tests.loopback.openai_server import OpenAIServer
 
@@ -104,14 +106,14 @@ async def test_a_server_that_ends_at_once_is_said() -> None:
 
 
 def test_what_does_not_go_together_is_refused() -> None:
-    with pytest.raises(UsageError, match="go with --engine ray"):
-        engines.provider("local", "scripted/hash", Settings(), Workers(n=3))
-    with pytest.raises(UsageError, match="--replicas needs --engine local"):
-        engines.provider("ray", "openai/x", Settings(replicas=("http://127.0.0.1:1",)), Workers())
+    with pytest.raises(UsageError, match="go with --workers N"):
+        provider_of("scripted/hash", RunOptions(worker_gpus=1.0))
+    with pytest.raises(UsageError, match="--workers takes one --base-url"):
+        engines.provider("openai/x", Settings(replicas=("http://127.0.0.1:1",)), Workers())
     with pytest.raises(UsageError, match="replaced by the server's port"):
-        engines.provider("ray", "openai/x", Settings(), Workers(command="vllm serve x"))
+        engines.provider("openai/x", Settings(), Workers(command="vllm serve x"))
     with pytest.raises(UsageError, match="no script 'nothing'"):
-        engines.provider("ray", "scripted/nothing", Settings(), Workers())
+        engines.provider("scripted/nothing", Settings(), Workers())
 
 
 def test_a_key_that_only_the_driver_has_is_not_asked_of_it_again() -> None:

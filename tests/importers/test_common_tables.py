@@ -75,9 +75,9 @@ def test_a_table_of_each_tool_goes_in_without_maps(name: str, judge: Judge) -> N
     ("name", "line", "column", "why"),
     [
         # numpy prints an array without commas, and Python would join the two texts into one.
-        ("pandas_numpy.csv", 2, "retrieved_contexts", "two texts stand beside each other without a comma"),
+        ("pandas_numpy.csv", 2, "retrieved_contexts", "two texts without a comma between them"),
         # datasets writes its own CSV so.
-        ("datasets.csv", 2, "contexts", "two texts stand beside each other without a comma"),
+        ("datasets.csv", 2, "contexts", "two texts without a comma between them"),
         ("deepeval.csv", 2, "retrieval_context", "DeepEval joins contexts"),
         ("deepeval.jsonl", 1, "retrieval_context", "DeepEval joins contexts"),
     ],

@@ -56,7 +56,7 @@ def test_the_second_command_goes_in(kind: str, judge: Judge, request: pytest.Fix
     done = judge(*typed(first.err))
     # And says the third one: the column's labels are those of the task.
     assert "next: judge run relevant -m embedded/minilm" in done.err
-    shown = json.loads(judge("items", "list", "--json").out)["rows"]
+    shown = json.loads(judge("items", "show", "--json").out)["rows"]
     assert [row["passages"] for row in shown] == [5] * 4
     ran = judge("run", "relevant", "-m", "scripted/hash")
     assert "then: annotate report --field relevant -o report.html" in ran.out

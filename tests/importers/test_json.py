@@ -89,8 +89,8 @@ def test_the_depth_is_that_of_open_brackets(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"id": "a", "id": "b"}', "'id' stands twice"),
-        ('{"id": {"x": 1, "x": 1}}', "'x' stands twice"),
+        ('{"id": "a", "id": "b"}', "'id' occurs twice"),
+        ('{"id": {"x": 1, "x": 1}}', "'x' occurs twice"),
         ('{"": "a"}', "without a name"),
         ('{"meta": {" \u00a0": "a"}}', "without a name"),
         ('{"score": 1e400}', ""),
@@ -111,8 +111,8 @@ def test_what_only_some_readers_take(tmp_path: Path, text: str, said: str) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"id": "a", "id": "b"}', "'id' stands twice"),
-        ('{"p": [{"x": {"y": 1, "y": 1}}]}', "'y' stands twice"),
+        ('{"id": "a", "id": "b"}', "'id' occurs twice"),
+        ('{"p": [{"x": {"y": 1, "y": 1}}]}', "'y' occurs twice"),
         ('{"p": {"": "a"}}', "without a name"),
         ('{"p": {"  ": "a"}}', "without a name"),
         ('{"score": 1e400}', "overflow"),
@@ -134,7 +134,7 @@ def test_what_only_some_readers_take_in_an_array(tmp_path: Path, text: str, said
 def test_a_key_twice_in_a_file_that_is_one_object(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"q1": [1], "q2": [2], "q1": [3]}')
-    with pytest.raises(BadInput, match=r"element 3: .*'q1' stands twice"):
+    with pytest.raises(BadInput, match=r"element 3: .*'q1' occurs twice"):
         list(json_pairs(path))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from judge.store import Store
+from judge.store.origin import origins
 from tests.cli.helpers import checked
 from tests.formats import write_jsonl
 from tests.real import ROOT
@@ -78,6 +79,19 @@ def test_what_nuggetizer_writes(judge: Judge) -> None:
     ]
     assert [(row["nuggets"], row["labels"]) for row in again] == [(0, 0), (0, 0)]
     assert rows("SELECT count(*) FROM runs") == [(2,)]
+
+
+def test_an_imported_run_is_shown_and_reported_with_its_file(judge: Judge, tmp_path: Path) -> None:
+    judge("nuggets", "import", FILES / "first.jsonl", "--judge", "gpt-4o")
+    ((run,),) = rows("SELECT run_id FROM runs")
+    assert "imported from" in judge("runs", "show", run).out
+    with Store.open("study.db", create=False) as store:
+        assert str(FILES / "first.jsonl") in origins(store.conn, [run])[run]
+
+
+def test_a_gigantic_id_is_not_repeated_in_full(judge: Judge, tmp_path: Path) -> None:
+    path = table(tmp_path, HEAD, "1" * 100_000 + ",It has two,vital")
+    assert len(judge("nuggets", "import", path, code=1).err) < 1_000
 
 
 def test_a_failed_assignment_is_missing(judge: Judge, tmp_path: Path) -> None:
@@ -161,7 +175,7 @@ def test_stored_nuggets_are_not_added_to(judge: Judge, tmp_path: Path) -> None:
 def test_a_nugget_twice_in_a_record(judge: Judge, tmp_path: Path) -> None:
     twice = {"qid": "mars", "nuggets": [{"text": "Two", "importance": "vital"}] * 2}
     assert (
-        "is there twice" in judge("nuggets", "import", write_jsonl(tmp_path / "n.jsonl", [twice]), code=1).err
+        "occurs twice" in judge("nuggets", "import", write_jsonl(tmp_path / "n.jsonl", [twice]), code=1).err
     )
 
 

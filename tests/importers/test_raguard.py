@@ -113,7 +113,7 @@ def test_documents_without_text_are_counted_not_lost(tmp_path: Path) -> None:
     assert first.meta["documents_without_text"] == ["2"]
     assert loaded.notes == [
         "4 of 6 documents have no text of their own (empty or a placeholder): "
-        "3 stand with their title as text, 1 have no title either and were left out"
+        "3 have their title as text, 1 have no title either and were left out"
     ]
 
 

@@ -97,7 +97,7 @@ def test_parquet_that_is_none_and_one_without_rows(tmp_path: Path) -> None:
     [
         ('{"a": 1e999}', "the number 1e999 is too large"),
         ('{"a": "\\ud83d"}', r"\\ud83d is half a character"),
-        ('{"a": 1, "a": 2}', "the key 'a' stands twice"),
+        ('{"a": 1, "a": 2}', "the key 'a' occurs twice"),
         ('{"a": -Infinity}', "-Infinity is no JSON"),
     ],
 )

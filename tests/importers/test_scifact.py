@@ -92,7 +92,10 @@ def test_sources_lists_every_shipped_file_with_its_sum() -> None:
     listed = dict(re.findall(r"^\| (\S+) \| ([0-9a-f]{64}) \|$", sources, re.MULTILINE))
     folders = [SAMPLE, ROOT / "data" / "minilm", ROOT / "data" / "noveleval"]
     shipped = {
-        p.name: hashlib.sha256(p.read_bytes()).hexdigest() for folder in folders for p in folder.iterdir()
+        p.relative_to(folder).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest()
+        for folder in folders
+        for p in folder.rglob("*")
+        if p.is_file()
     }
     assert listed == shipped
     assert {p.name for p in (ROOT / "data").iterdir() if p.is_dir()} == {
@@ -160,7 +163,7 @@ def test_no_evidence_key_means_no_gold(tmp_path: Path) -> None:
         (claim(evidence=[1]), "evidence", "must be an object"),
         (claim(cited=[9]), "cited_doc_ids", "document 9 is not in the corpus"),
         (claim(cited_doc_ids=5), "cited_doc_ids", "must be a list"),
-        (claim(2), "id", "stands twice"),
+        (claim(2), "id", "occurs twice"),
         (claim(claim=None), "claim", "missing"),
         ("x", "", "must be an object"),
     ],

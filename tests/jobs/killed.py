@@ -18,11 +18,12 @@ from typing import Any
 
 from judge.asking.jobs import run_in_batches
 from judge.asking.run import in_study, prepare
-from judge.jobs import anthropic, follow, openai, post, read, write
+from judge.jobs import anthropic, follow, openai, post, read, whole, write
 from judge.jobs.service import service_of
 from judge.run_options import RunOptions
 from judge.store import Store, jobs
 
+whole.POLL_SECONDS = 0.01
 STEPS = (
     "files written", "job kept", "about to upload", "uploaded", "about to post", "posted", "batch kept",
     "end noted", "first results fetched", "all results kept", "first page read", "all read",
@@ -81,10 +82,10 @@ def say_so(db: Path) -> None:
 
 
 def run(db: Path, model: str, url: str) -> dict[str, Any]:
-    options = RunOptions(base_url=url, answers="json", retry=())
+    options = RunOptions(base_url=(url,), answers="json", retry=())
     with Store.open(db, create=False) as store:
         asked = in_study(store, prepare("stance", model, options), options)
-        ran = run_in_batches(store, asked, options, poll=0.01)
+        ran = run_in_batches(store, asked, options)
     if ran.report.error is not None:
         raise ran.report.error
     return ran.report.as_json(ran.plan)

@@ -156,7 +156,7 @@ def test_a_key_that_the_vendor_echoes_is_not_kept(
     monkeypatch.setattr(server, "end", echoing)
     server.outcome = lambda line: "error" if int(line["custom_id"][:8], 16) % 2 else "ok"
     done = judge(*batch(server), code=None)
-    judge("jobs", "list")
+    judge("jobs", "show", "last")
     assert select(db, "SELECT count(*) FROM judgements WHERE reason LIKE '%no such key%'") > [(0,)]
     for way in WAYS.values():
         assert way not in done.out + done.err
@@ -289,7 +289,7 @@ def test_what_no_list_shows_is_not_posted_again_by_itself(
     told = judge("jobs", "submit", code=4).err
     assert "--again" in told
     assert "--release" in told
-    [row] = checked(judge("jobs", "status", "--json").out, "jobs_status")["rows"]
+    [row] = checked(judge("jobs", "show", "last", "--json").out, "jobs_status")["rows"]
     assert row["state"] == "posting"
     # A run in batches says the same, and ends when it has waited for as long as a server may be away.
     ended = judge(*batch(server), "--patience", "0.01s", code=4)

@@ -50,7 +50,7 @@ def test_a_batch_asks_as_live_calls_do(mask: str, db: Path, judge: Judge, tmp_pa
         server.knows = (mask,)
         judge("run", *asked(server.url), "-d", live)
         calls = [body for body in server.bodies if "Passage number" in str(body)]
-        judge("run", *asked(server.url), "--batch", "--poll", "0.01s")
+        judge("run", *asked(server.url), "--batch")
     written = requests_in(*(tmp_path / "study.jobs").glob("*/part-0001.jsonl"))
     assert {json.dumps(line["body"], sort_keys=True) for line in written} == {
         json.dumps(body, sort_keys=True) for body in calls
@@ -64,7 +64,7 @@ def test_a_batch_asks_as_live_calls_do(mask: str, db: Path, judge: Judge, tmp_pa
 def test_a_batch_that_does_not_heed_the_mask_is_said(db: Path, judge: Judge) -> None:
     with threaded(MaskedBatches()) as server:
         server.knows, server.forgets = ("structured_outputs",), True
-        done = judge("run", *asked(server.url), "--batch", "--poll", "0.01s", code=None)
+        done = judge("run", *asked(server.url), "--batch", code=None)
     assert f"{UNITS} answers were not restricted to the labels" in done.err
 
 

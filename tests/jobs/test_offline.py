@@ -188,7 +188,7 @@ async def test_nothing_is_asked_twice(db: Path) -> None:
 def test_units_that_ask_the_same_share_a_line(tmp_path: Path) -> None:
     db = make_study(tmp_path / "study.db", ["same", "other", "same", "same"])
     written = write_offline(db)
-    assert (written.lines, written.asked) == (2, 4)
+    assert (written.lines, written.n_units) == (2, 4)
     tally = read_files(db, run_files(written))
     assert (tally.ended, tally.reused) == ({"ok": 2}, 2)
     rows = select(db, "SELECT reused, input_tokens IS NULL FROM judgements")
@@ -361,7 +361,7 @@ def test_without_a_batch_price_that_of_single_calls_counts(db: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"orders": 2, "answers": "codes"}, "--orders"),
+        ({"orders": 2, "answers": "codes"}, "--label-order"),
         ({"answers": "json"}, "--rationale quote"),
         ({"answers": "codes"}, "two calls"),
     ],
@@ -425,7 +425,7 @@ def test_the_commands(judge: Callable[..., Done], tmp_path: Path) -> None:
     assert "4 lines had been read before" in done.out
     assert "\x1b" not in done.err
     assert "'\\x1b[31mmine' (out1:5)" in done.err
-    [row] = checked(judge("jobs", "list", "--json").out, "jobs")["rows"]
+    [row] = checked(judge("jobs", "show", "--json").out, "jobs")["rows"]
     assert (row["state"], row["open"], row["answered"]) == ("done", 0, UNITS)
     assert "12 ok" in judge("runs", "show").out
 

@@ -44,7 +44,7 @@ def of(server: Batching) -> list[str]:
 
 
 def batch(server: Batching) -> list[str]:
-    return ["run", *of(server), "--batch", "--poll", "0.01s"]
+    return ["run", *of(server), "--batch"]
 
 
 async def open_and_close(provider: Provider) -> None:
@@ -93,7 +93,7 @@ def test_the_steps_one_by_one(server: Batching, db: Path, judge: Judge) -> None:
     live = judge("run", *of(server), code=4)
     assert f"{UNITS} units wait for batches" in live.err
     assert server.requests - calls < UNITS, "only the probes of open"
-    [row] = checked(judge("jobs", "status", "--json").out, "jobs_status")["rows"]
+    [row] = checked(judge("jobs", "show", "last", "--json").out, "jobs_status")["rows"]
     assert (row["state"], row["status"]) == ("submitted", "in_progress")
     fetched = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")
     assert fetched["waiting"] == 0
@@ -101,7 +101,7 @@ def test_the_steps_one_by_one(server: Batching, db: Path, judge: Judge) -> None:
     assert states(db) == {"open": UNITS}
     read = checked(judge("jobs", "read", "--json").out, "jobs_read")
     assert (read["ok"], read["open"]) == (UNITS, 0)
-    [row] = checked(judge("jobs", "status", "--json").out, "jobs_status")["rows"]
+    [row] = checked(judge("jobs", "show", "last", "--json").out, "jobs_status")["rows"]
     assert row["state"] == "read"
     assert (server.created, set(server.paid.values())) == (1, {1})
 
@@ -166,8 +166,8 @@ def test_a_lost_answer_does_not_pay_twice(server: Batching, db: Path, judge: Jud
         while done.code == 4:
             done = judge("jobs", "submit", code=None)
     assert "1 files had been posted before" in done.out
-    judge("jobs", "status")
-    judge("jobs", "status")
+    judge("jobs", "show", "last")
+    judge("jobs", "show", "last")
     judge("jobs", "fetch")
     judge("jobs", "read")
     assert states(db) == {"answered": UNITS}
@@ -205,7 +205,7 @@ def test_batches_of_others_are_told_apart(
     monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
     other = make_study(tmp_path / "other.db", ["Nothing of the kind.", "Nor this."])
     for n in range(4):
-        judge("run", *of(server), "--batch", "--poll", "0.01s", "--as", f"judge {n}", "-d", other)
+        judge("run", *of(server), "--batch", "--as", f"judge {n}", "-d", other)
     judge("jobs", "write", *of(server))
     server.late = 10**6
     judge("jobs", "write", *of(server), "--as", "judge 5", "-d", other)
@@ -305,14 +305,14 @@ def test_several_files(server: Batching, db: Path, judge: Judge, monkeypatch: py
 
 def test_limits_hold_before_posting(server: Batching, db: Path, judge: Judge) -> None:
     most = checked(judge("jobs", "write", *of(server), "--json").out, "jobs_write")["most_tokens"]
-    assert "can take" in judge("jobs", "submit", "--max-tokens", most - 1, code=2).err
+    assert "can take" in judge("jobs", "submit", "--max", f"{most - 1}tokens", code=2).err
     # A job of an earlier command counts against the limit of this one.
-    done = judge(*batch(server), "--max-tokens", most - 1, code=4)
+    done = judge(*batch(server), "--max", f"{most - 1}tokens", code=4)
     assert "written with higher limits" in done.err
     assert server.created == 0
     judge("jobs", "cancel")
     # Room for the most that two requests can take, of which they use about a tenth.
-    done = judge(*batch(server), "--max-tokens", most // 6, "--json", code=4)
+    done = judge(*batch(server), "--max", f"{most // 6}tokens", "--json", code=4)
     told = checked(done.out, "run")
     used = sum(told["tokens"][n] for n in ("input_tokens", "output_tokens"))
     assert used <= most // 6
@@ -349,7 +349,7 @@ def test_money(server: Batching, db: Path, judge: Judge, tmp_path: Path) -> None
     model = of(server)[2]
     prices = {model: {"input": 2.0, "output": 8.0, "batch": {"input": 1.0, "output": 4.0}}}
     (tmp_path / "prices.json").write_text(json.dumps(prices))
-    done = checked(judge(*batch(server), "--prices", "prices.json", "--max-cost", "1", "--json").out, "run")
+    done = checked(judge(*batch(server), "--prices", "prices.json", "--max", "1usd", "--json").out, "run")
     # The questions about the server are single calls, at twice the price.
     facts = checked(judge("runs", "show", "--json").out, "run_show")["provider"]
     probes = facts.get("probes") or {"input_tokens": 0, "output_tokens": 0}
@@ -367,7 +367,7 @@ def test_interrupted_while_it_waits(server: Batching, db: Path, judge: Judge) ->
         raise AssertionError("a signal is heard at once")
 
     server.late = 10**6
-    options = RunOptions(base_url=server.url, answers="json")
+    options = RunOptions(base_url=(server.url,), answers="json")
     with Store.open(db, create=False) as store:
         asked = prepare("stance", of(server)[2], options)
         asyncio.run(open_and_close(asked.provider))
@@ -412,9 +412,9 @@ def test_a_provider_that_is_away_is_waited_for(server: Batching, db: Path, judge
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
-        (["--replicas", "http://127.0.0.1:9/v1"], "--replicas"),
+        (["--base-url", "http://127.0.0.1:9/v1"], "--base-url"),
         (["--option", "header.x-team=env:TEAM"], "header.x-team"),
-        (["--orders", "2", "--answers", "codes"], "--orders"),
+        (["--label-order", "2", "--answers", "codes"], "--label-order"),
     ],
 )
 def test_what_goes_with_single_calls_alone(db: Path, judge: Judge, extra: list[str], said: str) -> None:

@@ -180,7 +180,7 @@ def test_predictions_are_of_all_projects_or_of_none(
 ) -> None:
     run = judge_all(queued)
     url, key = label_studio.url, label_studio.keys["alice"]
-    sent = push(annotate, queued, url, key, "--separate", "--with-predictions")
+    sent = push(annotate, queued, url, key, "--separate", "--with-predictions", "last")
     assert sent["assisted"] and sent["run"] == run and sent["without_prediction"] == 0
     for who, project in sent["projects"].items():
         label(label_studio, project, who, lambda i: "support")

@@ -1,5 +1,6 @@
 """A batch on a real server: out, annotated by two through its API, and back."""
 
+import csv
 import json
 import os
 import signal
@@ -249,20 +250,21 @@ def test_predictions_make_the_batch_assisted(label_studio: Server, tmp_path: Pat
     run = judge_all(path)
     batch(path, n=6, annotators=["alice", "bob"])
     key = label_studio.keys["alice"]
-    sent = push(annotate, path, label_studio.url, key, "--with-predictions")
+    sent = push(annotate, path, label_studio.url, key, "--with-predictions", "last")
     assert (sent["run"], sent["assisted"], sent["without_prediction"]) == (run, True, 0)
     found = list(label_studio.client("alice").predictions.list(project=sent["project"]))
     assert len(found) == 6
     assert {(p.model_version, p.score, p.result[0]["value"]["choices"][0]) for p in found} == {
         ("scripted/test", 0.7, "support")
     }
-    assert push(annotate, path, label_studio.url, key, "--with-predictions")["new"] == 0
+    assert push(annotate, path, label_studio.url, key, "--with-predictions", "last")["new"] == 0
     answer_all(label_studio, sent["project"])
     came = pull(annotate, path, label_studio.url, key)
     assert came["assisted"] and came["new"] == {"alice": 6, "bob": 6}
     assert {layer for _, _, layer, _ in labels(path)} == {"assisted"}
-    rows = document(annotate("batches", "labels", "pilot", "--json", db=path))["rows"]
-    assert {r["blind"] for r in rows} == {False}
+    annotate("export", "pilot", "--labels", "-o", str(path.with_name("l.csv")), db=path)
+    rows = list(csv.DictReader(path.with_name("l.csv").read_text().splitlines()))
+    assert {r["blind"] for r in rows} == {"false"}
     shown = annotate("batches", "show", "pilot", db=path).out
     assert (
         f"assisted, not blind: people see predictions in {label_studio.url}/projects/{sent['project']}"
@@ -286,7 +288,16 @@ def test_predictions_that_others_added_end_the_blind_round(
     assert layers == {tasks[0].data["adjudge_unit_id"]: "first", tasks[1].data["adjudge_unit_id"]: "assisted"}
     judge_all(study)
     done = annotate(
-        "push", "pilot", "--url", label_studio.url, "--with-predictions", "--new", db=study, key=key, code=2
+        "push",
+        "pilot",
+        "--url",
+        label_studio.url,
+        "--with-predictions",
+        "last",
+        "--new",
+        db=study,
+        key=key,
+        code=2,
     )
     assert "has blind labels already" in done.err
 
@@ -418,9 +429,9 @@ def test_a_500_while_the_project_is_made(
     key = label_studio.keys["alice"]
     count = len(list(label_studio.client("alice").projects.list()))
     proxy.fail("POST /api/projects/", passed=passed)
-    annotate("push", "pilot", "--url", proxy.url, "--with-predictions", db=path, key=key, code=3)
+    annotate("push", "pilot", "--url", proxy.url, "--with-predictions", "last", db=path, key=key, code=3)
     proxy.heal()
-    sent = push(annotate, path, proxy.url, key, "--with-predictions")
+    sent = push(annotate, path, proxy.url, key, "--with-predictions", "last")
     assert sent["created"] is not passed and sent["new"] == 4 and sent["assisted"]
     assert len(list(label_studio.client("alice").projects.list())) == count + 1
 

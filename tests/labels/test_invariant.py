@@ -12,13 +12,13 @@ from annotate.report import ReportOptions, build
 from annotate.report.model import Document
 from annotate.store import open_study
 from judge.labels.reference import ReferenceLabels, resolve, there
-from judge.labels.scope import Scope, read
+from judge.labels.scope import Scope, read_panel
 from judge.notes import code_of
 from judge.stats import MISSING
 from judge.stats.bootstrap import IntervalSettings
 from judge.store import Store
 from judge.suites import contest
-from judge.suites.paper import Asked
+from judge.suites.paper import ScoreRequest
 from judge.suites.papers import PAPERS
 from judge.suites.result import score
 from judge.suites.swap import swap
@@ -139,7 +139,7 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("few_resamples")
 def test_every_command_says_the_same(study: str) -> None:
     with Store.open("study.db", create=False) as store:
-        panel = read(store, Scope("eligibility", "eligibility"))
+        panel = read_panel(store, Scope("eligibility", "eligibility"))
         words = [one.word for one in there(panel)] + (panel.people[:1] if study == "two" else [])
         assert words, "each study has something to hold the judges against"
         for chosen in scopes(study):
@@ -148,14 +148,14 @@ def test_every_command_says_the_same(study: str) -> None:
 
 
 def same(store: Store, word: str, chosen: str | None) -> None:
-    panel = read(store, Scope("eligibility", "eligibility", chosen))
+    panel = read_panel(store, Scope("eligibility", "eligibility", chosen))
     reference = resolve(panel, word)
     assert reference is not None
     # The labels: of the panel, and of what corrects a paper's means and tells conformal sets what is true.
     codes = panel.labels_of(reference.name).tolist()
     mine = {u: panel.domain[c] for u, c in zip(panel.ratings.units, codes, strict=True) if c != MISSING}
     assert ReferenceLabels(store, word, chosen).labels("eligibility", "eligibility.v2") == mine
-    report = build(store, ReportOptions(task="eligibility", reference=word, batch=chosen, limit=0))
+    report = build(store, ReportOptions(task="eligibility", reference=word, batch=chosen))
     # annotate agreement and the report: every two of judges, people, majority and references.
     short = {panel.shown[one["run"]]: one["name"] for one in report.facts["judges"]}
     found: dict[Any, Any] = {}
@@ -199,10 +199,12 @@ def plans(word: str, chosen: str | None, panel: Any, report: Document) -> None:
 def papers(store: Store, word: str, chosen: str | None, report: Document) -> None:
     """judge score --reference, and the report's corrected numbers."""
     for parts, measure in ((("eligibility",), "eligibility"), (("factuality",), "factuality")):
-        asked = Asked(models=("a",), system="m", parts=parts, partial=True)
-        result = score(store, PAPERS["garage"], asked, reference=word, batch=chosen, interval=None)
+        asked = ScoreRequest(models=("a",), system="m", parts=parts, partial=True)
+        if chosen is not None:
+            continue  # the report alone takes the labels of one batch
+        result = score(store, PAPERS["garage"], asked, reference=word, interval=None)
         assert result.correction is not None
-        mine = result.correction.found.get(measure)
+        mine = result.correction.measures.get(measure)
         if mine is None:
             assert measure == "factuality"
             continue
@@ -222,14 +224,14 @@ def judges(store: Store, word: str, chosen: str | None, report: Document) -> Non
     weighted = code_of(compared.notes[0]) == "weighted"
     assert compared.value is not None and (weighted or compared.low < compared.value < compared.high)
     tested = [*bounds(compared), *row[1:3], compared.n_units, compared.n_clusters]
-    panel = read(store, Scope("eligibility", "eligibility", chosen)).cut()
-    [own] = analyse(panel, resolve(panel, word), pairwise=False).compared
+    panel = read_panel(store, Scope("eligibility", "eligibility", chosen)).cut()
+    [own] = analyse(panel, resolve(panel, word)).compared
     assert (panel.shown[ran[first]], panel.shown[ran[second]]) == (own.first, own.second)
     d = own.difference
     assert [*bounds(d), own.p_value, own.adjusted, d.n_units, d.n_clusters] == tested
     if chosen is not None:
         return
-    found = contest.compare(store, read(store, Scope("eligibility", "eligibility")), word)
+    found = contest.compare(store, read_panel(store, Scope("eligibility", "eligibility")), word)
     page = contest.as_json(found)
     [pair] = page["pairs"]
     assert (pair["first"], pair["second"]) == (ran[first], ran[second])
@@ -246,7 +248,7 @@ def judges(store: Store, word: str, chosen: str | None, report: Document) -> Non
         ]
         if kappa.n_units == page["units"]:
             assert [one["kappa"], one["low"], one["high"]] == list(bounds(kappa))
-    swapped = swap(store, {}, first, second, Asked(), reference=word)
+    swapped = swap(store, {}, first, second, ScoreRequest(), reference=word)
     [difference] = [
         d for d in swapped.differences[f"agreement with {word}"] if "eligibility" in d.first.measure
     ]

@@ -17,9 +17,9 @@ def text(row: dict[str, float]) -> str:
 def test_one_layout_and_mixed_ones_are_read_alike() -> None:
     same = [{"yes": 0.5, DOMAIN[1]: 1e-05, DOMAIN[2]: 0.49999, "unassigned": 0.0}] * 3
     turned = [{DOMAIN[2]: 0.25, "yes": 0.75, "unassigned": 0.0}]
-    plain = masses.read([text(r) for r in same], DOMAIN)
+    plain = masses.read_distributions([text(r) for r in same], DOMAIN)
     assert plain.tolist() == [[0.5, 1e-05, 0.49999]] * 3
-    mixed = masses.read([text(same[0]), None, text(turned[0])], DOMAIN)
+    mixed = masses.read_distributions([text(same[0]), None, text(turned[0])], DOMAIN)
     assert mixed[[0, 2]].tolist() == [[0.5, 1e-05, 0.49999], [0.75, 0.0, 0.25]]
     assert np.isnan(mixed[1]).all()
 
@@ -30,10 +30,10 @@ def test_what_is_written_is_json_and_comes_back() -> None:
     assert written[1] is None and json.loads(written[0] or "") == {
         "yes": 0.2, DOMAIN[1]: 0.3, DOMAIN[2]: 0.5, "unassigned": 0,
     }  # fmt: skip
-    assert masses.read(written, DOMAIN)[[0, 2]] == pytest.approx(p[[0, 2]])
+    assert masses.read_distributions(written, DOMAIN)[[0, 2]] == pytest.approx(p[[0, 2]])
 
 
 def test_more_labels_than_marks() -> None:
     domain = [f"l{k}" for k in range(40)]
     row = dict.fromkeys(domain, 0.025)
-    assert masses.read([text(row), text(row)], domain).tolist() == [[0.025] * 40] * 2
+    assert masses.read_distributions([text(row), text(row)], domain).tolist() == [[0.025] * 40] * 2

@@ -57,12 +57,9 @@ def corrected(judge: Judge, *args: str) -> dict[str, Any]:
     return {m["measure"]: m["human_only"] for m in found}
 
 
-@pytest.mark.parametrize("option", ["--reference", "--correct-by"])
 @pytest.mark.parametrize("word", ["decided", "adjudicated"])
-def test_scores_are_corrected_by_decisions_and_agreement(
-    judge: Judge, study: None, option: str, word: str
-) -> None:
-    found = corrected(judge, "--part", "eligibility", "--part", "factuality", option, word)
+def test_scores_are_corrected_by_decisions_and_agreement(judge: Judge, study: None, word: str) -> None:
+    found = corrected(judge, "--part", "eligibility", "--part", "factuality", "--reference", word)
     # (151 + 3) / 240, where the 40 decisions alone are 3 / 40.
     assert (found["eligibility"]["value"], found["eligibility"]["n_units"]) == (154 / 240, 240)
     # Eligible and supported: 12 decided, 107 agreed on; decisions alone would be 12 / 50.
@@ -79,7 +76,7 @@ def test_the_report_says_the_same_of_measures_of_several_fields(judge: Judge, st
 def report(*args: str) -> Any:
     from tests.annotate.agreement_helpers import annotate as run
 
-    return checked(run("report", *args, "--format", "json", "-d", "study.db").stdout)
+    return checked(run("report", *args, "--json", "-d", "study.db").stdout)
 
 
 def cell(found: Any, measure: str) -> tuple[float, int]:
@@ -91,7 +88,13 @@ def cell(found: Any, measure: str) -> tuple[float, int]:
 
 
 def test_agreement_and_report_give_one_kappa_with_one_coverage(judge: Judge, study: None) -> None:
-    shown = annotate("agreement", "--field", "eligibility", "-d", "study.db", "--replicates", "200")
+    shown = annotate(
+        "agreement",
+        "--field",
+        "eligibility",
+        "-d",
+        "study.db",
+    )
     mine = {
         (m["measure"], frozenset(m["annotators"] or ())): (m["value"], m["n_units"], m["coverage"])
         for m in shown["measures"]
@@ -120,7 +123,7 @@ def test_plans_take_the_reference_that_is_named(tmp_path: Path) -> None:
         rows += [f"u{n},ann,{other}", f"u{n},gpt,{label}", f"u{n},gold,{label}"]
     table = tmp_path / "votes.csv"
     table.write_text("\n".join(rows) + "\n")
-    args = (str(table), "--unit", "unit", "--annotator", "who", "--label", "label", "--judge", "gpt")
+    args = (str(table), "--judge", "gpt")
     for reference, decision in (("gold", "trust"), ("ann", "do not trust")):
         [plan] = annotate("plan", *args, "--verdict", "--reference", reference)["judges"]
         assert f"'{reference}'" in plan["rule"]

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput, UsageError
+from judge.labels.annotators import shown_names
 from judge.labels.panel import Panel
-from judge.labels.scope import Scope, fields_of, read, shown_names
+from judge.labels.scope import Scope, fields_of, read_panel
 from judge.prompts import load_task
 from judge.scores.gold import compare
 from judge.stats import measures
@@ -36,7 +37,7 @@ How much?
 
 def load_field(store: Store, field: str, *, distributions: bool = True, **scope: Any) -> Panel:
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in scope.items()}
-    return read(store, Scope(field, **given), distributions=distributions)
+    return read_panel(store, Scope(field, **given), distributions=distributions)
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_an_unparsed_judgement_lowers_the_coverage_and_an_unasked_unit_does_not(
     found = load_field(store, "stance")
     judge_name = found.of_kind("judge")[0]
     # The judge was asked about all six and answered five; gold has four, of which epsilon is unanswered.
-    assert found.asked[:, 2].tolist() == [True] * 6 and found.asked[:, 3].sum() == 4
+    assert found.requested[:, 2].tolist() == [True] * 6 and found.requested[:, 3].sum() == 4
     assert found.coverage(judge_name) == 5 / 6
     assert found.coverage(judge_name, "gold") == 3 / 4
     assert found.coverage("bob", "gold") == 1.0  # bob was never asked about epsilon
@@ -77,7 +78,7 @@ def test_the_numbers_are_those_of_judge_runs_show(store: Store) -> None:
     run = store.conn.execute("SELECT run_id FROM runs").fetchone()[0]
     (there,) = compare(store, load_task("stance"), run, ["percent"])[0].measures
     found = load_field(store, "stance", annotators=[run, "gold"])
-    both = found.asked.all(axis=1)
+    both = found.requested.all(axis=1)
     (here,) = measures(found.ratings.subset(both), ["percent"])
     # alpha, gamma, delta: judge and gold say the same on all three that both labelled.
     assert there.value == here.value == 1.0
@@ -92,7 +93,7 @@ def test_labels_outside_the_domain_are_counted_and_left_out(store: Store) -> Non
     assert found.outside == {"gold": {"SUPPORTS": 1}}
     assert found.ratings.column("gold").tolist() == [-1, -1, 2, 1, 1, -1]
     assert "'SUPPORTS' (1)" in found.notes[0] and "'gold'" in found.notes[0]
-    assert found.asked[0].tolist() == [True, True, True, False]
+    assert found.requested[0].tolist() == [True, True, True, False]
 
 
 def test_runs_are_named_apart_and_found_by_the_end_of_their_id(tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ def test_tasks_that_differ_in_a_field_must_be_told_apart(store: Store, tmp_path:
     folder.mkdir()
     labels = "    labels: [{value: support}, {value: other}]\n"
     (folder / "binary.v1.md").write_text(TASK.format(field="stance", level="nominal", labels=labels))
-    judge("run", "binary", "--prompts", folder, "-m", "scripted/first", "-d", tmp_path / "study.db")
+    judge("run", folder / "binary.v1.md", "-m", "scripted/first", "-d", tmp_path / "study.db")
     with pytest.raises(UsageError, match=r"different labels.*binary.v1: support, other.*--task"):
         load_field(store, "stance")
     found = load_field(store, "stance", task="stance.v2")
@@ -173,7 +174,7 @@ def test_numbers_of_an_interval_field_are_scores(store: Store, tmp_path: Path) -
     folder = tmp_path / "tasks"
     folder.mkdir()
     (folder / "grade.v1.md").write_text(TASK.format(field="grade", level="interval", labels=""))
-    judge("run", "grade", "--prompts", folder, "-m", "scripted/hash", "-d", tmp_path / "study.db")
+    judge("run", folder / "grade.v1.md", "-m", "scripted/hash", "-d", tmp_path / "study.db")
     for unit, value in (("study:1/alpha", "1.0"), ("study:1/beta", "1e0"), ("study:2/gamma", "10")):
         row = [unit, "grade", "ann", value]
         store.conn.execute(

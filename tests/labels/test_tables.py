@@ -46,7 +46,7 @@ def test_a_long_table(tmp_path: Path) -> None:
     assert labels(found) == EXPECTED and found.ratings.domain == ("no", "yes")
     assert found.field == "label" and found.level == "nominal" and not found.ratings.clustered
     # bob's row is there without a label: he was asked.
-    assert found.asked.all() and found.coverage("ann", "bob") == 0.5
+    assert found.requested.all() and found.coverage("ann", "bob") == 0.5
 
 
 def test_a_wide_table_tells_a_judges_empty_cell_from_a_persons(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_wide_table_tells_a_judges_empty_cell_from_a_persons(tmp_path: Path) -
     )
     found = read_table(path, Layout("id", annotators=("ann", "bob", "gpt")), judges=["gpt"])
     assert labels(found) == EXPECTED | {"gpt": {"u1": "yes", "u2": None}}
-    assert found.asked.tolist() == [[True, True, True], [True, False, True]]
+    assert found.requested.tolist() == [[True, True, True], [True, False, True]]
     assert found.kinds == {"ann": "human", "bob": "human", "gpt": "judge"}
 
 
@@ -228,7 +228,7 @@ def test_an_unknown_label_and_a_word_among_numbers(tmp_path: Path) -> None:
     path = write_csv(
         tmp_path / "t.csv", [("unit", "who", "label"), ("u", "a", "1"), ("v", "a", "high"), ("w", "a", "-1")]
     )
-    with pytest.raises(BadInput, match=r"t.csv:3: unknown label 'high'; --order has 1, -1"):
+    with pytest.raises(BadInput, match=r"t.csv:3: unknown label 'high'; --level has 1, -1"):
         read_table(path, LONG, order=["1", "-1"])
     with pytest.raises(BadInput, match=r"t.csv:3: 'high' is not a number"):
         read_table(path, LONG, level="interval")
@@ -262,9 +262,9 @@ def test_bad_json_lines(tmp_path: Path, lines: list[str], complaint: str) -> Non
 @pytest.mark.parametrize(
     ("layout", "complaint"),
     [
-        ({}, "name --annotator and --label"),
+        ({}, "name the annotator and the label"),
         ({"annotator": "who"}, "needs both"),
-        ({"annotator": "who", "label": "label", "annotators": ("a",)}, "name --annotator and --label"),
+        ({"annotator": "who", "label": "label", "annotators": ("a",)}, "name the annotator and the label"),
         ({"annotators": ("a", "a")}, "a column can have only one role"),
         ({"annotators": ("unit",)}, "a column can have only one role"),
     ],
@@ -277,10 +277,10 @@ def test_columns_that_do_not_go_together(layout: dict[str, object], complaint: s
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"level": "ordinal"}, "needs --order"),
+        ({"level": "ordinal"}, "names the labels in order"),
         ({"order": ["a", "a"]}, "named twice"),
         ({"order": ["a", ""]}, "empty or named twice"),
-        ({"level": "interval", "order": ["1", "2"]}, "--order is for labels"),
+        ({"level": "interval", "order": ["1", "2"]}, "leave the labels out"),
         ({"judges": ["zoe"]}, "--judge zoe: no such annotator; the annotators are ann, bob"),
     ],
 )

@@ -52,7 +52,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield folder
     from judge.stats import METRICS
 
-    METRICS._found.clear()  # type: ignore[attr-defined]
+    METRICS._from_plugins.clear()  # type: ignore[attr-defined]
     for name in set(sys.modules) - before:
         if name.startswith(("adjudge_example", "broken_", "lacks_", "other_")):
             del sys.modules[name]
@@ -94,12 +94,12 @@ def test_without_plugins_there_are_none(judge: Judge) -> None:
 
 
 def test_a_provider_of_a_plugin(example: None, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = {r["vendor"]: r for r in checked(judge("models", "list", "--json").out, "models")["rows"]}
+    rows = {r["vendor"]: r for r in checked(judge("models", "show", "--json").out, "models")["rows"]}
     assert rows["echo"] == {
         "vendor": "echo", "ready": False, "needs": "ECHO_KEY in the environment", "models": "echo/support",
     }  # fmt: skip
     monkeypatch.setenv("ECHO_KEY", "x")
-    rows = {r["vendor"]: r for r in checked(judge("models", "list", "--json").out, "models")["rows"]}
+    rows = {r["vendor"]: r for r in checked(judge("models", "show", "--json").out, "models")["rows"]}
     assert rows["echo"]["ready"] is True
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     ran = json.loads(judge("run", "stance", "-m", "echo/refute", "--json").out)
@@ -111,7 +111,7 @@ def test_a_provider_of_a_plugin(example: None, judge: Judge, monkeypatch: pytest
 def test_an_importer_of_a_plugin(example: None, judge: Judge, tmp_path: Path) -> None:
     (tmp_path / "q.txt").write_text("Who? | She. | He.\nWhere? | Here.\n", "utf-8")
     judge("items", "import", "lines", "q.txt")
-    rows = json.loads(judge("items", "list", "--json").out)["rows"]
+    rows = json.loads(judge("items", "show", "--json").out)["rows"]
     assert [(r["item_id"], r["passages"]) for r in rows] == [("q:1", 2), ("q:2", 1)]
     (tmp_path / "bad.txt").write_text("Who?\n", "utf-8")
     assert (
@@ -122,14 +122,14 @@ def test_an_importer_of_a_plugin(example: None, judge: Judge, tmp_path: Path) ->
 def test_a_measure_of_a_plugin(example: None, tmp_path: Path) -> None:
     # 10 units, 2 labels, 8 alike: S = (2 * 0.8 - 1) / (2 - 1) = 0.6.
     rows = [
-        "u,ann,bob",
+        "unit,ann,bob",
         *(f"{n},yes,yes" for n in range(5)),
         *(f"{n},no,no" for n in range(5, 8)),
         "8,yes,no",
         "9,no,yes",
     ]
     (tmp_path / "v.csv").write_text("\n".join(rows) + "\n", "utf-8")
-    words = (tmp_path / "v.csv", "--unit", "u", "--annotators", "ann,bob", "--measure", "bennett_s", "--json")
+    words = (tmp_path / "v.csv", "--annotators", "ann,bob", "--measure", "bennett_s", "--json")
     done = _annotate("agreement", *words)
     (measure,) = [m for m in json.loads(done.out)["measures"] if m["measure"] == "bennett_s"]
     assert measure["value"] == pytest.approx(0.6, abs=1e-12)
@@ -198,9 +198,9 @@ def test_a_broken_plugin_is_named_and_stops_nothing_else(site: Path, judge: Judg
     assert "is no measure: it has no 'measure'" in rows["empty"]
     assert "SystemExit: 3" in rows["exits"]
     # Only who asks for it is told; what is built in stays what it was.
-    assert "RuntimeError: no luck" in judge("models", "check", "raises/x", code=1).err
-    assert judge("models", "check", "scripted/first").out
-    listed = {r["vendor"]: r for r in checked(judge("models", "list", "--json").out, "models")["rows"]}
+    assert "RuntimeError: no luck" in judge("models", "show", "raises/x", code=1).err
+    assert judge("models", "show", "scripted/first").out
+    listed = {r["vendor"]: r for r in checked(judge("models", "show", "--json").out, "models")["rows"]}
     assert listed["raises"]["ready"] is False and "no luck" in listed["raises"]["needs"]
     judge("items", "import", DATA / "pairs.jsonl")
     judge("run", "stance", "-m", "scripted/first")
@@ -246,7 +246,7 @@ def test_a_provider_without_complete_is_named_even_where_it_takes_no_name(site: 
     problem = "provider: it has no 'complete' (docs/plugins.md)"
     rows = {r["name"]: r["problem"] for r in checked(judge("plugins", "--json").out, "plugins")["rows"]}
     assert str(rows["forgets"]).endswith(f"of forgets 0.1 is no {problem}")
-    assert problem in judge("models", "check", "forgets/any", code=1).err
+    assert problem in judge("models", "show", "forgets/any", code=1).err
 
 
 def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, judge: Judge) -> None:
@@ -274,11 +274,11 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
         "bare": None,
         "idle": None,
         "slips": None,
-        "kind": "measure: it is a class, where an object or a module is wanted (docs/plugins.md)",
+        "kind": "measure: it is a class, but an object or a module is needed (docs/plugins.md)",
         "paper": "paper: it has no 'name' (docs/plugins.md)",
     }
     assert (
-        "of lacks 0.1 is no provider: it has no 'complete'" in judge("models", "check", "half/x", code=1).err
+        "of lacks 0.1 is no provider: it has no 'complete'" in judge("models", "show", "half/x", code=1).err
     )
     # A file without a format's name is not the greedy one's.
     judge("items", "import", DATA / "pairs.jsonl")
@@ -419,7 +419,7 @@ def test_what_is_built_in_looks_for_no_plugin(
     monkeypatch.setattr(plugins, "_points", never)
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     judge("run", "stance", "-m", "scripted/hash")
-    judge("tasks", "list")
+    judge("tasks", "show")
     _annotate(
         "agreement",
         "--field",
@@ -427,9 +427,7 @@ def test_what_is_built_in_looks_for_no_plugin(
         "--measure",
         "gwet_ac2",
         "--level",
-        "ordinal",
-        "--order",
-        "refute,neutral,support",
+        "ordinal:refute,neutral,support",
     )
     from judge.stats.metrics import shown
 

@@ -138,7 +138,7 @@ def test_nothing_of_a_probe_is_a_label_of_the_study(tmp_path: Path, db: Path) ->
 
 def test_a_kept_study_is_gone_on_with_and_asks_nothing_twice(tmp_path: Path, db: Path) -> None:
     kept, options = tmp_path / "probe.db", (*model(tmp_path), "--probe", "order", "--probe", "length")
-    told = judge("probe", "stance", "-d", db, *options, "--keep", kept, "--max-tokens", "6000", code=4)
+    told = judge("probe", "stance", "-d", db, *options, "--keep", kept, "--max", "6000tokens", code=4)
     assert "token" in told.stderr
 
     def asked() -> int:

@@ -94,7 +94,7 @@ def asked(task: Task, **sampling: Any) -> Asker:
 
 
 @pytest.mark.parametrize(
-    ("given", "option"), [({"label_order": "reversed"}, "--label-order"), ({"orders": 2}, "--orders")]
+    ("given", "option"), [({"label_order": "reversed"}, "--label-order"), ({"orders": 2}, "--label-order")]
 )
 def test_options_that_would_change_the_prompt_are_refused(given: dict[str, Any], option: str) -> None:
     with pytest.raises(

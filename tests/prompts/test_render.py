@@ -194,7 +194,7 @@ def test_the_nearest_examples_of_each_label_are_shown_the_nearest_last() -> None
         for n, (text, label) in enumerate(zip(texts, labels, strict=True))
     ]
     near = task(STANCE).showing(shown, nearest=1)
-    assert near.asked["nearest_examples"] == 1
+    assert near.overrides["nearest_examples"] == 1
     renderer = Renderer(near, Mode.CODES)
     prompt = renderer.render({"claim": "c", "passage": "The lakes are full of ice."})
     assert prompt.prefix == 1 and prompt.messages[:1] == renderer.prefix

@@ -171,7 +171,7 @@ def test_the_same_holds_outside_the_labels(line: str, field: str) -> None:
 def test_a_key_that_stands_twice_is_refused() -> None:
     head = text(STANCE).split("---\n")[1]
     twice = 'derive:\n  role:\n    from: stance\n    table:\n      "yes": good\n      "yes": bad\n'
-    with pytest.raises(TaskError, match=r"mine\.v1\.md: .*line \d+: the key 'yes' stands twice"):
+    with pytest.raises(TaskError, match=r"mine\.v1\.md: .*line \d+: the key 'yes' occurs twice"):
         parse_task(text(head + twice), "mine.v1.md")
 
 

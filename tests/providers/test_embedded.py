@@ -105,7 +105,7 @@ def _own_task(folder: Path) -> Path:
 
 def test_stance_is_refused_and_so_is_a_label_it_cannot_guess(tmp_path: Path) -> None:
     provider = Provider("minilm", ONE)
-    with pytest.raises(UsageError, match=r"nothing to say of 3 labels .support, refute, neutral."):
+    with pytest.raises(UsageError, match=r"cannot give one of 3 labels .support, refute, neutral."):
         Asker(load_task("stance"), "m", provider, Sampling())
     path = _own_task(tmp_path)
     path.write_text(path.read_text().replace("relevant", "about"))

@@ -8,7 +8,8 @@ import pytest
 
 from judge.providers import base
 from judge.providers.tokens import label_distribution
-from judge.runner import Live, dispatch, open_patiently
+from judge.runner import Live, open_patiently
+from judge.runner import server as model_server
 from judge.runner.retry import Patience
 from judge.types import LabelDistribution, Message, Request
 from tests.loopback.calls import LABELS
@@ -24,7 +25,7 @@ async def test_a_real_server_that_goes_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("embedded-model")
-    monkeypatch.setattr(dispatch, "LAST_PROBE", 0.5)
+    monkeypatch.setattr(model_server, "LAST_PROBE", 0.5)
     db = make_study(tmp_path / "s.db", numbered(UNITS))
     waits = Patience(base=0.05, longest=0.2, outage=60.0)
     with ServerProcess("llama") as server:
@@ -75,7 +76,7 @@ async def test_probabilities_over_http_are_those_of_the_weights_in_this_process(
             found: list[LabelDistribution] = []
             for provider in (here, away, away):
                 reply = await provider.complete(request)
-                distribution, reason = label_distribution(reply.tokens or [], "ABC", LABELS, reply.held)
+                distribution, reason = label_distribution(reply.tokens or [], "ABC", LABELS, reply.masked)
                 assert distribution is not None, reason
                 found.append(distribution)
             mine, theirs, again = found

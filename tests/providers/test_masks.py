@@ -39,9 +39,9 @@ async def test_each_mask_is_found_and_its_probabilities_shared_out(
         assert provider.label_codes
         assert provider.describe()["mask"] == mask
         reply = await provider.complete(ask_code())
-    assert reply.held
+    assert reply.masked
     assert reply.text == "A"
-    distribution, reason = label_distribution(reply.tokens or [], "ABC", LABELS, reply.held)
+    distribution, reason = label_distribution(reply.tokens or [], "ABC", LABELS, reply.masked)
     assert reason is None and distribution is not None
     assert list(distribution.probabilities.values()) == pytest.approx(SHARES)
     assert distribution.unassigned == 0.0
@@ -60,7 +60,7 @@ async def test_a_server_that_ignores_the_fields_has_no_mask(openai_server: OpenA
     openai_server.reset_counts()
     reply = await provider.complete(ask_code())
     await provider.close()
-    assert not reply.held
+    assert not reply.masked
     assert not {"grammar", "structured_outputs", "guided_choice", "logit_bias"} & set(openai_server.bodies[0])
 
 
@@ -102,8 +102,8 @@ async def test_a_mask_can_be_named_or_refused() -> None:
             assert provider.mask == "json_schema"
         async with opened(server, options={"mask": "none"}) as provider:
             assert provider.mask is None
-            assert not (await provider.complete(ask_code())).held
-        with pytest.raises(UsageError, match=r"mask=guided_choice: .* does not hold"):
+            assert not (await provider.complete(ask_code())).masked
+        with pytest.raises(UsageError, match=r"mask=guided_choice: .* does not restrict"):
             async with opened(server, options={"mask": "guided_choice"}):
                 pass
     with pytest.raises(UsageError, match="mask=grammer: auto, none, grammar"):
@@ -132,23 +132,23 @@ def position(**alternatives: float) -> list[TokenChoice]:
 
 def test_a_label_that_is_not_listed_has_little_or_the_answer_has_no_distribution() -> None:
     # C has at most what B has: 0.01 of 0.51 known, under 5 %.
-    found, reason = label_distribution(position(A=0.5, B=0.01), "ABC", LABELS, held=True)
+    found, reason = label_distribution(position(A=0.5, B=0.01), "ABC", LABELS, masked=True)
     assert reason is None and found is not None
     assert list(found.probabilities.values()) == pytest.approx([0.5 / 0.51, 0.01 / 0.51, 0.0])
     # C has at most 0.1 beside 0.3: that is a quarter of the labels' mass.
-    found, reason = label_distribution(position(A=0.2, B=0.1), "ABC", LABELS, held=True)
+    found, reason = label_distribution(position(A=0.2, B=0.1), "ABC", LABELS, masked=True)
     assert found is None and reason is not None and "neutral" in reason and "25.0 %" in reason
     # The list is all there is: nothing is left for C.
-    found, _ = label_distribution(position(A=0.6, B=0.4), "ABC", LABELS, held=True)
+    found, _ = label_distribution(position(A=0.6, B=0.4), "ABC", LABELS, masked=True)
     assert found is not None and found.probabilities["neutral"] == 0.0
-    found, reason = label_distribution(position(Hello=0.6, The=0.4), "ABC", LABELS, held=True)
+    found, reason = label_distribution(position(Hello=0.6, The=0.4), "ABC", LABELS, masked=True)
     assert found is None and reason == "no label is among the 2 most probable tokens"
 
 
 def test_the_rule_of_five_per_cent_is_for_answers_that_nothing_holds() -> None:
     tokens = position(A=0.18, B=0.09, C=0.03, Hello=0.7)
     assert label_distribution(tokens, "ABC", LABELS)[0] is None
-    assert label_distribution(tokens, "ABC", LABELS, held=True)[0] is not None
+    assert label_distribution(tokens, "ABC", LABELS, masked=True)[0] is not None
 
 
 async def test_a_run_keeps_its_mask(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ async def test_replicas_are_asked_with_a_mask_that_all_have() -> None:
         assert isinstance(provider, base.Masks)
         assert provider.mask is None
         one.reset_counts()
-        assert not (await provider.complete(ask_code())).held
+        assert not (await provider.complete(ask_code())).masked
         await provider.close()
     assert "grammar" not in one.bodies[-1]
 
@@ -246,5 +246,5 @@ async def test_replicas_are_asked_with_a_mask_that_all_have() -> None:
 async def test_other_answers_are_not_held() -> None:
     async with MaskedServer("grammar") as server, opened(server) as provider:
         reply = await provider.complete(ask())
-    assert not reply.held
+    assert not reply.masked
     assert "grammar" not in server.bodies[-1]

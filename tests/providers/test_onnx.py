@@ -183,7 +183,7 @@ async def test_long_evidence_is_cut_the_claim_is_kept_and_it_is_said(tmp_path: P
         ({**NLI, "threshold": "much"}, "'threshold' is not a number"),
         ({**NLI, "treshold": 1}, "unknown key 'treshold'"),
         ([], "not a JSON object"),
-        (None, "no such file; it says"),
+        (None, "no such file; it contains"),
     ],
 )
 def test_a_file_of_classes_that_cannot_be_used(tmp_path: Path, classes: Any, says: str) -> None:
@@ -204,8 +204,8 @@ def test_labels_that_the_task_has_not_are_refused(tmp_path: Path) -> None:
     ("sampling", "says"),
     [
         (Sampling(answers="json"), "--answers json"),
-        (Sampling(orders=2), "--orders 2"),
-        (Sampling(label_order="reversed"), "--label-order reversed"),
+        (Sampling(orders=2), "--label-order"),
+        (Sampling(label_order="reversed"), "--label-order"),
     ],
 )
 def test_what_only_a_prompt_could_say_is_refused(tmp_path: Path, sampling: Sampling, says: str) -> None:

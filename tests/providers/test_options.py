@@ -111,8 +111,8 @@ def test_identity_is_what_changes_the_answer() -> None:
         ({"body.a.b": "1", "body": '{"a": {"b": 2}}'}, "body.a.b: given twice"),
         ({"body.temperature": "1"}, "use --temperature"),
         ({"body.max_tokens": "1"}, "use --max-output-tokens"),
-        ({"body": '{"messages": []}'}, "what the tool asks itself"),
-        ({"body.stream": "true"}, "what the tool asks itself"),
+        ({"body": '{"messages": []}'}, "adjudge writes it itself"),
+        ({"body.stream": "true"}, "adjudge writes it itself"),
         ({"header.Host": "env:X"}, "not a header that can be set"),
         ({"header.X Y": "env:X"}, "not a header that can be set"),
         ({"header.X": "env:"}, "env:NAME"),
@@ -172,13 +172,15 @@ def test_bodies_are_made_and_replies_read_without_a_connection() -> None:
     body = json.loads(provider.body(ask(max_tokens=40)))
     assert (body["model"], body["max_completion_tokens"], body["service_tier"]) == ("gpt-5-mini", 40, "flex")
     message = {"role": "assistant", "content": "x"}
-    reply = provider.read({"choices": [{"message": message, "finish_reason": "stop"}], "model": "r"}, ask())
+    reply = provider.parse_answer(
+        {"choices": [{"message": message, "finish_reason": "stop"}], "model": "r"}, ask()
+    )
     assert (reply.text, reply.stop, reply.resolved_model) == ("x", "stop", "r")
     with pytest.raises(ValueError, match="has no choices"):
-        provider.read({"error": {}}, ask())
+        provider.parse_answer({"error": {}}, ask())
     other = get("anthropic/claude", Settings())
     assert isinstance(other, Anthropic)
     assert json.loads(other.body(ask()))["messages"][0]["role"] == "user"
-    assert other.read(
+    assert other.parse_answer(
         {"content": [{"type": "text", "text": "y"}], "stop_reason": "max_tokens"}, ask()
     ) == Reply("y", "length")

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from judge.providers import base
-from judge.runner import Live, dispatch, open_patiently, run_task
+from judge.runner import Live, open_patiently, run_task
 from judge.runner import run as run_module
+from judge.runner import server as model_server
 from judge.store import Store
 from tests.runner.helpers import HASTY, plan
 
@@ -22,7 +23,7 @@ def main() -> None:
     """Run and report."""
     options = arguments()
     run_module.GRACE_SECONDS = options.grace
-    dispatch.FIRST_PROBE = 0.01
+    model_server.FIRST_PROBE = 0.01
     if options.file_size:
         resource.setrlimit(resource.RLIMIT_FSIZE, (options.file_size, options.file_size))
     settings = dict(option.split("=", 1) for option in options.option)

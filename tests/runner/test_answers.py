@@ -133,7 +133,7 @@ def test_words_and_codes_and_orders_are_runs_and_requests_of_their_own() -> None
 async def test_a_model_without_probabilities_is_refused(tmp_path: Path) -> None:
     db = make_study(tmp_path / "s.db", numbered(1))
     silent = base.get("scripted/hash")
-    for sampling, what in ((WORDS, "--answers words"), (Sampling(orders=2), "--orders 2")):
+    for sampling, what in ((WORDS, "--answers words"), (Sampling(orders=2), "--label-order 2")):
         with pytest.raises(
             UsageError, match=f"{what} needs label probabilities, which test/model does not give"
         ):
@@ -225,14 +225,16 @@ def test_guidelines_are_told_to_the_model_and_make_another_run() -> None:
 def test_the_options_of_judge_run(tmp_path: Path, judge: Judge) -> None:
     make_study(tmp_path / "study.db", numbered(3))
     asked = ["run", "stance", "-m", "scripted/hash", "--option", "logprobs=1"]
-    found = checked(judge(*asked, "--answers", "words", "--orders", "3", "--guidelines", "--json").out, "run")
+    found = checked(
+        judge(*asked, "--answers", "words", "--label-order", "3", "--guidelines", "--json").out, "run"
+    )
     assert (found["labelled"], found["ok"]) == (3, 3)
     with Store.open(tmp_path / "study.db") as store:
         ((options,),) = store.conn.execute("SELECT options FROM runs").fetchall()
     assert json.loads(options) | {"mode": "words", "orders": 3, "guidelines": "shown"} == json.loads(options)
-    dry = checked(judge(*asked, "--orders", "2", "--dry-run", "--json").out, "dry_run")
-    plain = checked(judge(*asked, "--dry-run", "--json").out, "dry_run")
-    assert dry["tokens"] == 2 * plain["tokens"]
+    dry = checked(judge(*asked, "--label-order", "2", "--estimate", "--json").out, "estimate")
+    plain = checked(judge(*asked, "--estimate", "--json").out, "estimate")
+    assert dry["calls"] == 2 * plain["calls"]
     refused = judge("run", "stance", "-m", "scripted/hash", "--answers", "words", code=2)
     assert "needs label probabilities" in refused.err
-    assert judge("run", "verdict", *asked[2:], "--guidelines", "--orders", "9", code=2).err
+    assert judge("run", "verdict", *asked[2:], "--guidelines", "--label-order", "9", code=2).err

@@ -332,10 +332,10 @@ def test_what_nobody_sells_has_no_price(model: str) -> None:
         ('{"a/b": {"input": 1, "output": 1, "out": 1}}', "field 'a/b.out': unknown"),
         ('{"a/b": {"input": 1, "output": 1, "batch": {"input": 1}}}', "field 'a/b.batch'"),
         # Readers differ in which of two prices they take, and a limit of money rests on it.
-        ('{"a/b": {"input": 2, "output": 1, "input": 0.2}}', "the key 'input' stands twice in one object"),
+        ('{"a/b": {"input": 2, "output": 1, "input": 0.2}}', "the key 'input' occurs twice in one object"),
         (
             '{"a/b": {"input": 2, "output": 1}, "a/b": {"input": 0, "output": 0}}',
-            "the key 'a/b' stands twice",
+            "the key 'a/b' occurs twice",
         ),
     ],
 )

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.errors import RateLimited, ServerFault, Unreachable
-from judge.runner.dispatch import REFUSALS, REFUSED_SECONDS, Dispatcher, End, Slot, ending
+from judge.runner.dispatch import Dispatcher
+from judge.runner.server import REFUSALS, REFUSED_SECONDS, End, Slot, ending
 from judge.types import RateState
 
 

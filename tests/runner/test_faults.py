@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
-from judge.runner import Live, dispatch
+from judge.runner import Live
 from judge.runner import run as run_module
+from judge.runner import server as model_server
 from judge.runner.rate import RateController
 from judge.runner.retry import Patience
 from judge.types import Reply, Request
@@ -50,8 +51,8 @@ def db(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "FIRST_PROBE", 0.01)
-    monkeypatch.setattr(dispatch, "LAST_PROBE", 0.02)
+    monkeypatch.setattr(model_server, "FIRST_PROBE", 0.01)
+    monkeypatch.setattr(model_server, "LAST_PROBE", 0.02)
     monkeypatch.setattr(run_module, "TICK_SECONDS", 0.01)
 
 

@@ -12,7 +12,8 @@ from judge.errors import StudyError, UsageError
 from judge.prompts import load_task
 from judge.providers import base
 from judge.providers.replicas import replicated
-from judge.runner import Live, dispatch, run_task
+from judge.runner import Live, run_task
+from judge.runner import server as model_server
 from judge.runner.requests import Asker, Sampling
 from judge.store import Store
 from judge.store.selection import Selection
@@ -166,7 +167,7 @@ async def test_a_replica_that_comes_later_with_another_model_is_found_out(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not there when the run begins, so that nothing is known of its model before it answers."""
-    monkeypatch.setattr(dispatch, "FIRST_PROBE", 0.01)
+    monkeypatch.setattr(model_server, "FIRST_PROBE", 0.01)
     async with OpenAIServer() as one, OpenAIServer() as two:
         two.reports = "other-weights"
         await two.stop()

@@ -143,9 +143,7 @@ def test_a_suite_thinks_first_and_takes_tasks_of_ones_own(judge: Judge, tmp_path
     assert "confirmation.v2 was asked with --rationale before" in done["notes"]
     # The answers are the system's, and were there; only the verdict was asked again.
     assert column("SELECT count(*) FROM runs") == [3]
-    plain = checked(
-        judge("score", "confirmation", "--part", "answers", "--rationale", "none", "--json").out, "score"
-    )
+    plain = checked(judge(*suite, "--rationale", "none").out, "score")
     assert {run["run"] for run in plain["runs"]} != {run["run"] for run in done["runs"]}
     folder = tmp_path / "tasks"
     folder.mkdir()

@@ -51,15 +51,15 @@ def tokens(study: Path) -> int:
 
 
 def test_the_same_command_again_spends_no_more(judge: Judge, server: OpenAIServer, tmp_path: Path) -> None:
-    first = checked(judge(*words(server, "--max-tokens", "6000"), code=4).out, "run")
+    first = checked(judge(*words(server, "--max", "6000tokens"), code=4).out, "run")
     used = tokens(tmp_path / "study.db")
     assert 0 < first["labelled"] < 40 and 4_000 < used <= 6_000
     asked = server.requests
     for _ in range(3):
-        done = judge(*words(server, "--max-tokens", "6000"), code=4)
+        done = judge(*words(server, "--max", "6000tokens"), code=4)
         assert f"the limit of 6,000 tokens ({used:,} of them used before)" in done.err
     assert server.requests == asked
-    more = judge(*words(server, "--max-tokens", str(used + 2_000)), code=4)
+    more = judge(*words(server, "--max", f"{used + 2_000}tokens"), code=4)
     assert "raise the limit that was reached" in more.err
     assert used < tokens(tmp_path / "study.db") <= used + 2_000
     assert checked(judge(*words(server)).out, "run")["labelled"] == 40
@@ -67,7 +67,7 @@ def test_the_same_command_again_spends_no_more(judge: Judge, server: OpenAIServe
 
 def test_money_counts_on_too(judge: Judge, server: OpenAIServer, tmp_path: Path) -> None:
     (tmp_path / "prices.json").write_text(json.dumps({"openai/x": {"input": 1.0, "output": 4.0}}))
-    limit = words(server, "--prices", "prices.json", "--max-cost", "0.006")
+    limit = words(server, "--prices", "prices.json", "--max", "0.006usd")
     judge(*limit, code=4)
     asked = server.requests
     done = judge(*limit, code=4)
@@ -84,11 +84,11 @@ def test_lost_calls_of_an_earlier_command_count(judge: Judge, server: OpenAIServ
     with closing(sqlite3.connect(tmp_path / "study.db")) as conn:
         charged = json.loads(conn.execute("SELECT provider FROM runs").fetchone()[0])["spent"]["tokens"]
     assert charged > tokens(tmp_path / "study.db") > known
-    done = judge(*words(server, "--max-tokens", str(charged + 10)), code=4)
+    done = judge(*words(server, "--max", f"{charged + 10}tokens"), code=4)
     assert f"({charged:,} of them used before)" in done.err
 
 
 def test_the_run_of_another_model_has_its_own_limit(judge: Judge, server: OpenAIServer) -> None:
-    judge(*words(server, "--max-tokens", "6000"), code=4)
-    other = judge(*words(server, "--max-tokens", "6000", "--as", "other"), code=4)
+    judge(*words(server, "--max", "6000tokens"), code=4)
+    other = judge(*words(server, "--max", "6000tokens", "--as", "other"), code=4)
     assert checked(other.out, "run")["labelled"] > 0

@@ -18,8 +18,9 @@ from judge.errors import (
     Unreachable,
     WriteFailed,
 )
-from judge.runner import Live, dispatch, writer
+from judge.runner import Live, writer
 from judge.runner import run as run_module
+from judge.runner import server as model_server
 from judge.runner.retry import Patience
 from judge.types import Reply, Request, Usage
 from tests.runner.helpers import (
@@ -265,7 +266,7 @@ async def test_any_faults_leave_every_unit_in_one_status(
     seed: int,
 ) -> None:
     """Each unit has a script of its own; when it is used up, calls succeed."""
-    monkeypatch.setattr(dispatch, "FIRST_PROBE", 0.01)
+    monkeypatch.setattr(model_server, "FIRST_PROBE", 0.01)
     db = make_study(tmp_path_factory.mktemp("study") / "s.db", numbered(len(scripts)))
     left = [list(script) for script in scripts]
 

@@ -15,8 +15,9 @@ import pytest
 from judge.errors import StudyError
 from judge.providers import base
 from judge.providers.replicas import replicated
-from judge.runner import Live, dispatch, open_patiently, writer
+from judge.runner import Live, open_patiently, writer
 from judge.runner import run as run_module
+from judge.runner import server as model_server
 from judge.runner.requests import Sampling
 from judge.store import Store, runs
 from judge.types import Json
@@ -31,8 +32,8 @@ WAITS = replace(HASTY, outage=30.0)
 
 @pytest.fixture(autouse=True)
 def short_probes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "FIRST_PROBE", 0.02)
-    monkeypatch.setattr(dispatch, "LAST_PROBE", 0.05)
+    monkeypatch.setattr(model_server, "FIRST_PROBE", 0.02)
+    monkeypatch.setattr(model_server, "LAST_PROBE", 0.05)
 
 
 async def test_a_server_that_takes_one_call_at_a_time(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from judge.runner.rate import Spacing
 from judge.runner.run import MOST_RESTING
+from judge.runner.spacing import Spacing
 
 IN_FLIGHT = 64
 

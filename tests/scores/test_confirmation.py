@@ -116,14 +116,6 @@ def test_an_unparsed_answer_and_an_absent_one() -> None:
     assert found.reason == "none of the 3 units has a value: 1 unparsed, 2 not judged"
 
 
-def test_data_for_the_scatter() -> None:
-    found = confirmation.scatter(PAIRS, RETRIEVE, "retrieve", ANSWERS)
-    assert list(found["biased"]) == [True, False, None]
-    assert found.loc[0, ["sr_original", "sr_counter", "cr"]].tolist() == [0.75, 0.5, 0.25]
-    assert math.isnan(found.loc[2, "cr"])
-    assert list(confirmation.scatter(PAIRS, RETRIEVE, "retrieve")["biased"]) == [None, None, None]
-
-
 @pytest.mark.parametrize(
     ("pairs", "stage", "message"),
     [

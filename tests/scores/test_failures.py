@@ -171,8 +171,9 @@ def test_an_empty_answer_recalls_and_states_nothing() -> None:
     claims = table("unit_id answer_id label", ("c", "a1", "supported"))
     # RAGAS: 1 and 0. FActScore: a2 does not respond, and is apart.
     assert numbers([faithfulness.ragas(who, claims)])["ragas_faithfulness"] == 0.5
-    told = points(faithfulness.factscore(who, claims, gamma=0))
-    assert (told["factscore"].value, told["factscore"].n_units, told["respond_ratio"].value) == (1.0, 1, 0.5)
+    told = points(faithfulness.factscore(who, claims))
+    alone = told["factscore_unpenalised"]
+    assert (alone.value, alone.n_units, told["respond_ratio"].value) == (1.0, 1, 0.5)
 
 
 def test_a_judges_refusal_is_no_answer_that_is_not_valid() -> None:

@@ -121,7 +121,7 @@ def test_an_ordinal_field_has_weighted_kappa_too(run: Run, tmp_path: Path) -> No
         row("d", {"grade": "high"}),
     ]
     told = answers("grade", {"a": "low", "b": "middle", "c": "high", "d": "middle"})
-    result = run(rows, told, "grade", "--prompts", "own")["grade"]
+    result = run(rows, told, "./own/grade.v1.md")["grade"]
     assert result.level == "ordinal"
     found = {(m.measure, m.weights): m.value for m in result.measures}
     # Quadratic weights, one step = 1/4, two = 1. Observed disagreement: one unit of four off by one step, 1/16.
@@ -136,7 +136,7 @@ def test_numbers_and_texts_are_not_compared_here(run: Run, tmp_path: Path) -> No
     write(tmp_path / "own", "free.v1", {**STANCE, "questions": [SCORE, WHY]})
     rows = [row("a", {"score": "3", "why": "so"}), row("b", {"score": "4", "why": "no"})]
     told = {f"Text {n}.": json.dumps({"score": 3.0, "why": "because"}) for n in "ab"}
-    results = run(rows, told, "free", "--prompts", "own")
+    results = run(rows, told, "./own/free.v1.md")
     for name, labels in (("score", {"3": 2}), ("why", {"because": 2})):
         result = results[name]
         assert (result.labels, result.n_gold, result.outside, result.measures) == (labels, 2, {}, [])

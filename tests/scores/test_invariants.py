@@ -13,6 +13,7 @@ from judge.scores import (
     faithfulness,
     garage,
     mirage,
+    rag,
     raguard,
     retrieval,
     urag,
@@ -51,11 +52,14 @@ SENTENCES = pd.DataFrame(
         "answer_id": [f"a{i}" for i in range(N) for _ in range(PARTS)],
         "label": pick(["supported", "supported", "no_rad", "unsupported", "contradictory"], N * PARTS),
         "entailed": pick([0, 1], N * PARTS),
-        "correct": pick([0, 1], N * PARTS),
-        "in_relevant": pick([0, 1], N * PARTS),
-        "in_irrelevant": pick([0, 1], N * PARTS),
+        "supported": pick(["entailment", "neutral"], N * PARTS),
+        "correct": pick(["entailment", "contradiction"], N * PARTS),
+        "source": pick(["relevant", "irrelevant", "none"], N * PARTS),
+        "stated": pick(["support", "partial_support", "not_support"], N * PARTS),
+        "retrieved": pick(["entailment", "neutral"], N * PARTS),
     }
 )
+ANSWERS = ANSWERS.assign(has_reference=True, n_contexts=3, n_references=PARTS)
 CITATIONS = pd.DataFrame(
     {
         "unit_id": [f"a{i}#s{j}@{k}" for i in range(N) for j in range(PARTS) for k in range(2)],
@@ -138,7 +142,10 @@ SUITES: dict[str, Callable[[Table], list[Score]]] = {
     "urag": _urag,
     "faithfulness": lambda t: [
         faithfulness.ragas(t["answers"], t["sentences"].replace({"label": {"no_rad": "neutral"}})),
-        *faithfulness.ragchecker(t["answers"], t["sentences"]),
+    ],
+    "rag": lambda t: [
+        *rag.of_claims(t["answers"], t["sentences"]),
+        *rag.of_references(t["answers"], t["sentences"]),
     ],
     "citation support": lambda t: [
         *citation_support.alce(t["answers"], t["sentences"], t["citations"]),

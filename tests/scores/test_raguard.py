@@ -39,12 +39,6 @@ def test_accuracies() -> None:
     assert (found["oracle"].n_units, found["oracle"].n_clusters) == (4, 2)
 
 
-def test_outside_the_options_may_be_left_unscored() -> None:
-    found = raguard.settings(ANSWERS, outside="unscored")["rag_1"].accuracy
-    assert found.measured(interval=None).value == 0.5
-    assert found.missing == {"no verdict": 1, "unparsed": 1}
-
-
 def test_a_failed_call_is_no_answer() -> None:
     answers = ANSWERS.assign(status=ANSWERS["status"].replace("unparsed", "failed"))
     found = raguard.settings(answers)["rag_1"].accuracy.measured(interval=None)

@@ -152,15 +152,13 @@ def test_mirages_questions_by_source() -> None:
     first = mirage.exact_match(
         [f"It is {row['answer'][0]}." for row in rows], [row["answer"] for row in rows]
     )
-    strict = mirage.exact_match(
-        [f"It is {row['answer'][0]}." for row in rows], [row["answer"] for row in rows], "strict"
-    )
+    nothing = mirage.exact_match([""] * len(rows), [row["answer"] for row in rows])
     table = pd.DataFrame(
-        {"unit_id": [row["query_id"] for row in rows], "base": strict, "oracle": first, "mixed": first}
+        {"unit_id": [row["query_id"] for row in rows], "base": nothing, "oracle": first, "mixed": first}
     )
     scores = mirage.adaptability(table)
     found = points(scores)
-    # Every answer is found in a sentence that holds it, and none is that sentence.
+    # Every answer is found in a sentence that holds it, and none in an empty one.
     assert (found["context_acceptability"].value, found["context_acceptability"].n_units) == (1.0, 7560)
     assert found["accuracy_base"].value == 0.0
     strata = by_stratum(scores, {row["query_id"]: row["source"] for row in rows})
@@ -171,11 +169,6 @@ def test_mirages_questions_by_source() -> None:
         "popqa": 3075,
         "triviaqa": 584,
     }
-    # With word boundaries the first alias is still found, whatever it ends in.
-    words = mirage.exact_match(
-        [f"It is {r['answer'][0]} ." for r in rows], [r["answer"] for r in rows], word_boundary=True
-    )
-    assert words.sum() == 7560
 
 
 def test_support_on_ramdocs() -> None:

@@ -118,6 +118,18 @@ def test_nothing_relevant_and_nothing_retrieved() -> None:
     assert found["recall@2"].notes[-1] == "2 of 3 units have no value: 2 not judged"
 
 
+def test_a_ranking_that_is_missing_raises_no_mean() -> None:
+    # q2 is not in the run: ir_measures and trec_eval -c say 0 there, so the mean is half of that of q1.
+    only = RANKINGS[RANKINGS["item_id"] == "q1"]
+    for found in (
+        retrieval.by_name(["P@2"], QUERIES, only, RELEVANCE),
+        retrieval.at(2, QUERIES, only, RELEVANCE, missing_is_zero=True)[:1],
+    ):
+        (precision,) = points(found).values()
+        assert (precision.value, precision.n_units) == (0.25, 2)
+        assert "1 of 2 queries with grades have no ranking: they count 0" in precision.notes
+
+
 def test_unjudged_passages_are_counted() -> None:
     relevance = RELEVANCE.assign(grade=[0, 1, None, 1, 1])
     found = points(retrieval.at(3, QUERIES, RANKINGS, relevance))["precision@3"]

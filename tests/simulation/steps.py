@@ -100,7 +100,7 @@ def import_items(world: World, rng: Random) -> bool:
     file = world.folder / f"items{world.number()}.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     world.judge("items", "import", "jsonl", file, "--dataset", "d")
-    world.annotate("batches", "list")  # which makes the tables of batches
+    world.annotate("batches", "show")  # which makes the tables of batches
     tick = world.oracle.now()
     for who, unit, label in votes:
         world.oracle.outside[who, "side", unit, 0][f"items:{file.name}"] = label, tick
@@ -151,7 +151,7 @@ def _more_votes(world: World, rng: Random, file: Path) -> None:
 
 
 def _run(world: World, *more: str, code: int | tuple[int, ...] = (0, 4)) -> None:
-    world.judge("run", "side", "-m", *more, "--prompts", world.folder / "prompts", code=code)
+    world.judge("run", world.folder / "prompts" / "side.v1.md", "-m", *more, code=code)
 
 
 @step(6)
@@ -252,7 +252,7 @@ def draw_batch(world: World, rng: Random) -> bool:
     ]
     sure = judged and bool(world.rows("SELECT 1 FROM labels WHERE distribution IS NOT NULL LIMIT 1"))
     if sure and rng.random() < 0.5:
-        words += ["--queue", "--run", "scripted/hash"]
+        words += ["--draw", "least-sure", "--run", "scripted/hash"]
     elif judged and rng.random() < 0.5:
         words += ["--by", "label"]
     if reveal:
@@ -316,7 +316,7 @@ def add_person(world: World, rng: Random) -> bool:
     if not newcomers:
         return False
     world.annotate(
-        "batches", "add", batch.name, "--annotators", rng.choice(newcomers), "--allow-exposed", code=(0, 1, 2)
+        "batches", "assign", batch.name, "--to", rng.choice(newcomers), "--allow-exposed", code=(0, 1, 2)
     )
     _drawn(world, batch, before)
     return True
@@ -331,7 +331,7 @@ def hand_over(world: World, rng: Random) -> bool:
     batch, person = seat
     to, before = rng.choice([p for p in PEOPLE if p != person]), _seated(world, batch.name)
     world.annotate(
-        "batches", "hand-over", batch.name, "--from", person, "--to", to, "--allow-exposed", code=(0, 1, 2)
+        "batches", "assign", batch.name, "--from", person, "--to", to, "--allow-exposed", code=(0, 1, 2)
     )
     _drawn(world, batch, before)
     return True
@@ -618,7 +618,7 @@ def pack(world: World, rng: Random) -> bool:
     if not queue or world.rows("SELECT 1 FROM assignments WHERE batch = ? AND role = 'repeat'", batch.name):
         return False
     file = world.folder / f"pack{world.number()}.db"
-    world.annotate("batches", "pack", batch.name, "--for", person, "-o", file)
+    world.annotate("export", batch.name, "--for", person, "-o", file)
     made = Pack(file, batch.name, person)
     world.packs.append(made)
     with world.desk(batch.name, person, db=file) as desk:
@@ -641,9 +641,9 @@ def merge_pack(world: World, rng: Random) -> bool:
         return False
     one = rng.choice(found)
     if rng.random() < 0.2:
-        world.killed(rng, lambda: world.annotate("batches", "merge", one.path))
+        world.killed(rng, lambda: world.annotate("import", one.path))
     for _ in range(rng.choice([1, 1, 2])):
-        world.annotate("batches", "merge", one.path)
+        world.annotate("import", one.path)
     for entry in one.entries:
         world.oracle.logs[one.batch, one.person].append(entry)
         world.came("pack", one.person, entry.unit[0])
@@ -836,7 +836,7 @@ def close_or_reopen(world: World, rng: Random) -> bool:
     if not world.batches:
         return False
     batch = rng.choice(list(world.batches.values()))
-    world.annotate("batches", "reopen" if batch.closed else "close", batch.name)
+    world.annotate("batches", "close", batch.name, *(["--undo"] if batch.closed else []))
     batch.closed = not batch.closed
     return True
 

@@ -160,8 +160,8 @@ def test_a_page_that_cannot_be_written_spends_no_look(
     other, _ = sure_judge(db, 300, 0.7, name="scripted/other", seed=2)
     judge("split", "stance", "-d", db)
     page = tmp_path / "nowhere" / "x.html"
-    told = judge("route", "stance", "--run", run, "-d", db, "-o", page, code=2).stderr
-    assert "cannot be written there; nothing was looked at" in told
+    told = judge("route", "stance", "--run", run, "-d", db, "-o", page, code=1).stderr
+    assert "there is no folder" in told
     for options in (["-o", page], ["--units", page.with_suffix(".csv")], ["-o", tmp_path / "x.pdf"]):
         judge("compare", "stance", "--run", run, "--run", other, "--part", "test", "-d", db, *options, code=2)
     with Store.open(db) as store:
@@ -196,7 +196,20 @@ def test_what_a_queue_brought_tests_nothing(tmp_path: Path) -> None:
     db = planted(tmp_path, 120)
     run, _ = sure_judge(db, 120)
     annotate("batches", "new", "val", "stance", "-n", "60", "--annotators", "ann,bob", "-d", db)
-    annotate("batches", "new", "hard", "stance", "-n", "40", "--queue", "--annotators", "ann,bob", "-d", db)
+    annotate(
+        "batches",
+        "new",
+        "hard",
+        "stance",
+        "-n",
+        "40",
+        "--draw",
+        "least-sure",
+        "--annotators",
+        "ann,bob",
+        "-d",
+        db,
+    )
     with Store.open(db) as store:
         given = store.conn.execute("SELECT unit_id FROM batch_units WHERE role = 'sample'").fetchall()
         kept = [
@@ -216,7 +229,20 @@ def test_what_a_queue_brought_tests_nothing(tmp_path: Path) -> None:
 def test_labels_of_a_queue_alone_are_refused_with_the_reason(tmp_path: Path) -> None:
     db = planted(tmp_path, 60)
     run, _ = sure_judge(db, 60)
-    annotate("batches", "new", "hard", "stance", "-n", "40", "--queue", "--annotators", "ann", "-d", db)
+    annotate(
+        "batches",
+        "new",
+        "hard",
+        "stance",
+        "-n",
+        "40",
+        "--draw",
+        "least-sure",
+        "--annotators",
+        "ann",
+        "-d",
+        db,
+    )
     with Store.open(db) as store:
         given = store.conn.execute("SELECT unit_id FROM batch_units").fetchall()
         kept = [(u, "stance", "ann", gold(int(u[6:9]), 0), None) for (u,) in given]
@@ -239,7 +265,9 @@ def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, fl
             "new",
             "rest",
             "stance",
-            "--from-route",
+            "--draw",
+            "route",
+            "--run",
             found["run"],
             "--annotators",
             "ann,bob",
@@ -256,7 +284,19 @@ def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, fl
     assert {unit for unit, _, _ in drawn} == left and {row[1:] for row in drawn} == {(None, None)}
     assert purpose == "queue", "what a judge was unsure of stands for nothing else"
     told = annotate(
-        "batches", "new", "b", "stance", "--from-route", run, "--annotators", "ann", "-d", db, code=2
+        "batches",
+        "new",
+        "b",
+        "stance",
+        "--draw",
+        "route",
+        "--run",
+        run,
+        "--annotators",
+        "ann",
+        "-d",
+        db,
+        code=2,
     )
     assert "is no route" in told.stderr
     told = annotate(
@@ -264,7 +304,9 @@ def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, fl
         "new",
         "b",
         "stance",
-        "--from-route",
+        "--draw",
+        "route",
+        "--run",
         found["run"],
         "--by",
         "label",

@@ -53,7 +53,7 @@ def test_a_later_question_with_the_words_of_a_sealed_one_is_sealed(db: Path, tmp
         found = split.required(store, load_task("stance"))
         assert found.parts["more:taught"] == "learn" and "more:new" not in found.parts
     judge("run", "stance", "-m", "scripted/first", "-d", db)
-    agreed = checked(annotate("agreement", "-d", db, "--run", "last", "--json").stdout)
+    agreed = checked(annotate("agreement", "-d", db, "--judge", "last", "--json").stdout)
     # Of 80 units 48 are sealed, and so are the copy and the question with it: 30 open ones and two new ones.
     assert len(before) == 24
     assert agreed["measures"][0]["n_units"] == 32
@@ -76,13 +76,13 @@ def test_another_task_with_the_same_field_and_labels_opens_nothing(db: Path, tmp
     (tmp_path / "other_name.v1.md").write_text(text)
     (tmp_path / "fewer.v1.md").write_text(re.sub(r"      - \{value: refute,.*\n", "", text))
     for name in ("other_name", "fewer"):
-        judge("run", name, "-m", "scripted/hash", "--prompts", tmp_path, "-d", db)
+        judge("run", tmp_path / f"{name}.v1.md", "-m", "scripted/hash", "-d", db)
     with Store.open(db) as store:
         assert splits.home(store, load_task(str(tmp_path / "other_name.v1.md"))) == "stance"
         # Other labels are another question.
         assert splits.home(store, load_task(str(tmp_path / "fewer.v1.md"))) == "fewer"
         run = store.conn.execute("SELECT run_id FROM runs WHERE task = 'other_name.v1'").fetchone()[0]
-    agreed = checked(annotate("agreement", "-d", db, "--task", "other_name", "--run", run, "--json").stdout)
+    agreed = checked(annotate("agreement", "-d", db, "--task", "other_name", "--judge", run, "--json").stdout)
     assert agreed["measures"][0]["n_units"] == 32
     # It is split already, with the other task's looks.
     shown = checked(judge("split", "other_name", "-d", db, "--json").stdout)

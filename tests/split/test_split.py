@@ -224,7 +224,7 @@ def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_pat
 
     def counted(run: str) -> list[tuple[float, int]]:
         """Percent agreement with gold and on how many units, by every command that prints it of a run."""
-        own = document("agreement", "--field", "stance", "--run", run, "--reference", "gold", "-d", db)
+        own = document("agreement", "--field", "stance", "--judge", run, "--reference", "gold", "-d", db)
         found = [m for m in own["measures"] if m["measure"] == "percent" and "gold" in m["annotators"]]
         of_run = checked(judge("runs", "show", run, "-d", db, "--json").stdout, "run_show")
         found += [m for m in of_run["fields"][0]["measures"] if m["measure"] == "percent"]
@@ -260,7 +260,7 @@ def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_pat
             ],
         )
     report = checked(
-        annotate("report", "--field", "stance", "-d", db, "--reference", "gold", "--format", "json").stdout,
+        annotate("report", "--field", "stance", "-d", db, "--reference", "gold", "--json").stdout,
         "report",
     )
 
@@ -330,7 +330,7 @@ def test_a_verdict_says_that_the_sealed_test_is_apart(tmp_path: Path) -> None:
     add_run(
         db, "scripted/m", {f"study:{q:03}/0": gold(q, 0) if q % 4 else LABELS[(q + 1) % 3] for q in range(60)}
     )
-    ask = ("report", "-d", db, "--threshold", "0.65", "--format", "json")
+    ask = ("report", "-d", db, "--threshold", "0.65", "--json")
     assert "sealed" not in json.loads(annotate(*ask).stdout)["verdicts"][0]["sentence"]
     judge("split", "stance", "-d", db)
     sentence = json.loads(annotate(*ask).stdout)["verdicts"][0]["sentence"]

@@ -7,7 +7,7 @@ import pytest
 
 from judge.errors import BadInput
 from judge.stats import Ratings, Verdict, verdict
-from judge.stats.told import labels_text
+from judge.stats.verdict_text import labels_text
 
 
 def noisy(n: int, noise: dict[str, float], seed: int = 0, per_question: int = 1) -> Ratings:

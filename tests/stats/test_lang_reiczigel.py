@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from judge.stats import corrected_mean, rogan_gladen
-from judge.stats.correction import effective_share, lang_reiczigel
+from judge.stats.correction import effective_share
+from judge.stats.prevalence import lang_reiczigel
 
 
 def test_by_hand() -> None:

@@ -77,7 +77,7 @@ def test_two_constant_annotators_have_no_kappa() -> None:
     found = by_name(pair([[0, 0]] * 20))
     for name in CHANCE_FROM_DATA:
         assert found[name].value is None
-        assert found[name].reason == "every label is 'a': agreement and chance cannot be told apart"
+        assert found[name].reason == "every label is 'a': agreement and chance cannot be distinguished"
     assert found["percent"].value == 1.0
     assert found["percent"].n_units == 20
 

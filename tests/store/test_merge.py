@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from annotate.leading.progress import label_table
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.store import Store
@@ -305,13 +304,14 @@ def test_batches_come_over_with_their_log(judge: Judge, tmp_path: Path) -> None:
     people(tmp_path / "b.db")
     studies.build(tmp_path / "a.db", items=6)
     studies.judge_all(tmp_path / "a.db")
+    labels = "SELECT * FROM batch_labels ORDER BY annotator, position, field, layer"
     with open_study(tmp_path / "b.db") as store:
-        before = list(label_table(store, "pilot"))
+        before = store.conn.execute(labels).fetchall()
         schema = "SELECT name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY 1"
         names = store.conn.execute(schema).fetchall()
     judge("studies", "merge", "a.db", "b.db", "--into", "c.db")
     with open_study(tmp_path / "c.db") as store:
-        assert list(label_table(store, "pilot")) == before
+        assert store.conn.execute(labels).fetchall() == before
         assert store.conn.execute(schema).fetchall() == names
         for table in ("events", "sessions", "assignments", "batch_units", "exposures"):
             assert counted(tmp_path / "c.db", table) == counted(tmp_path / "b.db", table), table
@@ -382,8 +382,11 @@ def test_a_split_of_both_is_one_with_the_looks_of_both(judge: Judge, study: Call
     assert "split of stance: it was drawn in each study" in done.err
 
 
-def test_jobs_go_on_in_the_new_study(judge: Judge, study: Callable[..., Path], tmp_path: Path) -> None:
+def test_jobs_go_on_in_the_new_study(
+    judge: Judge, study: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One is posted, the other is not; the new study lies in another folder than their files."""
+    monkeypatch.setattr("judge.jobs.whole.POLL_SECONDS", 0.01)
     a, b = study("a", rows(0, 1)), study("b", rows(2, 3))
     Path("out").mkdir()
     with threaded(OpenAIBatchServer()) as server:
@@ -392,7 +395,7 @@ def test_jobs_go_on_in_the_new_study(judge: Judge, study: Callable[..., Path], t
         judge("jobs", "submit", "-d", a)
         judge("jobs", "write", *asked, "-d", b)
         judge("studies", "merge", b, a, "--into", "out/c.db")
-        judge("run", *asked, "--batch", "--poll", "0.01s", "-d", "out/c.db")
+        judge("run", *asked, "--batch", "-d", "out/c.db")
         assert (len(server.paid), set(server.paid.values()), server.created) == (8, {1}, 2)
     assert len(labels(Path("out/c.db"))) == 8
     assert counted(Path("out/c.db"), "runs") == 1

@@ -2,7 +2,7 @@
 
 `tests/migrations/v0_2_0.sql` is a dump (`sqlite3 study.db .dump`) of a study that the commands of 0.2.0 made: four runs
 and a derived one, a split, a job, a ranking by embeddings, two batches and one on a Label Studio server. Beside it is what
-0.2.0 measured in it: the measures of `annotate report --task stance --format json`, one a line.
+0.2.0 measured in it: the measures of `annotate report --task stance --json`, one a line.
 """
 
 import itertools
@@ -135,7 +135,7 @@ def test_labels_that_were_lost_or_contradict_are_listed_by_whoever_opens_it_firs
 
 
 def test_its_report_has_the_same_numbers_to_the_last_digit(old: Path) -> None:
-    report = json.loads(annotate_command("report", "--task", "stance", "--format", "json", "-d", old).stdout)
+    report = json.loads(annotate_command("report", "--task", "stance", "--json", "-d", old).stdout)
     lines = [json.loads(line) for line in MEASURED.read_text("utf-8").splitlines()]
     # The rule of the verdict has changed since 0.2.0: gold alone decides nothing beside a batch. Its agreement with the
     # judge stands in the summary since then. All that 0.2.0 measured elsewhere is the same.
@@ -196,7 +196,7 @@ def test_an_older_study_is_refused_and_nothing_is_written(old: Path, of: str) ->
             opened(old)
         assert str(caught.value) == (
             f"{old}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
-            f"annotate batches list -d {old}"
+            f"annotate batches show -d {old}"
         )
     assert everything(old) == kept
 

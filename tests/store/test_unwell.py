@@ -20,7 +20,7 @@ def db(judge: Callable[..., Done], tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     "words",
-    [("runs", "show"), ("items", "list"), ("runs", "export"), ("run", "stance", "-m", "scripted/first")],
+    [("runs", "show"), ("items", "show"), ("runs", "export"), ("run", "stance", "-m", "scripted/first")],
 )
 def test_a_damaged_study_is_said_in_one_line(
     db: Path, judge: Callable[..., Done], words: tuple[str, ...]

@@ -39,7 +39,7 @@ MUTANTS = {
     "a model adds verdicts to imported ones": (
         STUDY,
         "        if imported:",
-        "        if imported and not self.asked.also_generate:",
+        "        if imported and not self.request.also_generate:",
     ),
     "what a model added is not marked": (
         "judge/suites/perform.py",
@@ -48,7 +48,7 @@ MUTANTS = {
     ),
     "a model makes what an imported system lacks": (
         STUDY,
-        "if system in self.rows.imported and not self.asked.also_generate:",
+        "if system in self.rows.imported and not self.request.also_generate:",
         "if False:",
     ),
     "a name with a slash is a model": (STUDY, "or is_model(system)", 'or "/" in system'),
@@ -65,8 +65,8 @@ MUTANTS = {
     ),
     "a generating run of another system": (
         "judge/suites/chosen.py",
-        'OWN = ("context", "system", ',
-        'OWN = ("context", ',
+        'PURPOSE = ("context", "system", ',
+        'PURPOSE = ("context", ',
     ),
     "a run of another judge": ("judge/suites/chosen.py", "if run.model in models]", "if run.model]"),
     "a run with other settings": (
@@ -81,12 +81,12 @@ MUTANTS = {
     ),
     "each model of a system has settings of its own": (
         "judge/suites/run_labels.py",
-        'found[0][0].model if role == "judge" else ""',
-        "found[0][0].model",
+        'candidates[0][0].model if role == "judge" else ""',
+        "candidates[0][0].model",
     ),
     "the newest setting is another judge's": (
         "judge/suites/run_labels.py",
-        "_settings([run for run in self.runs if run in own])",
+        "_settings([run for run in self.runs if run in runs_of_asker])",
         "_settings(self.runs)",
     ),
     "labels of every system's answers": (

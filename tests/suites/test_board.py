@@ -155,7 +155,7 @@ def test_people_correct_each_system(judge: Judge, tmp_path: Path) -> None:
                 for n in range(N)
             ],
         )
-    found = board(judge, "--system", "good", "--system", "poor", "--correct-by", "ann")
+    found = board(judge, "--system", "good", "--system", "poor", "--reference", "ann")
     for name in ("good", "poor"):
         [one] = found["corrections"][name]["measures"]
         assert one["measure"] == "eligibility"
@@ -210,7 +210,9 @@ def test_fifteen_measures_fit_a_column_in_parts_of_eight(judge: Judge, tmp_path:
     trec = Path(__file__).parents[2] / "data" / "examples" / "trec"
     judge("items", "import", "trec", *(trec / name for name in ("topics.tsv", "docs.tsv", "qrels.txt")))
     judge("systems", "import", "--stage", "retrieve", *sorted(trec.glob("*.run")))
-    printed = judge("score", "retrieval", "--k", "1,2,3", "--system", "all", "-o", "b.tex").out
+    names = [f"{kind}@{depth}" for depth in (1, 2, 3) for kind in ("nDCG", "P", "R", "RR", "AP")]
+    deep = [word for name in names for word in ("--measure", name)]
+    printed = judge("score", "retrieval", *deep, "--system", "all", "-o", "b.tex").out
     text = (tmp_path / "b.tex").read_text("utf-8")
     assert [len(spec) for spec in re.findall(r"begin\{tabular\}\{(l?r+)\}", text)] == [8, 8, 2]
     assert "resizebox" not in text
@@ -226,6 +228,26 @@ def test_fifteen_measures_fit_a_column_in_parts_of_eight(judge: Judge, tmp_path:
 
 
 @pytest.mark.usefixtures("study")
+def test_pages_name_measures_for_people_and_have_a_table_of_p_values(judge: Judge, tmp_path: Path) -> None:
+    label()
+    part = ("--part", "eligibility", "--part", "deflection", "--partial")
+    judge("score", "garage", *part, "--system", "all", "-o", "b.html")
+    page = (tmp_path / "b.html").read_text("utf-8")
+    values, differences = re.findall(r"<table>.*?</table>", page, re.S)[:2]
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', values)
+    assert heads[:3] == ["system", "eligibility\u00a0↑", "deflection true positive rate\u00a0↑"]
+    # p values stand in the second table alone, which is of the measures that are compared.
+    assert "p 0." in differences and "p 0." not in values
+    assert re.findall(r'<th scope="col">([^<]*)</th>', differences)[:2] == [
+        "system",
+        "eligibility\u00a0↑",
+    ]
+    judge("score", "garage", *part, "--system", "all", "-o", "b.tex")
+    text = (tmp_path / "b.tex").read_text("utf-8")
+    assert r"\shortstack[r]{deflection \\ {}true \\ {}positive" in text
+
+
+@pytest.mark.usefixtures("study")
 def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Judge, tmp_path: Path) -> None:
     label()
     part = ("score", "garage", "--part", "eligibility")
@@ -238,10 +260,13 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Jud
     assert "good" in page and "A dot is the value with its interval." in page
     assert "the best is marked" not in page and "shared" not in page and "Leaderboard" not in page
     assert "best" not in (tmp_path / "one.md").read_text("utf-8")
-    assert "end it with one of" in judge(*part, "--system", "all", "-o", "b.docx", code=2).err
+    assert "end the name with one of" in judge(*part, "--system", "all", "-o", "b.docx", code=2).err
     assert "there is no folder" in judge(*part, "--system", "all", "-o", "no/b.md", code=1).err
-    assert "one axis" in judge(*part, "--system", "all", "--judges", "each", "-m", "a", "-m", "b", code=2).err
-    assert "several judges" in judge(*part, "--judges", "each", "-m", "a", code=2).err
+    assert (
+        "one axis"
+        in judge(*part, "--system", "all", "--judges", "each", "-m", "a/a", "-m", "b/b", code=2).err
+    )
+    assert "several judges" in judge(*part, "--judges", "each", "-m", "a/a", code=2).err
     assert "no answers of that system" in judge(*part, "--system", "good", "--system", "nobody", code=2).err
     assert not list(tmp_path.glob("*.part"))
     # What another process is writing to the same name stays its own.
@@ -267,8 +292,8 @@ def test_rankings_are_the_systems_of_retrieval(judge: Judge, tmp_path: Path) -> 
         lines = [f"{q} Q0 {d} {r} {-r} {name}" for q in range(6) for r, d in enumerate(order, 1)]
         (tmp_path / f"{name}.run").write_text("\n".join(lines))
     judge("systems", "import", "--stage", "retrieve", "up.run", "down.run")
-    found = json.loads(judge("score", "retrieval", "--k", "1", "--system", "all", "--json").out)
-    [row] = [r for r in found["rows"] if r["measure"] == "precision@1[gold]"]
+    found = json.loads(judge("score", "retrieval", "--measure", "P@1", "--system", "all", "--json").out)
+    [row] = [r for r in found["rows"] if r["measure"] == "P@1[gold]"]
     assert {c["contender"]: (c["shared"]["value"], c["mark"]) for c in row["cells"]} == {
         "up": (1.0, "best"),
         "down": (0.0, "worse"),
@@ -281,7 +306,7 @@ def test_rankings_are_the_systems_of_retrieval(judge: Judge, tmp_path: Path) -> 
 def test_compare_has_the_same_two_axes(judge: Judge) -> None:
     label()
     words = ("score", "compare", "good", "poor", "--axis", "system", "--paper", "garage")
-    told = judge(*words, "--set", "unparsed=unscored", code=None)
+    told = judge(*words, code=None)
     # Only eligibility has been judged: the rest is named as missing, and nothing is compared half.
     assert told.code == 1
     give("grounding", {f"{unit(n, s)}#s0": "supported" for s in ("good", "poor") for n in range(N)})
@@ -304,4 +329,5 @@ def test_compare_has_the_same_two_axes(judge: Judge) -> None:
     board_cells = cells(board(judge, "--system", "good", "--system", "poor"))
     assert board_cells["poor"]["difference_to_best"] == found["difference"]["value"]
     assert "name two systems" in judge("score", "compare", "good", "good", "--axis", "system", code=2).err
-    assert "-m goes with --axis system" in judge("score", "compare", "a", "b", "-m", "c", code=2).err
+    told = judge("score", "compare", "good", "poor", "-m", "a/judge", code=2).err
+    assert "A and B are the judges here" in told

@@ -75,10 +75,14 @@ def test_a_sentence_that_could_not_be_read_takes_its_answer_from_everybody(
 @pytest.mark.usefixtures("items")
 def test_a_measure_or_a_stratum_that_one_lacks_is_told(judge: Judge, tmp_path: Path) -> None:
     texts = [(f"g{n}", "whole", "full", "It is so [cite_1].") for n in range(N)]
-    texts += [(f"g{n}", "slow", "full", "It is so [cite_1].") for n in range(0, N, 2)]
+    texts += [(f"g{n}", "slow", "full", "It is so [cite_1].") for n in range(N)]
     answers(judge, tmp_path, texts)
-    give("eligibility", {f"garage:{i}@{s}@full": "No Issues" for i, s, _, _ in texts})
-    words = ("--part", "eligibility", "--unanswered", "left-out", "--by", "question_type")
+    # The judge has labelled every second answer of `slow`: those to the slow questions.
+    units = [
+        f"garage:g{n}@{s}@full" for n in range(N) for s in ("whole", "slow") if s == "whole" or n % 2 == 0
+    ]
+    give("eligibility", dict.fromkeys(units, "No Issues"))
+    words = ("--part", "eligibility", "--by", "question_type", "--partial")
     asked = (*words, "--system", "whole", "--system", "slow")
     found = cells(board(judge, *asked), "eligibility", "fast")
     assert found["whole"]["own"]["value"] == 1.0

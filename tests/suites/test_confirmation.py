@@ -1,8 +1,6 @@
 """judge score confirmation: support ratios, bias of lists and of answers, people's consensus, the picture."""
 
-import csv
 import shlex
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -125,27 +123,12 @@ def test_pairs_that_people_turn_down_are_left_out(judge: Judge, study: None) -> 
         1.0,
     )
     assert any("1 confirmed" in n and "1 turned down (left out)" in n for n in found.document["notes"])
-    assert score(judge, "confirmation", "--consensus", "all").value("cr[retrieve]") == 0.25
-    assert score(judge, "confirmation", "--consensus", "0.6").value("cr[retrieve]") == 0.25
-    told = judge("score", "confirmation", "--consensus", "0.8", "--unchecked", "drop", code=2).err
-    assert "no pair is left" in told
 
 
-def test_the_picture_and_the_claims(judge: Judge, study: None, tmp_path: Path) -> None:
-    verdicts("yes", "yes", "yes", "no")
-    files = ("--plot", "a.svg", "--claims", "a.csv")
-    judge("score", "confirmation", *files)
-    assert ET.fromstring(Path("a.svg").read_text("utf-8")).tag.endswith("svg")
-    first = Path("a.svg").read_bytes()
-    judge("score", "confirmation", *files)
-    assert Path("a.svg").read_bytes() == first
-    with Path("a.csv").open() as file:
-        told = {(row["claim_id"], row["stage"]): row for row in csv.DictReader(file)}
-    assert len(told) == 8
-    row = told["c:p1-original", "retrieve"]
-    assert (row["n_support"], row["n_refute"], row["n_neutral"], row["sr"]) == ("1", "1", "1", "0.5")
-    assert "name it so" in judge("score", "confirmation", "--plot", "a.png", code=1).err
-    assert "No such file" in judge("score", "confirmation", "--plot", "none/a.svg", code=1).err
+def test_no_pair_is_left_where_people_turn_all_of_them_down(judge: Judge, study: None) -> None:
+    vote("p1", "no", "no")
+    vote("p2", "yes", "no")
+    assert "no pair is left" in judge("score", "confirmation", code=2).err
 
 
 def test_missing_labels_are_commands_and_partial_counts_them(judge: Judge, study: None) -> None:
@@ -197,21 +180,21 @@ def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
     documents = column("SELECT passage_id FROM passages WHERE item_id LIKE 'd:%' ORDER BY 1")
     run.write_text("".join(f"{i} Q0 {p} {n} {9 - n} r\n" for i in items for n, p in enumerate(documents, 1)))
     judge("systems", "import", "--stage", "retrieve", run)
-    done = judge(
-        "suite", "confirmation", "-m", "scripted/hash", "--dataset", "d-pairs", "--context", "top:2", "--json"
-    )
+    pairs = ("--dataset", "d-pairs")
+    where = ("--where", "dataset = 'd-pairs'")
+    judge("answers", "generate", "claim_answer", "-m", "scripted/hash", "--context", "top:2", *where)
+    done = judge("suite", "confirmation", "-m", "scripted/hash", *pairs, "--json")
     document = checked(done.out, "score")
     assert document["condition"] == "top:2:r:retrieve"
     told = {m["measure"]: m for m in document["measures"]}
     assert told["cbr"]["n_units"] == built and told["missing_stances[retrieve]"]["value"] == 0.0
-    again = judge("score", "confirmation", "--dataset", "d-pairs", "--context", "top:2", "--json")
+    again = judge("score", "confirmation", *pairs, "--json")
     assert checked(again.out, "score")["measures"] == document["measures"]
 
 
 BAD = [
     (("--k", "x"), 2, "--k is a list of whole numbers"),
     (("--ranking", "z"), 2, "no ranking 'z' of 'c'; there are: own"),
-    (("--consensus", "most"), 2, "--consensus is a number"),
     (("--system", "z"), 2, "no answers of that system"),
 ]
 
@@ -226,17 +209,3 @@ def test_what_cannot_be_asked_for(
 def test_a_data_set_without_pairs(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", [{"id": "1", "claim": "x"}]))
     assert "no pairs" in judge("score", "confirmation", code=2).err
-
-
-def test_each_stage_has_its_own_depth(judge: Judge, study: None) -> None:
-    found = score(judge, "confirmation", "--part", "retrieval", "--k", "retrieve=1,rerank=2")
-    # retrieve@1: p1 support and support (|1 + 1 - 1| = 1), p2 support and refute (0): 0.5. rerank@2 as with all: 0.5.
-    assert found.value("cr[retrieve]") == 0.5 and found.value("cr[rerank]") == 0.5
-    # One passage a list at retrieve: the overlap of {a} and {a}, {e} and {e}; at rerank {a, c} and {a, b}, {e} and {e}.
-    assert found.value("overlap[retrieve]") == 1.0
-    assert found.value("overlap[rerank]") == pytest.approx((1 / 3 + 1) / 2)
-    assert "ranking own; stages: retrieve (first 1), rerank (first 2)" in found.document["notes"]
-    # A stage that is not named is not read.
-    assert "cr[rerank]" not in score(judge, "confirmation", "--part", "retrieval", "--k", "retrieve=1").names
-    told = judge("score", "confirmation", "--k", "retreive=1", code=2).err
-    assert "--k is a number from 1, or STAGE=NUMBER of retrieve, rerank, top-k, not 'retreive=1'" in told

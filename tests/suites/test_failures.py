@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.helpers import checked
 from tests.formats import garage_row, raguard, write_jsonl
 from tests.suites.helpers import Judge, answers, give, score
 
@@ -59,8 +60,6 @@ def test_nine_of_ten_answers_say_nothing(judge: Judge, tmp_path: Path, said: str
     assert found.value("attribution_recall_micro") == 0.0
     if said is None:
         assert "m has no answer to 9 of 10 items: they count as failures" in found.document["notes"]
-        asked = score(judge, "garage", "--unanswered", "left-out", "--part", "eligibility")
-        assert (asked.value("eligibility"), asked["eligibility"]["n_units"]) == (1.0, 1)
 
 
 def test_citations_of_passages_that_do_not_exist(judge: Judge, tmp_path: Path) -> None:
@@ -136,8 +135,10 @@ def test_a_sample_takes_whole_pairs(judge: Judge, tmp_path: Path, sample: tuple[
     sides = ("original", "counter")
     answers(judge, tmp_path, [(f"p{n}-{side}", "s", "none", "Yes.") for n in range(15) for side in sides])
     give("confirmation", {f"c:p{n}-{side}@s@none": "yes" for n in range(15) for side in sides})
-    found = score(judge, "confirmation", "--part", "answers", "-n", "5", *sample)
-    assert (found["cbr"]["n_units"], found["cbr"]["coverage"]) == (5, 1.0)
+    words = ("--part", "answers", "--system", "s", "-n", "5", *sample, "--json")
+    done = checked(judge("suite", "confirmation", "-m", "scripted/hash", *words).out, "score")
+    [cbr] = [m for m in done["measures"] if m["measure"] == "cbr"]
+    assert (cbr["n_units"], cbr["coverage"]) == (5, 1.0)
 
 
 def test_a_sample_of_urag_has_both_parts(judge: Judge, tmp_path: Path) -> None:
@@ -148,13 +149,14 @@ def test_a_sample_of_urag_has_both_parts(judge: Judge, tmp_path: Path) -> None:
             "options": {"A": "one", "B": "two"},
             "correct": "A",
             "split": part,
+            "passages": [f"About {part}{n}."],
         }
         for part in ("calibration", "test")
         for n in range(30)
     ]
     judge("items", "import", "jsonl", write_jsonl(tmp_path / "u.jsonl", rows), "--dataset", "u")
     for more in ((), ("--sample", "3")):
-        options = ("--option", "logprobs=1", "--alpha", "0.4", "--context", "none", "--part", "sets")
+        options = ("--option", "logprobs=1", "--part", "sets")
         done = judge("suite", "urag", "-m", "scripted/hash", *options, "-n", "20", *more, "--json")
         assert '"n_units": 10' in done.out
     # A file with one part only is refused before a model is asked anything.

@@ -1,6 +1,6 @@
 """URAG's second pass: what is shown, what it changes, and what is refused. Numbers are derived beside them."""
 
-import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,6 @@ import pytest
 from judge.runner import second
 from judge.store import Store
 from tests.answers.helpers import column
-from tests.cli.helpers import checked
 from tests.formats import urag, write_jsonl
 from tests.suites.helpers import Judge, commands, give, score
 from tests.suites.test_urag import URAG, WITH, distributed, study
@@ -78,7 +77,7 @@ def test_what_failed_at_first_is_no_success_later(judge: Judge, study: None) -> 
 def test_what_is_shown_is_plain_and_tells_no_gold(judge: Judge, study: None) -> None:
     run = first_run()
     with Store.open("study.db") as store:
-        own, wrong = (second.read(store, f"{run}:{kind}").texts for kind in ("self", "wrong"))
+        own, wrong = (second.read_probabilities(store, f"{run}:{kind}").texts for kind in ("self", "wrong"))
     # c1: A is right with 0.9. c2: B is right with 0.6. t2: B is right with 0.3; A leads, and is exchanged all the same.
     assert (own["u:c1"], wrong["u:c1"]) == ("A. 0.900\nB. 0.100", "A. 0.100\nB. 0.900")
     assert (own["u:c2"], wrong["u:c2"]) == ("A. 0.400\nB. 0.600", "A. 0.600\nB. 0.400")
@@ -93,7 +92,7 @@ def test_what_is_shown_is_plain_and_tells_no_gold(judge: Judge, study: None) -> 
         "--where",
         "item_id = 'u:c1'",
     )
-    prompt = judge("answers", "generate", "urag_aware", *options, "--dry-run").out
+    prompt = judge("answers", "generate", "urag_aware", *options, "--estimate").out
     block = prompt.partition("Probabilities:\n")[2].partition("\nAnswer:")[0]
     # Nothing beside it of what the first pass gave or what is right.
     assert "A. 0.100\nB. 0.900" in block and prompt.count("0.900") == 1 and "correct" not in prompt
@@ -116,16 +115,15 @@ def test_the_highest_and_the_lowest_are_exchanged(
     assert second.exchanged(masses) == expected
 
 
-def test_a_whole_suite_with_a_second_pass(judge: Judge, tmp_path: Path) -> None:
+def test_a_second_pass_step_by_step(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "urag", urag(tmp_path / "urag.json"))
-    options = ("--option", "logprobs=1", "--alpha", "0.5", "--part", "aware", "--aware", "self")
-    done = judge("suite", "urag", "-m", "scripted/hash", *options, "--json")
-    told = {m["measure"]: m for m in checked(done.out, "score")["measures"]}
-    assert told["accuracy_self_aware_change"]["coverage"] == 1.0
+    words = ("urag", "-m", "scripted/hash", "--alpha", "0.5", "--part", "aware", "--aware", "self")
+    judge("suite", "urag", "-m", "scripted/hash", "--option", "logprobs=1", "--part", "sets")
+    [line] = commands(judge, *words)
+    judge(*shlex.split(line)[1:], "--option", "logprobs=1")
+    assert score(judge, *words)["accuracy_self_aware_change"]["coverage"] == 1.0
     runs = column("SELECT json_extract(options, '$.context') FROM runs ORDER BY 1")
     assert runs == ["all", "all+self-aware"]
-    again = judge("suite", "urag", "-m", "scripted/hash", *options, "--json")
-    assert json.loads(again.out)["measures"] == json.loads(done.out)["measures"]
 
 
 def test_both_passes_of_ones_own_system_are_imported(judge: Judge, study: None, tmp_path: Path) -> None:
@@ -156,8 +154,6 @@ def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
     asked = ("answers", "generate", "urag_aware", "-m", "scripted/hash", "--context", "all")
     assert "shows option probabilities: --shown RUN:self" in judge(*asked, code=2).err
     assert "needs --aware self" in judge("score", *AWARE, code=2).err
-    told = judge("score", *AWARE, "--aware", "self", "--reading", "practice", "--partial", code=None).err
-    assert "--reading paper" in told
     distributed(run, {f"u:{name}": None for name in WITH})
     assert "no probabilities of options to show" in judge("score", *AWARE, "--aware", "self", code=2).err
 
@@ -169,5 +165,5 @@ def test_the_most_probable_option_may_change_places_with_the_second(judge: Judge
     assert second.exchanged(masses, second=True) == {"A": 0.3, "B": 0.5, "C": 0.2}
     assert second.exchanged({"A": 0.4, "B": 0.4, "C": 0.2}, second=True) is None
     assert second.exchanged({"A": 1.0}, second=True) is None
-    [line] = commands(judge, *AWARE, "--aware", "wrong", "--exchange", "second")
+    [line] = commands(judge, *AWARE, "--aware", "wrong-second")
     assert f"--shown {first_run()}:wrong-second" in line

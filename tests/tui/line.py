@@ -66,10 +66,22 @@ class Line:
         os.write(self._fd, b"".join(map(sent, keys)))
 
     def type(self, keys: Sequence[str], gap: float) -> None:
-        """One key after the other."""
+        """One key after the other, each `gap` seconds after the program has read the one before.
+
+        On a busy machine the program may read later than `gap`; two keys would then reach it in one read, as a burst.
+        """
         for key in keys:
             os.write(self._fd, sent(key))
+            self._until_read()
             time.sleep(gap)
+
+    def _until_read(self, seconds: float = 30) -> None:
+        """Wait until the program has read everything that was typed."""
+        end = time.monotonic() + seconds
+        while struct.unpack("i", fcntl.ioctl(self._terminal, termios.FIONREAD, b"\0" * 4))[0]:
+            if time.monotonic() > end:
+                raise AssertionError("the program does not read what is typed")
+            time.sleep(0.002)
 
     def quit(self, seconds: float = 30) -> int:
         """Ctrl+Q, and wait for the end: what was typed before it has been done by then."""

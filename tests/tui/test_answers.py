@@ -141,7 +141,7 @@ async def test_relevant_passages_are_those_that_gold_calls_so_and_gold_stays_hid
 
 
 async def test_a_task_that_shows_gold_says_that_it_is_not_blind(study: Path) -> None:
-    from annotate.leading.progress import label_table
+    from annotate.exchange.responses import responses
 
     batch(study, "raguard_role", n=2, where="item_id = 'd:tea'")
     async with sitting(study) as pilot:
@@ -149,7 +149,7 @@ async def test_a_task_that_shows_gold_says_that_it_is_not_blind(study: Path) -> 
         assert "not a blind task" in text_of(pilot, "head")
         await press(pilot, "s")
     with open_study(study) as store:
-        assert [row["blind"] for row in label_table(store, "pilot")] == [False]
+        assert [row.blind for row in responses(store, "pilot")] == [False]
 
 
 async def test_a_hidden_repeat_does_not_show_what_was_said_before(study: Path) -> None:

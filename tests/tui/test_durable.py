@@ -19,6 +19,7 @@ from annotate.sitting.blind import Busy
 from annotate.sitting.desk import Desk
 from annotate.sitting.events import Event, fold, label_rows
 from annotate.store import open_study
+from judge.permissions import configuration_folder
 from tests.tui.screens import press, screen, sitting, text_of
 from tests.tui.studies import batch, build, labels, three
 from tests.tui.test_tmux import Terminal, terminals
@@ -209,8 +210,8 @@ def test_a_full_disk_is_told_and_nothing_is_pretended(
 
 
 def test_what_cannot_be_opened_is_said_in_one_line(study: Path, terminals: Callable[..., Terminal]) -> None:
-    keymap = study.with_name("keys.toml")
-    keymap.write_text('[keys]\nundo = "s"\n')
+    folder = configuration_folder()
+    folder.mkdir(parents=True)
     terminal = terminals(200, 50)
 
     numbers = count()
@@ -226,9 +227,11 @@ def test_what_cannot_be_opened_is_said_in_one_line(study: Path, terminals: Calla
 
     assert "batch 'pilot' is not for 'zoe'; its annotators are: alice" in said("open", "pilot", "--as", "zoe")
     assert "no batch 'pilto'; there are: pilot" in said("open", "pilto", "--as", "alice")
-    clash = said("open", "pilot", "--as", "alice", "--keymap", str(keymap))
+    keymap = folder / "keymap.toml"
+    keymap.write_text('[keys]\nundo = "s"\n')
+    clash = said("open", "pilot", "--as", "alice")
     assert "key 's' of 'undo' is that of label 'support'" in clash and "exit=2" in clash
-    assert "--theme nrod: there is no such theme" in said("open", "pilot", "--as", "alice", "--theme", "nrod")
+    keymap.unlink()
     with open_study(study) as store:
         store.conn.execute("UPDATE batches SET closed = '2026-01-02T00:00:00Z'")
     closed = said("open", "pilot", "--as", "alice")

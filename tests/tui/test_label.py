@@ -6,11 +6,13 @@ import pytest
 from textual import events
 from textual.widgets import Input, Static
 
+from annotate.leading.adjudication import fill_queue
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.review import Review, ReviewRows
 from annotate.tui.sharing import Pane, share
+from judge.prompts.load import parse_task
 from tests.tui.screens import press, screen, sitting, text_of, type_in
 from tests.tui.studies import CANARY, NASTY, batch, build, judge_all, labels, rows_of, three
 
@@ -569,6 +571,37 @@ async def test_the_list_shows_what_tells_units_apart(texts: dict[str, str], tmp_
     assert all(text.startswith("Claim number") and "of " in text for text in shown), shown
 
 
+async def test_the_list_tells_claims_apart_that_begin_alike_at_80_columns(tmp_path: Path) -> None:
+    """Two claims that differ behind their 34th character."""
+    path = build(tmp_path / "s.db", items=2, each=1)
+    claims = [f"Femoropopliteal bypass thrombosis {verb} with fibrinogen." for verb in ("rises", "falls")]
+    with open_study(path) as store, store.transaction() as conn:
+        for n, claim in enumerate(claims):
+            conn.execute("UPDATE items SET claim = ? WHERE rowid = ?", [claim, n + 1])
+    batch(path, n=2)
+    async with sitting(path) as pilot:
+        await press(pilot, "equals_sign")
+        rows = pilot.app.screen.query_one(ReviewRows)
+        shown = "\n".join(rows.render_line(n).text for n in range(2))
+    # 40 characters of the claim, then the passage: the labels of the task need 7 columns, and get no more.
+    assert "thrombosis rises · Passage" in shown and "thrombosis falls · Passage" in shown, shown
+
+
+async def test_escape_leads_back_to_the_unit_from_what_was_searched_there(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, n=6)
+    async with sitting(path) as pilot:
+        await press(pilot, "slash")
+        await type_in(pilot, "claim")
+        await press(pilot, "escape", "s")
+        assert screen(pilot).hand.counts["done"] == 1
+        # In the list itself, Escape takes the search back first.
+        await press(pilot, "equals_sign", "slash")
+        await type_in(pilot, "claim")
+        await press(pilot, "escape")
+        assert pilot.app.screen.query_one(ReviewRows).search == ""
+
+
 async def test_a_lead_s_list_shows_who_differs_and_can_be_narrowed_to_one_kind(tmp_path: Path) -> None:
     """Three units: support against refute, support against neutral, and one that both skipped."""
     path = build(tmp_path / "s.db", items=3, each=1)
@@ -608,3 +641,49 @@ async def test_a_lead_s_list_shows_who_differs_and_can_be_narrowed_to_one_kind(t
             and "Claim number" in text
         )
         assert not [t for t in kinds["all"] if "ann" in t or "bob" in t]
+
+
+FREE = """---
+title: Two questions with the same labels, and a text
+unit: passage
+inputs: [claim, passage]
+questions:
+  - field: relevant
+    labels: [{value: "yes", key: y}, {value: "no", key: n}]
+  - field: useful
+    labels: [{value: "yes", key: u}, {value: "no", key: k}]
+  - field: why
+    level: text
+---
+Judge.
+<!-- unit -->
+{{ claim }}
+{{ passage }}
+{{ answer_cue }}
+"""
+
+
+async def test_kinds_of_disagreement_name_their_question_and_no_text_of_people(tmp_path: Path) -> None:
+    """Before: two questions with equal labels shared one filter, and each pair of texts was a filter, unescaped."""
+    path = build(tmp_path / "s.db", items=3, each=1)
+    batch(path, parse_task(FREE, "free.v1.md"), n=3, annotators=["ann", "bob"], overlap=2)
+    units: dict[str, int] = {}
+    for person in ("ann", "bob"):
+        with open_study(path) as store, Desk.open(store, "pilot", person) as desk:
+            for position in range(1, 4):
+                unit = units.setdefault(desk.load(position).unit_id, len(units))
+                other = person == "bob"
+                desk.label(position, "relevant", "no" if other and unit == 0 else "yes")
+                desk.label(position, "useful", "no" if other and unit == 1 else "yes")
+                desk.label(position, "why", f"\x1b[31m{person} {unit}" if unit == 2 else "same")
+    with open_study(path) as store:
+        fill_queue(store, "pilot", "lead")
+        with Desk.open(store, "pilot", "lead", adjudicate=True) as desk:
+            kinds = desk.kinds()
+            assert {kind: desk.count(kind) for kind in kinds} == {
+                "relevant: no / yes": 1, "useful: no / yes": 1, "why: different answers": 1,
+            }  # fmt: skip
+    async with sitting(path, "lead", adjudicate=True) as pilot:
+        await press(pilot, "equals_sign")
+        told = str(pilot.app.screen.query_one("#review-top", Static).content)
+        assert "ann" not in told and "\x1b" not in told

@@ -236,3 +236,17 @@ async def test_raw_text_and_back_keep_the_place(tmp_path: Path) -> None:
             await press(pilot, "tilde")
             await pilot.pause()
             assert first() == line
+
+
+async def test_the_key_of_raw_text_says_when_nothing_is_laid_out(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=1, each=2, texts={"one": "No table here.", "two": TABLE})
+    batch(path, n=2)
+    async with sitting(path) as pilot:
+        for _ in range(2):
+            has_table = "Mountain" in "\n".join(rows(pilot))
+            for told in ("raw text", "") if has_table else ("nothing to lay out",) * 2:
+                await press(pilot, "tilde")
+                await pilot.pause()
+                assert told in text_of(pilot, "message")
+                assert screen(pilot).view.raw is (told == "raw text")
+            await press(pilot, "right")

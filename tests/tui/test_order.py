@@ -187,7 +187,7 @@ ALONE = "\x1b"
 """Escape as most terminals send it: one byte, the same that stands before a key with Alt."""
 
 
-@pytest.mark.parametrize("gap", [0.04, 0.12])
+@pytest.mark.parametrize("gap", [0.02, 0.04, 0.12])
 def test_escape_is_escape_however_soon_the_next_key_follows(gap: float, study: Path) -> None:
     with opened(study) as line:
         line.type(["+", "n", "i", ALONE, "r", "s"], gap)

@@ -1,21 +1,26 @@
 """`annotate open --plain`: the same log as the screen writes for the same intentions, read and typed line by line."""
 
 import io
+import os
 import random
+import re
+import select
+import termios
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
-from annotate.cli import main
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.plain import Dialogue
+from annotate.tui.review import FILTERS
 from judge.prompts import load_task
 from judge.store import Store
 from tests.tui.line import Line, log, settled
 from tests.tui.oracle import Oracle, plain, tokens
-from tests.tui.studies import NASTY, batch, build, judge_all, labels, rows_of, three
+from tests.tui.studies import CANARY, NASTY, batch, build, judge_all, labels, rows_of, three
 
 UNITS = 20
 
@@ -172,9 +177,73 @@ def test_pasted_lines_label_one_unit_and_no_more(tmp_path: Path) -> None:
         line.close()
 
 
-def test_options_of_the_screen_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = build(tmp_path / "s.db")
+def test_a_terminal_gets_lines_that_end_between_words(tmp_path: Path) -> None:
+    text = "Incontrovertible evidence of interdependence " * 9 + "\n    a line of code\n" + "長い文" * 40
+    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
     batch(path, n=1)
-    with pytest.raises(SystemExit) as ended:
-        main(["open", "pilot", "--as", "alice", "--plain", "--theme", "nord", "-d", str(path)])
-    assert ended.value.code == 2 and "leave --keymap and --theme out" in capsys.readouterr().err
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, 60))
+    with os.fdopen(theirs, "w") as out, open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
+        Dialogue(desk, io.StringIO(), out).run()
+        raw = b""
+        while select.select([ours], [], [], 0.5)[0]:
+            raw += os.read(ours, 100_000)
+    os.close(ours)
+    lines = raw.decode().splitlines()
+    assert max(map(cell_len, lines)) <= 60
+    words = {"Incontrovertible", "interdependence"}
+    assert sum(word in words for line in lines for word in line.split()) == 18, (
+        "nine of each, and none is cut"
+    )
+    assert "    a line of code" in lines
+    assert "".join(lines).count("長い文") == 40
+
+
+def test_a_grade_that_is_its_own_key_is_printed_once(tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db")
+    batch(path, "relevance_graded", n=1)
+    said = talk(path, [])
+    assert "\n0: the passage has nothing to do with the question\n" in said and "0  0" not in said
+
+
+@pytest.mark.parametrize(("sentences", "times"), [(2, 1), (60, 2)])
+def test_the_claim_is_printed_again_below_a_text_longer_than_a_screen(
+    sentences: int, times: int, tmp_path: Path
+) -> None:
+    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": "It rained that day.\n" * sentences})
+    batch(path, n=1)
+    said = talk(path, [])
+    assert said.count("Claim number 0") == times
+    if times == 2:
+        assert said.rindex("It rained") < said.rindex("Claim number 0") < said.index("s  support")
+
+
+def test_nothing_hidden_is_printed(tmp_path: Path) -> None:
+    """The lists, searches and every unit of a batch with checks, a judge's run and a second annotator's labels."""
+    path = build(tmp_path / "s.db", items=8)
+    run = judge_all(path, value="neutral")
+    batch(path, n=10, annotators=["alice", "zebedee"], overlap=2, repeats=0.3, attention=0.2)
+    with open_study(path) as store, Desk.open(store, "pilot", "zebedee") as desk:
+        for position in range(1, desk.total + 1):
+            desk.label(position, "stance", "refute")
+            desk.note(position, "zebedee's note")
+            desk.flag(position, "zebedee's reason")
+    lists = [
+        *(f"= {name}" for name in FILTERS),
+        "/ zebedee",
+        "/ neutral",
+        "/ refute",
+        "/ because",
+        "/ repeat",
+    ]
+    total = rows_of(path, "SELECT count(*) FROM assignments WHERE annotator_id = 'alice'")[0][0]
+    assert total > 12, "ten units, three repeats, and attention checks"
+    said = talk(path, [*lists, *(f"# {n}" for n in range(1, total + 1)), *["s"] * total, *lists, "<", "q!"])
+    found = said.replace("with a reason", "")
+    hidden = ["zebedee", CANARY, run, "scripted", "because", "attention", "repeat", "sample", "gold", "judge"]
+    assert not [word for word in hidden if word.lower() in found.lower()]
+    # Labels that are printed are those of the question and the own ones.
+    rows = [line.split(": ")[0] for line in said.splitlines() if re.match(r"\d+  \w+: Claim", line)]
+    assert rows and not [row for row in rows if row.split()[1] not in ("open", "support")]
+    heads = {line.partition("done")[2] for line in said.splitlines() if line.startswith("Unit ")}
+    assert heads == {""}, "no unit is told from another by what it is for"

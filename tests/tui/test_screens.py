@@ -17,7 +17,7 @@ from textual.widgets import Static
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui import settings
-from annotate.tui.app import AnnotateApp, run_app
+from annotate.tui.app import AnnotateApp
 from annotate.tui.colours import contrast
 from annotate.tui.dialogs import Ask, Finished, Help, Told
 from annotate.tui.keymap import key_name, load_keymap, symbol
@@ -120,18 +120,12 @@ async def test_the_theme_is_remembered(tmp_path: Path) -> None:
         await pilot.pause()
     assert settings.remembered_theme() == "nord"
     with open_study(path) as store, Desk.open(store, "pilot", "alice") as desk:
-        app = AnnotateApp(desk, remembered="nord")
+        app = AnnotateApp(desk, theme="nord")
         async with app.run_test():
             assert app.theme == "nord"
-        app = AnnotateApp(desk, theme="gruvbox", remembered="nord")
-        async with app.run_test():
-            assert app.theme == "gruvbox"
-        assert settings.remembered_theme() == "gruvbox"
-        app = AnnotateApp(desk, remembered="a theme of another version")
+        app = AnnotateApp(desk, theme="a theme of another version")
         async with app.run_test():
             assert app.theme == "textual-dark"
-        with pytest.raises(UsageError, match=r"--theme nrod: there is no such theme; there are: .*nord"):
-            run_app(desk, keymap={}, theme="nrod")
 
 
 async def test_what_is_typed_ahead_of_the_end_labels_no_skipped_unit(

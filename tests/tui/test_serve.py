@@ -143,6 +143,30 @@ async def test_a_key_in_the_browser_labels(study: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.real
+@pytest.mark.parametrize("text", ["القطة على السجادة", "The cat is on the mat"], ids=["arabic", "english"])
+async def test_the_browser_is_told_that_right_to_left_text_is_in_the_wrong_order(
+    text: str, tmp_path: Path
+) -> None:
+    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
+    batch(path, n=1)
+    async with serving(path) as address, browser() as page:
+        for domain in ("Page", "Network"):
+            await page.call(f"{domain}.enable")
+        await page.look(width=1100)
+        await page.call("Page.navigate", url=address)
+        for _ in range(300):
+            await page.script("0")  # what came meanwhile is noted
+            if "Passage" in "".join(page.frames) and "quit" in "".join(page.frames):
+                break
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
+        await page.script("0")
+        told = "shows right-to-left text in the wrong order" in "".join(page.frames)
+        assert told is (text[0] > "\u0590")
+        await page.screenshot(tmp_path / "page.png", whole=False)
+
+
+@pytest.mark.real
 async def test_two_servers_share_a_browser_and_a_tunnel_may_end_on_any_port(
     study: Path, tmp_path: Path
 ) -> None:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from annotate.store import open_study
 from judge.prompts.load import parse_task
@@ -30,7 +32,9 @@ async def test_grades_stand_with_their_meanings(size: tuple[int, int], text: str
     batch(path, "relevance_graded", n=1)
     async with sitting(path, size=size) as pilot:
         for label in screen(pilot).hand.desk.task.spec.questions[0].labels:
-            assert f"{label.value} {label.meaning}" in panel(pilot)
+            # A grade is its own key, and is printed once.
+            assert f" {label.value} {label.meaning}" in f" {panel(pilot)}"
+            assert f"{label.value} {label.value}" not in panel(pilot)
         shown = "\n".join(rows(pilot))
         assert "nothing to do" in shown, "and it is on the screen, not below its end"
         assert len(LONG) > 30_000
@@ -44,7 +48,7 @@ async def test_codes_alone_where_rows_are_needed_for_the_text(
     path = build(tmp_path / "s.db", items=1, each=1, texts={"one": text})
     batch(path, "relevance_graded", n=1)
     async with sitting(path, size=(60, 18)) as pilot:
-        assert "0 0" in panel(pilot) and (MEANING not in panel(pilot)) is hidden
+        assert ("0 1 2 3" in panel(pilot)) is hidden and (MEANING not in panel(pilot)) is hidden
         await press(pilot, "tab")
         assert MEANING in panel(pilot) or not hidden
         await press(pilot, "tab")
@@ -69,6 +73,18 @@ async def test_a_wide_terminal_has_no_empty_columns_between_text_and_labels(tmp_
         end = max(len(row[:124].rstrip()) for row in shown[5:40])
         begin = min(row.index("the passage") for row in shown if "the passage" in row)
         assert end > 110 and begin - end < 20
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=str)
+async def test_a_column_is_empty_between_text_and_scroll_bar(size: tuple[int, int], tmp_path: Path) -> None:
+    path = build(tmp_path / "s.db", items=1, each=1, texts={"one": "x" * 30_000})
+    batch(path, n=1)
+    async with sitting(path, size=size) as pilot:
+        body = pilot.app.screen.query_one("#body", Static).content_region
+        bar = pilot.app.screen.query_one("#body-scroll", VerticalScroll).vertical_scrollbar.region
+        assert bar.x == body.right + 1
+        row = rows(pilot)[body.y + 2]
+        assert row[body.right - 1] == "x" and row[body.right] == " "
 
 
 async def test_a_list_at_80_columns_shows_the_claim_and_the_passage(tmp_path: Path) -> None:

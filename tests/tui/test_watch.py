@@ -156,7 +156,7 @@ def test_without_a_terminal_it_prints_how_it_stands(tmp_path: Path) -> None:
 def test_a_real_terminal_of_80_columns(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db")
     batch(path, n=6, annotators=["alice", "bob"])
-    line = Line("watch", "pilot", "--every", "0.2", "-d", str(path))
+    line = Line("watch", "pilot", "-d", str(path))
     try:
         line.until("0/12 done")
         work(path, "alice", {1: "support"})

@@ -13,7 +13,7 @@ from judge.types import Where
 
 COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
            "flag", "note", "spans", "at", "stratum", "weight", "sources", SHA_KEY)  # fmt: skip
-"""As `annotate batches labels` has them, with evidence, time and `labels.sources`."""
+"""Of labels, with evidence, time and `labels.sources`."""
 BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False: False}
 
 
@@ -58,11 +58,11 @@ def responses(
     """
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
 
-    def read(row: Mapping[str, Any], where: Where) -> Iterator[Response]:
+    def read_row(row: Mapping[str, Any], where: Where) -> Iterator[Response]:
         if row.get("layer") != "revised" and row.get("annotator") != ADJUDICATED:
             yield _response(row, where, reading, fields, spans)
 
-    return reading.each(path, rows, read)
+    return reading.each(path, rows, read_row)
 
 
 def _response(
@@ -105,8 +105,8 @@ def _response(
 
 def _differs(row: Mapping[str, Any], reading: ReadOptions) -> str | None:
     inputs = reading.inputs(str(row.get("unit") or ""))
-    found = [differs_by_inputs(row.get("inputs"), inputs), differs_by_hash(row.get(SHA_KEY), inputs)]
-    return max((f for f in found if f is not None), default=None)
+    differences = [differs_by_inputs(row.get("inputs"), inputs), differs_by_hash(row.get(SHA_KEY), inputs)]
+    return max((f for f in differences if f is not None), default=None)
 
 
 def _number(value: Any, name: str) -> float | None:
@@ -129,11 +129,11 @@ def checked_spans(value: Any) -> list[tuple[str, int, int]] | None:
     """[[input, start, end], ...] as it stands in a row; None when there is none. Raises BadInput."""
     if value in (None, "", []):
         return None
-    found = []
+    checked = []
     for span in value if isinstance(value, list) else [None]:
         if not isinstance(span, list) or len(span) != 3 or not isinstance(span[0], str):
             raise BadInput("must be a list of [input, start, end]", field="spans")
         if not all(isinstance(n, int) and not isinstance(n, bool) for n in span[1:]):
             raise BadInput("must be a list of [input, start, end]", field="spans")
-        found.append((span[0], span[1], span[2]))
-    return found
+        checked.append((span[0], span[1], span[2]))
+    return checked

@@ -77,8 +77,8 @@ def settings(task: Task) -> dict[str, Any]:
             "allow_overlapping": False,
             "visible_options": None,
         }
-        questions.append(_asked(SPANS, "Evidence", None, False, evidence))
-    questions.append(_asked(NOTE, "Note", None, False, {"type": "text", "use_markdown": False}))
+        questions.append(_question_settings(SPANS, "Evidence", None, False, evidence))
+    questions.append(_question_settings(NOTE, "Note", None, False, {"type": "text", "use_markdown": False}))
     return {
         "guidelines": markdown(task),
         "fields": required + [_field(name, False) for name in task.spec.optional_inputs],
@@ -104,13 +104,13 @@ def _question(question: Question) -> dict[str, Any]:
         how: dict[str, Any] = {"type": "label_selection", "options": options, "visible_options": None}
     else:
         how = {"type": "text", "use_markdown": False}
-    return _asked(_there(question.field), question.ask or title(question.field), None, True, how)
+    return _question_settings(_there(question.field), question.ask or title(question.field), None, True, how)
 
 
-def _asked(
-    name: str, told: str, description: str | None, required: bool, how: dict[str, Any]
+def _question_settings(
+    name: str, heading: str, description: str | None, required: bool, how: dict[str, Any]
 ) -> dict[str, Any]:
-    return {"name": name, "title": told, "description": description, "required": required, "type": how["type"],
+    return {"name": name, "title": heading, "description": description, "required": required, "type": how["type"],
             "settings": how}  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def fields(unit: ExchangeUnit) -> dict[str, str]:
 
 
 def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+    answers: dict[str, list[dict[str, Any]]] = {}
     main = unit.main
     for response in responses:
         whole = all(q.field in response.answers for q in task.spec.questions)
@@ -143,19 +143,19 @@ def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dic
         for question in task.spec.questions:
             if question.field in response.answers:
                 value: Any = response.answers[question.field]
-                found.setdefault(_there(question.field), []).append({"value": value, **about})
+                answers.setdefault(_there(question.field), []).append({"value": value, **about})
             elif response.skipped:
-                found.setdefault(_there(question.field), []).append({"value": None, **about})
+                answers.setdefault(_there(question.field), []).append({"value": None, **about})
         if response.note:
-            found.setdefault(NOTE, []).append({"value": response.note, **about})
+            answers.setdefault(NOTE, []).append({"value": response.note, **about})
         spans = [{"start": a, "end": b, "label": EVIDENCE} for n, a, b in response.spans or () if n == main]
         if spans:
-            found.setdefault(SPANS, []).append({"value": spans, **about})
-    return found
+            answers.setdefault(SPANS, []).append({"value": spans, **about})
+    return answers
 
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Submitted responses; discarded ones are skips, drafts are passed over. Suggestions are not read.
+    """Yield the submitted responses. Discarded ones are skips; drafts and suggestions are ignored.
 
     The nested export of SDK 2.8 leaves the status out: such responses go to the quarantine.
     """
@@ -174,12 +174,12 @@ def _users(path: Path, reading: ReadOptions) -> dict[str, str]:
     if not named and not place.exists():
         return {}
     try:
-        found = json.loads(place.read_text(encoding="utf-8"))
+        users = json.loads(place.read_text(encoding="utf-8"))
     except (OSError, ValueError) as e:
         raise BadInput(f"no JSON file of users: {e}", path=str(place)) from e
-    if not isinstance(found, dict) or not all(isinstance(v, str) for v in found.values()):
+    if not isinstance(users, dict) or not all(isinstance(v, str) for v in users.values()):
         raise BadInput("must be an object: user id -> name", path=str(place))
-    return found
+    return users
 
 
 def _responses(
@@ -222,7 +222,7 @@ def _responses(
 
 
 def _suggested(row: Mapping[str, Any]) -> bool:
-    """Whether the record holds a suggestion, which its page shows."""
+    """Return whether the record has a suggestion, which Argilla shows to the annotator."""
     return bool(row.get("suggestions")) or any(
         key.endswith(".suggestion") and row[key] is not None for key in row
     )
@@ -241,16 +241,21 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]
     nested = row.get("responses")
     if isinstance(nested, Mapping):
         for name, given in nested.items():
-            for one in given if isinstance(given, list) else [None]:
-                if not isinstance(one, Mapping) or "value" not in one:
+            for response in given if isinstance(given, list) else [None]:
+                if not isinstance(response, Mapping) or "value" not in response:
                     raise BadInput("must be lists of {value, user_id}", field=f"responses.{name}")
-                yield str(name), one["value"], str(one.get("user_id") or ""), _state(one.get("status"))
+                yield (
+                    str(name),
+                    response["value"],
+                    str(response.get("user_id") or ""),
+                    _state(response.get("status")),
+                )
     elif nested is not None:
         raise BadInput("must be an object: question -> list of responses", field="responses")
     for key in row:
-        name, found, rest = key.rpartition(".responses")
+        name, separator, rest = key.rpartition(".responses")
         values = row[key]
-        if not found or rest or values is None:
+        if not separator or rest or values is None:
             continue
         people, states = row.get(f"{key}.users"), row.get(f"{key}.status")
         lists = [v for v in (values, people, states) if v is not None]
@@ -275,10 +280,10 @@ def _spans(value: Any, main: str | None) -> list[tuple[str, int, int]] | None:
         return None
     if main is None:
         raise BadInput("evidence can only be placed with --batch, in a passage or an answer", field=SPANS)
-    found = []
+    checked = []
     for span in value if isinstance(value, list) else [None]:
         ends = (span.get("start"), span.get("end")) if isinstance(span, Mapping) else (None, None)
         if not all(isinstance(n, int) and not isinstance(n, bool) for n in ends):
             raise BadInput("must be a list of {start, end, label}", field=SPANS)
-        found.append((main, ends[0], ends[1]))
-    return sorted(found)  # type: ignore[arg-type]
+        checked.append((main, ends[0], ends[1]))
+    return sorted(checked)  # type: ignore[arg-type]

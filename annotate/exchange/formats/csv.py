@@ -54,7 +54,7 @@ def _harmless(text: str) -> str:
 
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Labels one a row (`field`, `label`), or a filled-in sheet with a column for each question."""
+    """Yield labels from rows of (`field`, `label`), or from a filled-in sheet with a column for each question."""
     known = [*COLUMNS, *([q.field for q in reading.task.spec.questions] if reading.task else [])]
     columns = [c for c in columns_of(path) if c in known]
     if "unit" not in columns:

@@ -81,7 +81,7 @@ def _row(task: Task, unit: ExchangeUnit, response: Response, number: int) -> dic
 
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """The labels of a file, of a folder of files, or of the zip that doccano hands out."""
+    """Yield the labels of a file, of a folder of files, or of the zip file that doccano exports."""
     if path.is_dir():
         files = sorted(path.glob("*.jsonl"))
         if not files:
@@ -168,15 +168,15 @@ def _list(row: Mapping[str, Any], key: str) -> list[Any]:
 def _answers(words: list[str], reading: ReadOptions) -> dict[str, str]:
     questions = {q.field: q for q in reading.task.spec.questions} if reading.task else {}
     only = reading.field or (next(iter(questions)) if len(questions) == 1 else None)
-    found: dict[str, list[str]] = {}
+    labels: dict[str, list[str]] = {}
     for word in words:
         field, equals, value = word.partition("=")
         named = bool(equals) and field in questions and not (only and word in reading.domain(only))
         if not named and only is None:
             raise BadInput(f"'{word}': which question? write FIELD=LABEL, or give --field", field="label")
-        found.setdefault(field if named else str(only), []).append(value if named else word)
+        labels.setdefault(field if named else str(only), []).append(value if named else word)
     answers = {}
-    for field, values in found.items():
+    for field, values in labels.items():
         if field in questions and questions[field].many:
             answers[field] = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
         elif len(values) == 1:

@@ -15,7 +15,7 @@ WRITES, ENDING = "file", ".jsonl"
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Units as {"unit", "inputs", "text_sha256"}, labels as rows of `annotate batches labels` with `spans` and `at`."""
+    """Units as {"unit", "inputs", "text_sha256"}, labels as rows of `_own.COLUMNS`."""
     with out.lines() as put:
         if export.labels:
             for row in label_rows(export):

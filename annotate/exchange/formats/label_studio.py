@@ -119,23 +119,23 @@ def _blind(path: Path) -> bool | None:
 
 
 def _users(text: str) -> dict[str, str]:
-    found = {}
+    names = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
         user, equals, name = part.rpartition("=")
         if not equals or not user or not name:
             raise UsageError(f"-O users={text}: write it as 2=alice,bob@example.org=bob")
-        found[user.strip()] = name.strip()
-    return found
+        names[user.strip()] = name.strip()
+    return names
 
 
 def _author(value: Any, users: Mapping[str, str]) -> str:
     """Who answered: as told, else the name before the @ of the e-mail."""
-    told = (
+    candidates = (
         [value]
         if not isinstance(value, Mapping)
         else [value.get("id"), value.get("email"), value.get("username")]
     )
-    names = [str(v) for v in told if isinstance(v, str | int) and not isinstance(v, bool) and str(v)]
+    names = [str(v) for v in candidates if isinstance(v, str | int) and not isinstance(v, bool) and str(v)]
     for name in names:
         if name in users:
             return users[name]

@@ -86,7 +86,7 @@ def _answered(unit: ExchangeUnit, question: Question, response: Response, first:
 
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """What `prodigy db-out` writes.
+    """Yield the responses of a file that `prodigy db-out` wrote.
 
     `accept` is an answer, `ignore` a skip, `reject` a skip with a flag; of a binary task (`label` without
     options) `reject` is the other label when there are two, and no answer when there are more.
@@ -138,30 +138,30 @@ def _is_binary(row: Mapping[str, Any]) -> bool:
 def _unit(row: Mapping[str, Any], reading: ReadOptions) -> str:
     path = reading.options.get("unit")
     meta = row.get("meta")
-    found: Any = row.get(UNIT_KEY) or (meta.get(UNIT_KEY) if isinstance(meta, Mapping) else None)
+    unit: Any = row.get(UNIT_KEY) or (meta.get(UNIT_KEY) if isinstance(meta, Mapping) else None)
     if path:
-        found = row
+        unit = row
         for key in path.split("."):
-            found = found.get(key) if isinstance(found, Mapping) else None
-    if found is None:
+            unit = unit.get(key) if isinstance(unit, Mapping) else None
+    if unit is None:
         raise BadInput("the unit's id is missing (-O unit=KEY says where it is)", field=path or UNIT_KEY)
-    return _word(found, path or UNIT_KEY)
+    return _word(unit, path or UNIT_KEY)
 
 
 def _field(row: Mapping[str, Any], reading: ReadOptions) -> str:
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
-    found = row.get(FIELD_KEY) or reading.field or (fields[0] if len(fields) == 1 else None)
-    if found is None:
+    name = row.get(FIELD_KEY) or reading.field or (fields[0] if len(fields) == 1 else None)
+    if name is None:
         raise BadInput("which question? give one for all rows with --field", field=FIELD_KEY)
-    return _word(found, FIELD_KEY)
+    return _word(name, FIELD_KEY)
 
 
 def _accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
     if "accept" in row or "options" in row:
         chosen = row.get("accept")
         if not isinstance(chosen, list) or len(chosen) != 1:
-            what = f"{len(chosen)} options" if isinstance(chosen, list) and chosen else "no option"
-            raise BadInput(f"accepted with {what}: a question takes one label", field="accept")
+            count = f"{len(chosen)} options" if isinstance(chosen, list) and chosen else "no option"
+            raise BadInput(f"accepted with {count}: a question takes one label", field="accept")
         return _named(row.get("options"), _word(chosen[0], "accept"), name, reading)
     if isinstance(row.get("label"), str):
         return str(row["label"])

@@ -1,13 +1,14 @@
-"""Any table of labels, read by naming its columns: one row a unit, question and annotator."""
+"""Any table of labels, whose columns are recognised or named: one row a unit, question and annotator."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from annotate.exchange.base import ReadOptions
 from annotate.exchange.proof import SHA_KEY
 from annotate.exchange.responses import Response
 from judge.errors import BadInput
+from judge.labels.columns import NAMES, recognised
 from judge.labels.rows import columns_of, read_rows, table
 from judge.labels.tables import WEIGHT
 from judge.types import Where
@@ -23,13 +24,14 @@ OPTIONS = {
 
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """The labels, row by row; an empty label is no label."""
-    columns = {key: reading.options.get(key, key) for key in OPTIONS}
+    """Yield the labels, row by row. A row with an empty label is skipped."""
+    there = columns_of(path)
+    columns = {key: reading.options.get(key) or _usual(key, there) for key in OPTIONS}
     if reading.as_person:
         del columns["annotator"]
     if reading.field:
         del columns["field"]
-    _hint(path, columns["label"])
+    _hint(path, reading.options.get("label", "label"))
     if (
         list(table(path, list(columns.values())).columns).count(WEIGHT) == 1
         and WEIGHT not in columns.values()
@@ -47,6 +49,11 @@ def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
             reading.bad(BadInput("a row needs an annotator and a field", path=str(path), line=line))
 
 
+def _usual(role: str, there: Sequence[str]) -> str:
+    """Return the column with this role by its usual names, or our own name, which the table then lacks."""
+    return role if role in there or role not in NAMES else recognised(there, role) or role
+
+
 def _weight(row: Mapping[str, str | None]) -> float | None:
     """Return the design weight that `annotate export --labels` writes; None where the column says something else."""
     try:
@@ -57,7 +64,7 @@ def _weight(row: Mapping[str, str | None]) -> float | None:
 
 
 def _hint(path: Path, label: str) -> None:
-    """Say so when it is a sheet of ours: its answers stand in columns named after the questions."""
+    """Refuse a sheet that adjudge exported: its answers are in columns named after the questions."""
     if path.suffix.lower() not in (".csv", ".tsv"):
         return
     there = columns_of(path)

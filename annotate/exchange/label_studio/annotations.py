@@ -31,7 +31,7 @@ Span = tuple[str, int, int]
 
 @dataclass(slots=True)
 class Marked:
-    """The `result` of one annotation. `problems` name what could not be taken over; the rest stands."""
+    """The parsed `result` of one annotation. `problems` name the regions that cannot be imported."""
 
     answers: dict[str, str] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
@@ -121,14 +121,14 @@ def _add_span(layout: ConfigLayout, value: Mapping[str, Any], text: str, number:
     if start is None or end is None:
         raise BadInput("value.start and value.end must be whole numbers", field=EVIDENCE)
     said = value.get("text")
-    found = find_span(text, start, end, said if isinstance(said, str) else None)
-    if found is None:
-        what = f"'{said[:60]}'" if isinstance(said, str) else "its words"
+    place = find_span(text, start, end, said if isinstance(said, str) else None)
+    if place is None:
+        expected = f"'{said[:60]}'" if isinstance(said, str) else "its words"
         out.problems.append(
-            f"region {number} ({EVIDENCE}): {start} to {end} of the {len(text)} code points of {layout.main} are not {what}: span left out"
+            f"region {number} ({EVIDENCE}): {start} to {end} of the {len(text)} code points of {layout.main} are not {expected}: span left out"
         )
     else:
-        out.spans.append((layout.main, *found))
+        out.spans.append((layout.main, *place))
 
 
 def _offset(value: Any) -> int | None:
@@ -138,7 +138,10 @@ def _offset(value: Any) -> int | None:
 
 
 def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, int] | None:
-    """The span in code points: as counted, else counted in UTF-16 units; None when neither holds `said`."""
+    """Return the span in code points, or None if `said` is not at that place.
+
+    The offsets are tried as code points first, then as UTF-16 units.
+    """
     if said is None:
         return (start, end) if 0 <= start < end <= len(text) else None
     wanted = said.split()
@@ -261,14 +264,14 @@ class Authors:
             if users and not any(name in _names(u) for u in users.values()):
                 known = ", ".join(str(u) for u in users.values())
                 raise UsageError(f"--annotator {name}={given[name]}: no such user there; there are: {known}")
-        told = {number: _told(user, given) for number, user in users.items()}
-        guessed = {number: self._guess(user) for number, user in users.items() if not told[number]}
+        declared = {number: _declared_name(user, given) for number, user in users.items()}
+        guessed = {number: self._guess(user) for number, user in users.items() if not declared[number]}
         taken = Counter(guessed.values())
-        self._found: dict[Any, str] = {number: name for number, name in told.items() if name}
-        self._found |= {
+        self._names: dict[Any, str] = {number: name for number, name in declared.items() if name}
+        self._names |= {
             number: name
             for number, name in guessed.items()
-            if name and taken[name] == 1 and name not in told.values()
+            if name and taken[name] == 1 and name not in declared.values()
         }
 
     def _guess(self, user: User) -> str | None:
@@ -277,7 +280,7 @@ class Authors:
     def of(self, completed_by: Any) -> str:
         """The annotator. Raises Unproven for a user who is none of the batch's."""
         number = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
-        name = self._found.get(number)
+        name = self._names.get(number)
         if name is None:
             user = self._users.get(number) if isinstance(number, int) else None
             who = (user.email or user.username or number) if user else number
@@ -295,5 +298,5 @@ def _names(user: User) -> list[str]:
     return [n for n in (user.email, user.username, user.email.partition("@")[0], str(user.id)) if n]
 
 
-def _told(user: User, given: Mapping[str, str]) -> str | None:
+def _declared_name(user: User, given: Mapping[str, str]) -> str | None:
     return next((given[n] for n in (user.email, user.username, str(user.id)) if n in given), None)

@@ -40,7 +40,7 @@ _SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"
 
 @dataclass(frozen=True)
 class ConfigLayout:
-    """Where a task's inputs and questions stand in the configuration.
+    """The names of a task's inputs and questions in the labelling configuration.
 
     Inputs that are `absent` from every unit get no heading; each task's data has them all, empty ones too.
     """
@@ -79,16 +79,16 @@ class ConfigLayout:
     def keys(self) -> dict[tuple[str, str], str]:
         """(field, label) -> key, each once in the page: Label Studio gives a key to one label only."""
         wanted = label_keys(self.task)
-        own = {label.key for q in self.task.spec.questions for label in q.labels if label.key}
+        of_task = {label.key for q in self.task.spec.questions for label in q.labels if label.key}
         out: dict[tuple[str, str], str] = {}
-        taken = {*own, "e"} if self.evidence else set(own)
+        taken = {*of_task, "e"} if self.evidence else set(of_task)
         spare = (c for c in _SPARE if c not in taken)
         for name, keys in wanted.items():
             for key, value in keys.items():
-                found = key if key in own or key not in taken else next(spare, None)
-                if found is not None:
-                    out[name, value] = found
-                    taken.add(found)
+                hotkey = key if key in of_task or key not in taken else next(spare, None)
+                if hotkey is not None:
+                    out[name, value] = hotkey
+                    taken.add(hotkey)
                     spare = (c for c in _SPARE if c not in taken)
         return out
 
@@ -102,18 +102,18 @@ class ConfigLayout:
         """The labelling configuration. Raises UsageError for a label that Label Studio would not keep."""
         view = ET.Element("View")
         texts = ET.SubElement(view, "View", style=_TEXTS)
-        asked = ET.SubElement(view, "View", style=_ASKED)
+        questions = ET.SubElement(view, "View", style=_ASKED)
         for name in self.inputs:
             if name in self.absent - {self.main}:
                 continue
             if name == self.main and self.evidence:
-                self._evidence(asked)
+                self._evidence(questions)
             ET.SubElement(texts, "Header", value=_literal(title(name)), size="6")
             ET.SubElement(texts, "Text", name=self.object_name(name), value=f"${name}", granularity="word")
         for question in self.task.spec.questions:
-            self._question(asked, question)
+            self._question(questions, question)
         ET.SubElement(
-            asked, "TextArea", name=NOTE, toName=self.object_name(self.main), rows="2", maxSubmissions="1",
+            questions, "TextArea", name=NOTE, toName=self.object_name(self.main), rows="2", maxSubmissions="1",
             editable="true", placeholder="A note (not needed)",
         )  # fmt: skip
         ET.indent(view)
@@ -155,8 +155,8 @@ class ConfigLayout:
                     choice.set("hint", _literal(label.meaning))
             for label in question.labels:
                 if label.meaning:
-                    told = _literal(f"{label.value}: {label.meaning}")
-                    ET.SubElement(view, "Header", value=told, size="6", style=_MEANING)
+                    meaning = _literal(f"{label.value}: {label.meaning}")
+                    ET.SubElement(view, "Header", value=meaning, size="6", style=_MEANING)
 
     def region(self, field: str, value: str) -> dict[str, Json]:
         """An answer as Label Studio stores it. Raises ValueError for a number or list that is none."""

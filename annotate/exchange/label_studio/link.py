@@ -1,4 +1,4 @@
-"""What the study knows about a batch on a server: its project, its tasks there, and whether people see the judge."""
+"""A batch on a Label Studio server, as stored in the study: project, tasks, and whether people see the judge."""
 
 import hashlib
 import sqlite3
@@ -36,7 +36,7 @@ class Link(NamedTuple):
 
 
 def mark_of(store: Store, info: BatchInfo, person: str = "") -> str:
-    """What a project's description holds, so that it is found again: nobody else's batch has it."""
+    """Return the mark in a project's description by which it is found again. It is unique to the batch."""
     row = store.conn.execute("SELECT created, seed FROM batches WHERE batch = ?", [info.batch]).fetchone()
     text = "\x1f".join([info.batch, info.task.sha256, *map(str, row), *([person] if person else [])])
     return f"adjudge:{hashlib.sha256(text.encode()).hexdigest()[:20]}"
@@ -44,26 +44,26 @@ def mark_of(store: Store, info: BatchInfo, person: str = "") -> str:
 
 def description(store: Store, info: BatchInfo, run: str | None, person: str = "") -> str:
     """What a project says of itself: the batch, whose it is, and whose predictions it shows."""
-    told = f" predictions:{run}" if run else ""
+    suffix = f" predictions:{run}" if run else ""
     whose = f", for {person}" if person else ""
-    return f"Batch {info.batch} of {info.task.name}{whose}. {mark_of(store, info, person)}{told}"
+    return f"Batch {info.batch} of {info.task.name}{whose}. {mark_of(store, info, person)}{suffix}"
 
 
 def _run_in(store: Store, text: str) -> str | None:
     run = text.rpartition(" predictions:")[2].strip() if " predictions:" in text else ""
-    found = store.conn.execute("SELECT run_id FROM runs WHERE run_id = ?", [run]).fetchone()
-    return None if found is None else str(found[0])
+    row = store.conn.execute("SELECT run_id FROM runs WHERE run_id = ?", [run]).fetchone()
+    return None if row is None else str(row[0])
 
 
 def all_stored(store: Store, batch: str, url: str) -> dict[str, Link]:
-    """The links that the study holds, by person; "" is that of all."""
+    """Return the stored links by person; "" is the link of the project that everybody shares."""
     query = "SELECT project, assisted, run, person FROM label_studio_projects WHERE batch = ? AND url = ?"
     rows = store.conn.execute(query, [batch, url])
     return {who: Link(url, project, bool(assisted), run, who) for project, assisted, run, who in rows}
 
 
 def stored(store: Store, batch: str, url: str, person: str = "") -> Link | None:
-    """The link that the study holds."""
+    """Return the stored link."""
     return all_stored(store, batch, url).get(person)
 
 
@@ -95,10 +95,10 @@ def mark_assisted(store: Store, batch: str, link: Link) -> Link:
 
 
 def _mark(conn: sqlite3.Connection, batch: str, link: Link) -> None:
-    what = f"predictions of run {link.run}" if link.run else "predictions that others put there"
+    reason = f"predictions of run {link.run}" if link.run else "predictions that others put there"
     conn.execute(
         "UPDATE batches SET options = json_set(options, '$.assisted', ?) WHERE batch = ?",
-        [f"{link.address}: {what}", batch],
+        [f"{link.address}: {reason}", batch],
     )
 
 
@@ -129,17 +129,17 @@ def find(
         return link, project
     project = server.project(link.project)
     if project is None or mark not in project.description:
-        what = "was deleted there" if project is None else "is another one now"
+        state = "was deleted there" if project is None else "is another one now"
         whose = f" for {person}" if person else ""
         raise Rejected(
-            f"{link.address}: the project of batch '{info.batch}'{whose} {what}; its labels here stay: {hint}",
+            f"{link.address}: the project of batch '{info.batch}'{whose} {state}; its labels here stay: {hint}",
             404,
         )
     return link, project
 
 
 class KnownTask(NamedTuple):
-    """A task as the study knows it. `pulled` and `created` are None before it was read."""
+    """A task as stored in the study. `pulled` and `created` are None before it was read."""
 
     unit: str
     repeat: int
@@ -153,7 +153,7 @@ class KnownTask(NamedTuple):
 
 
 def tasks_of(store: Store, batch: str, link: Link) -> dict[int, KnownTask]:
-    """What the study knows of the tasks of a batch, by task id."""
+    """Return the stored tasks of a batch, by task id."""
     query = (
         "SELECT task, unit_id, repeat, pulled, created FROM label_studio_tasks "
         "WHERE batch = ? AND url = ? AND person = ?"
@@ -193,7 +193,7 @@ def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> No
 
 
 class Survey(NamedTuple):
-    """The tasks of a project against what the study knows: by number, then what has to be read."""
+    """Compare the tasks of a project with the stored ones, to find out which have to be fetched."""
 
     known: dict[int, KnownTask]
     there: dict[int, TaskTimes]
@@ -228,9 +228,9 @@ def survey(store: Store, info: BatchInfo, server: Server, link: Link) -> Survey:
     return Survey(tasks_of(store, info.batch, link), server.listing(link.project))
 
 
-def same_time(one: str, other: str | None) -> bool:
-    """Whether two times are one, however they are written."""
-    return other is not None and datetime.fromisoformat(one) == datetime.fromisoformat(other)
+def same_time(first: str, second: str | None) -> bool:
+    """Return whether two ISO 8601 texts are the same moment."""
+    return second is not None and datetime.fromisoformat(first) == datetime.fromisoformat(second)
 
 
 def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
@@ -260,17 +260,17 @@ def units_there(store: Store, info: BatchInfo, server: Server, link: Link) -> tu
 
     Tasks that a push sent and could not note, and tasks that others imported again, are found by their unit id.
     """
-    found = survey(store, info, server, link)
-    live = {t: known.key for t, known in found.known.items() if t in found.there and t not in found.gone}
+    tasks = survey(store, info, server, link)
+    live = {t: known.key for t, known in tasks.known.items() if t in tasks.there and t not in tasks.gone}
     query = "SELECT value FROM json_each(?) WHERE value IN (SELECT unit_id FROM batch_units WHERE batch = ?)"
     seats = seats_of(store, info.batch, link.person)
     said = {}
-    for task in server.tasks(link.project, sorted(found.strange)):
+    for task in server.tasks(link.project, sorted(tasks.strange)):
         if key := key_of(task, seats):
             said[int(task["id"])] = key
-    asked = sorted({unit for unit, _ in said.values()})
-    ours = {u for (u,) in store.conn.execute(query, [dumps(asked), info.batch])}
+    units = sorted({unit for unit, _ in said.values()})
+    ours = {u for (u,) in store.conn.execute(query, [dumps(units), info.batch])}
     new = {task: key for task, key in said.items() if key[0] in ours}
     add_tasks(store, info.batch, link, new)
     live |= new
-    return live, {found.known[t].key for t in found.gone} - set(live.values())
+    return live, {tasks.known[t].key for t in tasks.gone} - set(live.values())

@@ -44,8 +44,8 @@ class Pulled:
     """Person -> project."""
     assisted: bool = False
     tasks: int = 0
-    read: int = 0
-    """Tasks that changed since the last pull, and were read."""
+    changed_tasks: int = 0
+    """Tasks that changed since the last pull."""
     annotations: int = 0
     """Annotations of these."""
     new: Counter[str] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class Pulled:
     deleted_tasks: int = 0
     deleted_annotations: int = 0
     strange_tasks: int = 0
-    held: int = 0
+    quarantined: int = 0
     """Answers that wait in the quarantine, because they did not prove themselves."""
     retracted: int = 0
     """Labels undone here because their annotation was deleted there."""
@@ -76,7 +76,7 @@ def pull(
     server: Server,
     *,
     people: Mapping[str, str] | None = None,
-    told: Callable[[int, int], None] = lambda done, of: None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Pulled:
     """Bring what is new; doing it again adds nothing. `people` maps an e-mail, user name or id to an annotator.
 
@@ -87,14 +87,14 @@ def pull(
     layout = ConfigLayout(info.task)
     out = Pulled(batch, server.url)
     with store.run_lock(f"label studio {batch}"), ExchangeUnits(store, info).reader() as inputs:
-        found = _projects(store, info, server, out)
-        surveys = {link: links.survey(store, info, server, link) for link in found}
+        projects = _projects(store, info, server, out)
+        surveys = {link: links.survey(store, info, server, link) for link in projects}
         of = sum(len(there.unread) for there in surveys.values())
         authors = Authors(store, info, server.users() if of else {}, people or {})
         live: set[tuple[str, Key]] = set()
         known: set[tuple[str, Key]] = set()
         for link, there in surveys.items():
-            if found[link].predictions and not link.assisted:
+            if projects[link].predictions and not link.assisted:
                 link = links.mark_assisted(store, batch, link)
             if link.person:
                 out.projects[link.person] = link.project
@@ -109,10 +109,10 @@ def pull(
             tasks = (t for t in server.tasks(link.project, ids) if t.get("id") in changed)
             while rows := list(islice(tasks, PAGE)):
                 page.take(rows)
-                told(out.read, of)
+                progress(out.changed_tasks, of)
             now = links.tasks_of(store, batch, link)
-            live |= {(link.person, one.key) for task, one in now.items() if task in there.there}
-            known |= {(link.person, one.key) for one in now.values()}
+            live |= {(link.person, task_unit.key) for task, task_unit in now.items() if task in there.there}
+            known |= {(link.person, task_unit.key) for task_unit in now.values()}
         out.tasks, out.deleted_tasks = len(live), len(known - live)
     return out
 
@@ -126,21 +126,21 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
     known = list(links.all_stored(store, info.batch, server.url))
     if not known and (shared := links.find(store, info, server, hint)):
         return dict([shared])
-    found: dict[Link, Project] = {}
+    projects: dict[Link, Project] = {}
     for person in known or ExchangeUnits(store, info).people:
         try:
-            one = links.find(store, info, server, hint, person)
+            project = links.find(store, info, server, hint, person)
         except Rejected as e:
             if e.status != 404 or not person:
                 raise
             out.problems.append(str(e))
             continue
-        if one is not None:
-            found[one[0]] = one[1]
-    if not found and not out.problems:
-        told = f"batch '{info.batch}' is not on {server.url}: {command('annotate push', info.batch, '--url', server.url)}"
-        raise UsageError(told)
-    return found
+        if project is not None:
+            projects[project[0]] = project[1]
+    if not projects and not out.problems:
+        message = f"batch '{info.batch}' is not on {server.url}: {command('annotate push', info.batch, '--url', server.url)}"
+        raise UsageError(message)
+    return projects
 
 
 def _author(link: Link, authors: Authors, completed_by: Any) -> str:
@@ -198,9 +198,9 @@ class _Page:
         )
         self.out.new += done.new
         self.out.joined += done.joined
-        for name in ("replaced", "older", "skips", "spans", "notes", "held", "retracted"):
+        for name in ("replaced", "older", "skips", "spans", "notes", "quarantined", "retracted"):
             setattr(self.out, name, getattr(self.out, name) + getattr(done, name))
-        self.out.read += len(tasks)
+        self.out.changed_tasks += len(tasks)
         failed = {task["id"] for task in tasks if any(_name(task, a) in left for a in task["annotations"])}
         self._remember(tasks, failed)
 
@@ -216,12 +216,12 @@ class _Page:
                 where = Where(_name(task, annotation), 0)
                 self.out.annotations += 1
                 if key is None or unit is None or not ours:
-                    told = (
+                    reason = (
                         "the task does not say which unit it is"
                         if unit is None
                         else f"unit '{unit}' is not in the batch"
                     )
-                    bad(Unproven("unit", told, path=where.path, field=UNIT_KEY))
+                    bad(Unproven("unit", reason, path=where.path, field=UNIT_KEY))
                     continue
                 try:
                     response, problems = self.reader.response(

@@ -46,18 +46,16 @@ def push(
     batch: str,
     server: Server,
     *,
-    predictions: bool = False,
     run: str | None = None,
     new: bool = False,
     restore: bool = False,
     separate: bool = False,
-    told: Callable[[int, int], None] = lambda done, of: None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Pushed:
     """Make or complete the batch's project; doing it again adds what is missing and nothing else.
 
     `separate` gives each person a project, with the whole queue of that person; a batch that was pushed so stays so.
-    `predictions` sends the labels of `run` (default: the newest run of the task) and marks the batch as
-    assisted. `new` gives up a project that is gone (of separate ones: those that are gone), `restore` sends units again
+    `run` sends the labels of that judge run as well and marks the batch as assisted. `new` gives up a project that is gone (of separate ones: those that are gone), `restore` sends units again
     whose task was deleted. Raises UsageError for a batch that cannot be assisted any more, or was pushed the other way,
     ProviderError when the server fails: then the same call goes on where it stopped.
     """
@@ -65,8 +63,8 @@ def push(
     with store.run_lock(f"label studio {batch}"):
         known = links.all_stored(store, batch, server.url)
         people = _people(store, info, known, separate, new)
-        job = _Job(store, info, server, _layout(store, info), Pushed(batch, server.url), told)
-        run_id = judge_run(store, info.task, run, "--with-predictions") if predictions else None
+        job = _Job(store, info, server, _layout(store, info), Pushed(batch, server.url), progress)
+        run_id = judge_run(store, info.task, run, "--with-predictions") if run else None
         for link in known.values() if run_id else ():
             _same_sight(link, run_id)
         if people[0] and run_id is None:
@@ -86,7 +84,6 @@ def preview(
     batch: str,
     url: str,
     *,
-    predictions: bool = False,
     run: str | None = None,
     separate: bool = False,
     new: bool = False,
@@ -97,7 +94,7 @@ def preview(
     """
     info = _open(store, batch)
     layout, url = _layout(store, info), sdk.address(url)
-    run_id = judge_run(store, info.task, run, "--with-predictions") if predictions else None
+    run_id = judge_run(store, info.task, run, "--with-predictions") if run else None
     out = Pushed(batch, url, assisted=run_id is not None, run=run_id)
     known = links.all_stored(store, batch, url)
     for person in _people(store, info, known, separate, new):
@@ -106,7 +103,7 @@ def preview(
             _same_sight(link, run_id)
         units = ExchangeUnits(store, info, person or None)
         there = {task.key for task in links.tasks_of(store, batch, link).values()} if link else set()
-        missing = [one for one in tasks.wanted(units, person) if one.key not in there]
+        missing = [unit for unit in tasks.wanted(units, person) if unit.key not in there]
         labels = tasks.judged(store, info, run_id) if run_id else {}
         sent = [task for _, task in tasks.tasks_of(units, layout, missing, labels, "", Check(layout.xml))]
         if person:
@@ -153,7 +150,9 @@ def _same_sight(link: Link, run: str | None) -> None:
             "assisted ones. Draw another batch for an assisted round"
         )
     if run and link.run and run != link.run:
-        raise UsageError(f"{link.address} shows the predictions of run {link.run}: add --run {link.run}")
+        raise UsageError(
+            f"{link.address} shows the predictions of run {link.run}: add --with-predictions {link.run}"
+        )
 
 
 @dataclass(slots=True)
@@ -165,7 +164,7 @@ class _Job:
     server: Server
     layout: ConfigLayout
     out: Pushed
-    told: Callable[[int, int], None]
+    progress: Callable[[int, int], None]
     of: int = 0
     """How many tasks there are to be in all projects."""
 
@@ -174,20 +173,20 @@ class _Job:
     ) -> None:
         """Make or complete one project."""
         out, batch = self.out, self.info.batch
-        found = self._found(person, new)
+        existing = self._existing(person, new)
         sent: set[Key] = set()
         lost: set[Key] = set()
-        if found is None:
+        if existing is None:
             link = self._create(person, run, shown)
             out.created = True
         else:
-            link, project = found
+            link, project = existing
             _same_sight(link, run)
             if project.predictions and not link.assisted:
                 link = links.mark_assisted(self.store, batch, link)
             out.updated |= self._update(link, project)
             sent, lost = self._known(link, restore)
-        missing = [one for one in tasks.wanted(units, person) if one.key not in sent | lost]
+        missing = [unit for unit in tasks.wanted(units, person) if unit.key not in sent | lost]
         if person:
             out.projects[person] = link.project
         else:
@@ -216,9 +215,9 @@ class _Job:
             exposure.note_batch(conn, self.info.task, batch, people, "push", judged)
         out.new += len(page)
         out.without_prediction += sum("predictions" not in task for _, task in page) if link.run else 0
-        self.told(out.there + out.new, self.of)
+        self.progress(out.there + out.new, self.of)
 
-    def _found(self, person: str, new: bool) -> tuple[Link, Project] | None:
+    def _existing(self, person: str, new: bool) -> tuple[Link, Project] | None:
         if new and not person:
             return None
         try:

@@ -43,11 +43,11 @@ def _interface(xml: str) -> Any:
     from label_studio_sdk.label_interface.interface import LabelInterface
 
     try:
-        found: Any = LabelInterface(xml)
-        found.validate()
+        interface: Any = LabelInterface(xml)
+        interface.validate()
     except Exception as e:
         raise ServerFault(f"Label Studio's own check refuses the labelling configuration: {e}") from e
-    return found
+    return interface
 
 
 def address(url: str) -> str:
@@ -94,8 +94,8 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
 
 
 @contextmanager
-def explained(url: str, what: str = "") -> Iterator[None]:
-    """Turns what the SDK raises into ours; `what` says what was not there when the server answers 404."""
+def explained(url: str, missing: str = "") -> Iterator[None]:
+    """Convert exceptions of the SDK to errors of adjudge. `missing` is the explanation of a 404."""
     import httpx
     from label_studio_sdk.core.api_error import ApiError
 
@@ -103,7 +103,7 @@ def explained(url: str, what: str = "") -> Iterator[None]:
     try:
         yield
     except ApiError as e:
-        raise _told(url, e.status_code or 0, _detail(e.body), what) from None
+        raise _error_of(url, e.status_code or 0, _detail(e.body), missing) from None
     except httpx.TimeoutException:
         raise Unreachable(f"{url}: no answer within {SECONDS:.0f} s; run the same command again") from None
     except (httpx.HTTPError, httpx.InvalidURL) as e:
@@ -112,7 +112,7 @@ def explained(url: str, what: str = "") -> Iterator[None]:
         raise ServerFault(f"{url}: does not answer like Label Studio ({type(e).__name__})") from None
 
 
-def _told(url: str, status: int, detail: str, what: str) -> Exception:
+def _error_of(url: str, status: int, detail: str, missing: str) -> Exception:
     said = f" ({detail})" if detail else ""
     if status == 401 and "expired" in detail.lower():
         return KeyProblem(f"{url}: {KEY} has expired: make a new one at {url}/user/account")
@@ -121,7 +121,7 @@ def _told(url: str, status: int, detail: str, what: str) -> Exception:
     if status == 403:
         return KeyProblem(f"{url}: {KEY} may not do this{said}")
     if status == 404:
-        return Rejected(f"{url}: {what or 'not found'}{said if not what else ''}", 404)
+        return Rejected(f"{url}: {missing or 'not found'}{said if not missing else ''}", 404)
     if status >= 500 or status == 0:
         return ServerFault(f"{url}: the server failed ({status or 'no status'}); run the same command again")
     return Rejected(f"{url}: the server refuses this ({status}){said}", status)
@@ -169,6 +169,8 @@ class Check:
                 continue
             errors = self._interface.validate_region(dict(region), return_errors=True)
             if errors:
-                told = str(errors[0]).removeprefix(_LEAD)
+                reason = str(errors[0]).removeprefix(_LEAD)
                 name = region.get("from_name")
-                raise BadInput(f"region {number}: {told}", field=name if isinstance(name, str) else "result")
+                raise BadInput(
+                    f"region {number}: {reason}", field=name if isinstance(name, str) else "result"
+                )

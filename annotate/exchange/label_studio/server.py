@@ -72,10 +72,10 @@ class Server:
             raise
 
     def find(self, mark: str) -> Project | None:
-        """The newest project whose description holds `mark`."""
+        """Return the newest project whose description contains `mark`, or None."""
         with sdk.explained(self.url):
-            found = [_project(p) for p in self._client.projects.list(page_size=100)]
-        return max((p for p in found if mark in p.description), key=lambda p: p.id, default=None)
+            projects = [_project(p) for p in self._client.projects.list(page_size=100)]
+        return max((p for p in projects if mark in p.description), key=lambda p: p.id, default=None)
 
     def create(self, settings: Mapping[str, Any]) -> int:
         """A new project's id."""
@@ -149,11 +149,11 @@ class Server:
                 ) from e
 
 
-def _project(found: Any) -> Project:
+def _project(project: Any) -> Project:
     return Project(
-        int(found.id),
-        found.description or "",
-        found.label_config or "",
-        found.task_number or 0,
-        found.total_predictions_number or 0,
+        int(project.id),
+        project.description or "",
+        project.label_config or "",
+        project.task_number or 0,
+        project.total_predictions_number or 0,
     )

@@ -41,7 +41,7 @@ def _page() -> Template:
 
 
 def environment(drawing: Callable[[Figure], Markup], prefix: str = "") -> Environment:
-    """What the templates of this folder are rendered with; `prefix` stands before the ids of tables and figures."""
+    """Return the environment of this folder's templates. `prefix` precedes the ids of tables and figures."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -103,9 +103,9 @@ _ROOT = re.compile(r"(?<![\w.#-])(?::root|html|body)(?=\s*\{)")
 def piece(document: Document) -> str:
     """The document's verdicts and figures as one element."""
     figures = [b for section in document.sections for b in section.blocks if isinstance(b, Figure)]
-    told = "\n".join([document.title, *(r.sentence for r in document.rulings), *(f.text for f in figures)])
+    content = "\n".join([document.title, *(r.sentence for r in document.rulings), *(f.text for f in figures)])
     # Two reports in one notebook must not share the ids that drawings refer to.
-    mark = f"adjudge-{hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:10]}"
+    mark = f"adjudge-{hashlib.sha256(content.encode('utf-8', 'replace')).hexdigest()[:10]}"
 
     def drawing(figure: Figure) -> Markup:
         return Markup(
@@ -120,5 +120,5 @@ def _piece_style() -> str:
     """The page's style sheet, for our element only (CSS nesting); what is of a page as a whole is left out."""
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     style = _ROOT.sub("&", re.sub(r"@page\s*\{[^}]*\}", "", style))
-    own = "& { padding: .25rem 1rem 1rem; margin: 0; } .title { font-size: 1.3rem; font-weight: 600; }"
-    return f".adjudge-report {{\n{style}\n{own}\n}}"
+    frame = "& { padding: .25rem 1rem 1rem; margin: 0; } .title { font-size: 1.3rem; font-weight: 600; }"
+    return f".adjudge-report {{\n{style}\n{frame}\n}}"

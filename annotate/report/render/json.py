@@ -8,12 +8,12 @@ from typing import assert_never
 from annotate.report.cells import grid
 from annotate.report.model import Block, Cases, Cell, Document, Facts, Figure, Paragraph, Section, Table
 from judge.console import json_text
-from judge.stats.told import by_state
+from judge.stats.verdict_text import by_state
 from judge.types import Json, Measure, attributes
 
 
 def render(document: Document) -> str:
-    """One JSON document. `measures` holds every number with an interval; tables refer to it by position."""
+    """Return one JSON document. `measures` lists every number with an interval; tables refer to it by position."""
     return json_text(as_json(document), indent=2) + "\n"
 
 

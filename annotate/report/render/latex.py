@@ -1,10 +1,10 @@
 """The tables of the document in LaTeX (booktabs), to be put into a paper with \\input.
 
 Numbers are `r`, short texts `l`, long ones paragraphs that share the line; nothing here knows how wide a character is.
-Only a table that TeX would have to make too small to read is cut into parts, by counting characters.
+A table that is wider than a line, or has more columns than a reader takes in, is cut into parts, by counting characters.
+Nothing is scaled: letters have one size.
 """
 
-import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,10 +16,12 @@ from judge.console import visible
 
 LINE = 75
 """About how many characters of \\small an article's line holds."""
-MOST = 105
-"""Characters beside each other that still can be read when they are shrunk to a line."""
+MOST_COLUMNS = 8
+"""Columns of a table or of a part of it."""
 SHORT = 24
 """A text of more characters is a paragraph."""
+GAP = 2
+"""Characters that the gap between two columns takes."""
 LONG_WORD = 14
 _BREAKS = "/_-.:,;|=&?@·"
 
@@ -42,16 +44,16 @@ def pieces(word: str) -> list[str]:
     """Where a long word may be broken: after its separators, and every few characters without one."""
     if len(word) <= LONG_WORD:
         return [word]
-    found = [""]
+    parts = [""]
     for c in word:
-        if len(found[-1]) >= LONG_WORD or (found[-1] and found[-1][-1] in _BREAKS and c not in _BREAKS):
-            found.append("")
-        found[-1] += c
-    return found
+        if len(parts[-1]) >= LONG_WORD or (parts[-1] and parts[-1][-1] in _BREAKS and c not in _BREAKS):
+            parts.append("")
+        parts[-1] += c
+    return parts
 
 
 def lines(head: str) -> list[str]:
-    """The head of a column of numbers, in lines hardly wider than its numbers."""
+    """Break the head of a column of numbers into lines about as wide as the numbers."""
     return textwrap.wrap(head, LONG_WORD, break_long_words=False) or [""]
 
 
@@ -65,11 +67,15 @@ def layouts(
     wide = [_wide(head, numbers[i], [row[i] for row in rows], stacked) for i, head in enumerate(heads)]
     if not stacked and sum(min(n, SHORT) for n in wide) > LINE:
         return layouts(heads, numbers, rows, True)
+    # A paragraph can be as narrow as a short text; a number cannot be broken.
+    least = [n if numbers[i] else min(n, SHORT) for i, n in enumerate(wide)]
     first, *rest = range(len(heads))
-    least = min(wide[first], SHORT)
-    n_parts = math.ceil(sum(min(wide[i], SHORT) for i in rest) / (MOST - least))
-    size = math.ceil(len(rest) / max(1, n_parts)) or 1
-    parts = [(first, *rest[at : at + size]) for at in range(0, len(rest) or 1, size)]
+    parts = [[first]]
+    for i in rest:
+        used = sum(least[j] for j in parts[-1])
+        if len(parts[-1]) > 1 and (used + least[i] > LINE or len(parts[-1]) == MOST_COLUMNS):
+            parts.append([first])
+        parts[-1].append(i)
     return [_layout(part, numbers, wide, stacked) for part in parts]
 
 
@@ -78,7 +84,7 @@ def _wide(head: str, numeric: bool, cells: Sequence[Shown], stacked: bool) -> in
     texts = [
         part for c in cells for part in ((c.text + c.marks, c.interval) if stacked else (c.flat + c.marks,))
     ]
-    return max(map(len, [*(lines(head) if numeric else [head]), *texts])) + 2
+    return max(map(len, [*(lines(head) if numeric else [head]), *texts])) + GAP
 
 
 def _layout(
@@ -87,13 +93,13 @@ def _layout(
     long = [i for i in part if not numbers[i] and wide[i] > SHORT]
     rest = LINE - sum(wide[i] for i in part if i not in long)
     room = max(rest // max(1, len(long)), SHORT)
-    paragraph = rf">{{\raggedright\arraybackslash}}p{{{room / LINE:.2f}\linewidth}}"
+    paragraph = rf">{{\raggedright\arraybackslash}}p{{{(room - GAP) / LINE:.2f}\linewidth}}"
     spec = "".join(paragraph if i in long else "r" if numbers[i] else "l" for i in part)
     return TabularLayout(tuple(part), f"@{{}}{spec}@{{}}", room, stacked)
 
 
 HEAD = r"""% Tables of an adjudge report, for \input. The preamble needs:
-%   \usepackage{booktabs,longtable,array,graphicx}
+%   \usepackage{booktabs,longtable,array}
 % Texts may hold any Unicode: compile with lualatex or xelatex and a font that has it
 % (pdflatex does for Latin text)."""
 _SPECIAL = {
@@ -230,13 +236,13 @@ def _table(table: Table, caption: str = "") -> Iterator[str]:
         for some in _pages(shown, layout)
     ]
     for number, (layout, some) in enumerate(parts, 1):
-        told, key = caption or table.caption, table.key
+        title, key = caption or table.caption, table.key
         if len(parts) > 1:
-            told = f"{told}, part {number} of {len(parts)}"
+            title = f"{title}, part {number} of {len(parts)}"
             key = key if number == 1 else f"{key}-{number}"
         heads = [_head(spelled.heads[i], spelled.numbers[i]) for i in layout.indices]
         rows = [[_cell(row[i], layout.stacked) for i in layout.indices] for row in some]
-        yield from _float(key, told, layout, heads, rows, notes if number == len(parts) else [])
+        yield from _float(key, title, layout, heads, rows, notes if number == len(parts) else [])
 
 
 def _pages(rows: Sequence[Sequence[Shown]], layout: TabularLayout) -> Iterator[Sequence[Sequence[Shown]]]:
@@ -262,9 +268,9 @@ def _cell(cell: Shown, stacked: bool) -> str:
     return text(cell.flat) + marks
 
 
-def _stack(place: str, told: Iterable[str]) -> str:
-    """Lines of a cell that TeX would not break itself, whose top (t) or bottom (b) one is that of the row."""
-    return rf"\begin{{tabular}}[{place}]{{@{{}}r@{{}}}}" + r"\\".join(told) + r"\end{tabular}"
+def _stack(place: str, stacked: Iterable[str]) -> str:
+    """Stack the lines of a cell that TeX would not break. `place`: the top (t) or bottom (b) line is on the row's baseline."""
+    return rf"\begin{{tabular}}[{place}]{{@{{}}r@{{}}}}" + r"\\".join(stacked) + r"\end{tabular}"
 
 
 def _float(
@@ -278,12 +284,10 @@ def _float(
     yield from ("", r"\begin{table}[htbp]", r"\centering\small", r"\setlength{\tabcolsep}{4pt}")
     yield rf"\caption{{{text(caption)}}}\label{{tab:{_label(key)}}}"
     yield r"\par\smallskip"
-    # As wide as it is, and no wider than the line.
-    yield rf"\sbox0{{\begin{{tabular}}{{{layout.spec}}}"
+    yield rf"\begin{{tabular}}{{{layout.spec}}}"
     yield from (r"\toprule", " & ".join(heads) + r" \\", r"\midrule")
     yield from (" & ".join(row) + r" \\" for row in rows)
-    yield from (r"\bottomrule", r"\end{tabular}}%")
-    yield r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi"
+    yield from (r"\bottomrule", r"\end{tabular}")
     if notes:
         yield r"\par\raggedright"
         yield from (rf"\par\smallskip {note}" for note in notes)

@@ -55,14 +55,14 @@ def render(document: Document) -> str:
     return out.getvalue()
 
 
-def _told(section: str, table: str, row: Json, column: str, text: str) -> dict[str, Json]:
-    """A row that is text alone."""
+def _text_row(section: str, table: str, row: Json, column: str, text: str) -> dict[str, Json]:
+    """Return a row that has text and no number."""
     return dict(zip(COLUMNS, (section, table, row, column, text), strict=False))
 
 
 def _rows(document: Document) -> Iterator[dict[str, Json]]:
-    for name, told in document.about:
-        yield _told("about", "about", name, "value", told)
+    for name, text in document.about:
+        yield _text_row("about", "about", name, "value", text)
     for r in document.rulings:
         for column, value in (
             ("decision", r.decision),
@@ -78,39 +78,39 @@ def _rows(document: Document) -> Iterator[dict[str, Json]]:
         ):
             yield {"section": "verdict", "table": "verdict", "row": r.judge, "column": column, **_cell(value)}
     if document.no_ruling:
-        yield _told("verdict", "verdict", "", "none", document.no_ruling)
+        yield _text_row("verdict", "verdict", "", "none", document.no_ruling)
     for section in document.sections:
         yield from _section(section)
     for place, sentence in enumerate(document.reading, 1):
-        yield _told("reading", "", place, "note", sentence)
+        yield _text_row("reading", "", place, "note", sentence)
 
 
 def _section(section: Section) -> Iterator[dict[str, Json]]:
     key = section.key
     if section.absent:
-        yield _told(key, "", "", "absent", section.absent)
+        yield _text_row(key, "", "", "absent", section.absent)
     for place, block in enumerate(section.blocks, 1):
         if isinstance(block, Paragraph):
-            yield _told(key, "", place, "text" if block.style == "plain" else block.style, block.text)
+            yield _text_row(key, "", place, "text" if block.style == "plain" else block.style, block.text)
         elif isinstance(block, Figure):
-            yield _told(key, block.table.key, "", "drawing", block.text)
+            yield _text_row(key, block.table.key, "", "drawing", block.text)
         elif isinstance(block, Facts):
             for name, value in block.rows:
-                yield _told(key, block.key, name, "value", value)
+                yield _text_row(key, block.key, name, "value", value)
         elif isinstance(block, Cases):
             for case in block.rows:
-                told = [*case.shown, *((s.who, s.label) for s in case.said)]
-                told += [(f"{s.who}, how sure", s.how_sure) for s in case.said if s.how_sure]
-                told += [(f"{s.who} says why", s.rationale) for s in case.said if s.rationale]
-                yield from (_told(key, block.key, case.unit_id, name, value) for name, value in told)
+                values = [*case.shown, *((s.who, s.label) for s in case.said)]
+                values += [(f"{s.who}, how sure", s.how_sure) for s in case.said if s.how_sure]
+                values += [(f"{s.who} says why", s.rationale) for s in case.said if s.rationale]
+                yield from (_text_row(key, block.key, case.unit_id, name, value) for name, value in values)
     for table in section.tables():
         for note in table.notes:
-            yield _told(key, table.key, "", "note", note)
+            yield _text_row(key, table.key, "", "note", note)
         for row in table.rows:
             for column, cell in list(zip(table.columns, row, strict=True))[1:]:
                 if column.kind != "n":
-                    found = {"table": table.key, "row": _cell(row[0])["text"], "column": column.title}
-                    yield {"section": key, **found, **_cell(cell)}
+                    location = {"table": table.key, "row": _cell(row[0])["text"], "column": column.title}
+                    yield {"section": key, **location, **_cell(cell)}
 
 
 def _cell(cell: Cell) -> dict[str, Json]:
@@ -119,12 +119,15 @@ def _cell(cell: Cell) -> dict[str, Json]:
             "text": cell if isinstance(cell, str) else number(cell).replace(",", ""),
             "value": None if isinstance(cell, str) else cell,
         }
-    found = cell.as_json()
-    names = found["annotators"] or []
+    document = cell.as_json()
+    names = document["annotators"] or []
     # A JSON list: names may hold any separator.
-    found["annotators"] = f"{len(names):,} annotators" if len(names) > NAMED else _listed(names)
-    found["notes"] = _listed(found["notes"])
-    return {"text": Shown(*brief(cell)).flat, **{name: found[name] for name in COLUMNS if name in found}}
+    document["annotators"] = f"{len(names):,} annotators" if len(names) > NAMED else _listed(names)
+    document["notes"] = _listed(document["notes"])
+    return {
+        "text": Shown(*brief(cell)).flat,
+        **{name: document[name] for name in COLUMNS if name in document},
+    }
 
 
 def _listed(values: list[str]) -> str:

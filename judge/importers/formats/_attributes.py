@@ -1,7 +1,7 @@
-"""What the attributes of a span say, by the conventions of OpenInference (Phoenix) and of OpenTelemetry for GenAI.
+"""Read a span's attributes by the conventions of OpenInference (Phoenix) and of OpenTelemetry for GenAI.
 
-A span's kind is `openinference.span.kind`, or follows from `gen_ai.operation.name`. Both conventions are read for every span,
-because a tracer may write either, whichever program exports it.
+A span's kind is `openinference.span.kind`, or follows from `gen_ai.operation.name`. Both conventions are tried for every
+span, because a tracer may write either, whichever program exports it.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ _NUMBERED = re.compile(r"retrieval\.documents\.(\d+)\.(.+)")
 def span_of(
     trace: str, span: str, parent: str | None, start: str, kind: str, attributes: Mapping[str, Any]
 ) -> TraceSpan:
-    """A span by its attributes, nested or with dotted names; `kind` is what the record itself says of it."""
+    """Return a span from its attributes, nested or with dotted names; `kind` is the record's own field, if any."""
 
     def get(*names: str) -> Any:
-        found = (follow(attributes, name) for name in names)
-        return next((value for value in found if value is not MISSING and value is not None), None)
+        values = (follow(attributes, name) for name in names)
+        return next((value for value in values if value is not MISSING and value is not None), None)
 
     kind = str(kind or get("openinference.span.kind") or "").upper()
-    found = KINDS.get(kind) or OPERATIONS.get(str(get("gen_ai.operation.name") or ""), "")
-    made = TraceSpan(trace, span, parent or None, found, start)
+    span_kind = KINDS.get(kind) or OPERATIONS.get(str(get("gen_ai.operation.name") or ""), "")
+    made = TraceSpan(trace, span, parent or None, span_kind, start)
     made.input = get("input.value", "gen_ai.retrieval.query.text", "gen_ai.input.messages")
     made.output = get("output.value", "gen_ai.output.messages")
-    if found == RETRIEVER:
+    if span_kind == RETRIEVER:
         made.documents = _documents(attributes, get("retrieval.documents", "gen_ai.retrieval.documents"))
         made.output = None
-    if found == MODEL:
+    if span_kind == MODEL:
         model = get("llm.model_name", "gen_ai.response.model", "gen_ai.request.model")
         made.model = None if model is None else str(model)
-        # Messages first: the raw output value of a model's span is often its whole response as JSON.
+        # Messages first: the raw output value of a model's span is often the complete response as JSON.
         made.output = get("llm.output_messages", "gen_ai.output.messages", "output.value") or made.output
         made.output = _messages(attributes) or made.output
     return made
 
 
 def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
-    """The retrieved documents: a list, its JSON, or attributes numbered from 0."""
+    """Return the retrieved documents from a list, its JSON, or attributes numbered from 0."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
             value = None
     if isinstance(value, dict):
-        # Numbered attributes that were nested by the export.
+        # Some exports nest numbered attributes into an object with the numbers as keys.
         value = [value[key] for key in sorted(value, key=lambda key: int(key) if key.isdecimal() else 0)]
     if not isinstance(value, list):
         numbered: dict[int, dict[str, Any]] = {}
@@ -63,11 +63,11 @@ def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
             if match := _NUMBERED.fullmatch(name):
                 numbered.setdefault(int(match[1]), {})[match[2]] = part
         value = [numbered[n] for n in sorted(numbered)]
-    return [_document(one) for one in value]
+    return [_document(document) for document in value]
 
 
 def _document(value: Any) -> Any:
-    """One document with its plain names: `document.content` is `content`, and metadata in JSON is an object."""
+    """Return one document with plain names: `document.content` is `content`, and metadata in JSON is an object."""
     if not isinstance(value, dict):
         return value
     inner = value["document"] if isinstance(value.get("document"), dict) else value
@@ -81,14 +81,14 @@ def _document(value: Any) -> Any:
 
 
 def _messages(attributes: Mapping[str, Any]) -> Any:
-    """The text of the last output message, where messages are attributes with numbers (`llm.output_messages.0.message.content`)."""
+    """Return the text of the last output message from numbered attributes (`llm.output_messages.0.message.content`)."""
     start, end = "llm.output_messages.", ".message.content"
     texts = [value for name, value in attributes.items() if name.startswith(start) and name.endswith(end)]
     return texts[-1] if texts else None
 
 
 def loaded(value: Any) -> Any:
-    """JSON in text as what it holds: exports write inputs and outputs so."""
+    """Parse JSON in text, because exports write inputs and outputs in this form; other values are returned unchanged."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
             return json.loads(value)

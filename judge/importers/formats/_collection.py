@@ -1,7 +1,7 @@
-"""A test collection as items: topics, qrels and runs say which documents of the corpus are read.
+"""Read a test collection as items: topics, qrels and runs select the documents of the corpus.
 
-What `beir` and `trec` share. Only documents that qrels or a run name are taken from the corpus, which streams
-past; ids stay as they are (item `dataset:query`, passage `item/document`), so that a judge's labels can go back as
+`beir` and `trec` share this module. Only documents that qrels or a run name are read from the corpus, which is
+streamed; ids are kept (item `dataset:query`, passage `item/document`), so that a judge's labels can be exported as
 qrels. The gold field of a passage follows from the grades, or from --map-label:
     relevant         grades 0 and 1 only: not_relevant | relevant
     relevance_grade  grades up to 2: 0 | 1 | 2
@@ -23,26 +23,26 @@ from judge.types import Item, Passage, Vote, Where
 NamedEntry = tuple[str, str, str | None]
 """A query, a document named for it, and its grade (None: a run's)."""
 TopicText = tuple[str, str, Mapping[str, Any], Where]
-"""A query's id, its text, the rest of its record, and where it stands."""
+"""A query's id, its text, the rest of its record, and its place."""
 CorpusText = tuple[str, tuple[str, Any], Any, Mapping[str, Any], Where]
-"""A document's id, its text with the key that it has, its title, the rest of its record, and where it stands."""
+"""A document's id, its text with its key, its title, the rest of its record, and its place."""
 
 GRADES = {
     "relevant": {"0": "not_relevant", "1": "relevant"},
     "relevance_grade": {str(n): str(n) for n in range(3)},
     "relevance_0_3": {str(n): str(n) for n in range(4)},
 }
-"""Gold field -> grade in the file -> our label; a file's field is the first whose grades hold all of its from 0 on."""
+"""Gold field -> grade in the file -> our label; a file gets the first field that has all its grades from 0."""
 LONGEST_ENTRY = 4096
-"""Characters of the longest line of qrels or a run."""
+"""Longest line of qrels or of a run, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How the files of one format are told apart and read; errors go to the `bad` that each reader is given.
+    """How the files of one format are distinguished and read; errors go to the `bad` callback of each reader.
 
-    `topics` is what it calls its queries; `kind_of` gives that word, corpus, qrels or run. `documents` reads only what
-    is wanted. `example` is a command with every kind of file.
+    `topics` is the format's word for its queries; `kind_of` returns that word, corpus, qrels or run. `documents` reads only the
+    wanted ones. `example` is a command with every kind of file.
     """
 
     name: str
@@ -53,33 +53,43 @@ class Family:
     queries: Callable[[Path, Bad], Iterable[TopicText]]
     documents: Callable[[Path, set[str], Bad], Iterable[CorpusText]]
 
-    def read(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-        """One row a query with documents. Raises UsageError when a kind of file is missing."""
+    def read_rows(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+        """Yield one row per query with documents, or one per query if there are queries only.
+
+        Raises UsageError when a kind of file is missing.
+        """
         fields.no_maps(self.name, options)
         kinds = {path: self.kind_of(path) for path in paths}
+        alone = set(kinds.values()) == {self.topics}
         missing = {self.topics, "corpus"} - set(kinds.values())
-        if missing or not {"qrels", "run"} & set(kinds.values()):
+        if not alone and (missing or not {"qrels", "run"} & set(kinds.values())):
             lacks = ", ".join(sorted(missing)) or "qrels or a run"
             raise UsageError(
                 f"{self.name} lacks {lacks}: {command(f'judge items import {self.name} {self.example}')}"
             )
-        found = Collection()
+        collection = Collection()
         for path, kind in kinds.items():
             if kind in ("qrels", "run"):
-                entries(path, self.graded if kind == "qrels" else ranked, found, bad)
+                entries(path, self.graded if kind == "qrels" else ranked, collection, bad)
             elif kind == self.topics:
                 for name, text, meta, where in self.queries(path, bad):
                     try:
                         if not name:
                             raise BadInput("a topic has a query's id and its text", field="query")
-                        found.add_topic(name, Topic(text, dict(meta), where))
+                        collection.add_topic(name, Topic(text, dict(meta), where))
                     except BadInput as error:
                         bad(placed(error, path, where.line))
-        wanted = found.documents()
+        wanted = collection.documents()
         documents: dict[str, Passage] = {}
         for path in [path for path, kind in kinds.items() if kind == "corpus"]:
             documents |= self._corpus(path, wanted, bad)
-        yield from rows(found, documents, options.dataset or self.name, options, bad)
+        dataset = options.dataset or self.name
+        if alone:
+            for query, topic in collection.topics.items():
+                item = Item(query, dataset, question=topic.text, meta=topic.meta)
+                yield Row(fields.checked(item), topic.where)
+            return
+        yield from rows(collection, documents, dataset, options, bad)
 
     def _corpus(self, path: Path, wanted: set[str], bad: Bad) -> dict[str, Passage]:
         documents: dict[str, Passage] = {}
@@ -105,7 +115,7 @@ class Named:
 
 @dataclass(slots=True)
 class Topic:
-    """A query: its text, the rest of its record, and where it stands."""
+    """A query: its text, the rest of its record, and its place."""
 
     text: str
     meta: dict[str, Any]
@@ -114,23 +124,24 @@ class Topic:
 
 @dataclass(slots=True)
 class Collection:
-    """What the files of one import hold, but for the documents."""
+    """The contents of the files of one import, without the documents."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
     named: dict[str, dict[str, Named]] = field(default_factory=dict)
 
     def add_topic(self, name: str, topic: Topic) -> None:
-        """Raises BadInput when the query is there already."""
+        """Add a query. Raises BadInput when it exists already."""
         if name in self.topics:
             raise BadInput(
-                f"query '{name}' stands twice (line {self.topics[name].where.line})", field="query"
+                f"query '{name}' occurs twice (line {self.topics[name].where.line})", field="query"
             )
         self.topics[name] = topic
 
     def add(self, named: Named) -> None:
-        """A grade wins over a place in a run. Raises BadInput for two different grades of one document."""
+        """Add a document of a query; a grade wins over a place in a run. Raises BadInput for two different grades."""
         known = self.named.setdefault(named.query, {})
         before = known.get(named.document)
+        # A run and qrels may name the same document; the grade is the information that must not be lost.
         if before is None or before.grade is None:
             known[named.document] = named
         elif named.grade not in (None, before.grade):
@@ -141,27 +152,28 @@ class Collection:
             )
 
     def documents(self) -> set[str]:
-        """Every document that is to be read."""
+        """Return every document to be read."""
         return {document for known in self.named.values() for document in known}
 
     def gold_field(self, label_maps: Iterable[str]) -> str:
-        """The field that the grades are labels of."""
+        """Return the field that the grades are labels of."""
         for name in label_maps:
             if name in GRADES:
                 return name
         grades = {n.grade for known in self.named.values() for n in known.values()}
-        # A grade below 0 (spam, broken) is on no scale: it does not choose one.
+        # A grade below 0 (spam, broken pages) is outside every scale, so it does not influence the choice.
         grades = {g for g in grades if g and not g.startswith("-")}
         return next((name for name, labels in GRADES.items() if grades <= labels.keys()), "relevance_0_3")
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, text) of a file of columns; blank lines are passed over.
+    """Yield (line, text) of a file of columns, without blank lines.
 
-    Raises BadInput for what is no UTF-8, and for a line of over LONGEST bytes.
+    Raises BadInput for a line that is not UTF-8, and for one of over LONGEST bytes.
     """
     with opened(path) as handle:
         number = 0
+        # A file without line breaks would otherwise be read into memory as one line.
         while raw := handle.readline(LONGEST):
             number += 1
             if len(raw) == LONGEST and not raw.endswith(b"\n"):
@@ -175,14 +187,14 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def first_line(path: Path) -> str:
-    """The first line that is not blank. Raises BadInput for an empty file."""
+    """Return the first line that is not blank. Raises BadInput for an empty file."""
     for _, text in lines(path):
         return text
     raise BadInput("the file is empty", path=str(path))
 
 
-def entries(path: Path, parse: Callable[[str], NamedEntry | None], found: Collection, bad: Bad) -> None:
-    """Add what each line names (None: nothing); what cannot be used goes to `bad`, placed."""
+def entries(path: Path, parse: Callable[[str], NamedEntry | None], collection: Collection, bad: Bad) -> None:
+    """Add the entry of each line (None: no entry); a bad line goes to `bad`, with its place."""
     some = False
     for number, text in lines(path):
         try:
@@ -190,7 +202,7 @@ def entries(path: Path, parse: Callable[[str], NamedEntry | None], found: Collec
                 raise BadInput(f"a line of {len(text):,} characters, where two ids and a number should be")
             if got := parse(text):
                 some = True
-                found.add(Named(*got, Where(str(path), number)))
+                collection.add(Named(*got, Where(str(path), number)))
         except BadInput as error:
             some = True
             bad(placed(error, path, number))
@@ -198,17 +210,17 @@ def entries(path: Path, parse: Callable[[str], NamedEntry | None], found: Collec
         bad(BadInput("no lines under the header", path=str(path)))
 
 
-def keep(documents: dict[str, Passage], lines_of: dict[str, int], found: Passage, number: int) -> None:
-    """Put a document among those that were read. Raises BadInput when it stands there with another text."""
-    name = str(found.source_id)
-    before = documents.setdefault(name, found)
-    if (before.text, before.title) != (found.text, found.title):
+def keep(documents: dict[str, Passage], lines_of: dict[str, int], document: Passage, number: int) -> None:
+    """Add a document to those read so far. Raises BadInput when it is there with another text."""
+    name = str(document.source_id)
+    before = documents.setdefault(name, document)
+    if (before.text, before.title) != (document.text, document.title):
         raise BadInput(f"document '{name}' has another text here than in line {lines_of[name]}", field="text")
     lines_of.setdefault(name, number)
 
 
 def whole(cell: str) -> str:
-    """A grade as a whole number in its shortest form."""
+    """Return a grade as a whole number in its shortest form."""
     try:
         number = float(cell)
     except ValueError:
@@ -219,7 +231,7 @@ def whole(cell: str) -> str:
 
 
 def ranked(text: str) -> NamedEntry:
-    """A line of a run in TREC's form: query Q0 document rank score tag."""
+    """Parse a line of a run in TREC's form: query Q0 document rank score tag."""
     cells = text.split()
     if len(cells) != 6:
         raise BadInput(f"{len(cells)} columns; a line of a run has six: query Q0 document rank score tag")
@@ -227,7 +239,7 @@ def ranked(text: str) -> NamedEntry:
 
 
 def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[str, Mapping[str, Any], Where]]:
-    """(id, record, where) of JSON records whose id has one of these names."""
+    """Yield (id, record, where) of JSON records whose id has one of these names."""
     for number, raw in records.rows:
         try:
             row = fields.record(raw)
@@ -238,7 +250,7 @@ def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[st
 
 
 def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, Any]) -> Passage:
-    """A document as a passage. One without a text is its title (a page that is a name only); without both it is bad."""
+    """Return a document as a passage. Without a text its title is the text (a page that is only a name); without both it is bad."""
     body = next((t for t in (text, title) if t and t.strip()), None)
     if body is None:
         raise BadInput(f"document '{name}' has neither text nor title", field="text")
@@ -246,19 +258,19 @@ def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, A
 
 
 def rows(
-    found: Collection, documents: Mapping[str, Passage], dataset: str, options: Options, bad: Bad
+    collection: Collection, documents: Mapping[str, Passage], dataset: str, options: Options, bad: Bad
 ) -> Iterator[Row]:
-    """One row a query that has documents, in the order of the topics. Notes how many queries have none."""
+    """Yield one row per query that has documents, in the order of the topics. Notes how many queries have none."""
     labels = fields.Labels(options)
-    gold = found.gold_field(options.label_maps)
-    for query, known in found.named.items():
-        if query not in found.topics:
+    gold = collection.gold_field(options.label_maps)
+    for query, known in collection.named.items():
+        if query not in collection.topics:
             where = next(iter(known.values())).where
             bad(BadInput(f"query '{query}' is in no topics", path=where.path, line=where.line, field="query"))
     idle = 0
-    for query, topic in found.topics.items():
+    for query, topic in collection.topics.items():
         item = Item(query, dataset, question=topic.text, meta=topic.meta)
-        for named in found.named.get(query, {}).values():
+        for named in collection.named.get(query, {}).values():
             try:
                 item.passages.append(_labelled(named, documents, gold, labels))
             except BadInput as error:

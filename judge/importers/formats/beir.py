@@ -32,7 +32,7 @@ _HEADER = ("query-id", "corpus-id", "score")
 
 
 def _kind_of(path: Path) -> str:
-    """qrels, run, queries or corpus. Raises UsageError for a file that is none of them."""
+    """Return qrels, run, queries or corpus. Raises UsageError for a file that is none of them."""
     first = collection.first_line(path)
     if first.lstrip()[:1] in "[{":
         named = path.name.lower()
@@ -50,7 +50,7 @@ def _kind_of(path: Path) -> str:
 
 
 def _graded(text: str) -> collection.NamedEntry | None:
-    """A line of qrels; None for the header."""
+    """Parse a line of qrels; None for the header."""
     cells = [cell.strip() for cell in text.split("\t")]
     if tuple(cells) == _HEADER:
         return None
@@ -79,4 +79,4 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
 
 read = collection.Family(
     NAME, "queries", "queries.jsonl corpus.jsonl qrels/test.tsv", _kind_of, _graded, _queries, _documents
-).read
+).read_rows

@@ -29,7 +29,7 @@ SIGNS = (("pair_id", "original", "counter"),)
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Two rows a pair. Raises UsageError for a --map that fits no field or no row."""
+    """Yield two rows per pair. Raises UsageError for a --map that fits no field or no row."""
     check(options.maps, fields.POLARITIES)
     for path in paths:
         cells = path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
@@ -40,7 +40,7 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
 
 
 class _Splitter:
-    """Makes one or two items of each row and remembers which pairs are whole."""
+    """Makes one or two items of each row and records which pairs are complete."""
 
     def __init__(self, path: Path, options: Options, cells: bool) -> None:
         self._path = path
@@ -58,7 +58,7 @@ class _Splitter:
         self._whole: dict[str, set[str]] = {}
 
     def items(self, raw: Any) -> list[Item]:
-        """The items of one row. Raises BadInput when pair_id, a claim or its polarity is missing."""
+        """Return the items of one row. Raises BadInput when pair_id, a claim or its polarity is missing."""
         row = dict(fields.record(raw))
         self._rows += 1
         if self._cells:
@@ -85,7 +85,7 @@ class _Splitter:
         return items
 
     def finish(self) -> None:
-        """Raises UsageError for a --map that met nothing; notes halves of pairs."""
+        """Raise UsageError for a --map without effect, and note pairs with one claim only."""
         for name in self._mapped - self._met:
             if self._rows:
                 wanted = self._paths[name]
@@ -98,5 +98,5 @@ class _Splitter:
 
 
 def _at(row: dict[str, Any], path: str) -> Any:
-    found = follow(row, path)
-    return None if found is MISSING else found
+    value = follow(row, path)
+    return None if value is MISSING else value

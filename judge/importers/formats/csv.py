@@ -21,14 +21,14 @@ HELP = "a table with a header: one item, or one item with one passage, a row"
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Rows of each file. Raises UsageError for a --map that fits no field or no column."""
+    """Yield the rows of each file. Raises UsageError for a --map that fits no field or no column."""
     for path in paths:
         reader = RowReader(path, options, is_csv=True)
         header, records = csv_records(path, bad, hint=[*ITEM_FIELDS, "passages", *options.maps.values()])
         try:
             reader.check_columns(dict.fromkeys(header), all_rows=True)
         except BadInput as problem:
-            # A first row that is broken, or none at all, says more than a column that is not there.
+            # An error in the first row, or an empty table, explains more than a missing column: it is raised first.
             next(records.rows, None)
             raise placed(problem, path, 1) from None
         yield from each(records, reader.items, bad)

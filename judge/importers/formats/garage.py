@@ -37,13 +37,14 @@ HELP = "GaRAGe rows: questions with annotated passages and human answers"
 SIGNS = (("sample_id", "question", "grounding"),)
 
 CLASSES = ("ANSWER-THE-QUESTION", "RELATED-INFORMATION", "OUTDATED", "UNKNOWN", "IRRELEVANT")
+# The paper's data set has one entry per passage in each of these lists, aligned with `grounding`.
 LISTS = ("evidence_relevant", "evidence_correct", "evidence_cited")
 _MARKER = re.compile(r"\[?(cite_\d+)\]?")
 _OWN = ("sample_id", "question", "question_date", "grounding", *LISTS)
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a question."""
+    """Yield one row per question."""
     fields.no_maps(NAME, options)
     for path in paths:
         labels = fields.Labels(options)
@@ -67,19 +68,21 @@ def _items(raw: Any, dataset: str, labels: fields.Labels) -> list[Item]:
         passage = _passage(raw, f"grounding.{number}")
         given = {name: values[number] for name, values in marks.items() if values is not None}
         passage.meta.update(given)
+        # evidence_correct is empty for an irrelevant passage: the files give its class only by evidence_relevant.
         value = _class(given, number)
         known = {c: c for c in CLASSES}
         passage.votes += labels.fixed("relevance", value, f"evidence_correct.{number}", known)
         item.passages.append(passage)
     if "answer_validate" in row and marks["evidence_cited"] is not None:
         cited = "YES" in marks["evidence_cited"]
+        # GaRAGe marks insufficient grounding by an empty validated answer and no cited passage: 427 of its 2,366 rows.
         insufficient = row["answer_validate"] in ("", None) and not cited
         item.votes += labels.gold("insufficient", insufficient, "answer_validate")
     return [fields.checked(item)]
 
 
 def _aligned(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None:
-    """An evidence list, None when the row has none; it must fit the grounding."""
+    """Return an evidence list, None when the row has none; its length must be that of the grounding."""
     if row.get(name) is None:
         return None
     values = fields.listing(row[name], name)
@@ -93,13 +96,14 @@ def _aligned(row: Mapping[str, Any], name: str, length: int) -> list[Any] | None
 
 def _class(given: Mapping[str, Any], number: int) -> str | None:
     value = fields.word(given.get("evidence_correct"), f"evidence_correct.{number}")
+    # The data set has no class for an irrelevant passage: it is an empty class together with evidence_relevant NO.
     if value is None and given.get("evidence_relevant") == "NO":
         return "IRRELEVANT"
     return value
 
 
 def _passage(raw: Any, place: str) -> Passage:
-    """One entry of `grounding`; the key that looks like a citation marker holds its text."""
+    """Return one entry of `grounding`; the key that looks like a citation marker contains its text."""
     row = fields.mapping(raw, place)
     markers = [key for key in row if _MARKER.fullmatch(key)]
     if len(markers) != 1:

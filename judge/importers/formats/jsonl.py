@@ -27,7 +27,7 @@ HELP = "one JSON object a line: items with passages, gold labels and people's vo
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Rows of each file. Raises UsageError for a --map that fits no field or no row."""
+    """Yield the rows of each file. Raises UsageError for a --map that fits no field or no row."""
     for path in paths:
         reader = RowReader(path, options)
         yield from each(json_records(path, bad), reader.items, bad)

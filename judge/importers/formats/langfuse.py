@@ -32,27 +32,27 @@ SIGNS = (
     ("id", "trace_id", "type", "start_time"),
 )
 BESIDE = (("id", "timestamp"), ("name", "source"))
-"""Keys of traces and of scores in files of their own. Other tables may have them, too."""
+"""Keys of traces and of scores in separate files. Other tables may have them, too, so they are no sign alone."""
 KINDS = {"RETRIEVER": RETRIEVER, "GENERATION": MODEL}
 _DOCUMENTS = ("documents", "chunks", "results", "context", "contexts")
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a retrieval. Raises BadInput for files without any."""
+    """Yield one row per retrieval. Raises BadInput for files without any."""
     fields.no_maps(NAME, options)
     yield from traces.items(paths, traces.parts_of(paths, _of_record, bad), options, bad)
 
 
 def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     observations = loaded(row.get("observations"))
-    if isinstance(observations, list) and all(isinstance(found, dict) for found in observations):
+    if isinstance(observations, list) and all(isinstance(observation, dict) for observation in observations):
         trace = fields.identifier(row.get("id"), "id")
-        # The trace stands above its observations; no observation has its id.
+        # The trace becomes the root span above its observations; no observation has its id.
         yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
-        for found in observations:
-            yield _observation(found, trace)
+        for observation in observations:
+            yield _observation(observation, trace)
         for score in fields.listing(loaded(row.get("scores")), "scores"):
-            # A list of traces has the ids of its scores alone, and they stand in a file of their own.
+            # The API's list of traces contains only the ids of scores; the scores are in a separate file.
             if not isinstance(score, str):
                 yield from _score(fields.record(score), trace)
     elif _get(row, "type") is not None and _get(row, "traceId") is not None:
@@ -63,32 +63,32 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         trace = fields.identifier(row.get("id"), "id")
         yield TraceSpan(trace, trace, input=loaded(row.get("input")), output=loaded(row.get("output")))
     else:
-        told = ", ".join(list(row)[:12])
-        raise BadInput(f"is no trace, observation or score of Langfuse; it has: {told}", field="type")
+        keys = ", ".join(list(row)[:12])
+        raise BadInput(f"is no trace, observation or score of Langfuse; it has: {keys}", field="type")
 
 
 def _observation(row: Mapping[str, Any], trace: str) -> TraceSpan:
     name = fields.identifier(row.get("id"), "id")
     kind = KINDS.get(str(row.get("type")).upper(), "")
-    found = TraceSpan(trace, name, str(_get(row, "parentObservationId") or trace), kind)
-    found.start = str(_get(row, "startTime") or "")
-    found.input, found.output = loaded(row.get("input")), loaded(row.get("output"))
+    span = TraceSpan(trace, name, str(_get(row, "parentObservationId") or trace), kind)
+    span.start = str(_get(row, "startTime") or "")
+    span.input, span.output = loaded(row.get("input")), loaded(row.get("output"))
     if kind == MODEL:
         model = row.get("model") or _get(row, "providedModelName")
-        found.model = None if model is None else str(model)
+        span.model = None if model is None else str(model)
     if kind == RETRIEVER:
-        documents = found.output
+        documents = span.output
         if isinstance(documents, dict):
             documents = next((documents[key] for key in _DOCUMENTS if key in documents), documents)
-        found.documents = (
+        span.documents = (
             documents if isinstance(documents, list) else [] if documents is None else [documents]
         )
-        found.output = None
-    return found
+        span.output = None
+    return span
 
 
 def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
-    """A score with a value; a session's score, or one of nothing else than a session, has no trace."""
+    """Yield a score with a value and a trace; a score of a session has no trace."""
     words = _get(row, "stringValue")
     value = words if words not in (None, "") else row.get("value")
     if isinstance(value, bool) or value in (None, ""):
@@ -111,6 +111,6 @@ def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
 
 
 def _get(row: Mapping[str, Any], name: str) -> Any:
-    """A value by the name that the API gives it, or by that of an export to a warehouse (trace_id)."""
+    """Return a value by the API's name of it, or by that of a warehouse export (trace_id)."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return row.get(name, row.get(snake))

@@ -31,7 +31,7 @@ KINDS = {"retriever": RETRIEVER, "llm": MODEL}
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a retrieval. Raises BadInput for files without any."""
+    """Yield one row per retrieval. Raises BadInput for files without any."""
     fields.no_maps(NAME, options)
     yield from traces.items(paths, traces.parts_of(paths, _of_record, bad), options, bad)
 
@@ -42,32 +42,32 @@ def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     elif row.get("run_id") is not None and row.get("key") is not None:
         yield from _feedback(row)
     else:
-        told = ", ".join(list(row)[:12])
-        raise BadInput(f"is no run and no feedback of LangSmith; it has: {told}", field="run_type")
+        keys = ", ".join(list(row)[:12])
+        raise BadInput(f"is no run and no feedback of LangSmith; it has: {keys}", field="run_type")
 
 
 def _run(row: Mapping[str, Any]) -> TraceSpan:
     name, trace = (fields.identifier(row.get(key), key) for key in ("id", "trace_id"))
     parent = row.get("parent_run_id")
-    found = TraceSpan(
+    span = TraceSpan(
         trace, name, None if parent is None else str(parent), KINDS.get(str(row["run_type"]), "")
     )
-    found.start = str(row.get("start_time") or "")
-    found.input, found.output = loaded(row.get("inputs")), loaded(row.get("outputs"))
-    if found.kind == MODEL:
+    span.start = str(row.get("start_time") or "")
+    span.input, span.output = loaded(row.get("inputs")), loaded(row.get("outputs"))
+    if span.kind == MODEL:
         extra = fields.mapping(loaded(row.get("extra")), "extra")
         model = fields.mapping(extra.get("metadata"), "extra.metadata").get("ls_model_name")
-        found.model = None if model is None else str(model)
-    if found.kind == RETRIEVER:
-        outputs = found.output
+        span.model = None if model is None else str(model)
+    if span.kind == RETRIEVER:
+        outputs = span.output
         documents = outputs.get("documents") if isinstance(outputs, dict) else outputs
-        found.documents = documents if isinstance(documents, list) else []
-        found.output = None
-    return found
+        span.documents = documents if isinstance(documents, list) else []
+        span.output = None
+    return span
 
 
 def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
-    """A score, or the value in words; feedback that is a comment alone has neither."""
+    """Yield a score, or the value in words; feedback that is only a comment has neither."""
     value = row.get("value") if row.get("score") is None else row["score"]
     if isinstance(value, bool):
         value = str(value).lower()

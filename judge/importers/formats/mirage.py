@@ -46,7 +46,7 @@ _OWN = ("query_id", "query", "answer")
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a question, or a run of its chunks. Raises UsageError when dataset.json is missing."""
+    """Yield one row per question, or per group of adjacent chunks. Raises UsageError when dataset.json is missing."""
     fields.no_maps(NAME, options)
     kinds = {path: _kind_of(path) for path in paths}
     if "dataset" not in kinds.values():
@@ -76,7 +76,7 @@ def _kind_of(path: Path) -> str:
 
 
 class _Builder:
-    """Holds the questions and the oracle's chunks; the pool streams past them."""
+    """Keeps the questions and the oracle's chunks in memory, and streams the pool."""
 
     def __init__(self, options: Options, bad: Bad) -> None:
         self._dataset = options.dataset or NAME
@@ -92,7 +92,7 @@ class _Builder:
             try:
                 item = fields.checked(self._item(fields.record(raw)))
                 if item.source_id in self._items:
-                    raise BadInput(f"question {item.source_id} stands twice", field="query_id")
+                    raise BadInput(f"question {item.source_id} occurs twice", field="query_id")
             except BadInput as error:
                 self._bad(placed(error, path, number, "element"))
             else:
@@ -114,7 +114,7 @@ class _Builder:
                 self._oracles[name] = Where(str(path), number), passage
 
     def pool(self, path: Path) -> Iterator[Row]:
-        """Chunks that stand together and belong to one question make one row."""
+        """Yield one row for each group of adjacent chunks of one question."""
         run: list[Passage] = []
         name, start = "", 0
         for number, raw in json_elements(path):
@@ -138,7 +138,7 @@ class _Builder:
         yield from self._row(name, run, Where(str(path), start))
 
     def rest(self) -> Iterator[Row]:
-        """Oracle chunks that were in no pool, then questions without any chunk."""
+        """Yield oracle chunks that are not in the pool, then questions without any chunk."""
         for name, (where, passage) in self._oracles.items():
             yield from self._row(name, [passage], where)
         for name, row in self._items.items():
@@ -146,7 +146,7 @@ class _Builder:
                 yield row
 
     def finish(self) -> None:
-        """Notes of the label maps."""
+        """Note label maps without effect."""
         self._labels.finish()
 
     def _row(self, name: str, passages: list[Passage], where: Where) -> Iterator[Row]:
@@ -163,7 +163,7 @@ class _Builder:
     def _item(self, row: Mapping[str, Any]) -> Item:
         answer = row.get("answer")
         if isinstance(answer, str) and answer.startswith("["):
-            # The repository's own evaluation reads lists that were saved as Python prints them.
+            # The repository saves lists as Python prints them, and its evaluation parses them with `ast.literal_eval`.
             try:
                 answer = ast.literal_eval(answer)
             except (ValueError, SyntaxError, RecursionError, MemoryError) as error:

@@ -31,14 +31,14 @@ DEEPEST = 20
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a retrieval. Raises BadInput for files without any."""
+    """Yield one row per retrieval. Raises BadInput for files without any."""
     fields.no_maps(NAME, options)
     yield from traces.items(paths, _parts(paths, bad), options, bad)
 
 
 def _parts(paths: Sequence[Path], bad: Bad) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
     for path in paths:
-        # TraceSpan by span: a single export may be a line of many megabytes.
+        # Streamed span by span, because a single export may be a line of many megabytes.
         for number, record in json_elements(path, SPANS, lines=True):
             try:
                 parts = list(_of_span(fields.record(record)))
@@ -53,34 +53,38 @@ def _of_span(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     trace = fields.identifier(row.get("traceId"), "traceId")
     name = fields.identifier(row.get("spanId"), "spanId")
     parent = fields.word(row.get("parentSpanId"), "parentSpanId")
-    # Nanoseconds of the epoch, text or number: as text of one length they sort.
+    # Nanoseconds of the epoch, as text or number. Padded to one length they sort correctly as text.
     start = str(row.get("startTimeUnixNano") or "").zfill(20)
     yield span_of(trace, name, parent, start, "", _attributes(row.get("attributes"), "attributes"))
     for event in fields.listing(row.get("events"), "events"):
         if isinstance(event, dict) and event.get("name") == EVALUATION:
-            found = _attributes(event.get("attributes"), "events")
-            value = found.get("gen_ai.evaluation.score.value", found.get("gen_ai.evaluation.score.label"))
-            if value is not None and found.get("gen_ai.evaluation.name"):
-                by, why = "gen_ai.evaluation", found.get("gen_ai.evaluation.explanation")
-                yield TraceScore(trace, name, str(found["gen_ai.evaluation.name"]), value, by, False, why)
+            attributes = _attributes(event.get("attributes"), "events")
+            value = attributes.get(
+                "gen_ai.evaluation.score.value", attributes.get("gen_ai.evaluation.score.label")
+            )
+            if value is not None and attributes.get("gen_ai.evaluation.name"):
+                by, why = "gen_ai.evaluation", attributes.get("gen_ai.evaluation.explanation")
+                yield TraceScore(
+                    trace, name, str(attributes["gen_ai.evaluation.name"]), value, by, False, why
+                )
 
 
 def _attributes(value: Any, field: str) -> dict[str, Any]:
-    """The list of keys and values as an object. Raises BadInput."""
-    found = {}
+    """Return the list of keys and values as an object. Raises BadInput."""
+    attributes = {}
     for entry in fields.listing(value, field):
-        found[fields.identifier(fields.record(entry).get("key"), f"{field}.key")] = _plain(
+        attributes[fields.identifier(fields.record(entry).get("key"), f"{field}.key")] = _plain(
             entry.get("value"), 0
         )
-    return found
+    return attributes
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """An OTLP value as plain JSON: text, number, list or object."""
+    """Return an OTLP value as plain JSON: text, number, list or object."""
     if not isinstance(value, dict) or depth > DEEPEST:
         return None
     if isinstance(value.get("arrayValue"), dict):
-        return [_plain(one, depth + 1) for one in value["arrayValue"].get("values") or []]
+        return [_plain(element, depth + 1) for element in value["arrayValue"].get("values") or []]
     if isinstance(value.get("kvlistValue"), dict):
         pairs = value["kvlistValue"].get("values") or []
         return {

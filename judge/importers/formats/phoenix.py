@@ -32,7 +32,7 @@ _FLAT = "attributes."
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a retrieval. Raises BadInput for files without any."""
+    """Yield one row per retrieval. Raises BadInput for files without any."""
     fields.no_maps(NAME, options)
     yield from traces.items(paths, traces.parts_of(paths, _part, bad), options, bad)
 
@@ -43,8 +43,8 @@ def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
         return
     span, trace = _get(row, "context.span_id"), _get(row, "context.trace_id")
     if span is None or trace is None:
-        told = ", ".join(list(row)[:12])
-        raise BadInput(f"is no span and no annotation of Phoenix; it has: {told}", field="context.span_id")
+        keys = ", ".join(list(row)[:12])
+        raise BadInput(f"is no span and no annotation of Phoenix; it has: {keys}", field="context.span_id")
     attributes = dict(row["attributes"]) if isinstance(row.get("attributes"), dict) else {}
     attributes |= {k.removeprefix(_FLAT): v for k, v in row.items() if k.startswith(_FLAT)}
     parent = _get(row, "parent_id")
@@ -57,8 +57,9 @@ def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
 
 
 def _annotation(row: Mapping[str, Any]) -> Iterator[TraceScore]:
-    """The annotation, unless it has no value."""
+    """Yield the annotation, unless it has no value."""
     value = _get(row, "result.label")
+    # An annotation may have a label, a score or both; the label is what a person chose.
     value = _get(row, "result.score") if value in (None, "") else value
     if value is None or value == "":
         return
@@ -77,5 +78,5 @@ def _annotation(row: Mapping[str, Any]) -> Iterator[TraceScore]:
 
 
 def _get(row: Mapping[str, Any], path: str) -> Any:
-    found = follow(row, path)
-    return None if found is MISSING else found
+    value = follow(row, path)
+    return None if value is MISSING else value

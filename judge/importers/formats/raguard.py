@@ -44,11 +44,9 @@ HELP = "RAGuard: claims.csv with or without documents.csv, or JSON samples"
 TOGETHER = True
 SIGNS = (("Claim ID", "Verdict"), ("Document ID", "Full Text"), ("claim_id", "verdict", "documents"))
 
-# RAGuard's files: which is which, lists as Python prints them, and the two kinds of JSON sample.
-
-
+# About a quarter of the Full Text cells are empty or a placeholder.
 PLACEHOLDER = re.compile(r"\s*(\[[^\[\]]{0,30}\]|nan)?\s*", re.IGNORECASE)
-"""A Full Text that is none: blank, pandas' nan, or one bracketed remark such as "[Link Post]"."""
+"""A Full Text without content: blank, pandas' nan, or one bracketed remark such as "[Link Post]"."""
 
 _CLAIM = re.compile(r'.*?\bClaim: "(.*)"\s*', re.DOTALL)
 _TYPES = {"correct": "supporting", "misinfo": "misleading", "noise": "unrelated"}
@@ -69,7 +67,7 @@ _PREPROCESSED = {
 
 
 def kind_of(path: Path) -> str:
-    """claims, documents or sample. Raises BadInput for a table that is neither of the two."""
+    """Return claims, documents or sample. Raises BadInput for a table that is neither of the two."""
     if is_array(path) or path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
         return "sample"
     header, _ = csv_records(path, _ignore)
@@ -86,11 +84,11 @@ def kind_of(path: Path) -> str:
 
 
 def _ignore(error: BadInput) -> None:
-    """Rows are judged when they are read for good."""
+    """Ignore bad rows while only the header is read; they are reported when the rows are read."""
 
 
 def listed(cell: Any, field: str) -> list[Any]:
-    """A list, or one as Python prints it; [] when there is none."""
+    """Return a list, or one as Python prints it; [] when there is none."""
     if isinstance(cell, list) or cell is None or cell == "":
         return cell or []
     try:
@@ -103,16 +101,17 @@ def listed(cell: Any, field: str) -> list[Any]:
 
 
 def from_sample(row: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """(an element of a sample under the names of the CSV files, those names -> the element's own)."""
+    """Return (an element of a sample under the names of the CSV files, those names -> the element's own)."""
     if "claim" in row:
-        found = {name: row.get(own) for name, own in _RAW.items()}
-        return {**found, "documents": row.get("documents")}, _RAW
+        renamed = {name: row.get(key) for name, key in _RAW.items()}
+        return {**renamed, "documents": row.get("documents")}, _RAW
     question = fields.required(row.get("question"), "question")
     claim = _CLAIM.fullmatch(question)
     if claim is None:
         raise BadInput("has no 'Claim: \"...\"'", field="question")
     answers = fields.texts(row.get("gold_answers"), "gold_answers")
     documents = fields.listing(row.get("documents"), "documents")
+    # Preprocessed samples have no id, and one claim may be written with composed or decomposed accents.
     text = unicodedata.normalize("NFC", claim[1])
     return {
         "Claim ID": hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16],
@@ -129,19 +128,21 @@ def _document(raw: Any, place: str) -> dict[str, Any]:
     return {"Full Text": row.get("text"), "Document Label": label}
 
 
+# The released data has True and False only; the paper condenses PolitiFact's six grades to these two.
 VERDICTS = {"True": "true", "False": "false", "TRUE": "true", "FALSE": "false"}
 ROLES = {
     "supporting": "supporting",
     "misleading": "misleading",
+    # The paper says irrelevant and its data set unrelated; both are accepted.
     "unrelated": "irrelevant",
     "irrelevant": "irrelevant",
 }
 Shelf = dict[str, list[tuple[Path, int, Passage | None, str]]]
-"""Claim ID -> (file, line, passage or None when it has neither text nor title, Document ID)."""
+"""Claim ID -> (file, line, passage or None without text and title, Document ID)."""
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a claim. Raises UsageError for documents without their claims."""
+    """Yield one row per claim. Raises UsageError for documents without their claims."""
     fields.no_maps(NAME, options)
     kinds = {path: kind_of(path) for path in paths}
     claims = [p for p in paths if kinds[p] == "claims"]
@@ -164,7 +165,7 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
 
 
 class _Builder:
-    """Turns rows into items and counts what the user should hear about."""
+    """Turns rows into items and counts what the user should know."""
 
     def __init__(self, options: Options, bad: Bad) -> None:
         self._dataset = options.dataset or NAME
@@ -176,12 +177,12 @@ class _Builder:
         self._documents = self._titles = self._nothing = self._absent = 0
 
     def shelve(self, records: Records) -> None:
-        """Read documents.csv, for the claims to come."""
+        """Read documents.csv and keep each document for its claim."""
         for line, row in records.rows:
             try:
                 name = fields.identifier(row["Document ID"], "Document ID")
                 if name in self._ids:
-                    raise BadInput(f"document {name} stands twice", field="Document ID")
+                    raise BadInput(f"document {name} occurs twice", field="Document ID")
                 self._ids.add(name)
                 claim = fields.identifier(row["Claim ID"], "Claim ID")
                 entry = (records.path, line, self._passage(row, ""), name)
@@ -191,7 +192,7 @@ class _Builder:
                 self._shelf.setdefault(claim, []).append(entry)
 
     def claim(self, row: Mapping[str, Any]) -> list[Item]:
-        """The item of one row of claims.csv, with the documents that were shelved for it."""
+        """Return the item of one row of claims.csv, with the documents kept for it."""
         shelved = self._shelf.pop(row["Claim ID"], [])
         item = self._item(row)
         ids, roles = item.meta.get("document_ids", []), item.meta.get("document_labels", [])
@@ -208,13 +209,13 @@ class _Builder:
         return [fields.checked(item)]
 
     def left_over(self) -> None:
-        """Documents whose claim never came are bad rows."""
+        """Report documents whose claim is missing as bad rows."""
         for claim, entries in self._shelf.items():
             for path, line, *_ in entries:
                 self._bad(BadInput(f"there is no claim {claim}", path=str(path), line=line, field="Claim ID"))
 
     def sample(self, raw: Any) -> list[Item]:
-        """The item of one element of a JSON sample."""
+        """Return the item of one element of a JSON sample."""
         row, names = from_sample(fields.record(raw))
         try:
             return self._sample(row)
@@ -231,11 +232,11 @@ class _Builder:
         return [fields.checked(item)]
 
     def finish(self, *, complete: bool) -> None:
-        """Say how many documents had no text, and how many were not there."""
+        """Note how many documents had no text, and how many were missing."""
         if self._titles or self._nothing:
             self._note(
                 f"{self._titles + self._nothing} of {self._documents} documents have no text of their own "
-                f"(empty or a placeholder): {self._titles} stand with their title as text, "
+                f"(empty or a placeholder): {self._titles} have their title as text, "
                 f"{self._nothing} have no title either and were left out"
             )
         if complete and self._absent:
@@ -243,6 +244,7 @@ class _Builder:
         self._labels.finish()
 
     def _item(self, row: Mapping[str, Any]) -> Item:
+        # Some copies of the data set call the column Label.
         verdict = "Verdict" if "Verdict" in row else "Label"
         ids = [str(i) for i in listed(row.get("Document IDs"), "Document IDs")]
         words = listed(row.get("Document Labels"), "Document Labels")
@@ -262,7 +264,7 @@ class _Builder:
         return item
 
     def _passage(self, row: Mapping[str, Any], place: str) -> Passage | None:
-        """A document; None when it has neither text nor title."""
+        """Return a document; None when it has neither text nor title."""
         title = fields.word(row.get("Title"), f"{place}Title")
         body = fields.word(row.get("Full Text"), f"{place}Full Text") or ""
         meta = {k.lower(): row[k] for k in ("Link",) if row.get(k)}

@@ -40,12 +40,8 @@ HELP = "SciFact: claims (JSONL or CSV) and corpus (CSV or JSONL) together"
 TOGETHER = True
 SIGNS = (("claim", "cited_doc_ids"), ("doc_id", "abstract"))
 
-# The files as records: claims and corpus, each as JSON Lines or as CSV.
-#
-# The CSV copies hold numpy's way of printing: `[2 5]` for numbers, and for an abstract the quoted
-# sentences one under another without commas.
-
-
+# The CSV copies contain arrays as numpy prints them: `[2 5]` for numbers, and for an abstract the quoted
+# sentences on separate lines without commas.
 _CLAIM_COLUMNS = ("id", "claim", "evidence_doc_id", "evidence_label", "evidence_sentences", "cited_doc_ids")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _NUMBERS = re.compile(r"\[[\s\d,]*\]\s*$")
@@ -61,18 +57,18 @@ class Abstract:
 
 
 def is_csv(path: Path) -> bool:
-    """True for a file whose name says CSV."""
+    """Return whether the file's name says CSV."""
     return path.name.removesuffix(".gz").endswith(".csv")
 
 
 def is_corpus(path: Path) -> bool:
-    """True when the file's first line (header or object) speaks of documents with abstracts."""
+    """Return whether the file's first line (header or object) mentions abstracts."""
     with opened(path) as handle:
         return b"abstract" in handle.readline(2**20)
 
 
 def claims(path: Path, bad: Bad) -> Records:
-    """Claims as SciFact's own objects: {id, claim, evidence, cited_doc_ids}."""
+    """Return claims as SciFact's own objects: {id, claim, evidence, cited_doc_ids}."""
     if not is_csv(path):
         return json_records(path, bad)
     _, rows = csv_records(path, bad, _CLAIM_COLUMNS)
@@ -80,7 +76,7 @@ def claims(path: Path, bad: Bad) -> Records:
 
 
 def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
-    """Consecutive CSV rows of one claim as one object, at the line of the first."""
+    """Yield consecutive CSV rows of one claim as one object, at the line of the first."""
     start, claim, broken = 0, None, False
     for line, row in rows.rows:
         if claim is None or claim["id"] != row["id"] or claim["claim"] != row["claim"]:
@@ -91,9 +87,9 @@ def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
         try:
             claim["cited_doc_ids"] = numbers(row["cited_doc_ids"], "cited_doc_ids")
             if row["evidence_doc_id"]:
-                found = numbers(row["evidence_sentences"], "evidence_sentences")
+                sentences = numbers(row["evidence_sentences"], "evidence_sentences")
                 sets = claim["evidence"].setdefault(row["evidence_doc_id"], [])
-                sets.append({"sentences": found, "label": row["evidence_label"]})
+                sets.append({"sentences": sentences, "label": row["evidence_label"]})
         except BadInput as error:
             broken = True
             bad(placed(error, rows.path, line))
@@ -102,14 +98,14 @@ def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
 
 
 def numbers(cell: str, field: str) -> list[int]:
-    """`[2 5]` or `[2, 5]` as a list."""
+    """Parse `[2 5]` or `[2, 5]` as a list."""
     if not _NUMBERS.match(cell):
         raise BadInput(f"must be a list of numbers, is '{cell[:40]}'", field=field)
     return [int(n) for n in re.findall(r"\d+", cell)]
 
 
 def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Abstract]]:
-    """(doc_id, Document) of the documents in `wanted`."""
+    """Yield (doc_id, abstract) of the documents in `wanted`."""
     if is_csv(path):
         _, records = csv_records(path, bad, ("doc_id", "title", "abstract"))
     else:
@@ -137,7 +133,7 @@ def _document(row: Any) -> Abstract:
 
 
 def sentences_of(cell: str) -> Sequence[str]:
-    """The sentences of an abstract that was printed as a list or a numpy array of strings."""
+    """Return the sentences of an abstract that was printed as a list or a numpy array of strings."""
     if _QUOTED.sub("", cell).replace(",", "").split() not in (["[", "]"], ["[]"]):
         raise BadInput("must be a list of quoted sentences", field="abstract")
     try:
@@ -151,7 +147,7 @@ STANCE = {"SUPPORT": "support", "REFUTE": "refute", "CONTRADICT": "refute"}
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a claim. Raises UsageError when there is no claims file or no corpus."""
+    """Yield one row per claim. Raises UsageError when there is no claims file or no corpus."""
     fields.no_maps(NAME, options)
     corpora = [p for p in paths if is_corpus(p)]
     others = [p for p in paths if p not in corpora]
@@ -159,7 +155,7 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
         raise UsageError(
             f"scifact needs both files: {command('judge items import scifact claims.jsonl corpus.csv')}"
         )
-    # Only cited abstracts are kept in memory, so the claims are read once just for their citations.
+    # Only cited abstracts are kept in memory, so a first pass over the claims collects their citations.
     cited = {doc for p in others for _, claim in claims(p, _pass_over).rows for doc in _documents(claim)}
     documents = {name: doc for p in corpora for name, doc in corpus(p, bad, cited)}
     builder = _Builder(options, documents)
@@ -169,11 +165,11 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
 
 
 def _pass_over(error: BadInput) -> None:
-    """The second reading reports."""
+    """Ignore errors of the first pass; the second pass reports them."""
 
 
 def _documents(claim: Any) -> list[str]:
-    """Every document that a claim speaks of, cited ones first, each once; [] of a malformed claim."""
+    """Return every document of a claim, cited ones first, each once; [] for a malformed claim."""
     if not isinstance(claim, dict):
         return []
     cited, evidence = claim.get("cited_doc_ids"), claim.get("evidence")
@@ -182,7 +178,7 @@ def _documents(claim: Any) -> list[str]:
 
 
 class _Builder:
-    """Turns claims into items, with the cited documents at hand."""
+    """Turns claims into items with the cited documents."""
 
     def __init__(self, options: Options, documents: Mapping[str, Abstract]) -> None:
         self._dataset = options.dataset or NAME
@@ -193,7 +189,7 @@ class _Builder:
         self._undecided: list[str] = []
 
     def items(self, raw: Any) -> list[Item]:
-        """The item of one claim."""
+        """Return the item of one claim."""
         row = fields.record(raw)
         claim = fields.required(row.get("claim"), "claim")
         fields.listing(row.get("cited_doc_ids"), "cited_doc_ids")
@@ -206,7 +202,7 @@ class _Builder:
             meta={k: v for k, v in row.items() if k not in _OWN},
         )
         if item.source_id in self._seen:
-            raise BadInput(f"claim {item.source_id} stands twice", field="id")
+            raise BadInput(f"claim {item.source_id} occurs twice", field="id")
         self._seen.add(item.source_id)
         names = _documents(row)
         stances = {n: self._stance(evidence.get(n), n) for n in names}
@@ -219,24 +215,24 @@ class _Builder:
         return [fields.checked(item)]
 
     def finish(self) -> None:
-        """Say what stayed without a verdict."""
+        """Note the claims without a verdict."""
         if self._undecided:
             first = ", ".join(self._undecided[:5])
             self._note(f"{len(self._undecided)} claims have no verdict: their documents disagree ({first})")
         self._labels.finish()
 
     def _stance(self, sets: Any, name: str) -> str | None:
-        """support or refute of one document, None without evidence. Disagreeing sets are bad."""
+        """Return support or refute of one document, None without evidence. Sets that disagree are bad."""
         place = f"evidence.{name}"
-        found = {
+        stances = {
             self._labels.one_of("stance", fields.record(s).get("label"), f"{place}.label", STANCE)
             for s in fields.listing(sets, place)
         }
-        if None in found:
+        if None in stances:
             raise BadInput("missing", field=f"{place}.label")
-        if len(found) > 1:
+        if len(stances) > 1:
             raise BadInput("evidence with both labels for one claim: undecided", field=place)
-        return next(iter(found), None)
+        return next(iter(stances), None)
 
     def _verdict(self, item: Item, stances: set[str | None]) -> str | None:
         if len(stances) > 1:

@@ -1,6 +1,7 @@
 """TREC: topics, qrels, runs and documents, in the forms that trec_eval and the tracks use.
 
-Files, together in one import, told apart by their content, and topics from documents by their names:
+Files, together in one import, told apart by their content, and topics from documents by their names. Topics may come
+alone: their items have no passages.
     qrels    four columns: query 0 document grade
     run      six columns: query Q0 document rank score tag
     topics   <top> blocks with <num> and <title> (<desc> and <narr> are kept), <topic number=...> with <query>, lines
@@ -26,7 +27,7 @@ from judge.importers.records import json_records, opened
 from judge.types import Where
 
 NAME = "trec"
-HELP = "TREC: topics, documents, and qrels or runs together"
+HELP = "TREC: topics alone, or with documents and qrels or runs"
 TOGETHER = True
 
 TOPIC_IDS = ("qid", "query_id", "_id", "id")
@@ -38,19 +39,39 @@ _PART = r"<{0}>\s*(?:{1}\s*:)?\s*(.*?)\s*(?=<|\Z)"
 _MOST_TOPICS = 64 * 2**20
 
 
-def _kind_of(path: Path) -> str:
-    """qrels, run, topics or corpus. Raises UsageError where neither content nor name tells."""
-    first = collection.first_line(path)
+def recognises(path: Path) -> bool:
+    """Return whether the first line is that of qrels, a run or topics, so that the format need not be named.
+
+    Topics with a tab between id and text look like any table without a header, so their name has to say so.
+    """
+    try:
+        first = collection.first_line(path)
+    except BadInput:
+        return False
+    cells = first.split("\t")
+    named = path.name.lower().startswith("topics") and len(cells) == 2
+    return _kind_by_content(path, first) is not None or (named and cells[0].strip().lower() not in TOPIC_IDS)
+
+
+def _kind_by_content(path: Path, first: str) -> str | None:
+    """Return the kind of file by its first line; None where only the file's name can say."""
     cells = first.split()
-    # One tab between an id and a text of three words is no qrels: these have the same separator everywhere.
-    alike = first.count("\t") in (0, len(cells) - 1)
-    told = cells[1:2] in (["0"], ["Q0"]) or "qrel" in path.name.lower()
-    if told and len(cells) == 4 and alike and re.fullmatch(r"-?\d+", cells[3]):
+    # `id TAB three word text` has four words, too. In qrels the separator is the same everywhere.
+    same_separator = first.count("\t") in (0, len(cells) - 1)
+    looks_like_qrels = cells[1:2] in (["0"], ["Q0"]) or "qrel" in path.name.lower()
+    if looks_like_qrels and len(cells) == 4 and same_separator and re.fullmatch(r"-?\d+", cells[3]):
         return "qrels"
     if len(cells) == 6 and cells[1].upper() == "Q0":
         return "run"
     if re.match(r"\s*<(\?xml|top|topics)\b", first, re.I):
         return "topics"
+    return None
+
+
+def _kind_of(path: Path) -> str:
+    """Return qrels, run, topics or corpus. Raises UsageError where neither content nor name decides."""
+    if kind := _kind_by_content(path, collection.first_line(path)):
+        return kind
     name = path.name.lower()
     topics = any(word in name for word in ("topic", "quer"))
     corpus = any(word in name for word in ("corpus", "collection", "doc", "passage"))
@@ -78,7 +99,7 @@ def _topics(path: Path, bad: Bad) -> Iterator[collection.TopicText]:
     else:
         given = ((*_two(text), {}, Where(str(path), number)) for number, text in collection.lines(path))
     for name, text, meta, where in given:
-        # Without its text a topic is as good as without its id.
+        # A topic without a text is refused like one without an id.
         yield name.strip() if text.strip() else "", text.strip(), meta, where
 
 
@@ -94,7 +115,7 @@ def _of_json(name: str, row: Mapping[str, Any], where: Where) -> tuple[str, str,
 
 
 def _marked(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Where]]:
-    """Topics between <top> or <topic>: text between marks, whose characters are given back as they were."""
+    """Yield topics between <top> or <topic>, with HTML entities decoded."""
     with opened(path) as handle:
         raw = handle.read(_MOST_TOPICS)
         if handle.read(1):
@@ -118,8 +139,8 @@ def _marked(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Where]]:
 
 
 def _part(body: str, tag: str, word: str) -> str:
-    found = re.search(_PART.format(tag, word), body, re.S | re.I)
-    return " ".join(html.unescape(found[1]).split()) if found else ""
+    match = re.search(_PART.format(tag, word), body, re.S | re.I)
+    return " ".join(html.unescape(match[1]).split()) if match else ""
 
 
 def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.CorpusText]:
@@ -133,10 +154,11 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
         return
     columns = _columns(first)
     for number, line in collection.lines(path):
+        # Ids of a corpus are compared before its text is split: only documents that qrels or a run name are kept.
         name, _, rest = line.partition("\t")
         if name not in wanted or (number == 1 and columns and "id" in columns):
             continue
-        # Without named columns the text may hold tabs of its own.
+        # Without named columns the text may contain tabs itself.
         cells = (
             dict(zip(columns, line.split("\t", len(columns) - 1), strict=False))
             if columns
@@ -149,7 +171,7 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
 
 
 def _columns(first: str) -> tuple[str, ...]:
-    """The columns that a header names (`id TAB text TAB title`), those of MS MARCO's documents, or none."""
+    """Return the columns that a header names (`id TAB text TAB title`), those of MS MARCO's documents, or none."""
     cells = tuple(cell.strip().lower() for cell in first.split("\t"))
     if cells[0] == "id" and "text" in cells:
         return cells
@@ -160,4 +182,4 @@ def _columns(first: str) -> tuple[str, ...]:
 
 read = collection.Family(
     NAME, "topics", "topics.tsv corpus.tsv qrels.txt", _kind_of, _graded, _topics, _documents
-).read
+).read_rows

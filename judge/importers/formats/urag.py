@@ -34,47 +34,50 @@ SPLITS = ("calibration", "test")
 TEXT_KEYS = ("text", "content", "snippet", "body")
 SOURCE_KEYS = ("source", "url", "link")
 _OWN = ("correct_answer", "options", "search_results")
+# The question's text ends with the line "Answer:", which is not part of the last option.
 _TAIL = re.compile(r"\n\s*answer\s*:?\s*$", re.IGNORECASE)
 
 
 def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """One row a question, calibration first. A file without either split is bad."""
+    """Yield one row per question, calibration first. A file without either split is bad."""
     fields.no_maps(NAME, options)
     for path in paths:
         labels = fields.Labels(options)
         dataset = options.dataset or _name(path)
-        found = False
+        has_questions = False
         for split in SPLITS:
             records = Records(path, f"{split} element", json_elements(path, f"{split}.item"))
             build = partial(_items, dataset=dataset, split=split)
             for row in each(records, build, bad):
-                found = True
+                has_questions = True
                 yield row
-        if not found:
+        if not has_questions:
             bad(BadInput("no question under 'calibration' or 'test'", path=str(path)))
         labels.finish()
 
 
 def _name(path: Path) -> str:
-    """The file's `name`, which usually stands before the questions."""
+    """Return the file's `name`, which usually comes before the questions."""
     with opened(path) as handle:
         try:
             for prefix, event, value in ijson.parse(cast("IO[bytes]", Shallow(handle, str(path)))):
                 if prefix == "name" and event == "string" and value.strip():
                     return str(value).replace(":", "-")
         except (ijson.JSONError, BadInput):
-            return NAME  # reading the questions will say where it breaks
+            # The questions are read next, and that reports where the file is malformed.
+            return NAME
     return NAME
 
 
 def _items(raw: Any, dataset: str, split: str) -> list[Item]:
     row = fields.record(raw)
-    asked = fields.required(row.get("question"), "question")
+    question = fields.required(row.get("question"), "question")
     name = fields.identifier(row.get("id"), "id")
-    stem, options = _options(asked, row.get("options"))
+    stem, options = _options(question, row.get("options"))
     rest = {k: v for k, v in row.items() if k not in _OWN}
     correct = _correct(row.get("correct_answer"), options)
     results = fields.listing(row.get("search_results"), "search_results")
+    # Ids may start anew in each split, so the split is part of the id.
     item = Item(
         source_id=f"{split}-{name}",
         dataset=dataset,
@@ -87,39 +90,39 @@ def _items(raw: Any, dataset: str, split: str) -> list[Item]:
     return [fields.checked(item)]
 
 
-def _options(asked: str, given: Any) -> tuple[str, dict[str, str]]:
-    """(the question, {letter: text}) of a question that ends in its options."""
+def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
+    """Return (the question, {letter: text}) of a question that ends with its options."""
     if isinstance(given, dict):
-        return asked, {k: fields.required(v, f"options.{k}") for k, v in given.items()}
+        return question, {k: fields.required(v, f"options.{k}") for k, v in given.items()}
     letters = fields.texts(given, "options") or []
     if not letters:
         raise BadInput("missing", field="options")
     for gap in (r"(?:^|\n)\s*", r"(?:^|\s)"):  # one a line, or all in one line
-        spans = _spans(asked, letters, gap)
+        spans = _spans(question, letters, gap)
         if spans is not None:
             break
     else:
         raise BadInput(f"does not hold the options {', '.join(letters)} as 'A. ...'", field="question")
-    ends = [start for start, _ in spans[1:]] + [len(_TAIL.sub("", asked))]
-    texts = [asked[begin:end].strip() for (_, begin), end in zip(spans, ends, strict=True)]
-    stem = asked[: spans[0][0]].strip()
+    ends = [start for start, _ in spans[1:]] + [len(_TAIL.sub("", question))]
+    texts = [question[begin:end].strip() for (_, begin), end in zip(spans, ends, strict=True)]
+    stem = question[: spans[0][0]].strip()
     return fields.required(stem, "question"), dict(zip(letters, texts, strict=True))
 
 
-def _spans(asked: str, letters: Sequence[str], gap: str) -> list[tuple[int, int]] | None:
-    """Where each option's mark begins and ends, in order; None when one is not there."""
+def _spans(question: str, letters: Sequence[str], gap: str) -> list[tuple[int, int]] | None:
+    """Return where each option's mark begins and ends, in order; None when one is missing."""
     spans: list[tuple[int, int]] = []
     for letter in letters:
         mark = re.compile(rf"{gap}\(?{re.escape(letter)}[.):]\s")
-        found = mark.search(asked, spans[-1][1] - 1 if spans else 0)
-        if found is None:
+        match = mark.search(question, spans[-1][1] - 1 if spans else 0)
+        if match is None:
             return None
-        spans.append(found.span())
+        spans.append(match.span())
     return spans
 
 
 def _correct(raw: Any, options: Mapping[str, str]) -> str | None:
-    """The letter of the correct answer, which may be given as letter, "B. text" or text."""
+    """Return the letter of the correct answer, which may be given as letter, "B. text" or text."""
     got = fields.word(raw, "correct_answer")
     if got is None or got in options:
         return got

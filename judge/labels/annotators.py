@@ -1,0 +1,78 @@
+"""Find the annotators and runs whose labels are read, by the names that users type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from judge.errors import UsageError
+from judge.store import Store, label_rows
+from judge.store.runs import tried
+from judge.types import AnnotatorKind
+
+ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, AnnotatorKind.GOLD]
+
+
+def shown_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """Return a short unique name for each (run id, model, task); its last part identifies the run."""
+    rows = list(runs)
+    size = 4
+    while len({run[-size:] for run, _, _ in rows}) < len(rows):
+        size += 1
+    return {run: f"{model} · {task} · {run[-size:]}" for run, model, task in rows}
+
+
+def find_annotators(
+    store: Store, field: str, tasks: set[str], runs: list[str], requested: Iterable[str] | None
+) -> tuple[list[str], dict[str, str], dict[str, AnnotatorKind]]:
+    """Return the ids of the annotators in order, the shown names of runs, and the kind of each annotator."""
+    kinds = {name: AnnotatorKind(kind) for name, kind in label_rows.labellers(store.conn, field).items()}
+    people = sorted(kinds, key=lambda name: (ORDER.index(kinds[name]), name))
+    judged = store.conn.execute(
+        "SELECT run_id, model, task FROM runs AS r WHERE EXISTS "
+        "(SELECT 1 FROM judgements AS j WHERE j.run_id = r.run_id) ORDER BY started, run_id"
+    ).fetchall()
+    shown = shown_names(judged)
+    all_runs = [run for run, _, task in judged if task in tasks]
+    chosen = [_find(name, judged, all_runs, people) for name in runs]
+    if requested is None:
+        only_tried = tried(store.conn)
+        # Runs that only a search started would otherwise compete with the runs that a user chose.
+        named, chosen = people, chosen or [run for run in all_runs if run not in only_tried] or all_runs
+    else:
+        named = []
+        for name in requested:
+            if name in kinds:
+                named.append(name)
+            else:
+                chosen.append(_find(name, judged, all_runs, people))
+    chosen = list(dict.fromkeys(chosen))
+    kinds.update(dict.fromkeys(chosen, AnnotatorKind.JUDGE))
+    names = [
+        n for kind in ORDER for n in (chosen if kind is AnnotatorKind.JUDGE else named) if kinds[n] is kind
+    ]
+    return list(dict.fromkeys(names)), shown, kinds
+
+
+def _find(
+    name: str, judged: Sequence[tuple[str, str, str]], comparable: Sequence[str], people: Sequence[str]
+) -> str:
+    """Return the id of the single run that `name` refers to."""
+    if name == "last" and comparable:
+        return comparable[-1]
+    # As in `judge.store.export.named_run`, but a model may also have runs of other tasks.
+    matches = [(run, task) for run, model, task in judged if model == name and run in comparable]
+    end = name.rpartition(" · ")[2].upper()
+    matches = matches or [
+        (run, task) for run, _, task in judged if end in (run[: len(end)], run[-len(end) :])
+    ]
+    if len(matches) != 1:
+        runs = [f"{run} ({task}, {model})" for run, model, task in judged]
+        available = ", ".join([*people, *runs]) or "nobody yet"
+        problem = "several runs are" if matches else "no annotator and no run is"
+        raise UsageError(f"{problem} called '{name}'; there are: {available}")
+    run, task = matches[0]
+    if run not in comparable:
+        raise UsageError(
+            f"run {run} ({task}) has no such field with these labels; name a run of another task"
+        )
+    return run

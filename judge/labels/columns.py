@@ -1,0 +1,87 @@
+"""Which column of a table of labels has which role, recognised by the names that people use."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from judge.errors import UsageError
+from judge.labels.rows import columns_of
+from judge.labels.tables import Layout
+
+NAMES = {
+    "unit": ("unit", "unit_id", "item", "item_id", "id", "_id", "uid", "passage_id", "answer_id", "sample_id", "example_id"),
+    "annotator": ("annotator", "annotator_id", "who", "rater", "rater_id", "coder", "coder_id", "worker", "worker_id", "labeler", "labeller", "user", "user_id"),
+    "label": ("label", "labels", "value", "rating", "grade", "code", "category", "answer", "verdict", "score"),
+    "cluster": ("question_id", "question", "query_id", "qid", "query", "topic_id", "topic", "cluster", "cluster_id"),
+    "probabilities": ("probabilities", "distribution"),
+}  # fmt: skip
+"""Role -> names of its column, ours first."""
+NO_CLUSTER = "none"
+
+
+def recognised(columns: Sequence[str], role: str) -> str | None:
+    """Return the column with this role, the most likely name first; capitals, spaces and hyphens do not matter."""
+    plain = {re.sub(r"[\s.-]+", "_", name.strip().lower()): name for name in reversed(columns)}
+    return next((plain[name] for name in NAMES[role] if name in plain), None)
+
+
+def needed(columns: Sequence[str], role: str, path: Path, purpose: str) -> str:
+    """Return the column with this role. Raises UsageError, with the names that are recognised, if there is none."""
+    column = recognised(columns, role)
+    if column is None:
+        raise UsageError(
+            f"{path}: no column {purpose}: call it {', '.join(NAMES[role][:-1])} or {NAMES[role][-1]}; "
+            f"the columns are {', '.join(columns[:20])}{' ...' if len(columns) > 20 else ''}"
+        )
+    return column
+
+
+def layout_of(
+    path: Path,
+    people: Sequence[str] = (),
+    cluster: str | None = None,
+    judges: Sequence[str] | None = None,
+) -> Layout:
+    """Return the roles of a table's columns.
+
+    `people` are the columns of a wide table, or the annotators of a long one that count. `cluster` names the column
+    with the question, and NO_CLUSTER makes every unit a question of its own; without it, the column is recognised by its
+    name. With `judges`, a column with probabilities is read, too; in a wide table they are those of the only judge. Raises
+    UsageError for a role without a column, BadInput for a file that is no table.
+    """
+    columns = columns_of(path)
+    is_wide = bool(people) and (set(people) <= set(columns) or recognised(columns, "annotator") is None)
+    unit = needed(columns, "unit", path, "with the unit's id")
+    annotator = label = None
+    if not is_wide:
+        tip = "that says who labelled (or list one column an annotator: --annotators ann,bob)"
+        annotator = needed(columns, "annotator", path, tip)
+        label = needed(columns, "label", path, "with the label")
+    others = [name for name in columns if name not in (unit, annotator, label, *people)]
+    has_probabilities = judges is not None and len(judges) > 0 and (len(judges) == 1 or not is_wide)
+    if cluster is None:
+        cluster = recognised(others, "cluster")
+    return Layout(
+        unit,
+        annotator,
+        label,
+        tuple(people) if is_wide else (),
+        None if cluster == NO_CLUSTER else cluster,
+        recognised(others, "probabilities") if has_probabilities else None,
+        () if is_wide else tuple(people),
+    )
+
+
+def as_read(layout: Layout) -> str:
+    """Return how the columns were recognised, for the user; empty where every column has our own name."""
+    roles = {
+        "unit": layout.unit,
+        "annotator": layout.annotator,
+        "label": layout.label,
+        "question": layout.cluster,
+        "probabilities": layout.probabilities,
+    }
+    named = {role: column for role, column in roles.items() if column is not None}
+    if all(column in (role, f"{role}_id") for role, column in named.items()):
+        return ""
+    return "read as " + ", ".join(f"{role}: {column}" for role, column in named.items())

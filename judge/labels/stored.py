@@ -1,0 +1,158 @@
+"""Read the labels of annotators as the study stores them, and put those of several annotators into one table."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from judge.labels import masses, relation
+from judge.labels.batches import Members
+from judge.labels.values import canonical
+from judge.stats import MISSING
+from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.store import Store
+from judge.store.derived import seen
+from judge.types import AnnotatorKind
+
+if TYPE_CHECKING:
+    from judge.labels.scope import Scope
+
+
+@dataclass(eq=False)
+class StoredColumn:
+    """One annotator's labels as stored.
+
+    Units are identified by their rowid in the study, ascending: a million unit ids would be as many strings for each
+    column in memory. `codes[i]` is the position in `values` of the label of the unit `labelled[i]`; `requested` are all
+    units that the annotator was asked to label.
+    """
+
+    annotator: str
+    labelled: IntArray
+    codes: IntArray
+    values: list[str]
+    requested: IntArray
+    n_seen: int = 0
+    """Units left out because this derived judge was fitted on labels of their questions."""
+    n_in_conflict: int = 0
+    """Units whose sources have different labels of this person: asked, but unlabelled until a lead resolves it."""
+
+    def leave_out(self, units: IntArray) -> None:
+        """Remove these units, as if the annotator had never been asked to label them."""
+        kept = ~np.isin(self.labelled, units)
+        self.labelled, self.codes = self.labelled[kept], self.codes[kept]
+        self.requested = np.setdiff1d(self.requested, units)
+
+    @classmethod
+    def from_study(
+        cls, store: Store, annotator: str, scope: Scope, kind: AnnotatorKind, batch: Members | None
+    ) -> StoredColumn:
+        """Read one annotator's labels. For a judge, `requested` is every unit that it has judged."""
+        conn = store.conn
+        labelled, codes, values = relation.codes(conn, annotator, scope.field, scope.layer, scope.repeat)
+        if kind is AnnotatorKind.JUDGE:
+            requested = np.union1d(relation.judged_rows(conn, annotator, scope.repeat), labelled)
+            column = cls(annotator, labelled, codes, values, requested)
+            fitted = relation.rows_of(conn, seen(conn, annotator))
+            column.n_seen = int(np.isin(requested, fitted).sum())
+            # A judge is never scored on questions that it was fitted on.
+            column.leave_out(fitted)
+            return column
+        unresolved: set[str] = set()
+        if scope.layer == "first":
+            # A label in conflict counts as unlabelled until a lead decides, but the person was asked, so it lowers the coverage.
+            unresolved = relation.in_conflict(conn, annotator, scope.field, scope.repeat)
+        if batch is not None:
+            selected_units = (
+                batch.units if kind is not AnnotatorKind.HUMAN or annotator in batch.people else frozenset()
+            )
+            selected = np.isin(labelled, relation.rows_of(conn, selected_units))
+            labelled, codes = labelled[selected], codes[selected]
+            unresolved = unresolved.intersection(selected_units)
+        requested = np.union1d(relation.rows_of(conn, unresolved), labelled)
+        return cls(annotator, labelled, codes, values, requested, n_in_conflict=len(unresolved))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRows:
+    """The units of a table in the order of their import.
+
+    `units`, their `rowids`, and for each unit the number of its `question` among the sorted `questions`.
+    """
+
+    units: list[str]
+    rowids: IntArray
+    question: IntArray
+    questions: list[str]
+
+    @classmethod
+    def of(cls, store: Store, columns: Sequence[StoredColumn]) -> UnitRows:
+        """Return every unit that any of the columns labelled or was asked to label."""
+        rowids = np.unique(np.concatenate([np.empty(0, np.int64), *(column.requested for column in columns)]))
+        units: list[str] = []
+        question_numbers = array("q")
+        first: dict[str, int] = {}
+        remaining = iter(rowids.tolist())
+        next_rowid = next(remaining, None)
+        for rowid, unit, question in store.conn.execute(
+            "SELECT rowid, unit_id, question_id FROM units ORDER BY rowid"
+        ):
+            if rowid == next_rowid:
+                units.append(unit)
+                question_numbers.append(first.setdefault(question, len(first)))
+                next_rowid = next(remaining, None)
+        questions = sorted(first)
+        number = np.empty(len(first), np.int64)
+        number[[first[question] for question in questions]] = np.arange(len(first))
+        return cls(units, rowids, number[np.array(question_numbers, np.int64)], questions)
+
+    def places(self, rowids: IntArray) -> IntArray:
+        """Return the row numbers of these units in the table."""
+        return np.searchsorted(self.rowids, rowids)
+
+
+def tabulate(
+    columns: Sequence[StoredColumn], rows: UnitRows, domain: Sequence[str], name: str | None
+) -> tuple[IntArray, BoolArray, list[Counter[str]]]:
+    """Return codes over the domain, asked-for marks, and labels outside the domain.
+
+    With `name`, labels are numbers.
+    """
+    code_of = {label: code for code, label in enumerate(domain)}
+    codes = np.full((len(rows.units), len(columns)), MISSING, dtype=np.int64)
+    requested = np.zeros(codes.shape, dtype=np.bool_)
+    outside: list[Counter[str]] = []
+    for j, column in enumerate(columns):
+        requested[rows.places(column.requested), j] = True
+        code = np.array([code_of.get(canonical(v, name), MISSING) for v in column.values], dtype=np.int64)
+        row_numbers, label_codes = rows.places(column.labelled), code[column.codes]
+        codes[row_numbers, j] = label_codes
+        # No measure can use a label outside the domain, so the unit does not count as asked either.
+        requested[row_numbers[label_codes == MISSING], j] = False
+        unknown_codes = column.codes[label_codes == MISSING].tolist()
+        outside.append(Counter(column.values[at] for at in unknown_codes))
+    return codes, requested, outside
+
+
+def stored_probabilities(
+    store: Store, column: StoredColumn, scope: Scope, rows: UnitRows, domain: Sequence[str]
+) -> FloatArray | None:
+    """Return the stored distributions of a column, units x labels, nan rows if missing; None without any."""
+    table = np.full((len(rows.units), len(domain)), np.nan)
+    any_stored = False
+    for rowids, texts in relation.distributions(
+        store.conn, column.annotator, scope.field, scope.layer, scope.repeat
+    ):
+        kept = np.isin(rowids, column.labelled)
+        if kept.any():
+            any_stored = True
+            table[rows.places(rowids[kept])] = masses.read_distributions(
+                list(compress(texts, kept.tolist())), domain
+            )
+    return table if any_stored else None

@@ -1,0 +1,169 @@
+"""The time between calls to a server that refuses more of them (429, 503) than it should: a search for its rate limit."""
+
+from __future__ import annotations
+
+import math
+
+TOLERATED_SHARE, TOLERATED_CALLS = 0.15, 10.0
+"""Refusals beyond this share of the calls and this many more are evidence of a rate limit. Fewer are retried and slow
+nothing down: 5 % random refusals must not cost a fast server its rate."""
+WINDOW_CALLS = 200
+"""Calls after which the share of refusals is counted anew."""
+TRIAL_CALLS = 32
+"""Calls by which a slower rate is judged. At one call a second that is half a minute."""
+FEW_ACCEPTED = 0.1
+"""If fewer calls than this share are accepted, the rate is quartered instead of halved."""
+BURST_SECONDS = 0.1
+"""The shortest time from which a rate is computed: calls sent in less time are a burst."""
+TARGET_SHARE, TARGET_SHARE_LATE = 0.13, 0.06
+"""Share of refusals at which a rate that follows a limit settles: with fewer, some of the limit would be unused. It is
+less where a refusal comes back too late for its slot to be tried again."""
+NEAR_SHARE = 0.5
+"""A refusal that is back within this part of the time between two calls is in time for that."""
+STEP = 0.04
+"""What one refusal takes off the logarithm of a rate that follows a limit."""
+SLOWEST_RATE = 1 / 30
+"""Calls per second below which no rate falls: two calls a minute show soon enough that a limit has gone."""
+TIMER_SECONDS = 0.002
+"""How late a timer may be. Where calls are hardly further apart than that, later ones make up for it."""
+
+
+class Spacing:
+    """The time between calls to a server that refuses more of them than it should.
+
+    Single refusals say nothing. When more than `TOLERATED_SHARE` of the calls are refused, the rate is halved until that
+    helps. From there it rises a little with every call and falls with every refusal, and so settles where `TARGET_SHARE` of
+    the calls are refused (the weighted up-down method, Kaernbach 1991, Perception & Psychophysics 49, 227-229). If a
+    slower rate does not help, the server refuses at random: that share is tolerated, and calls go out freely again.
+    """
+
+    def __init__(self) -> None:
+        self.rate: float | None = None
+        """Calls per second, None = as many as the limit allows."""
+        self._background = 0.0
+        self._trial: _Trial | None = None
+        self._next = self._fastest = 0.0
+        self._calls_since_refusal = 0
+        self._refused_in_a_row = 0
+        self._refusal_seconds = 0.0
+        """How long a refusal takes to come back, at most."""
+        self._counted_from, self._counted_until = -math.inf, math.inf
+        self._sent = self._refused = 0
+
+    def delay(self, now: float) -> float:
+        """Seconds until the next call may go out."""
+        return 0.0 if self.rate is None else max(0.0, self._next - now)
+
+    def sent(self, now: float) -> None:
+        """A call goes out."""
+        trial = self._trial
+        if trial is None and self._sent >= WINDOW_CALLS:
+            if self.rate is None:
+                self._background = min(self._background, self._refused / self._sent)
+            self._begin(now)
+        if trial is None or self._sent < TRIAL_CALLS:
+            self._counted_from = now if self._sent == 0 else self._counted_from
+            self._sent += 1
+            self._counted_until = now
+        elif now > self._counted_until + 1.5 * self._refusal_seconds:
+            # The refusals of all the calls that count are back.
+            self._end_trial(trial, now)
+        if self.rate is None:
+            return
+        gap = 1 / self.rate
+        if self._trial is None and now - self._next < gap / 2:
+            # The rate is what holds calls back; otherwise a higher one would mean nothing.
+            self._calls_since_refusal += 1
+            target = self._target
+            # Without a refusal for much longer than the target expects, the limit is far away: faster towards it.
+            faster = min(8.0, max(1.0, self._calls_since_refusal * target / 4))
+            self._change(faster * self._step * target / (1 - target))
+        late = TIMER_SECONDS if gap < 2 * TIMER_SECONDS else 0.0
+        self._next = max(self._next, now - late) + gap
+
+    def accepted(self) -> None:
+        """A call was answered."""
+        self._refused_in_a_row = 0
+
+    def refused(self, now: float, sent_at: float) -> bool:
+        """A call was refused. Return whether a search for a slower rate begins."""
+        self._refusal_seconds = max(now - sent_at, 0.95 * self._refusal_seconds)
+        if not self._counted_from <= sent_at <= self._counted_until:
+            return False  # It was sent at another rate.
+        self._refused += 1
+        if self._trial is not None:
+            return False
+        if self.rate is None:
+            if self._refused <= TOLERATED_CALLS + (TOLERATED_SHARE + self._background) * self._sent:
+                return False
+            self._search(now, self._sent / max(now - self._counted_from, BURST_SECONDS) / 2)
+            return True
+        self._calls_since_refusal = 0
+        self._change(-self._step)
+        if (now - sent_at) * self.rate < NEAR_SHARE:
+            # The refusal is back before the next call is due: the slot that was missed is tried again, a little later
+            # each time. A fixed window that is used up stays closed for many slots.
+            self._next = min(self._next, now + 4.0**self._refused_in_a_row / (16 * self.rate))
+        self._refused_in_a_row += 1
+        if self.rate < self._fastest / 4:
+            self._search(now, self.rate)
+            return True
+        return False
+
+    @property
+    def _target(self) -> float:
+        """The share of refusals to settle at."""
+        near = (
+            TARGET_SHARE
+            if self.rate and self._refusal_seconds * self.rate < NEAR_SHARE
+            else TARGET_SHARE_LATE
+        )
+        return self._background + (1 - self._background) * near
+
+    @property
+    def _step(self) -> float:
+        """What a refusal takes off the rate: less where it is known only after many more calls were sent."""
+        assert self.rate is not None
+        return STEP / (1 + self._refusal_seconds * self.rate / 4)
+
+    def _change(self, step: float) -> None:
+        assert self.rate is not None
+        self.rate = max(SLOWEST_RATE, self.rate * math.exp(step))
+        self._fastest = max(self._fastest, self.rate)
+
+    def _search(self, now: float, rate: float) -> None:
+        """Look for a rate at which fewer calls are refused, from this one downwards."""
+        self._trial = _Trial()
+        self.rate = max(SLOWEST_RATE, rate)
+        self._begin(now)
+
+    def _end_trial(self, trial: _Trial, now: float) -> None:
+        """Decide whether the slower rate has helped, and what comes next."""
+        assert self.rate is not None
+        taken = 1 - self._refused / self._sent
+        gained = 1.0 if trial.accepted is None else (taken - trial.accepted) / (1.001 - trial.accepted)
+        if gained > 2 / 3 and taken >= 1 - self._background - TOLERATED_SHARE:
+            self._trial, self._fastest = None, self.rate
+        elif gained < 1 / 3 and trial.expected >= 1:
+            self._background, self._trial, self.rate = 1 - taken, None, None
+        else:
+            if trial.accepted is None and taken > 0:
+                trial.accepted = trial.expected = taken
+            # Under a rate limit the share of accepted calls grows as the rate is cut.
+            cut = 4 if taken < FEW_ACCEPTED else 2
+            trial.expected *= cut
+            self.rate = max(SLOWEST_RATE, self.rate / cut)
+        self._begin(now)
+
+    def _begin(self, now: float) -> None:
+        """Count anew."""
+        self._counted_from, self._counted_until = now, math.inf
+        self._sent = self._refused = 0
+
+
+class _Trial:
+    """A search for a slower rate: the share of accepted calls at its start, and what a rate limit would accept now."""
+
+    def __init__(self) -> None:
+        self.accepted: float | None = None
+        self.expected = 0.0

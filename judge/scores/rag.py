@@ -1,0 +1,215 @@
+"""RAG measures from claims, under the names of RAGAS and RAGChecker (Ru et al. 2024, arXiv 2408.08067, section 3.3).
+
+Tables (see `judge.scores.columns`):
+    answers     unit_id, question_id, answered, has_reference (whether the item has a reference answer), n_claims (optional:
+                0 says that the answer makes none), n_references (how many reference claims its item has), n_contexts (how many
+                passages it was given)
+    claims      one row a claim of an answer: unit_id, answer_id, and labels with their statuses (`NAME`, `NAME_status`):
+                supported (by the passages together), correct (entailed by the reference answer), source (whether a relevant
+                passage entails it, only irrelevant ones, or none; a passage is relevant when it supports a part of the reference)
+    references  one row a reference claim and answer: unit_id, answer_id, stated (in the answer), retrieved (in the passages)
+    contexts    one row a passage of an answer, in the order in which it was given: answer_id, relevant
+
+Every measure is the mean over answers. An empty or missing answer has 0 where more is better, and no value elsewhere. An
+answer without claims, passages or a reference has no value in the measures that need them. RAGChecker's package says 0 there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from judge.scores.columns import Parts, coded, column, empty, statuses, units
+from judge.scores.score import (
+    NO_ANSWER,
+    NOT_JUDGED,
+    SHARE,
+    STATUSES,
+    Score,
+    StatusArray,
+    Units,
+    harmonic,
+    scored,
+)
+from judge.stats.coefficients import ratio
+from judge.stats.ratings import BoolArray, FloatArray
+
+ENTAILMENT = {"entailment": 1.0, "neutral": 0.0, "contradiction": 0.0}
+SOURCE = {"relevant": 1.0, "irrelevant": 0.0, "none": 0.0}
+STATED = {"support": 1.0, "partial_support": 0.0, "not_support": 0.0}
+"""A nugget that an answer states in part is not entailed by it."""
+RELEVANT = {"supported": 1.0, "not_supported": 0.0}
+_NO_ANSWER = np.int8(STATUSES.index(NO_ANSWER))
+_NOT_JUDGED = np.int8(STATUSES.index(NOT_JUDGED))
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The labels that parts of answers have for one question: 1, 0 or nan, and how each judgement ended."""
+
+    values: FloatArray
+    status: StatusArray
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, name: str, codes: dict[str, float], kind: str) -> "_Labels":
+        values = coded(column(table, name, kind), codes, name)
+        return cls(values, statuses(table, ~np.isnan(values), f"{name}_status"))
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """Shares of the parts of answers; `expected` parts of an answer must have a label, `has` says where any can have one."""
+
+    who: Units
+    nothing: BoolArray
+    parts: Parts
+    expected: FloatArray
+    has: BoolArray
+    why: str
+
+    def score(
+        self,
+        name: str,
+        hit: BoolArray,
+        needed: list[_Labels],
+        among: BoolArray | None = None,
+        *,
+        better: bool = True,
+    ) -> Score:
+        """The share of parts that are a `hit`, of all or of those `among`; `needed` are the labels that it rests on."""
+        known = np.logical_and.reduce([~np.isnan(labels.values) for labels in needed])
+        ended = np.zeros(len(known), dtype=np.int8)
+        for labels in needed:
+            ended = np.where(ended == 0, labels.status, ended)
+        status = self.parts.status(ended)
+        status = np.where((status == 0) & (self.parts.count(known) != self.expected), _NOT_JUDGED, status)
+        total = self.expected if among is None else self.parts.count(among & known)
+        share = ratio(self.parts.count(hit & known), total)
+        values = np.where((status == 0) & self.has, share, np.nan)
+        # What cannot have a value for any judge has been judged as far as it can be.
+        status = np.where(self.has, status, 0)
+        values = np.where(self.nothing & better & self.has, 0.0, values)
+        status = np.where(self.nothing & self.has, 0 if better else _NO_ANSWER, status).astype(np.int8)
+        return scored(name, self.who, values, status, why=self.why, bounds=SHARE)
+
+
+def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
+    """Measures of the claims that answers make.
+
+    faithfulness    supported / claims
+    claim_precision correct / claims
+    noise_sensitivity_relevant    incorrect, supported, and in a relevant passage / claims
+    noise_sensitivity_irrelevant  incorrect, supported, and in irrelevant passages alone / claims
+    hallucination   incorrect and not supported / claims
+    self_knowledge  correct and not supported / claims
+
+    faithfulness + hallucination + self_knowledge = 1 for every answer with claims; claim_precision + both noise
+    sensitivities + hallucination = 1.
+    """
+    who = units(answers, "answers")
+    parts = Parts(claims, "claims", who, "answers", "answer_id")
+    expected = parts.count()
+    if "n_claims" in answers.columns:
+        expected = np.fmax(expected, answers["n_claims"].to_numpy(dtype=np.float64, na_value=np.nan))
+    supported = _Labels.of(claims, "supported", ENTAILMENT, "claims")
+    correct = _Labels.of(claims, "correct", ENTAILMENT, "claims")
+    source = _Labels.of(claims, "source", SOURCE, "claims")
+    nothing = empty(answers)
+    # A missing answer has no list of passages: what it was given is not known, and that is no excuse.
+    given = (column(answers, "n_contexts", "answers").to_numpy(np.float64, na_value=0) > 0) | nothing
+    reference = column(answers, "has_reference", "answers").to_numpy(dtype=bool)
+
+    def shares(has: BoolArray, lacking: str) -> _Shares:
+        return _Shares(who, nothing, parts, expected, has, f"no claim{lacking}")
+
+    in_context, against = shares(given, " or no passage"), shares(reference, " or no reference answer")
+    both = shares(given & reference, ", no passage or no reference answer")
+    is_supported, is_wrong = supported.values == 1, correct.values == 0
+    relevant = source.values == 1
+    noise = is_wrong & is_supported
+    two, three = [supported, correct], [supported, correct, source]
+    return [
+        in_context.score("faithfulness", is_supported, [supported]),
+        against.score("claim_precision", correct.values == 1, [correct]),
+        both.score("noise_sensitivity_relevant", noise & relevant, three, better=False),
+        both.score("noise_sensitivity_irrelevant", noise & ~relevant, three, better=False),
+        both.score("hallucination", is_wrong & ~is_supported, two, better=False),
+        both.score("self_knowledge", (correct.values == 1) & ~is_supported, two, better=False),
+    ]
+
+
+def of_references(answers: pd.DataFrame, references: pd.DataFrame) -> list[Score]:
+    """Measures of the claims that a right answer makes.
+
+    claim_recall         stated / reference claims
+    context_recall       retrieved / reference claims
+    context_utilisation  stated and retrieved / retrieved
+    """
+    who = units(answers, "answers")
+    parts = Parts(references, "reference claims", who, "answers", "answer_id")
+    expected = column(answers, "n_references", "answers").to_numpy(np.float64, na_value=0)
+    stated = _Labels.of(references, "stated", STATED, "reference claims")
+    retrieved = _Labels.of(references, "retrieved", ENTAILMENT, "reference claims")
+    nothing = empty(answers)
+    there = expected > 0
+    given = (column(answers, "n_contexts", "answers").to_numpy(np.float64, na_value=0) > 0) | nothing
+    recall = _Shares(who, nothing, parts, expected, there, "no reference claim")
+    context = _Shares(who, nothing, parts, expected, there & given, "no reference claim or no passage")
+    used = _Shares(who, nothing, parts, expected, there & given, "no reference claim in the passages")
+    retrieved_claims = retrieved.values == 1
+    return [
+        recall.score("claim_recall", stated.values == 1, [stated]),
+        context.score("context_recall", retrieved_claims, [retrieved]),
+        used.score(
+            "context_utilisation",
+            (stated.values == 1) & retrieved_claims,
+            [stated, retrieved],
+            retrieved_claims,
+        ),
+    ]
+
+
+def claim_f1(precision: Score, recall: Score) -> Score:
+    """The harmonic mean of an answer's claim precision and claim recall."""
+    precisions, two = precision.rows[:, 0], recall.rows[:, 0]
+    assert precision.status is not None and recall.status is not None
+    status = np.where(precision.status != 0, precision.status, recall.status).astype(np.int8)
+    why = "no claim, or no reference"
+    return scored("claim_f1", precision.units, harmonic(precisions, two), status, why=why, bounds=SHARE)
+
+
+def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
+    """Measures of the passages that answers were given.
+
+    context_precision         relevant / passages
+    context_precision_ranked  mean over the relevant passages of the precision at their ranks; 0 without a relevant one
+    """
+    who = units(answers, "answers")
+    parts = Parts(contexts, "passages", who, "answers", "answer_id")
+    expected = column(answers, "n_contexts", "answers").to_numpy(np.float64, na_value=0)
+    relevant = _Labels.of(contexts, "relevant", RELEVANT, "passages")
+    nothing = empty(answers)
+    reference = column(answers, "has_reference", "answers").to_numpy(dtype=bool)
+    has = ((expected > 0) | nothing) & reference
+    shares = _Shares(who, nothing, parts, expected, has, "no passage or no reference answer")
+    precision = shares.score("context_precision", relevant.values == 1, [relevant])
+    hit = pd.Series(relevant.values == 1)
+    groups = hit.astype(float).groupby(parts.of)
+    at_rank = np.where(hit, groups.cumsum() / (groups.cumcount() + 1), 0.0)
+    n_relevant = parts.count(hit.to_numpy())
+    ranked = np.where(n_relevant == 0, 0.0, ratio(parts.total(at_rank), n_relevant))
+    precisions = precision.rows[:, 0]
+    # An empty answer has 0 whatever it was given, as in all measures of which more is better.
+    values = np.where(np.isnan(precisions) | nothing, precisions, ranked)
+    second = scored(
+        "context_precision_ranked", who, values, precision.status, why=precision.why, bounds=SHARE
+    )
+    return [precision, second]
+
+
+def answer_relevancy(answers: pd.DataFrame) -> Score:
+    """RAGAS's answer relevancy, which has no value here: it compares embeddings, and no label says what it measures."""
+    who = units(answers, "answers")
+    return scored(
+        "answer_relevancy", who, np.full(len(who), np.nan), why="left out, it needs an embedding model"
+    )

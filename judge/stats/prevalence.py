@@ -1,0 +1,127 @@
+"""Prevalence from a judge with known sensitivity and specificity: Rogan and Gladen, with Lang and Reiczigel's interval."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+from statistics import NormalDist
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from judge.errors import BadInput
+from judge.notes import Note
+from judge.stats.bootstrap import FEW_UNITS, How, IntervalSettings
+from judge.stats.coefficients import ratio
+from judge.stats.continuous import cluster_numbers, numbers
+from judge.stats.correction import design_weights, effective_share
+from judge.stats.estimate import about
+from judge.stats.patterns import n_present
+from judge.stats.ratings import FloatArray
+from judge.types import Measure
+
+
+def rogan_gladen(
+    judge: ArrayLike,
+    human: ArrayLike,
+    *,
+    clusters: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    field: str | None = None,
+    **how: Unpack[How],
+) -> Measure:
+    """Return a rate corrected for the judge's sensitivity and specificity: (p + spec - 1) / (sens + spec - 1).
+
+    p is the judge's rate on all units it judged; sens and spec come from the units with a human
+    label. Rogan & Gladen 1978; for judges Lee et al. 2025, arXiv 2511.21140, section 3. The value is cut
+    to 0..1. The interval is Lang and Reiczigel's (2014, Preventive Veterinary Medicine 113(1), 13-22): it covered .98 to
+    .99 where a bootstrap covered .67 to .86. Each of the three shares counts with its effective number of independent units.
+    None when a class has no human label, or sens + spec <= 1.
+    `weights` as in `corrected_mean`: sens and spec are then weighted shares.
+
+    `judge` and `human` are 0, 1 or nan. Raises BadInput for other values. `how` as in `measures`; only
+    `interval` (None for no interval) and `confidence` are used.
+    """
+    settings = IntervalSettings(**how)
+    f, y = numbers(judge, "judge", dimensions=1), numbers(human, "human", dimensions=1)
+    if f.shape != y.shape:
+        raise BadInput(f"{len(f)} judge values, {len(y)} human values")
+    for name, values in (("judge", f), ("human", y)):
+        if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+            raise BadInput(f"{name} must be 0, 1 or nan for a rate")
+    groups, _ = cluster_numbers(clusters, len(f))
+    judged = ~np.isnan(f)
+    w = design_weights(weights, ~np.isnan(y))[judged]
+    f, y, used_groups = f[judged], y[judged], groups[judged]
+    ones, zeros = w * (y == 1), w * (y == 0)
+    rows = np.column_stack([np.ones(len(f)), f, ones, ones * (f == 1), zeros, zeros * (f == 0)])
+    total = rows.sum(axis=0) if len(f) else np.zeros(6)
+    raw = float(_rogan_gladen(total[None, :])[0]) if len(f) else np.nan
+    base = replace(
+        about("rogan_gladen", len(f), len(judged), n_present(used_groups), field=field),
+        confidence=settings.confidence,
+    )
+    notes = [Note("cut", least=0, most=1, value=raw)] if raw < 0 or raw > 1 else []
+    n_ones, n_zeros = int((y == 1).sum()), int((y == 0).sum())
+    if 0 < min(n_ones, n_zeros) < FEW_UNITS:
+        notes.append(Note("few_for_rates", ones=n_ones, zeros=n_zeros, least=FEW_UNITS))
+    if not judged.all():
+        notes.append(Note("left_out", n=int((~judged).sum())))
+    if not np.isfinite(raw):
+        return replace(base, reason=_why_no_rate(total), notes=tuple(notes))
+    base = replace(base, value=min(1.0, max(0.0, raw)), notes=tuple(notes))
+    if settings.interval is None:
+        return base
+    every = np.ones(len(f))
+    shares = (
+        effective_share(f, every, used_groups),
+        effective_share(f, ones, used_groups),
+        effective_share(1 - f, zeros, used_groups),
+    )
+    low, high = lang_reiczigel(*shares, confidence=settings.confidence)
+    return replace(base, low=min(low, base.value or 0.0), high=max(high, base.value or 0.0))
+
+
+def lang_reiczigel(
+    positive: tuple[float, float],
+    sensitivity: tuple[float, float],
+    specificity: tuple[float, float],
+    *,
+    confidence: float = 0.95,
+) -> tuple[float, float]:
+    """Return the bounds of a prevalence from three independent (share, units). Lang & Reiczigel 2014, section 2.
+
+    One success and one failure are added to the sensitivity and to the specificity, and z^2 units, half of them positive,
+    to the judge's rate. The bounds are 0 and 1 where the judge carries no information.
+    """
+    z = NormalDist().inv_cdf(1 - (1 - confidence) / 2)
+    (p, n), (se, n_se), (sp, n_sp) = positive, sensitivity, specificity
+    p = (n * p + z * z / 2) / (n + z * z)
+    se, sp = (n_se * se + 1) / (n_se + 2), (n_sp * sp + 1) / (n_sp + 2)
+    # At 0 or below the judge is no better than chance, and the correction would divide by it.
+    youden = se + sp - 1
+    if youden <= 0:
+        return 0.0, 1.0
+    value = (p + sp - 1) / youden
+    of_se, of_sp = se * (1 - se) / (n_se + 2), sp * (1 - sp) / (n_sp + 2)
+    error = sqrt(p * (1 - p) / (n + z * z) + value**2 * of_se + (1 - value) ** 2 * of_sp) / youden
+    shift = 2 * z * z * (value * of_se - (1 - value) * of_sp)
+    return max(0.0, min(1.0, value + shift - z * error)), max(0.0, min(1.0, value + shift + z * error))
+
+
+def _rogan_gladen(sums: FloatArray) -> FloatArray:
+    n, positive, ones, true_ones, zeros, true_zeros = sums.T
+    sensitivity, specificity = ratio(true_ones, ones), ratio(true_zeros, zeros)
+    return ratio(ratio(positive, n) + specificity - 1, sensitivity + specificity - 1)
+
+
+def _why_no_rate(total: FloatArray) -> str:
+    n, _, ones, _, zeros, _ = total
+    if not n:
+        return "the judge labelled no unit"
+    if not ones or not zeros:
+        return f"no unit has the human label {0 if ones else 1}: " + (
+            "the specificity is unknown" if ones else "the sensitivity is unknown"
+        )
+    return "sensitivity + specificity is not above 1: the judge tells nothing about this rate"

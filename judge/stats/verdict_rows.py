@@ -1,0 +1,304 @@
+"""The rows of a verdict: its conditions, its labels and its measures, each with numbers and a reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from judge.notes import Note
+from judge.stats.alternative import FEWEST_FOR_T_TEST, AltTest
+from judge.stats.condition_estimates import IntervalArrays
+from judge.stats.conditions import ConditionArrays
+from judge.stats.estimate import about
+from judge.stats.pairwise import Copy, lone
+from judge.stats.ratings import FloatArray, IntArray, Ratings
+from judge.stats.verdict_inputs import FEWEST_OTHER, FEWEST_QUESTIONS, Case, Limits
+from judge.types import Measure
+
+Decision = Literal["trust", "trust in part", "do not trust", "undecided"]
+Direction = Literal["finds", "means"]
+State = Literal["holds", "open", "fails", "not asked"]
+STATES: dict[int, State] = {1: "holds", 0: "open", -1: "fails"}
+_SHOWN: dict[int, Literal["shown", "missed", "not shown"]] = {1: "shown", 0: "not shown", -1: "missed"}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition: `value` with its interval (at `confidence`) against `limit`; `why` is the reason in words.
+
+    `name` is evidence, non_inferiority (a) or threshold in its place, skill (b), alt_test (c) or people_agree (e);
+    independence where people gave nearly the judge's labels, gold where gold labels contradict people.
+    """
+
+    name: str
+    state: State
+    value: float | None
+    low: float | None
+    high: float | None
+    limit: float
+    confidence: float | None
+    n_units: int
+    n_clusters: int
+    why: str
+
+
+@dataclass(frozen=True)
+class LabelRow:
+    """Condition (d) on one label in one direction.
+
+    `finds`: how often the judge gives the label where a person does (recall), beside another person. `means`: how often a
+    person gives it where the judge does (precision), beside where another person does. `n_units` are units with the label by
+    people or by the judge; a unit counts by the share of its people who gave the label. `why` says why it is not shown.
+    """
+
+    label: str
+    direction: Direction
+    state: Literal["shown", "missed", "not shown"]
+    n_units: float
+    judge: float | None
+    people: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    why: str = ""
+
+
+def _numbers(
+    interval: IntervalArrays | None, most: float = 1.0
+) -> tuple[float | None, float | None, float | None]:
+    """Return value and bounds. A t interval is unbounded, so its bounds are cut to those of an agreement (`most` 1) or of a
+    difference of two (2).
+    """
+    if interval is None:
+        return None, None, None
+    value, low, high = (float(x[0]) for x in interval)
+    return (
+        value if np.isfinite(value) else None,
+        max(-most, low) if np.isfinite(low) else None,
+        min(most, high) if np.isfinite(high) else None,
+    )
+
+
+def _span(interval: IntervalArrays, most: float = 1.0) -> str:
+    value, low, high = _numbers(interval, most)
+    if value is None:
+        return "undefined"
+    return f"{value:.3f}" + (f" ({low:.3f} to {high:.3f})" if low is not None else " (no interval)")
+
+
+def conditions(
+    of: Case, outcome: ConditionArrays, limits: Limits, test: AltTest | None, table: Ratings | None
+) -> tuple[Condition, ...]:
+    """Return each condition with its interval; `table` are the people's labels, `test` the alt-test of the study."""
+    n, g = of.n_units, int(outcome.of.questions[0])
+    states = {name: STATES[int(state[0])] for name, state in outcome.states.items()}
+    usual, other = limits.confidence, float(outcome.of.other[0])
+
+    def condition(
+        name: str, interval: IntervalArrays | None, limit: float, confidence: float, why: str, state: str = ""
+    ) -> Condition:
+        numbers = _numbers(interval, 2.0 if interval is outcome.difference else 1.0)
+        return Condition(name, states[state or name], *numbers, limit, confidence, n, g, why)
+
+    why = (
+        f"{g:,} questions and {other:.4g} units with a label other than the commonest one; both have to be "
+        f"{FEWEST_QUESTIONS} or more"
+        + ("; the judge gives one label only" if bool(outcome.of.one_label[0]) else "")
+    )
+    evidence = Condition("evidence", states["evidence"], other, None, None, FEWEST_OTHER, None, n, g, why)
+    why = f"the {100 * limits.skill_confidence:g} % interval of the judge's agreement, {_span(outcome.skill)}, against 0, which is guessing"
+    skill = condition("skill", outcome.skill, 0.0, limits.skill_confidence, why)
+    if of.regime == "threshold":
+        why = f"the judge's agreement with '{of.source}', chance-corrected, is {_span(outcome.agreement)} against {limits.threshold:g}"
+        first = condition("threshold", outcome.agreement, limits.threshold, usual, why, "non_inferiority")
+        return evidence, first, skill
+    assert outcome.difference is not None and outcome.ceiling is not None
+    why = (
+        f"the judge's agreement with people, {_span(outcome.agreement)}, minus people's with each other, "
+        f"{_span(outcome.ceiling)}, is {_span(outcome.difference, 2.0)} against the margin {limits.margin:g}"
+    )
+    first = condition("non_inferiority", outcome.difference, limits.margin, usual, why)
+    # With three guessers among five annotators a judge of kappa .16 was trusted in 60 to 99 % of studies.
+    alone = lone(table, limits.ceiling) if table is not None else ()
+    names = " and ".join([*([", ".join(alone[:-1])] if alone[1:] else []), *alone[-1:]])
+    who = f"; {names} agree{'s' if len(alone) == 1 else ''} with nobody" if alone else ""
+    why = f"people's agreement with each other is {_span(outcome.ceiling)} against {limits.ceiling:g}{who}"
+    agree = condition("people_agree", outcome.ceiling, limits.ceiling, usual, why)
+    return evidence, first, skill, _alt_condition(of, states["alt_test"], limits, test, n, g), agree
+
+
+def independence(copies: Sequence[Copy], questions: int) -> Condition:
+    """Return the condition on people who gave nearly the judge's labels: it is open, whatever the other conditions are."""
+    who = "; ".join(f"{copy.person} differs on {copy.apart:,} of {copy.units:,} units" for copy in copies)
+    n = max(copy.units for copy in copies)
+    why = f"labels that were given without the judge's: {who}, which hardly happens by chance"
+    return Condition("independence", "open", None, None, None, 1.0, None, n, questions, why)
+
+
+def gold_agrees(gold: ConditionArrays, name: str, limits: Limits) -> Condition:
+    """Return the condition on gold labels that people contradict: judge and people may share an error."""
+    n, g = round(float(gold.of.units[0])), int(gold.of.questions[0])
+    why = f"people's agreement with '{name}' is {_span(gold.agreement)}"
+    limit = limits.threshold
+    if gold.difference is not None and gold.ceiling is not None:
+        limit = limits.margin
+        why += f", with each other {_span(gold.ceiling)}: the difference, {_span(gold.difference, 2.0)}, is below {limit:g}"
+    else:
+        why += f", below {limit:g}"
+    numbers = _numbers(gold.difference or gold.agreement, 2.0)
+    return Condition(
+        "gold", "open", *numbers, limit, limits.confidence, n, g, f"{why}; find out who is right"
+    )
+
+
+def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int) -> Condition:
+    if test is None or len(test.compared) < 3:
+        why = "the alt-test takes three people who share ten questions with the judge and others: not asked"
+        return Condition("alt_test", "not asked", None, None, None, limits.epsilon, None, n, g, why)
+    sure = [row for row in test.compared if row.n_clusters >= FEWEST_FOR_T_TEST]
+    lost, won = sum(row.lost for row in sure), sum(row.won for row in sure)
+    why = f"the alt-test at epsilon {limits.epsilon:g}"
+    left = len(test.compared) - len(sure)
+    if not sure:
+        why += f" tests none of the {left} people: each shares fewer than {FEWEST_FOR_T_TEST} questions with the judge and others"
+    else:
+        why += (
+            f": the judge wins against {won} of {len(sure)} people and loses to {lost} by more than epsilon"
+        )
+        why += (
+            f" ({left} more share fewer than the {FEWEST_FOR_T_TEST} questions that count here)"
+            if left
+            else ""
+        )
+    return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, why)
+
+
+def labels(ratings: Ratings, outcome: ConditionArrays, limits: Limits) -> tuple[LabelRow, ...]:
+    """Return two rows for each label: the judge's recall and its precision."""
+    assert outcome.finds is not None and outcome.means is not None
+    of = outcome.of
+    rows = []
+    for i, label in enumerate(ratings.domain):
+        people = _number(of.people_find, i)
+        rows.append(
+            _label(
+                label,
+                "finds",
+                i,
+                of.by_label,
+                of.judge_finds,
+                people,
+                outcome.finds,
+                outcome.recall_states,
+                limits,
+            )
+        )
+        rows.append(
+            _label(
+                label,
+                "means",
+                i,
+                of.judge_labels,
+                of.judge_means,
+                people,
+                outcome.means,
+                outcome.precision_states,
+                limits,
+            )
+        )
+    return tuple(rows)
+
+
+def _label(
+    label: str,
+    direction: Direction,
+    i: int,
+    units: FloatArray,
+    judge: FloatArray,
+    people: float | None,
+    difference: IntervalArrays,
+    states: IntArray,
+    limits: Limits,
+) -> LabelRow:
+    n, state = float(units[0, i]), _SHOWN[int(states[0, i])]
+    # A difference of two shares lies in -1..1, whatever the t interval says.
+    value, low, high = (_number(np.clip(x, -1.0, 1.0), i) for x in difference)
+    why = "" if state != "not shown" else _not_shown(direction, n, float(difference.low[0, i]), limits)
+    return LabelRow(label, direction, state, round(n, 6), _number(judge, i), people, value, low, high, why)
+
+
+def _number(values: FloatArray, i: int) -> float | None:
+    value = float(values[0, i])
+    return value if np.isfinite(value) else None
+
+
+def _not_shown(direction: Direction, n: float, low: float, limits: Limits) -> str:
+    if n < 1e-9:
+        return f"{'no person' if direction == 'finds' else 'the judge never'} gave it"
+    if n < FEWEST_OTHER - 1e-9:
+        return f"{units_text(n)}, fewer than {FEWEST_OTHER}"
+    if low > limits.label_margin:
+        return f"{units_text(n)}; the judge gives it no oftener where people do than elsewhere"
+    return f"{units_text(n)}; the interval includes {limits.label_margin:g}"
+
+
+def units_text(n: float) -> str:
+    """Return a number of units in words, rounded down: where people differ, a unit counts in part."""
+    whole = math.floor(n + 1e-9)
+    return f"{whole:,} unit" if whole == 1 else f"{whole:,} units"
+
+
+def without_intervals(
+    conditions: Sequence[Condition], labels: Sequence[LabelRow]
+) -> tuple[tuple[Condition, ...], tuple[LabelRow, ...]]:
+    """Return the rows without intervals: under unequal probabilities jackknife intervals are too narrow."""
+    return (
+        tuple(replace(c, low=None, high=None) for c in conditions),
+        tuple(replace(r, low=None, high=None, state="not shown", why="weighted estimate") for r in labels),
+    )
+
+
+def measures(
+    judge: str,
+    of: Case,
+    outcome: ConditionArrays,
+    limits: Limits,
+    name: str,
+    level: str,
+    field: str | None,
+) -> tuple[Measure, ...]:
+    """Return (a) first, or the agreement with the one source; then the agreements it is computed from."""
+    n, g = of.n_units, int(outcome.of.questions[0])
+    who = (judge, of.source) if of.source is not None else (judge, *of.people)
+    weights = name.partition(":")[2] or None
+
+    def measure(kind: str, interval: IntervalArrays | None, names: tuple[str, ...]) -> Measure:
+        value, low, high = _numbers(interval, 2.0 if interval is outcome.difference else 1.0)
+        base = replace(
+            about(kind, n, of.n_asked, g, names, field),
+            level=level,
+            weights=weights if weights in ("linear", "quadratic") else None,
+            confidence=limits.confidence,
+        )
+        if value is None:
+            reason = (
+                "no unit is labelled by the judge and enough people"
+                if not n
+                else "one label only: chance agreement is complete"
+            )
+            return replace(base, reason=reason)
+        if of.sums.weighted:
+            return replace(base, value=value, notes=(Note("weighted", n_eff=of.n_effective),))
+        return replace(base, value=value, low=low, high=high, notes=(Note("jackknife"),))
+
+    if of.regime == "threshold":
+        return (measure("cohen_kappa", outcome.agreement, who),)
+    return (
+        measure("pooled_kappa_difference", outcome.difference, who),
+        measure("pooled_kappa", outcome.agreement, who),
+        measure("pooled_kappa", outcome.ceiling, of.people),
+    )

@@ -1,0 +1,117 @@
+"""A verdict in words: the rule, the numbers behind the decision, and the labels that it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judge.stats.conditions import ConditionArrays
+from judge.stats.verdict_inputs import FEWEST_OTHER, FEWEST_QUESTIONS, Case, Limits
+from judge.stats.verdict_rows import Condition, Decision, LabelRow, units_text
+
+UNKNOWN_CEILING = "against a threshold; how well people would agree is unknown"
+
+
+def by_state(rows: Sequence[LabelRow]) -> dict[str, list[str]]:
+    """Return the labels that are shown in both directions, those missed in either, and the others, which are not shown."""
+    states: dict[str, set[str]] = {}
+    for row in rows:
+        states.setdefault(row.label, set()).add(row.state)
+    shown = [label for label, kinds in states.items() if kinds == {"shown"}]
+    missed = [label for label, kinds in states.items() if "missed" in kinds]
+    return {"shown": shown, "missed": missed, "not_shown": [x for x in states if x not in (*shown, *missed)]}
+
+
+MOST_NAMED = 6
+"""Largest number of labels that a sentence names; beyond it the sentence counts them, and the table names them."""
+
+
+def labels_text(rows: Sequence[LabelRow]) -> str:
+    """Return what a verdict allows by label: "for 'A'; to find 'B'; where it says 'C'; not for 'D'; open for 'E'"."""
+    kinds = ("for", "to find", "where it says", "not for", "open for")
+    groups: dict[str, list[str]] = {kind: [] for kind in kinds}
+    for finds, means in zip(rows[::2], rows[1::2], strict=True):
+        if not is_used(finds, means):
+            continue
+        if finds.state == means.state == "shown":
+            group = "for"
+        elif finds.state == "shown":
+            group = "to find"
+        elif means.state == "shown":
+            group = "where it says"
+        else:
+            group = "not for" if "missed" in (finds.state, means.state) else "open for"
+        groups[group].append(f"'{finds.label}'")
+    n = sum(map(len, groups.values()))
+    if n > MOST_NAMED:
+        allowed = [f"{kind} {len(groups[kind]):,}" for kind in kinds[:3] if groups[kind]]
+        return f"{'; '.join(allowed)} of {n:,} labels"
+    return "; ".join(f"{kind} {', '.join(names)}" for kind, names in groups.items() if names)
+
+
+def is_used(finds: LabelRow, means: LabelRow) -> bool:
+    """Return whether a person or the judge gave the label."""
+    return finds.n_units > 0 or means.n_units > 0
+
+
+def _label_numbers(rows: Sequence[LabelRow]) -> str:
+    """Return the units of each label in both directions, with the reason why it is not shown."""
+    parts = []
+    for finds, means in zip(rows[::2], rows[1::2], strict=True):
+        if is_used(finds, means):
+            both = (("recall", finds), ("precision", means))
+            directions = [f"{word} {row.state} ({row.why or units_text(row.n_units)})" for word, row in both]
+            parts.append(f"'{finds.label}': {', '.join(directions)}")
+    return "; ".join(parts)
+
+
+def because(
+    outcome: ConditionArrays,
+    conditions: Sequence[Condition],
+    labels: Sequence[LabelRow],
+    decision: Decision,
+    limits: Limits,
+) -> str:
+    """Return the numbers of the conditions that made the decision."""
+    if decision == "do not trust" and bool(outcome.of.one_label[0]):
+        return "the judge gives one label only"
+    wanted = {"do not trust": ("fails",), "undecided": ("open", "fails")}.get(decision, ("holds",))
+    shown_only = () if limits.near_labels else ("skill", "alt_test")
+    telling = [
+        c.why
+        for c in conditions
+        if c.state in wanted and c.name not in shown_only and not (c.name == "evidence" and "holds" in wanted)
+    ]
+    if decision == "undecided" and not telling:
+        telling = ["no label is shown"]
+    if decision == "undecided" and any(c.name == "evidence" and c.state == "open" for c in conditions):
+        telling = telling[:1]
+    if labels and decision in ("trust", "trust in part"):
+        telling.append(f"label by label: {_label_numbers(labels)}")
+    return "; ".join(telling)
+
+
+def rule(of: Case, limits: Limits) -> str:
+    """Return the rule in words; docs/verdict.md has it at length."""
+    sure = f"{100 * limits.confidence:.4g} %"
+    evidence = (
+        f"Undecided with fewer than {FEWEST_QUESTIONS} questions or {FEWEST_OTHER} units with a label other than the "
+        "commonest; a judge that gives one label only is not trusted. "
+    )
+    if of.regime == "threshold":
+        return (
+            f"One source of labels ('{of.source}'). {evidence}Trust when the judge's agreement with it, chance-corrected, lies "
+            f"with its {sure} interval above {limits.threshold:g}; do not trust when the interval lies below; else undecided. "
+            f"This is {UNKNOWN_CEILING}."
+        )
+    near = (
+        f" Near labels count in part, so (b) skill and (c) the alt-test at epsilon {limits.epsilon:g} decide, too."
+        if limits.near_labels
+        else ""
+    )
+    return (
+        f"{len(of.people)} people. {evidence}Trust when (a) the judge's agreement with people, chance-corrected, minus "
+        f"theirs with each other lies with its {sure} interval above {limits.margin:g} and (e) people's own agreement above "
+        f"{limits.ceiling:g}; (d) says for which labels: what the judge finds and what it means by each, less than "
+        f"{-limits.label_margin:g} below another person. Do not trust when (a) lies below {limits.margin:g}. Else "
+        f"undecided.{near} Questions are the units of the intervals."
+    )

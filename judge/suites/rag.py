@@ -1,0 +1,195 @@
+"""RAG measures out of a study, under the names of RAGAS and RAGChecker. Arithmetic: `judge.scores.rag`.
+
+An answer's claims come from `claim_decomposition`, or were imported with the answers. The reference claims of an item are
+its nuggets, all of them alike; its reference answers decide which claims and passages are right.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from judge.suites.faithfulness import claims_of
+from judge.suites.paper import KnownAs, Paper, Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.scores.score import Score
+    from judge.suites.paper_study import PaperStudy
+    from judge.suites.queries import System
+
+DOCS = "docs.ragas.io, Available metrics"
+CHECKER = "arXiv 2408.08067, 3.3"
+
+
+def read(study: PaperStudy) -> list[Score]:
+    """The scores of the parts asked for."""
+    from judge.scores import rag
+
+    chosen = study.answering("qa_answer", "all")
+    answers = study.all_answers(chosen, "context")
+    listed = answers["context"].map(lambda text: json.loads(text) if isinstance(text, str) else [])
+    answers["n_contexts"] = listed.map(len)
+    answers["has_reference"] = answers["item_id"].isin(study.rows.column("reference_answers").index)
+    counts = study.rows.nuggets().sum(axis=1)
+    answers["n_references"] = answers["item_id"].map(counts).fillna(0)
+    claims = _claims(study, chosen, answers)
+    references = _references(study, chosen, answers)
+    contexts = _contexts(study, chosen, answers.assign(context=listed))
+    study.check()
+    measures = {
+        score.measure: score
+        for found in (
+            rag.of_claims(answers, claims),
+            rag.of_references(answers, references),
+            rag.of_contexts(answers, contexts),
+            [rag.answer_relevancy(answers)],
+        )
+        for score in found
+    }
+    measures["claim_f1"] = rag.claim_f1(measures["claim_precision"], measures["claim_recall"])
+    return [measures[name] for name in KNOWN if study.part(PART_OF[name])]
+
+
+def _any(study: PaperStudy, *parts: str) -> bool:
+    return any(study.part(part) for part in parts)
+
+
+def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
+    """The claims of answers with the labels that the parts asked for rest on; None for the others."""
+    supported = _any(study, "faithfulness", "errors")
+    correct = _any(study, "correctness", "errors")
+    if not (supported or correct):
+        return _empty("supported", "correct", "source")
+    table = claims_of(study, chosen, answers)
+    tasks = {
+        "claim_support": ("supported", supported),
+        "claim_correct": ("correct", correct),
+        "claim_source": ("source", study.part("errors")),
+    }
+    return _labelled(study, chosen, table, tasks)
+
+
+def _references(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
+    """The reference claims with each answer, and their labels. Without any reference claim there is nothing to judge."""
+    tasks = {
+        "nugget_assignment": ("stated", _any(study, "correctness", "utilisation")),
+        "nugget_support": ("retrieved", _any(study, "retrieval", "utilisation")),
+    }
+    if not any(wanted for _, wanted in tasks.values()):
+        return _empty("stated", "retrieved")
+    table = study.rows.units("nugget", chosen.where, "n item_id question_id answer_id")
+    table = table.rename(columns={"answer_unit": "answer_id"})
+    return _labelled(study, chosen, table, tasks)
+
+
+def _labelled(
+    study: PaperStudy, chosen: System, table: pd.DataFrame, tasks: dict[str, tuple[str, bool]]
+) -> pd.DataFrame:
+    """Parts of answers with a column of labels, and one of statuses, for each task that is wanted; empty ones for the others."""
+    table = table[["unit_id", "answer_id"]].copy()
+    for task, (name, wanted) in tasks.items():
+        table[name] = table[f"{name}_status"] = None
+        if wanted:
+            found = study.labels(task, chosen).set_index("unit_id").reindex(table["unit_id"])
+            table[name], table[f"{name}_status"] = found["label"].to_numpy(), found["status"].to_numpy()
+    return table
+
+
+def _empty(*names: str) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({name: [] for name in ("unit_id", "answer_id", *names)}, dtype=object)
+
+
+def _contexts(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
+    """The passages that each answer was given, in their order, with their labels."""
+    if not study.part("retrieval"):
+        return _empty("relevant")
+    own = f"SELECT c.value FROM unit_texts AS a, json_each(a.context) AS c WHERE a.kind = 'answer' AND a.{chosen.where}"
+    own = own.replace(" AND answer_condition", " AND a.answer_condition")
+    judged = study.labels(
+        "mirage_support", only=f"passage_id IN ({own})", columns="passage_id", together="item_id"
+    )
+    table = answers[["unit_id", "item_id", "context"]].explode("context").dropna(subset="context")
+    table = table.rename(columns={"unit_id": "answer_id", "context": "passage_id"})
+    # A passage of another item was judged for that item's question, which says nothing about this one.
+    table = table.merge(
+        judged[["item_id", "passage_id", "label", "status"]], "left", ["item_id", "passage_id"]
+    )
+    found = table[["answer_id"]].assign(relevant=table["label"], relevant_status=table["status"])
+    return found.assign(unit_id=range(len(found)))
+
+
+KNOWN = {
+    "faithfulness": KnownAs(
+        "RAGAS faithfulness; RAGChecker faithfulness", f"{DOCS}: Faithfulness; {CHECKER}"
+    ),
+    "context_precision": KnownAs("RAGChecker context precision", CHECKER),
+    "context_precision_ranked": KnownAs("RAGAS context precision", f"{DOCS}: Context Precision"),
+    "context_recall": KnownAs(
+        "RAGAS context recall; RAGChecker claim recall", f"{DOCS}: Context Recall; {CHECKER}"
+    ),
+    "claim_precision": KnownAs("RAGChecker precision", CHECKER),
+    "claim_recall": KnownAs("RAGChecker recall", CHECKER),
+    "claim_f1": KnownAs("RAGChecker F1", CHECKER),
+    "context_utilisation": KnownAs("RAGChecker context utilization", CHECKER),
+    "noise_sensitivity_relevant": KnownAs(
+        "RAGAS noise sensitivity (relevant); RAGChecker relevant noise sensitivity",
+        f"{DOCS}: Noise Sensitivity; {CHECKER}",
+    ),
+    "noise_sensitivity_irrelevant": KnownAs(
+        "RAGAS noise sensitivity (irrelevant); RAGChecker irrelevant noise sensitivity",
+        f"{DOCS}: Noise Sensitivity; {CHECKER}",
+    ),
+    "hallucination": KnownAs("RAGChecker hallucination", CHECKER),
+    "self_knowledge": KnownAs("RAGChecker self-knowledge", CHECKER),
+    "answer_relevancy": KnownAs("RAGAS response relevancy", f"{DOCS}: Response Relevancy"),
+}
+"""Every measure, in the order in which they are printed."""
+PART_OF = {
+    "faithfulness": "faithfulness",
+    "context_precision": "retrieval",
+    "context_precision_ranked": "retrieval",
+    "context_recall": "retrieval",
+    "claim_precision": "correctness",
+    "claim_recall": "correctness",
+    "claim_f1": "correctness",
+    "context_utilisation": "utilisation",
+    "noise_sensitivity_relevant": "errors",
+    "noise_sensitivity_irrelevant": "errors",
+    "hallucination": "errors",
+    "self_knowledge": "errors",
+    "answer_relevancy": "faithfulness",
+}
+
+PAPER = Paper(
+    name="rag",
+    aliases=("ragas", "ragchecker"),
+    abbreviations=("f1",),
+    title="RAG measures of RAGAS and RAGChecker, from labels that people can check",
+    read=read,
+    known=KNOWN,
+    lower=("noise_sensitivity_*", "hallucination"),
+    neutral=("self_knowledge", "answer_relevancy"),
+    parts=(
+        Part("faithfulness", ("claim_decomposition", "claim_support"), "claims that the passages entail"),
+        Part(
+            "retrieval",
+            ("mirage_support", "nugget_support"),
+            "relevant passages; reference claims that the passages entail",
+        ),
+        Part(
+            "correctness",
+            ("claim_decomposition", "claim_correct", "nugget_assignment"),
+            "claims that the reference entails, and reference claims in the answer",
+        ),
+        Part("utilisation", ("nugget_assignment", "nugget_support"), "retrieved claims in the answer"),
+        Part(
+            "errors",
+            ("claim_decomposition", "claim_support", "claim_correct", "claim_source"),
+            "where wrong claims come from",
+        ),
+    ),
+)

@@ -1,0 +1,155 @@
+"""judge score rag: a study of two systems worked out by hand, step by step and with people's corrections."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.formats import write_jsonl
+from tests.suites.helpers import Judge, commands, give, score
+from tests.suites.test_people import people
+
+E, N, C = "entailment", "neutral", "contradiction"
+A = "d:bridge@s@default"
+
+
+@pytest.fixture(autouse=True)
+def study(judge: Judge, tmp_path: Path) -> None:
+    items = [
+        {
+            "id": "bridge",
+            "question": "Who built the bridge, and when?",
+            "reference_answers": ["Ann Lee built it in 1900."],
+            "passages": [
+                {"id": "p1", "text": "Ann Lee built it."},
+                {"id": "p2", "text": "Bob Ray likes tea."},
+            ],
+        },
+        {
+            "id": "tower",
+            "question": "How high is the tower?",
+            "reference_answers": ["It is 90 m high."],
+            "passages": [{"id": "p1", "text": "It is 90 m high."}],
+        },
+        {"id": "open", "question": "Why?", "passages": [{"id": "p1", "text": "Because."}]},
+    ]
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "i.jsonl", items), "--dataset", "d")
+    rows = [
+        {"id": "bridge", "system": "s", "text": "Ann built it. Bob likes tea.", "context": ["p2", "p1"]},
+        {"id": "tower", "system": "s", "text": " ", "context": ["p1"]},
+        {"id": "open", "system": "s", "text": "Because.", "context": []},
+    ]
+    judge("systems", "import", write_jsonl(tmp_path / "a.jsonl", rows))
+    nuggets = tmp_path / "n.csv"
+    nuggets.write_text(
+        "id,nugget,importance\nbridge,Ann Lee built it,vital\nbridge,It was built in 1900,okay\ntower,90 m,vital\n"
+    )
+    judge("nuggets", "import", nuggets)
+
+
+def decomposed(judge: Judge) -> None:
+    lists = {
+        A: json.dumps(["Ann built the bridge", "Bob likes tea"]),
+        "d:open@s@default": json.dumps(["Because"]),
+    }
+    judge("answers", "claims", give("claim_decomposition", lists))
+
+
+def labelled(judge: Judge) -> None:
+    decomposed(judge)
+    first, second = f"{A}#c0", f"{A}#c1"
+    give("claim_support", {first: E, second: E})
+    give("claim_correct", {first: E, second: N})
+    give("claim_source", {first: "relevant", second: "irrelevant"})
+    give("nugget_assignment", {f"{A}#n0": "support", f"{A}#n1": "not_support"})
+    give("nugget_support", {f"{A}#n0": E, f"{A}#n1": N})
+    give(
+        "mirage_support",
+        {"d:bridge/p1": "supported", "d:bridge/p2": "not_supported", "d:tower/p1": "supported"},
+    )
+
+
+def test_step_by_step(judge: Judge) -> None:
+    steps = commands(judge, "ragas", "-m", "m/m")
+    assert [line.split()[2] for line in steps] == [
+        "claim_decomposition",
+        "nugget_assignment",
+        "nugget_support",
+        "mirage_support",
+    ]
+    decomposed(judge)
+    [support, correct] = commands(
+        judge, "rag", "--part", "faithfulness", "--part", "correctness", "-m", "m/m"
+    )[:2]
+    assert (support.split()[2], correct.split()[2]) == ("claim_support", "claim_correct")
+    judge("suite", "ragchecker", "-m", "scripted/hash")
+    assert score(judge, "rag", "-m", "scripted/hash").value("faithfulness") is not None
+
+
+def test_by_hand(judge: Judge) -> None:
+    labelled(judge)
+    found = score(judge, "rag")
+    values = {name: (found.value(name), found[name]["n_units"]) for name in found.names}
+    # bridge has two claims; tower's answer is empty: 0 where more is better; open has no passage, reference or nugget.
+    assert values == {
+        "faithfulness": ((2 / 2 + 0) / 2, 2),
+        "context_precision": ((1 / 2 + 0) / 2, 2),
+        "context_precision_ranked": ((1 / 2 + 0) / 2, 2),  # the relevant passage came second
+        "context_recall": ((1 / 2 + 0) / 2, 2),
+        "claim_precision": ((1 / 2 + 0) / 2, 2),
+        "claim_recall": ((1 / 2 + 0) / 2, 2),
+        "claim_f1": ((1 / 2 + 0) / 2, 2),
+        "context_utilisation": ((1 / 1 + 0) / 2, 2),
+        "noise_sensitivity_relevant": (0.0, 1),
+        "noise_sensitivity_irrelevant": (1 / 2, 1),
+        "hallucination": (0.0, 1),
+        "self_knowledge": (0.0, 1),
+        "answer_relevancy": (None, 0),
+    }
+    recall = found["context_recall"]
+    assert recall["known_as"] == "RAGAS context recall; RAGChecker claim recall"
+    assert "Context Recall" in recall["source"] and "2408.08067" in recall["source"]
+    assert recall["missing"] == {"no reference claim or no passage": 1}
+    assert "embedding model" in found["answer_relevancy"]["reason"]
+    out = judge("score", "ragchecker", "--interval", "none").out
+    assert "known as" in out and "RAGChecker F1" in out
+    # The faithfulness of this score and that of `judge score faithfulness` are one number.
+    claims = score(judge, "faithfulness", "--part", "claims", "--partial")
+    assert claims.value("ragas_faithfulness") == found.value("faithfulness")
+
+
+def test_a_missing_answer_is_a_failure(judge: Judge, tmp_path: Path) -> None:
+    labelled(judge)
+    rows = [{"id": "bridge", "system": "t", "text": "Ann.", "context": ["p1"], "claims": ["Ann built it"]}]
+    judge("systems", "import", write_jsonl(tmp_path / "t.jsonl", rows))
+    unit = "d:bridge@t@default"
+    give("claim_support", {f"{unit}#c0": E})
+    give("claim_correct", {f"{unit}#c0": E})
+    give("claim_source", {f"{unit}#c0": "relevant"})
+    give("nugget_assignment", {f"{unit}#n0": "support", f"{unit}#n1": "support"})
+    give("nugget_support", {f"{unit}#n0": E, f"{unit}#n1": N})
+    found = score(judge, "rag", "--system", "t")
+    # Three items, one answer. `open` has no reference: no system has a claim precision or a recall there.
+    assert found.value("faithfulness") == pytest.approx(1 / 3)
+    assert (found.value("claim_precision"), found.value("claim_recall")) == (1 / 2, 1 / 2)
+    assert found.value("context_precision") == 1 / 2
+
+
+def test_corrected_by_people(judge: Judge) -> None:
+    labelled(judge)
+    people("claim_support", {"ann": {f"{A}#c0": E, f"{A}#c1": N}})
+    people("nugget_support", {"ann": {f"{A}#n0": E, f"{A}#n1": E}})
+    parts = ("--part", "faithfulness", "--part", "retrieval")
+    found = score(judge, "rag", *parts, "--reference", "ann")
+    rows = {row["measure"]: row for row in found.document["correction"]["measures"]}
+    # One answer is labelled: ann entails one of its two claims, and finds both reference claims in the passages.
+    assert rows["faithfulness"]["human_only"]["value"] == (1 / 2 + 0) / 2
+    assert rows["context_recall"]["human_only"]["value"] == (2 / 2 + 0) / 2
+
+
+def test_passages_of_other_questions_have_no_label(judge: Judge, tmp_path: Path) -> None:
+    labelled(judge)
+    rows = [{"id": "tower", "system": "t", "text": "90 m.", "context": ["p1", "d:bridge/p1"]}]
+    judge("systems", "import", write_jsonl(tmp_path / "t.jsonl", rows))
+    found = score(judge, "rag", "--system", "t", "--part", "retrieval", "--partial")
+    assert found["context_precision"]["missing"]["not judged"] == 1
