@@ -188,7 +188,7 @@ def _page(db: Path, page: Path, first: TaskResult, beside: Beside | None) -> Pat
     """The report of the first task as a page, by the other program: its half knows reports. None where it failed."""
     runs = [first.report.run_id] + ([beside.run_id] if beside and beside.run_id else [])
     task = first.task.partition(".")[0]
-    words = ["report", "--task", task, *(w for run in runs for w in ("--run", run)), "-d", str(db)]
+    words = ["report", "--task", task, *(w for run in runs for w in ("--judge", run)), "-d", str(db)]
     words += ["-o", str(page)]
     note("4. How far can this judge be trusted? The report, as a page")
     note(f"   $ annotate {shlex.join(words)}")
