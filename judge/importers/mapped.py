@@ -79,6 +79,7 @@ class RowReader:
         self._first: Sequence[str] | None = None
         self._offered: Mapping[str, str] = {}
         self._passages = self._answers = 0
+        self._unused: dict[str, None] = {}
         self._passages_are_lists: bool | None = None
         self._repeats: Counter[tuple[str, str, str]] = Counter()
 
@@ -121,6 +122,8 @@ class RowReader:
         rest = level.rest(row)
         if flat:
             rest = self._flat.rest(rest)
+        self._unused.update(dict.fromkeys(rest))
+        if flat:
             passage = self._passage_of(row, passages, self._flat, "passages.")
             if passage is not None:
                 if self._taken is None:
@@ -250,10 +253,10 @@ class RowReader:
         placeholders = {name: "COLUMN" for name in missing if not (name == "question" and either)}
         raise MissingFields(reason, usable | placeholders | offered, field=missing[0])
 
-    def finish(self) -> None:
+    def finish(self, *, notes_unused: bool = True) -> None:
         """Raise UsageError for a --map whose path is in no row, MissingFields if columns could be the passages that no row has.
 
-        Label maps without effect are noted.
+        Label maps without effect are noted, and with `notes_unused` columns that no field uses.
         """
         met = set().union(*(level.met for level in self._levels))
         unmet = {field: path for field, path in self._maps.items() if path not in met}
@@ -264,7 +267,25 @@ class RowReader:
             if {"passages", "passages.text"} & inner.keys():
                 reason = f"no row has passages or an answer; there are: {', '.join(self._first)}"
                 raise MissingFields(reason, {**self._maps, **inner}, path=str(self._path))
+        if notes_unused:
+            self._note_unused()
         self._labels.finish()
+
+    def _note_unused(self) -> None:
+        """Note the columns that no field uses, where the user may have expected something else.
+
+        Rows of our own format, with passages and without maps, keep other keys as `meta` on purpose.
+        """
+        lacks_units = not self._passages and not self._answers
+        # `roles.understanding` has listed the unused columns of a common table before the import.
+        if self._taken is not None or not self._unused or not (self._maps or lacks_units):
+            return
+        self._note(roles.not_used(self._unused))
+        if lacks_units:
+            self._note(
+                "no row has passages; if one of these columns has their text, import the file again with "
+                "--map passages.text=COLUMN"
+            )
 
     def _head(self, row: Mapping[str, Any], level: RowLevel) -> Item:
         """Return the item without its passages."""

@@ -163,5 +163,10 @@ def understanding(
     if table.has_answers and not table.names_system:
         lines.append(f"answers: of the system '{system}'" + (" (--system NAME)" if is_file_name else ""))
     if table.unused:
-        lines.append(f"not used: {', '.join(table.unused)} (kept as meta, shown to nobody)")
+        lines.append(not_used(table.unused))
     return lines
+
+
+def not_used(columns: Iterable[str]) -> str:
+    """Return the note about columns that no field of ours uses."""
+    return f"not used: {', '.join(columns)} (kept as meta, shown to nobody)"

@@ -185,7 +185,7 @@ def test_the_real_flat_files(
     # The counts are those of the data sets' SOURCE.md.
     loaded = load("jsonl", require("shared-data") / name, maps=maps, label_maps={"g": labels})
     assert not loaded.bads
-    assert not loaded.notes
+    assert all(note.startswith("not used: ") for note in loaded.notes)
     assert loaded.gold("g") == counts
     if name.startswith("rte_crowd"):
         people = [v for i in loaded.items for v in i.passages[0].votes if v.kind is AnnotatorKind.HUMAN]
@@ -219,3 +219,28 @@ def test_all_that_is_missing_is_named_at_once(judge: Judge, tmp_path: Path) -> N
     assert "--map question=COLUMN --map id=number" in told or "--map id=number --map question=COLUMN" in told
     # With the maps that it names the same file goes in.
     judge(*command.split()[1:])
+
+
+def test_columns_that_no_map_uses_are_named(judge: Judge, tmp_path: Path) -> None:
+    """A user mapped the question alone, and an import of 0 passages did not mention the column that had them."""
+    table = tmp_path / "t.csv"
+    table.write_text("nr,frage,absatz,art\n1,what is it,some text,x\n2,who is it,another text,y\n", "utf-8")
+    maps = ["--map", "id=nr", "--map", "question=frage"]
+    told = judge("items", "import", table, *maps, "--dry-run").err
+    assert "not used: absatz, art" in told
+    assert "--map passages.text=COLUMN" in told
+    # With the passages mapped, only what remains unused is named.
+    told = judge("items", "import", table, *maps, "--map", "passages.text=absatz").err
+    assert "not used: art (" in told
+    assert "COLUMN" not in told
+
+
+def test_questions_alone_are_an_import_without_a_note(tmp_path: Path) -> None:
+    rows = [{"nr": 1, "frage": "what is it"}]
+    loaded = load("jsonl", write_jsonl(tmp_path / "d.jsonl", rows), maps={"id": "nr", "question": "frage"})
+    assert (len(loaded.items), loaded.passages, loaded.notes) == (1, 0, [])
+
+
+def test_keys_of_our_own_format_that_become_meta_need_no_note(tmp_path: Path) -> None:
+    row = {"id": 1, "question": "q", "passages": ["p"], "comment": "kept as meta"}
+    assert load("jsonl", write_jsonl(tmp_path / "d.jsonl", [row])).notes == []

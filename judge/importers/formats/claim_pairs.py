@@ -90,7 +90,8 @@ class _Splitter:
             if self._rows:
                 wanted = self._paths[name]
                 raise UsageError(f"{self._path}: --map {name}={wanted}: no row has '{wanted}'")
-        self._single.finish()
+        # A pair is complete without passages, and its topic or source is meta on purpose.
+        self._single.finish(notes_unused=False)
         halves = [pair for pair, seen in self._whole.items() if len(seen) == 1]
         if halves:
             first = ", ".join(halves[:5])
