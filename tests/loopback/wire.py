@@ -24,6 +24,8 @@ REASONS = {
     404: b"Not Found",
     429: b"Too Many Requests",
 }
+WITHHELD_SECONDS = 60.0
+"""After so long a withheld answer is sent all the same: the test fails by what it asserts, and does not hang."""
 
 
 @dataclass(slots=True)
@@ -51,7 +53,7 @@ class LoopbackServer:
     """Base of the vendors' servers: sockets, counting, faults. Use as an async context manager.
 
     `delay` is in seconds before every answer. `requests` counts model calls (probes included),
-    `max_concurrency` is the most that were open at once, `bodies` holds their JSON while `record`.
+    `max_concurrency` is the most that were open at once, `bodies` has their JSON while `record`.
     """
 
     path = "/"
@@ -71,6 +73,8 @@ class LoopbackServer:
         self.capacity: Capacity | None = None
         self._clients: set[_Connection] = set()
         self._server: asyncio.Server | None = None
+        self._expected = 0
+        self._withheld: list[tuple[_Connection, Out]] = []
 
     # What a vendor fills in
 
@@ -117,6 +121,25 @@ class LoopbackServer:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    def withhold(self, count: int) -> None:
+        """Send no answer until `count` requests are open at once, so that no clock decides whether they are."""
+        self._expected = count
+
+    @property
+    def withholds(self) -> bool:
+        """Whether requests are still expected."""
+        return self._expected > 0
+
+    def keep(self, client: _Connection, out: Out) -> None:
+        """Withhold an answer until the expected requests are open."""
+        self._withheld.append((client, out))
+        client.send_after(WITHHELD_SECONDS, out)
+        if self.open_now >= self._expected:
+            self._expected = 0
+            for waiting, answer in self._withheld:
+                if waiting.is_waiting:
+                    waiting.send_after(answer.delay, answer)
 
     def script(self, *faults: Fault | str | None) -> None:
         """The next requests get these faults, in order (None = a good answer)."""
@@ -242,7 +265,21 @@ class _Connection(asyncio.Protocol):
         server.open_now += 1
         server.max_concurrency = max(server.max_concurrency, server.open_now)
         out = server.respond(method, path.partition("?")[0], head, payload)
-        self.timer = asyncio.get_running_loop().call_later(out.delay, self.send, out)
+        if server.withholds:
+            server.keep(self, out)
+        else:
+            self.send_after(out.delay, out)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an answer is still to be sent: the client has not gone meanwhile."""
+        return self.timer is not None
+
+    def send_after(self, seconds: float, out: Out) -> None:
+        """Set the time of the answer, instead of the one that was set before."""
+        if self.timer is not None:
+            self.timer.cancel()
+        self.timer = asyncio.get_running_loop().call_later(seconds, self.send, out)
 
     def send(self, out: Out) -> None:
         self.timer = None

@@ -160,7 +160,7 @@ async def test_rate_headers_become_numbers_and_seconds(openai_server: OpenAIServ
 
 async def test_256_calls_are_really_open_at_once(openai_server: OpenAIServer) -> None:
     async with opened(openai_server) as provider:
-        openai_server.delay = 0.5
+        openai_server.withhold(256)
         replies = await asyncio.gather(*(provider.complete(ask(f"Claim {i}")) for i in range(256)))
     assert len(replies) == 256
     assert openai_server.max_concurrency == 256

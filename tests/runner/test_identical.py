@@ -170,7 +170,9 @@ async def test_copies_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyP
             return await super().complete(request)
 
     running = asyncio.create_task(run(db, Slow()))
-    for _ in range(200):
+    while rendered < run_module.AHEAD:
+        await asyncio.sleep(0.001)
+    for _ in range(100):  # time in which one more would be read
         await asyncio.sleep(0.001)
     assert rendered == run_module.AHEAD, "the 32 that are read ahead, of which 10 wait"
     release.set()

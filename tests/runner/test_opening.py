@@ -93,7 +93,7 @@ async def test_a_server_that_refuses_every_feature_costs_one_round_trip(
 ) -> None:
     """They were refused one after the other, in the questions and then by the units."""
     server.logprobs, server.formats, server.refuse = "refused", set(), {"temperature", "seed"}
-    server.delay = 0.1
+    server.withhold(QUESTIONS)
     report = await ask(db, server, concurrency=100, sampling=Sampling(seed=3))
     assert report.ended == {"ok": UNITS}
     assert server.max_concurrency >= QUESTIONS, "all of them at once"
