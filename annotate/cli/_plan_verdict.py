@@ -46,8 +46,7 @@ def verdict_plans(
 def as_json(plan: VerdictPlan) -> dict[str, Json]:
     """Return the JSON object of one judge."""
     return {
-        **attributes(plan, "judge", "regime", "decision"),
-        **attributes(plan.verdict, "rule", "because"),
+        **attributes(plan.verdict, "judge", "regime", "decision", "rule", "because"),
         "conditions": [asdict(condition) for condition in plan.verdict.conditions],
         "labels": [asdict(label) for label in plan.verdict.labels],
         "labelled_by": list(plan.labelled_by),
@@ -63,7 +62,7 @@ def as_json(plan: VerdictPlan) -> dict[str, Json]:
 
 def text(plan: VerdictPlan) -> str:
     """The plan for a terminal: the conditions, what is missing, with what chance, what is assumed."""
-    lines = [f"{plan.judge}: {plan.decision}", plan.verdict.because, ""]
+    lines = [f"{plan.verdict.judge}: {plan.decision}", plan.verdict.because, ""]
     head = ["condition", "", "value", "low", "high", "limit"]
     rows = [
         [
@@ -74,7 +73,7 @@ def text(plan: VerdictPlan) -> str:
             condition.high,
             condition.limit,
         ]
-        for condition in plan.rows
+        for condition in plan.verdict.conditions
     ]
     lines += [table(head, rows), "", needs(plan), ""]
     if plan.curve:

@@ -75,7 +75,7 @@ def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
     return result
 
 
-def rank_biased_overlap(first: FloatArray, second: FloatArray, p: float = P) -> FloatArray:
+def rank_biased_overlap(first: FloatArray, second: FloatArray) -> FloatArray:
     """Extrapolated rank-biased overlap of each row's two orders, the greatest value first; both [rows, systems].
 
     Webber, Moffat and Zobel, "A Similarity Measure for Indefinite Rankings", TOIS 2010, equation 32 for two complete
@@ -89,9 +89,9 @@ def rank_biased_overlap(first: FloatArray, second: FloatArray, p: float = P) -> 
     for depth in range(1, n + 1):
         here = [rank <= depth for rank in ranks]
         agreed = 2 * (here[0] & here[1]).sum(axis=1) / (here[0].sum(axis=1) + here[1].sum(axis=1))
-        total += agreed * p**depth
+        total += agreed * P**depth
     known = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
-    result: FloatArray = np.where(known, agreed * p**n + (1 - p) / p * total, np.nan)
+    result: FloatArray = np.where(known, agreed * P**n + (1 - P) / P * total, np.nan)
     return result
 
 

@@ -40,4 +40,3 @@ from judge.stats.planning import (
 from judge.stats.prevalence import rogan_gladen
 from judge.stats.ratings import MISSING, Ratings
 from judge.stats.reliability import calibration, scaled, temperature
-from judge.stats.verdict_plan import plan_verdict

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,14 +70,12 @@ class DawidSkene:
         return [float(v / w) if w > 0 else None for v, w in zip(value, weight, strict=True)]
 
 
-def dawid_skene(
-    ratings: Ratings, *, iterations: int = ITERATIONS, tolerance: float = TOLERANCE
-) -> DawidSkene:
+def dawid_skene(ratings: Ratings) -> DawidSkene:
     """Estimate prevalences and annotators' error rates by maximum likelihood (EM).
 
     Dawid & Skene 1979, Applied Statistics 28(1), eq. 2.3-2.5, started from the shares of votes (3.1).
     The model assumes that annotators are independent given the true class, which judges with similar prompts are not.
-    The iteration stops when no prevalence or rate moves by `tolerance`. Weighted units count by their design weight, so
+    The iteration stops when no prevalence or rate moves by TOLERANCE. Weighted units count by their design weight, so
     that prevalences and rates are those of all units. Raises BadInput when nothing is labelled.
     """
     patterns = collapse(ratings.codes)
@@ -88,25 +86,11 @@ def dawid_skene(
         weight = np.bincount(patterns.of_unit, share, len(patterns.count)).astype(np.float64)
     q = len(ratings.domain)
     one_hot = (patterns.rows[:, :, None] == np.arange(q)).astype(np.float64)
-    fit = dawid_skene_counts(one_hot, weight, iterations=iterations, tolerance=tolerance)
-    return DawidSkene(
-        fit.prevalence,
-        fit.confusion,
-        fit.posterior[patterns.of_unit],
-        fit.codes[patterns.of_unit],
-        fit.log_likelihood,
-        fit.iterations,
-        fit.converged,
-    )
+    fit = dawid_skene_counts(one_hot, weight)
+    return replace(fit, posterior=fit.posterior[patterns.of_unit], codes=fit.codes[patterns.of_unit])
 
 
-def dawid_skene_counts(
-    counts: FloatArray,
-    weight: FloatArray | None = None,
-    *,
-    iterations: int = ITERATIONS,
-    tolerance: float = TOLERANCE,
-) -> DawidSkene:
+def dawid_skene_counts(counts: FloatArray, weight: FloatArray | None = None) -> DawidSkene:
     """Fit the model of `dawid_skene` to counts `[units, annotators, labels]`: an annotator may label a unit several times.
 
     `weight[u]` says how many units have these counts, or the unit's design weight.
@@ -146,10 +130,9 @@ def dawid_skene_counts(
 
     # Started from the votes and not at random: EM finds a local maximum, and labels could change places.
     theta = shares(fitted(votes / votes.sum(axis=1, keepdims=True)))
-    solution = _settled(
-        theta, expected, lambda posterior: shares(fitted(posterior)), shares, iterations, tolerance
+    theta, posterior, log_likelihood, steps, converged = _converge(
+        theta, expected, lambda posterior: shares(fitted(posterior)), shares
     )
-    theta, posterior, log_likelihood, steps, converged = solution
     confusion = theta[:, 1:].reshape(q, n_annotators, q)
     confusion = np.where(confusion.sum(axis=2, keepdims=True) > 0, confusion, np.nan)
     every = np.full((k, q), np.nan)
@@ -167,23 +150,21 @@ def dawid_skene_counts(
     )
 
 
-def _settled(
+def _converge(
     theta: FloatArray,
     expected: Callable[[FloatArray], tuple[FloatArray, float]],
     fitted: Callable[[FloatArray], FloatArray],
     shares: Callable[[FloatArray], FloatArray],
-    iterations: int,
-    tolerance: float,
 ) -> tuple[FloatArray, FloatArray, float, int, bool]:
     """Run EM from `theta` to convergence: return theta, posterior, log-likelihood, steps taken and whether it converged.
 
     Steps are extrapolated by SQUAREM (Varadhan and Roland 2008, scheme S3) where that does not lower the likelihood. Plain
     EM is slow along flat ridges, where its steps become small long before it converges. Convergence means that CYCLES
-    extrapolated cycles in a row move nothing by more than the tolerance.
+    extrapolated cycles in a row move nothing by more than TOLERANCE.
     """
     posterior, value = expected(theta)
     steps, still = 1, 0
-    while steps + 3 <= iterations:
+    while steps + 3 <= ITERATIONS:
         first_step = fitted(posterior)
         posterior, _ = expected(first_step)
         second_step = fitted(posterior)
@@ -201,11 +182,11 @@ def _settled(
         if better >= value:
             theta, posterior, value = tried, tried_posterior, better
         steps += 3
-        still = still + 1 if moved < tolerance else 0
+        still = still + 1 if moved < TOLERANCE else 0
         if still == CYCLES:
             return theta, posterior, value, steps, True
     # Fewer than three iterations remain, too few for an extrapolated cycle; plain EM uses them up.
-    for _ in range(iterations - steps):
+    for _ in range(ITERATIONS - steps):
         theta = fitted(posterior)
         posterior, value = expected(theta)
-    return theta, posterior, value, iterations, False
+    return theta, posterior, value, ITERATIONS, False

@@ -14,7 +14,7 @@ from judge.notes import Note
 from judge.stats.bootstrap import FEWEST_CLUSTERS
 from judge.stats.multiple import benjamini_yekutieli
 from judge.stats.patterns import n_present
-from judge.stats.ratings import BoolArray, FloatArray, IntArray, Ratings
+from judge.stats.ratings import FloatArray, IntArray, Ratings
 
 EPSILON = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 # The authors ask for at least 30 items for the t-test (here questions, or units without clusters). With fewer the
@@ -81,11 +81,11 @@ class AltTest:
     q: float
     compared: tuple[Compared, ...]
     skipped: tuple[tuple[str, str], ...]
-    winning_rate: float | None
-    advantage: float | None
-    passed: bool | None
-    reason: str | None
-    least_others: int = 1
+    least_others: int
+    winning_rate: float | None = None
+    advantage: float | None = None
+    passed: bool | None = None
+    reason: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -130,13 +130,14 @@ def alt_test(
     mirrored: list[float] = []
     for name in names:
         mine = humans.column(name)
-        used = comparable(humans, verdicts, name, least_others)
+        others = (humans.codes >= 0).sum(axis=1) - (mine >= 0)
+        used = (mine >= 0) & (verdicts >= 0) & (others >= least_others)
         clusters = groups[used]
         n, g = int(used.sum()), n_present(clusters)
         if g < FEWEST_CLUSTERS:
             kind = ("question" if by_question else "unit") + ("" if g == 1 else "s")
-            others = "another" if least_others == 1 else f"{least_others} others"
-            skipped.append((name, f"only {g} {kind} with the judge and {others}"))
+            who = "another" if least_others == 1 else f"{least_others} others"
+            skipped.append((name, f"only {g} {kind} with the judge and {who}"))
             continue
         rest = humans.counts[used].astype(np.float64)
         # An annotator must not be compared with itself: its own vote leaves the counts.
@@ -156,18 +157,18 @@ def alt_test(
         shares = float(judge_wins.mean()), float(person_wins.mean())
         rows.append(Compared(name, n, g, *shares, error, kind_of_test, p, p, False))
         mirrored.append(_p_lost(difference, error, epsilon, g))
+    untested = AltTest(judge, epsilon, q, tuple(rows), tuple(skipped), least_others)
     if not rows:
         other = "one other annotator" if least_others == 1 else f"{least_others} other annotators"
         reason = f"nobody shares {FEWEST_CLUSTERS} units with the judge and {other}"
-        notes = _notes(least_others, (), by_question, ratings.clustered)
-        return AltTest(judge, epsilon, q, (), tuple(skipped), None, None, None, reason, least_others, notes)
+        return replace(
+            untested, reason=reason, notes=_notes(least_others, (), by_question, ratings.clustered)
+        )
     if ratings.weights is not None:
         # As in the verdict: a single unit with a large weight would decide the test.
         advantage = float(np.mean([row.judge_wins for row in rows]))
         reason = "units drawn with unequal probabilities give weighted shares, and no test"
-        return AltTest(
-            judge, epsilon, q, tuple(rows), tuple(skipped), None, advantage, None, reason, least_others
-        )
+        return replace(untested, advantage=advantage, reason=reason)
     adjusted = benjamini_yekutieli([row.p_value for row in rows if row.p_value is not None]).tolist()
     lost = benjamini_yekutieli(mirrored) <= q
     compared = tuple(
@@ -177,17 +178,14 @@ def alt_test(
     rate = sum(row.won for row in compared) / len(compared)
     advantage = sum(row.judge_wins for row in compared) / len(compared)
     notes = _notes(least_others, compared, by_question, ratings.clustered)
-    return AltTest(
-        judge, epsilon, q, compared, tuple(skipped), rate, advantage, rate >= 0.5, None, least_others, notes
+    return replace(
+        untested,
+        compared=compared,
+        winning_rate=rate,
+        advantage=advantage,
+        passed=rate >= 0.5,
+        notes=notes,
     )
-
-
-def comparable(humans: Ratings, verdicts: IntArray, name: str, least_others: int = 1) -> BoolArray:
-    """Return a mask of the units on which the judge, with labels `verdicts`, can be compared with `name`, one of `humans`."""
-    mine = humans.column(name) >= 0
-    others = (humans.codes >= 0).sum(axis=1) - mine
-    used: BoolArray = mine & (verdicts >= 0) & (others >= least_others)
-    return used
 
 
 def _notes(
@@ -196,17 +194,8 @@ def _notes(
     notes = [Note("least_others", n=least_others)] if least_others > 1 else []
     few = [row.n_clusters for row in compared if row.test == "wilcoxon"]
     if few:
-        noun = "question" if clustered else "unit"
-        notes.append(
-            Note(
-                "signed_rank",
-                n=len(few),
-                of=len(compared),
-                fewest=min(few),
-                least=FEWEST_FOR_T_TEST,
-                noun=noun,
-            )
-        )
+        counts = {"n": len(few), "of": len(compared), "fewest": min(few), "least": FEWEST_FOR_T_TEST}
+        notes.append(Note("signed_rank", **counts, noun="question" if clustered else "unit"))
     if clustered:
         notes.append(Note("by_question"))
     elif could_cluster:
@@ -221,7 +210,7 @@ def _values(ratings: Ratings, level: str) -> FloatArray | None:
         return np.arange(len(ratings.domain), dtype=np.float64)
     if level == "interval":
         return ratings.numbers(level)
-    raise BadInput(f"the alt-test knows the levels nominal, ordinal and interval, not '{level}'")
+    raise BadInput(f"the alt-test is for the levels nominal, ordinal and interval, not '{level}'")
 
 
 def _closeness(codes: IntArray, rest: FloatArray, values: FloatArray | None) -> FloatArray:

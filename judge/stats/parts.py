@@ -9,6 +9,11 @@ from judge.errors import BadInput
 from judge.stats.ratings import IntArray
 
 _GOLDEN = (5**0.5 - 1) / 2
+# What is assumed of two judges that nobody has compared yet: they differ on a quarter of the units, and units of one
+# question have this intraclass correlation.
+_DIFFER, _ICC = 0.25, 0.1
+# The usual power of a planned test (Cohen 1988).
+_POWER = 0.8
 
 
 def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], seed: int) -> IntArray:
@@ -33,22 +38,20 @@ def spread_parts(strata: Sequence[tuple[float, ...]], shares: Sequence[float], s
     return parts
 
 
-def assumed_spread(
-    n_units: int, n_clusters: int, chance: float, differ: float = 0.25, icc: float = 0.1
-) -> float:
-    """Return the spread of a paired difference where no two judges have been seen: they differ on a share `differ` of the units.
+def assumed_spread(n_units: int, n_clusters: int, chance: float) -> float:
+    """Return the spread of a paired difference, over questions, before any two judges have been compared.
 
-    Per unit the variance of the paired difference is then `differ` (McNemar); units of one question have the
-    intraclass correlation `icc`; kappa stretches agreement by 1 / (1 - chance).
+    Two judges that differ on a share of the units have that share as the variance of their paired difference (McNemar).
+    Kappa stretches agreement by 1 / (1 - chance).
     """
     each = n_units / n_clusters
-    variance = differ * (1 + (each - 1) * icc) / each
+    variance = _DIFFER * (1 + (each - 1) * _ICC) / each
     return float(np.sqrt(variance) / (1 - chance))
 
 
-def detectable(spread: float, n_clusters: int, level: float, power: float = 0.8) -> float:
-    """Return the difference that a two-sided paired test at `level` on `n_clusters` questions detects with probability `power`.
+def detectable(spread: float, n_clusters: int, level: float) -> float:
+    """Return the difference that a two-sided paired test at `level` on `n_clusters` questions detects with probability .8.
 
     (t_{1 - level / 2} + z_power) spread / sqrt G: Cohen, Statistical Power Analysis, 1988, chapter 2.
     """
-    return float((stdtrit(n_clusters - 1, 1 - level / 2) + ndtri(power)) * spread / np.sqrt(n_clusters))
+    return float((stdtrit(n_clusters - 1, 1 - level / 2) + ndtri(_POWER)) * spread / np.sqrt(n_clusters))

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from judge.errors import BadInput
 from judge.stats.alternative import FEWEST_FOR_T_TEST
-from judge.stats.decision import Verdict, verdict
+from judge.stats.decision import Verdict
 from judge.stats.outlook import MOST_UNITS, Chance
-from judge.stats.ratings import Ratings
-from judge.stats.verdict_inputs import Regime
-from judge.stats.verdict_rows import Condition, Decision
+from judge.stats.verdict_rows import Decision
 
 MOST_NAMED = 5
 
@@ -24,8 +20,6 @@ class VerdictPlan:
     probability by size.
     """
 
-    judge: str
-    regime: Regime
     verdict: Verdict
     power: float
     labelled_by: tuple[str, ...]
@@ -42,36 +36,19 @@ class VerdictPlan:
         """The verdict on the existing labels."""
         return self.verdict.decision
 
-    @property
-    def rows(self) -> tuple[Condition, ...]:
-        """The conditions on the existing labels."""
-        return self.verdict.conditions
-
-
-def plan_verdict(
-    ratings: Ratings, judge: str, people: Sequence[str] = (), *, power: float = 0.8, **given: Any
-) -> VerdictPlan:
-    """Plan what `verdict` with the same arguments still needs to be decided with this probability.
-
-    The probability is over all truths that the existing labels leave open, not at the value that they show.
-    Raises BadInput as `verdict` does, and for a power that is not between 1/2 and 1: with less, fewer labels
-    than there are would suffice.
-    """
-    if not 0.5 <= power < 1:
-        raise BadInput(f"a verdict is planned with a chance from 0.5 and below 1, not {power:g}")
-    return plan_of(verdict(ratings, judge, people, power=power, **given), power)
-
 
 def plan_of(computed: Verdict, power: float) -> VerdictPlan:
-    """Return the plan of a verdict that was computed with this `power`."""
-    judge = computed.judge
+    """Return what a verdict that was computed with this `power` still needs to be decided with that probability.
+
+    The probability is over all truths that the existing labels leave open, not at the value that they show.
+    """
     who = computed.people or ((computed.source,) if computed.source else ())
     ahead = computed.outlook
     if computed.decision != "undecided" or ahead is None:
-        return VerdictPlan(judge, computed.regime, computed, power, who, 0, 0, 0, 0, (), "decided", ())
+        return VerdictPlan(computed, power, who, 0, 0, 0, 0, (), "decided", ())
     n, g = computed.conditions[0].n_units, computed.conditions[0].n_clusters
     assumed = (
-        f"new questions are drawn as the {g:,} questions ({n:,} units) were that {_names(who)} and {judge} labelled, and by the "
+        f"new questions are drawn as the {g:,} questions ({n:,} units) were that {_names(who)} and {computed.judge} labelled, and by the "
         "same people",
         "the truth may be any that these labels leave open (Bayesian bootstrap of the questions); the chance is over all of "
         "them",
@@ -81,8 +58,6 @@ def plan_of(computed: Verdict, power: float) -> VerdictPlan:
     if not ahead.curve and computed.more_units is not None:
         why = f"too few for a plan: label {FEWEST_FOR_T_TEST} questions and plan again"
     return VerdictPlan(
-        judge,
-        computed.regime,
         computed,
         power,
         who,

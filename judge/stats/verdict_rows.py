@@ -169,11 +169,8 @@ def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None,
         why += (
             f": the judge wins against {won} of {len(sure)} people and loses to {lost} by more than epsilon"
         )
-        why += (
-            f" ({left} more share fewer than the {FEWEST_FOR_T_TEST} questions that count here)"
-            if left
-            else ""
-        )
+        if left:
+            why += f" ({left} more share fewer than the {FEWEST_FOR_T_TEST} questions that count here)"
     return Condition("alt_test", state, test.winning_rate, None, None, 0.5, None, n, g, why)
 
 
@@ -184,51 +181,20 @@ def labels(ratings: Ratings, outcome: ConditionArrays, limits: Limits) -> tuple[
     rows = []
     for i, label in enumerate(ratings.domain):
         people = _number(of.people_find, i)
-        rows.append(
-            _label(
-                label,
-                "finds",
-                i,
-                of.by_label,
-                of.judge_finds,
-                people,
-                outcome.finds,
-                outcome.recall_states,
-                limits,
-            )
+        sides: tuple[tuple[Direction, FloatArray, FloatArray, IntervalArrays, IntArray], ...] = (
+            ("finds", of.by_label, of.judge_finds, outcome.finds, outcome.recall_states),
+            ("means", of.judge_labels, of.judge_means, outcome.means, outcome.precision_states),
         )
-        rows.append(
-            _label(
-                label,
-                "means",
-                i,
-                of.judge_labels,
-                of.judge_means,
-                people,
-                outcome.means,
-                outcome.precision_states,
-                limits,
-            )
-        )
+        for direction, units, judge, difference, states in sides:
+            n, state = float(units[0, i]), _SHOWN[int(states[0, i])]
+            # A difference of two shares lies in -1..1, whatever the t interval says.
+            value, low, high = (_number(np.clip(x, -1.0, 1.0), i) for x in difference)
+            why = ""
+            if state == "not shown":
+                why = _not_shown(direction, n, float(difference.low[0, i]), limits)
+            numbers = round(n, 6), _number(judge, i), people, value, low, high
+            rows.append(LabelRow(label, direction, state, *numbers, why))
     return tuple(rows)
-
-
-def _label(
-    label: str,
-    direction: Direction,
-    i: int,
-    units: FloatArray,
-    judge: FloatArray,
-    people: float | None,
-    difference: IntervalArrays,
-    states: IntArray,
-    limits: Limits,
-) -> LabelRow:
-    n, state = float(units[0, i]), _SHOWN[int(states[0, i])]
-    # A difference of two shares lies in -1..1, whatever the t interval says.
-    value, low, high = (_number(np.clip(x, -1.0, 1.0), i) for x in difference)
-    why = "" if state != "not shown" else _not_shown(direction, n, float(difference.low[0, i]), limits)
-    return LabelRow(label, direction, state, round(n, 6), _number(judge, i), people, value, low, high, why)
 
 
 def _number(values: FloatArray, i: int) -> float | None:

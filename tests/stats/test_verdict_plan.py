@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from judge.errors import BadInput
-from judge.stats import Ratings, plan_verdict
+from judge.stats import Ratings, verdict
 from judge.stats.conditions import rule
 from judge.stats.outlook import outlook
 from judge.stats.ratings import FloatArray, IntArray
 from judge.stats.verdict_inputs import UNDECIDED, Limits, sums
+from judge.stats.verdict_plan import VerdictPlan, plan_of
 
 from .test_decision import copied, noisy
 
 PEOPLE = {"h1": 0.8185, "h2": 0.8185}
 
 
+def planned(table: Ratings, *people: str, power: float = 0.8, **given: Any) -> VerdictPlan:
+    return plan_of(verdict(table, "judge", people, power=power, **given), power)
+
+
 def test_a_step_of_the_curve_is_found_and_not_interpolated() -> None:
     # Judge and gold alike on 30 units, nine of them b: only evidence is missing, one more b. 7 new units have one with a
     # chance of 1 - (1 - 9/30)^7 = .92, 4 of .76 and 5 of .83 (in truths drawn around 9/30 a little less).
     codes = np.repeat([[0, 0], [1, 1]], [21, 9], axis=0)
-    plan = plan_verdict(Ratings.from_codes(codes, ["a", "b"], ["judge", "gold"]), "judge", reference="gold")
+    plan = planned(Ratings.from_codes(codes, ["a", "b"], ["judge", "gold"]), reference="gold")
     assert plan.decision == "undecided" and "9 units with a label other" in plan.verdict.because
     assert plan.more_units in (4, 5, 6)
 
 
 def test_a_plan_names_who_labels_and_by_what_chance() -> None:
-    plan = plan_verdict(copied(120, {**PEOPLE, "judge": 0.8185}, [0.5, 0.5], 1), "judge", ["h1", "h2"])
+    table = copied(120, {**PEOPLE, "judge": 0.8185}, [0.5, 0.5], 1)
+    plan = planned(table, "h1", "h2")
     assert (plan.decision, plan.labelled_by) == ("undecided", ("h1", "h2"))
     assert plan.half < plan.more_units
     assert [c.more_units for c in plan.curve] == sorted(c.more_units for c in plan.curve)
@@ -35,37 +42,29 @@ def test_a_plan_names_who_labels_and_by_what_chance() -> None:
     for c in plan.curve:
         assert c.decided == pytest.approx(c.trusted + c.distrusted)
     assert any("Bayesian bootstrap" in line for line in plan.assumed)
-    surer = plan_verdict(
-        copied(120, {**PEOPLE, "judge": 0.8185}, [0.5, 0.5], 1), "judge", ["h1", "h2"], power=0.6
-    )
-    assert surer.more_units < plan.more_units
+    assert planned(table, "h1", "h2", power=0.6).more_units < plan.more_units
 
 
 def test_near_the_limit_no_number_would_do() -> None:
     # 56 of 72 units alike, both labels as often: kappa (56/72 - .5) / .5 = .5556.
     codes = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [0, 1], [1, 0]] * 8 + [[0, 0], [1, 1]] * 12)
     table = Ratings.from_codes(codes, ["a", "b"], ["judge", "gold"])
-    plan = plan_verdict(table, "judge", reference="gold", threshold=0.5556)
+    plan = planned(table, reference="gold", threshold=0.5556)
     assert plan.decision == "undecided"
     assert plan.more_units is None and plan.more_clusters is None
     assert "have a chance of" in plan.why
 
 
 def test_what_is_decided_needs_nothing() -> None:
-    plan = plan_verdict(noisy(300, {"judge": 0.5, "x": 0.1, "y": 0.1}), "judge", ["x", "y"])
+    plan = planned(noisy(300, {"judge": 0.5, "x": 0.1, "y": 0.1}), "x", "y")
     assert (plan.decision, plan.more_units, plan.curve) == ("do not trust", 0, ())
 
 
 def test_too_few_questions_are_no_pilot() -> None:
-    plan = plan_verdict(noisy(16, {"judge": 0.2, "gold": 0.0}, per_question=2), "judge", reference="gold")
+    plan = planned(noisy(16, {"judge": 0.2, "gold": 0.0}, per_question=2), reference="gold")
     # 8 questions of two units: 22 more make thirty.
     assert (plan.more_clusters, plan.more_units) == (22, 44)
     assert plan.why == "too few for a plan: label 30 questions and plan again"
-
-
-def test_bad_powers_are_refused() -> None:
-    with pytest.raises(BadInput, match=r"from 0\.5 and below 1"):
-        plan_verdict(noisy(40, {"judge": 0.2, "gold": 0.0}), "judge", reference="gold", power=0.3)
 
 
 def kept_promises(rng: np.random.Generator, studies: int, pilot: int) -> tuple[FloatArray, IntArray]:
