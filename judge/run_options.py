@@ -94,7 +94,7 @@ class RunOptions:
         "--sample",
         "whole",
         "units",
-        "Random seed of the unit order (with -n: of a sample).",
+        "Random seed of the unit order. With -n: draw a random sample.",
         metavar="SEED",
     )
     relevant: str | None = option(
@@ -124,7 +124,7 @@ class RunOptions:
         "--concurrency",
         "whole",
         "calls",
-        "Concurrent calls per server (default: up to 100).",
+        "Maximum concurrent calls per server (default: 100).",
         least=1,
         metavar="N",
     )
@@ -133,7 +133,7 @@ class RunOptions:
         "--patience",
         "time",
         "calls",
-        "Maximum wait for an unreachable server or study.",
+        "Maximum time to wait for an unreachable server or study.",
         metavar="TIME",
     )
     retry: tuple[str, ...] = option(
@@ -141,7 +141,7 @@ class RunOptions:
         "--retry",
         "several",
         "calls",
-        "Retry unparsed, refused or truncated units.",
+        "Retry units with this status, e.g. truncated. Repeatable.",
         choices=("unparsed", "failed", "refused", "truncated"),
         metavar="STATUS",
     )
@@ -150,7 +150,7 @@ class RunOptions:
         "--max",
         "limits",
         "limits",
-        "Stop at this limit (5usd, 2h, 1Mtokens). Repeatable.",
+        "Stop at this limit, e.g. 5usd, 2h or 1Mtokens. Repeatable.",
         metavar="VALUE",
     )
     prices: Path | None = option(
@@ -176,7 +176,7 @@ class RunOptions:
         "--temperature",
         "number or none",
         "judge",
-        "Sampling temperature; none: the provider's default.",
+        "Sampling temperature, or 'none' for the provider's default.",
         least=0,
         identity=True,
         decided=True,
@@ -199,7 +199,7 @@ class RunOptions:
         "--answers",
         "text",
         "judge",
-        "Answer form: auto, codes (letters), words or json.",
+        "Form of the answer: auto, codes (letters), words or json.",
         choices=("auto", "codes", "words", "json"),
         identity=True,
         decided=True,
@@ -254,14 +254,14 @@ class RunOptions:
         "--same-model",
         "flag",
         "server",
-        "Accept another name of the run's model on a server.",
+        "Accept servers that report another name of the model.",
     )
     recipe: Path | None = option(
         None,
         "--recipe",
         "file",
         "judge",
-        "Use a recipe from judge improve or judge panel.",
+        "Recipe from judge improve or judge panel to use.",
         identity=True,
         stored=True,
         metavar="FILE",
@@ -293,14 +293,14 @@ class RunOptions:
         },
     )
     timeout: float = option(
-        120.0, "--timeout", "number", "server", "Timeout of one call, in seconds.", metavar="SECONDS"
+        120.0, "--timeout", "number", "server", "Timeout of a call, in seconds.", metavar="SECONDS"
     )
     workers: int | None = option(
         None,
         "--workers",
         "whole",
         "workers",
-        "Use N workers on a Ray cluster (RAY_ADDRESS).",
+        "Number of workers on a Ray cluster (RAY_ADDRESS).",
         least=1,
         metavar="N",
     )
@@ -312,7 +312,7 @@ class RunOptions:
         "--worker-command",
         "text",
         "workers",
-        "Command that starts each worker's server on {port}.",
+        "Command to start each worker's server on {port}.",
         metavar="COMMAND",
     )
     allow: tuple[str, ...] = option(

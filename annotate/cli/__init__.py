@@ -53,7 +53,7 @@ from judge.console import Command
 )
 @click.version_option(package_name="adjudge", message="adjudge %(version)s")
 def main() -> None:
-    """Validate judges with human labels: agreement, reports and plans for a study or a table of labels."""
+    """Collect human labels, and use them to check judges."""
 
 
 for command in (

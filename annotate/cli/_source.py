@@ -135,23 +135,25 @@ def source_options(function: F) -> F:
     return together(  # type: ignore[return-value]
         click.argument("table", required=False, type=click.Path(path_type=Path)),
         db_option,
-        click.option("--field", metavar="FIELD", help="Only this field of the study (default: all)."),
-        click.option("--task", metavar="TASK", help="Only the fields of this task of the study."),
-        click.option("--batch", metavar="BATCH", help="Only the labels of this batch of the study."),
+        click.option("--field", metavar="FIELD", help="Use only this field of the study (default: all)."),
+        click.option("--task", metavar="TASK", help="Use only the fields of this task."),
+        click.option("--batch", metavar="BATCH", help="Use only the labels of this batch."),
         click.option(
             "--judge",
             "judges",
             multiple=True,
             metavar="NAME",
-            help="Judge: a run, or an annotator of the table.",
+            help="Judge to use: a run, or an annotator of the table.",
         ),
-        click.option("--annotators", metavar="A,B,...", help="Only these annotators (wide table: columns)."),
-        click.option("--cluster", metavar="COLUMN|none", help="Column of a table with the question."),
+        click.option(
+            "--annotators", metavar="A,B,...", help="Use only these annotators, or columns of a table."
+        ),
+        click.option("--cluster", metavar="COLUMN|none", help="Table column with the question id."),
         click.option(
             "--level",
             metavar="LEVEL[:A,B]",
             callback=_scale,
-            help="Scale, e.g. nominal or ordinal:low,mid,high.",
+            help="Scale of the labels, e.g. ordinal:low,mid,high.",
         ),
     )(command)
 
@@ -159,7 +161,7 @@ def source_options(function: F) -> F:
 reference_option = click.option(
     "--reference",
     metavar="NAME",
-    help="Reference: gold, decided, majority or name.",
+    help="Reference labels: gold, decided, majority or NAME.",
 )
 
 

@@ -48,16 +48,16 @@ class AgreementAsked:
 @click.command()
 @source_options
 @click.option(
-    "--measure", "measures", multiple=True, metavar="NAME", help="Only this coefficient (repeatable)."
+    "--measure", "measures", multiple=True, metavar="NAME", help="Compute only this measure. Repeatable."
 )
 @reference_option
 @click.option(
     "--interval",
     type=click.Choice(["bca", "percentile", "none"]),
     default="bca",
-    help="Method of the bootstrap over questions.",
+    help="Method of the bootstrap intervals.",
 )
-@click.option("--confidence", default=0.95, help="Confidence level.")
+@click.option("--confidence", default=0.95, help="Confidence level of the intervals.")
 @click.option(
     "--fail-under", multiple=True, metavar="MEASURE=X", help="Exit 5 if MEASURE is below X or undefined."
 )
@@ -65,15 +65,15 @@ class AgreementAsked:
     "--on",
     type=click.Choice(["value", "lower"]),
     default="value",
-    help="Test value or lower bound.",
+    help="Compare the value, or its lower bound.",
 )
-@output_option(".csv", help="File: .csv, or gates .xml, .md (repeatable).")
+@output_option(".csv", help="Write tables (.csv) or gates (.xml, .md).")
 @json_option
 @as_one(AgreementAsked)
 def agreement(options: AgreementAsked) -> None:
-    """Compute how far people, judges and gold agree.
+    """Compute the agreement between people, judges and gold labels.
 
-    On the study, or on any TABLE (CSV, TSV, JSON, JSONL, Parquet; .gz too).
+    The labels come from the study, or from a TABLE (CSV, TSV, JSON, JSONL or Parquet, also .gz).
 
     \b
     annotate agreement --field stance
@@ -81,19 +81,20 @@ def agreement(options: AgreementAsked) -> None:
     annotate agreement wide.csv --annotators ann,bob,cyd --level ordinal:low,mid,high
     annotate agreement --task stance --judge last --fail-under cohen_kappa=0.6 --on lower
 
-    The columns of a table are recognised by their names: unit, annotator, label, question, and what else they are usually
-    called. Cells are text: "nan" is a label, an empty cell is a missing one. Annotators of a table called gold or adjudicated
-    are references. An undefined value comes with its reason.
+    The columns of a table are recognised by their usual names, such as unit, annotator, label and question. An
+    empty cell is a missing label. Any other text, even "nan", is a label. The annotators gold and adjudicated
+    are references. If a value is undefined, the reason is shown.
 
     \b
-    --measure takes percent, cohen_kappa[:linear|:quadratic], fleiss_kappa, krippendorff_alpha,
-    gwet_ac1, gwet_ac2[:linear], pabak. These three are added to the usual tables:
-      per_class    precision, recall and F1 of each judge, label by label
-      dawid_skene  latent labels: prevalences, and each annotator's accuracy
+    --measure accepts percent, cohen_kappa[:linear|:quadratic], fleiss_kappa,
+    krippendorff_alpha, gwet_ac1, gwet_ac2[:linear], pabak, and these extra tables:
+      per_class    precision, recall and F1 of each judge for each label
+      dawid_skene  estimated true label shares, and each annotator's accuracy
       alt_test     the alternative annotator test for experts (arXiv 2501.10970)
 
-    --fail-under without annotators tests each judge with the reference; cohen_kappa:ann,bob=0.6 tests
-    these two, fleiss_kappa:people=0.6 the people, fleiss_kappa:all=0.6 everybody.
+    By default, --fail-under compares each judge with the reference. To compare two annotators, write
+    cohen_kappa:ann,bob=0.6. To test all people, write fleiss_kappa:people=0.6. To test all annotators, write
+    fleiss_kappa:all=0.6.
     """
     from annotate.agreement.one_field import analyse, check_measures
     from annotate.cli import _thresholds as thresholds

@@ -26,13 +26,15 @@ def annotators() -> None:
 @db_option
 @json_option
 def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
-    """Describe the annotator NAME for the report. A new NAME is added to the study.
+    """Describe the annotator NAME for the report.
+
+    If NAME is new, it is added to the study.
 
     \b
     annotate annotators set alice --qualification "PhD in biology" --paid "15 EUR an hour"
     annotate annotators set alice --note ""
 
-    Only what is given changes; an empty text removes it.
+    Only the values that you give are changed. An empty text removes a value.
     """
     from annotate.leading.profiles import KEYS, set_profile
 
@@ -51,7 +53,7 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
 def list_(db: Path, as_json: bool) -> None:
     """List the annotators of the study.
 
-    People, judge runs, adjudicated labels, gold.
+    The list includes people, judge runs, adjudicated labels and gold labels.
 
     \b
     annotate annotators list

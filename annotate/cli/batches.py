@@ -14,7 +14,9 @@ from judge.console import emit_json, emit_rows, json_option, note, say, table
 from judge.errors import UsageError
 from judge.store import Store
 
-allow_option = click.option("--allow-exposed", is_flag=True, help="Allow annotators who saw answers.")
+allow_option = click.option(
+    "--allow-exposed", is_flag=True, help="Allow annotators who saw labels or answer keys."
+)
 
 
 class Share(click.ParamType):  # type: ignore[type-arg, unused-ignore]
@@ -45,44 +47,44 @@ def batches() -> None:
 @click.argument("name")
 @click.argument("task_name", metavar="TASK")
 @click.option("-n", "n", type=click.IntRange(min=1), help="Number of units to draw.")
-@click.option("--annotators", required=True, metavar="A,B,C", help="Names of the annotators.")
-@click.option("--overlap", type=click.IntRange(min=1), help="Annotators per unit (default: all).")
+@click.option("--annotators", required=True, metavar="A,B,C", help="Annotators to assign units to.")
+@click.option("--overlap", type=click.IntRange(min=1), help="Number of annotators per unit (default: all).")
 @click.option(
     "--by",
     type=click.Choice(["label", "dataset", "confidence"]),
-    help="Stratify by this field, proportionally.",
+    help="Stratify the draw in proportion to this field.",
 )
-@click.option("--by-question", type=click.IntRange(min=1), metavar="N", help="Draw N whole questions.")
-@click.option("--draw", type=click.Choice(DRAWS), help="Draw unequally; excluded from the verdict.")
+@click.option("--by-question", type=click.IntRange(min=1), metavar="N", help="Draw all units of N questions.")
+@click.option("--draw", type=click.Choice(DRAWS), help="Draw unequally (does not count for the verdict).")
 @click.option("--run", metavar="RUN", help="Judge run for --by, --draw and --reveal.")
-@click.option("--where", metavar="SQL", help="Only units that match this SQL condition.")
+@click.option("--where", metavar="SQL", help="Draw only units that match this SQL condition.")
 @click.option("--seed", type=int, default=0, help="Random seed of the draw.")
 @click.option(
     "--repeats",
     type=Share(),
     default="0",
     show_default=False,
-    help="Share of units to repeat unmarked, e.g. 5%.",
+    help="Share of units to show again later, e.g. 5%.",
 )
-@click.option("--training", default=0, show_default=False, help="Number of initial gold units with feedback.")
+@click.option("--training", default=0, show_default=False, help="Number of training units with feedback.")
 @click.option("--pass-mark", type=Share(), default="80%", help="Minimum training accuracy.")
 @click.option(
     "--attention",
     type=Share(),
     default="0",
     show_default=False,
-    help="Share of unmarked gold checks, e.g. 3%.",
+    help="Share of hidden gold checks, e.g. 3%.",
 )
-@click.option("--fresh", is_flag=True, help="Only units new to these annotators.")
+@click.option("--fresh", is_flag=True, help="Draw only units that these annotators never saw.")
 @click.option("--reveal", is_flag=True, help="Show the judge's label after each answer.")
 @click.option(
     "--looks",
     type=click.IntRange(1, 1),
     metavar="1",
-    help="Compute one verdict, at the end.",
+    help="Compute the verdict only once, at the end.",
 )
-@click.option("--until-decided", is_flag=True, help="Draw blocks until decided, at most -n units.")
-@click.option("--judges", metavar="RUN,RUN", help="Runs that share the significance level.")
+@click.option("--until-decided", is_flag=True, help="Draw blocks until the verdict is decided, up to -n.")
+@click.option("--judges", metavar="RUN,RUN", help="Judge runs to test together.")
 @allow_option
 @in_study
 @json_option
@@ -105,19 +107,22 @@ def new(
     annotate batches new mirage mirage_support --by-question 100 -n 500 --annotators a,b,c
 
     \b
-    --draw equal-parts  with --by: equally many of each stratum, for examples of a rare label
-           least-sure   the units the judge is least sure of: for training a judge
-           ppi          by the judge's uncertainty, so that corrected numbers get narrower
-           route        what the route --run RUN left to people: all, or -n of them
+    --draw equal-parts  with --by: the same number from each stratum, to find rare labels
+           least-sure   the units that the judge is least sure of, to train a judge
+           ppi          uncertain units more often, for narrower corrected intervals
+           route        the units that the route --run RUN left to people
 
-    --run is the newest run of the task by default. --judges are by default those with labels on half of the units at the
-    first verdict. A batch --until-decided hands out a block at a time until the verdict is decided
-    (annotate batches extend). With --looks 1 the verdict is computed once, at the end of the batch, and not at 100, 200, 300,
-    450, 650 and 1,000 units. --reveal lets people keep or revise. --where takes columns of unit_texts. --allow-exposed: labels
-    of people who were shown the known answer, or the judge, count as assisted.
+    A judge's verdict is computed at 100, 200, 300, 450, 650 and 1,000 labelled units. --looks 1 computes it
+    only once, at the end of the batch. With --until-decided, people get one block at a time until the verdict
+    is decided (annotate batches extend).
 
-    Units that an earlier batch on the same questions drew with equal probabilities are not drawn again. Others may be,
-    and what these people said of them before is adopted. Weights (frame units per drawn unit) are stored and exported.
+    --run is by default the newest run of the task. --judges are by default the runs with labels for half of the
+    units at the first verdict. With --reveal, people can keep or revise their label. --where uses the columns
+    of unit_texts.
+
+    Units from an earlier equal-probability draw on the same questions are not drawn again. Other units may be
+    drawn again, and these people's earlier labels are then reused. Each unit's weight is stored and exported.
+    With --allow-exposed, labels of people who saw an answer are stored as assisted.
     """
     from annotate.drawing.batch import new_batch
     from judge.store.export import find_run, known_task
@@ -160,9 +165,9 @@ def _weight(stratum: Mapping[str, Any]) -> Any:
 @in_study
 @json_option
 def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> None:
-    """List the batches, or show the progress of NAME.
+    """List the batches, or show the progress of one batch.
 
-    Progress, pace and checks of each annotator, and agreement so far. No label is shown.
+    The output has each annotator's progress, pace and checks, and the agreement so far. It never shows a label.
     """
     from annotate.guidelines import markdown
     from annotate.leading.progress import show_batch
@@ -253,7 +258,7 @@ def _for_the_lead(document: dict[str, Any]) -> None:
 @batches.command("close")
 @click.argument("name", cls=BatchName)
 @click.option("--undo", is_flag=True, help="Reopen the batch.")
-@click.option("--note", "why", help="Reason, stored with the change.")
+@click.option("--note", "why", help="Reason to store with the change.")
 @in_study
 def close(name: str, undo: bool, why: str | None, store: Store) -> None:
     """Close the batch NAME, so that nobody can label it."""

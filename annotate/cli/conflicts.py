@@ -24,20 +24,21 @@ DIFFERENCES = ["what", "where", "expected", "stored"]
 def conflicts() -> None:
     """List and resolve conflicting labels.
 
-    One person gave such a label differently in two ways (a batch, an import, another study).
+    A conflict means that two sources have different labels of the same person. Sources are batches, imports and
+    other studies.
 
-    Until somebody decides, such a label counts as unlabelled, and a verdict stays undecided.
+    Until you resolve it, the unit counts as unlabelled, and no verdict is decided.
     """
 
 
 @conflicts.command("list")
-@click.option("--field", help="Only labels of this field.")
+@click.option("--field", help="Use only labels of this field.")
 @in_study
 @json_option
 def list_(field: str | None, store: Store, as_json: bool) -> None:
-    """List the labels in conflict, with each source's label.
+    """List the conflicting labels, with the label from each source.
 
-    The earliest comes first.
+    The earliest source comes first.
     """
     from judge.store.label_sources import conflicts as found
 
@@ -59,25 +60,25 @@ def list_(field: str | None, store: Store, as_json: bool) -> None:
     "--keep",
     required=True,
     metavar="LABEL",
-    help="Label to keep: earliest, latest or a label.",
+    help="Label to keep: earliest, latest or a value.",
 )
 @click.option("--all", "every", is_flag=True, help="Resolve all labels in conflict.")
-@click.option("--annotator", help="Only labels of this annotator.")
-@click.option("--field", help="Only labels of this field.")
+@click.option("--annotator", help="Use only labels of this annotator.")
+@click.option("--field", help="Use only labels of this field.")
 @in_study
 def resolve(
     unit: str | None, keep: str, every: bool, annotator: str | None, field: str | None, store: Store
 ) -> None:
-    """Choose the label to keep for UNIT, or for --all.
+    """Choose the label to keep for UNIT, or for all conflicts.
 
-    What the others said is kept.
+    The other labels stay in the log.
 
     \b
     annotate conflicts resolve d:q1/a --keep support
     annotate conflicts resolve --all --keep latest
 
-    A label without a time counts from when it came into the study. Should a source say something new later, the label is
-    in conflict again.
+    A label without a time gets the time of its import. If a source changes its label later, the conflict opens
+    again.
     """
     from judge.store.label_sources import by_time, by_value
     from judge.store.label_sources import conflicts as found
@@ -118,12 +119,12 @@ def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | No
 @in_study
 @json_option
 def verify(store: Store, as_json: bool) -> int:
-    """Recompute what is stored from logs and replies.
+    """Compute all stored results again, and list differences.
 
-    Labels are compared with what is stored; nothing is changed.
+    Nothing is changed.
 
-    Also labels without a source, the weights of drawn units, splits, and who was shown what. Exit 1 with the rows that
-    differ.
+    The command checks labels, weights of drawn units, splits and the record of what each person saw. It also
+    lists labels without a source. If anything differs, the rows are printed and the exit code is 1.
     """
     from annotate.leading.verify import verify as check
 

@@ -56,16 +56,19 @@ def push(
     store: Store,
     as_json: bool,
 ) -> None:
-    """Send the batch NAME to a Label Studio server as a project. Repeating it adds only what is missing.
+    """Send the batch NAME to a Label Studio server as a project.
+
+    If you push again, only missing units are sent.
 
     \b
     annotate push pilot --url http://localhost:8080
     annotate push pilot --url http://localhost:8080 --separate
     annotate push assisted --url http://localhost:8080 --with-predictions last
 
-    The key (personal access token or legacy token) comes from LABEL_STUDIO_API_KEY and is never stored. A task
-    holds what a blind annotator may see and nothing else. In one project of all, hidden repeats stay with the
-    terminal; with --separate nobody's project holds anybody else's labels.
+    The key is a personal access token or a legacy token. It is read from LABEL_STUDIO_API_KEY and never stored.
+
+    A task contains only what a blind annotator may see. Hidden repeats are not sent to a shared project. With
+    --separate, each annotator has a project of their own and cannot see other labels.
     """
     from annotate.exchange.label_studio.push import preview
     from annotate.exchange.label_studio.push import push as send
@@ -131,20 +134,22 @@ def _tell_push(done: Pushed) -> None:
 @url_option
 @click.option(
     "--annotator", "annotators", multiple=True, metavar="USER=NAME",
-    help="Map a server user to NAME (repeatable).",
+    help="Map a server user to NAME. Repeatable.",
 )  # fmt: skip
 @in_study
 @json_option
 def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json: bool) -> int:
-    """Fetch the labels of the batch NAME from its project. Repeating it adds only what is new.
+    """Fetch the labels of the batch NAME from its project.
+
+    If you pull again, only new labels are added.
 
     \b
     annotate pull pilot --url http://localhost:8080
     annotate pull pilot --url http://localhost:8080 --annotator a.smith@example.org=alice
 
-    A user is the annotator of the batch with the same e-mail, user name, or name before the @. An edited
-    answer becomes further events: the latest counts. Labels count as blind only while the project holds no
-    predictions. What cannot be taken over is named (exit 1), and asked for again by the next pull.
+    Server users are matched to annotators by e-mail, user name, or the name before the @. If an answer was
+    edited, the latest version counts. Labels are blind only if the project contains no predictions. Labels that
+    cannot be imported are listed, with exit code 1, and fetched again by the next pull.
     """
     from annotate.exchange.label_studio.pull import pull as fetch
     from annotate.report.until_decided import move_on

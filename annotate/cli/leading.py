@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["batches"]
 """What the command line imports from here: the group, with the commands that this module adds to it."""
 
-why_option = click.option("--note", "why", help="Reason, stored with the change.")
+why_option = click.option("--note", "why", help="Reason to store with the change.")
 
 
 def _names(text: str) -> list[str]:
@@ -43,11 +43,11 @@ def _tell(store: Store, done: Changed, message: str, as_json: bool) -> None:
 
 @batches.command("assign")
 @click.argument("name", cls=BatchName)
-@click.option("--to", required=True, metavar="A,B", help="Annotators to assign (may be new).")
+@click.option("--to", required=True, metavar="A,B", help="Annotators to assign, also new ones.")
+@click.option("--from", "person", metavar="NAME", help="Annotator to replace.")
 @click.option(
-    "--from", "person", metavar="NAME", help="Annotator to replace (default: units with fewest people)."
+    "-n", "n", type=click.IntRange(min=1), help="Number of units for each annotator (default: all)."
 )
-@click.option("-n", "n", type=click.IntRange(min=1), help="Units for each, without --from (default: all).")
 @why_option
 @allow_option
 @in_study
@@ -68,8 +68,8 @@ def assign(
     annotate batches assign pilot --to carol                     carol joins
     annotate batches assign pilot --from bob --to dave           dave replaces bob
 
-    People who join begin with the batch's training units. From somebody who leaves, what is not begun goes to the others;
-    labels stay, and so does what is half done.
+    New annotators start with the training units of the batch. With --from, units that were not started go to
+    the other annotators. Labels and drafts are kept.
     """
     from annotate.leading.lead import add_people, hand_over
 
@@ -88,9 +88,9 @@ def assign(
 @batches.command("extend")
 @click.argument("name", cls=BatchName)
 @click.option(
-    "--to", metavar="N", type=click.IntRange(min=1), help="New total of units, or of whole questions."
+    "--to", metavar="N", type=click.IntRange(min=1), help="New total number of units, or of questions."
 )
-@click.option("--annotators", metavar="A,B", help="Annotators of the new units (default: all).")
+@click.option("--annotators", metavar="A,B", help="Annotators for the new units (default: all).")
 @allow_option
 @in_study
 @json_option
@@ -104,13 +104,13 @@ def extend(
 ) -> None:
     """Draw more units for the batch NAME.
 
-    They are as if drawn with it: same frame, strata and seed.
+    The draw uses the same population, strata and seed as the batch.
 
-    The weights of all its units are written again. Given again, the command changes nothing: --to is the new total, in
-    questions where whole questions were drawn.
+    All weights of the batch are computed again. --to is the new total, so the same command changes nothing the
+    second time. If the batch has whole questions, --to counts questions.
 
-    Without --to, a batch --until-decided gets its next block, or is closed where the verdict is decided. The verdict so far
-    and the cost of the block are printed. Before the block is complete nothing happens.
+    Without --to, a batch with --until-decided gets its next block once the current one is complete. If the
+    verdict is decided, the batch is closed. The verdict so far and the cost of the block are printed.
     """
     from annotate.drawing.extend import extend_batch
     from annotate.report.until_decided import next_block
@@ -128,18 +128,16 @@ def extend(
 
 @batches.command("stop")
 @click.argument("name", cls=BatchName)
-@click.option(
-    "--annotator", "person", required=True, metavar="NAME", help="Name of the annotator to exclude."
-)
+@click.option("--annotator", "person", required=True, metavar="NAME", help="Annotator to exclude.")
 @click.option("--why", help="Reason to show in the report, e.g. 'failed training'.")
 @click.option("--undo", is_flag=True, help="Include the annotator and their labels again.")
 @in_study
 def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> None:
     """Exclude an annotator from the batch NAME.
 
-    Nothing more is taken, and no number uses their labels of it.
+    They can no longer label, and no result uses their labels.
 
-    The log keeps every label. annotate batches assign gives what is open to others.
+    Their labels stay in the log. To give their open units to others, use annotate batches assign.
     """
     from annotate.leading.lead import resume_person, stop_person
 
@@ -163,20 +161,21 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> N
     "--tolerance",
     multiple=True,
     metavar="FIELD=X",
-    help="Treat numbers within X as agreeing; use their median.",
+    help="Accept numbers that differ by at most X; use the median.",
 )
 @why_option
 @in_study
 def policy(name: str, rule: str | None, tolerance: tuple[str, ...], why: str | None, store: Store) -> None:
-    """Set the rule for decisions made without the lead.
+    """Set the rule that decides disagreements without the lead.
 
-    It is about units on which people disagree. Without RULE and option, print what holds.
+    Without RULE and option, the current rule is printed.
 
     \b
-    majority  what more than half of the people say is decided; ties go to the lead
-    none      every disagreement goes to the lead
+    majority  the label of more than half of the people counts; the lead decides ties
+    none      the lead decides every disagreement
 
-    A unit is decided so once nobody has it open any more. The lead can still change it; the report tells the policy.
+    A unit is decided when all of its annotators have finished. The lead can change the result later. The report
+    states the rule.
     """
     from annotate.leading.adjudication import predecide, set_policy
     from annotate.sitting.desk import batch_info

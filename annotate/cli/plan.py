@@ -52,22 +52,22 @@ class PlanAsked:
 @source_options
 @click.option("--measure", "name", metavar="NAME", help="Coefficient to plan for (default: cohen_kappa).")
 @reference_option
-@click.option("--width", type=float, metavar="X", help="Required full width of the interval.")
+@click.option("--width", type=float, metavar="X", help="Maximum full width of the interval.")
 @click.option("--threshold", type=float, metavar="X", help="Value that the interval must exclude.")
-@click.option("--verdict", is_flag=True, help="Compute what each judge's verdict still needs.")
-@click.option("--epsilon", default=0.2, metavar="X", help="Epsilon of the alt-test.")
+@click.option("--verdict", is_flag=True, help="Compute how much each judge's verdict still needs.")
+@click.option("--epsilon", default=0.2, metavar="X", help="Epsilon of the alternative annotator test.")
 @click.option("--margin", type=float, metavar="X", help="Margin of annotate report (with --verdict).")
 @click.option("--power", default=0.8, metavar="X", help="Probability that the plan succeeds.")
-@click.option("--expect", type=float, metavar="X", help="Expected value, if there is no pilot.")
-@click.option("--shares", metavar="S,S,...", help="Expected label shares for kappa without a pilot.")
-@click.option("--per-question", metavar="M,M,...", help="Units per question (default: 1,2,3,5,10).")
+@click.option("--expect", type=float, metavar="X", help="Expected value of the measure, without a pilot.")
+@click.option("--shares", metavar="S,S,...", help="Expected label shares, for kappa without a pilot.")
+@click.option("--per-question", metavar="M,M,...", help="Units per question to try (default: 1,2,3,5,10).")
 @click.option("--icc", type=float, metavar="X", help="Correlation within questions, from 0 to 1.")
 @json_option
 @as_one(PlanAsked)
 def plan(options: PlanAsked) -> None:
     """Compute how many questions and units to label.
 
-    For an interval of a given width, or for a decided verdict.
+    The goal is an interval of a given width, or a decided verdict.
 
     \b
     annotate plan --expect 0.7 --shares 0.4,0.3,0.3 --width 0.2 --per-question 5 --icc 0.1
@@ -75,9 +75,11 @@ def plan(options: PlanAsked) -> None:
     annotate plan votes.csv --judge gpt --width 0.1
     annotate plan votes.csv --judge gpt --verdict --epsilon 0.15
 
-    From a pilot (a field of the study, or a TABLE as in annotate agreement), or from what you expect
-    (--expect). It prints what it assumes. Intervals are 95 % ones, as those of the verdict. The correlation within questions
-    (--icc) is the pilot's, without a pilot 0. --annotators ann,bob plans for the agreement of these two.
+    The plan uses a pilot or your expectations (--expect). A pilot is a field of the study, or a TABLE as in
+    annotate agreement. The assumptions are printed. Intervals have a confidence level of 95 %.
+
+    The correlation within questions (--icc) is estimated from the pilot, or is 0 without one. --annotators
+    ann,bob plans for the agreement of these two.
     """
     if options.width is None and options.threshold is None and not options.verdict:
         raise UsageError(

@@ -19,19 +19,19 @@ WIDTH = 70
 def quarantine() -> None:
     """List, accept and drop imported labels that failed a check.
 
-    They are of another text or an unknown person, or have no status.
+    Their text, annotator or status is not as expected.
 
-    No number uses them until a lead accepts them.
+    No result uses them until you accept them.
     """
 
 
 @quarantine.command("list")
-@click.option("--batch", help="Only records of this batch.")
+@click.option("--batch", help="List only records of this batch.")
 @click.option("--all", "every", is_flag=True, help="Include records that are already decided.")
 @in_study
 @json_option
 def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
-    """List records that need a decision, with the reason."""
+    """List the records that need a decision, with the reason."""
     from annotate.exchange.quarantine import listing
 
     rows = listing(store, batch, None if every else "open")
@@ -45,12 +45,12 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
 @quarantine.command("accept")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
 @click.option("--as", "person", metavar="NAME", help="Name of the annotator who gave the labels.")
-@click.option("--unit", help="Unit that the label belongs to (one record only).")
+@click.option("--unit", help="Unit of the label, for one record.")
 @click.option("--blind", "blind", flag_value="blind", help="Mark labels as blind: no suggestion was shown.")
 @click.option(
     "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
 )
-@click.option("--note", "why", help="Reason, stored with the decision.")
+@click.option("--note", "why", help="Reason to store with the decision.")
 @in_study
 def accept(
     numbers: tuple[int, ...],
@@ -60,7 +60,7 @@ def accept(
     why: str | None,
     store: Store,
 ) -> None:
-    """Accept records, as they are or with missing values added.
+    """Accept records. You can add missing values.
 
     \b
     annotate quarantine accept 3 4 --as alice --note "her private address"
@@ -78,10 +78,10 @@ def accept(
 
 @quarantine.command("drop")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
-@click.option("--note", "why", help="Reason, stored with the decision.")
+@click.option("--note", "why", help="Reason to store with the decision.")
 @in_study
 def drop(numbers: tuple[int, ...], why: str | None, store: Store) -> None:
-    """Drop records for good; list --all still shows them."""
+    """Drop records for good. list --all still shows them."""
     from annotate.exchange.quarantine import drop as leave
 
     _some(numbers)

@@ -45,40 +45,42 @@ class ReportAsked:
 @click.command()
 @source_options
 @reference_option
-@click.option("--epsilon", default="expert", metavar="X", help="Alt-test epsilon, e.g. crowd.")
+@click.option(
+    "--epsilon", default="expert", metavar="X", help="Advantage for the judge in the alternative test."
+)
 @click.option(
     "--margin",
     default=-0.1,
     type=click.FloatRange(-1, 1),
     show_default="-0.1",
     metavar="X",
-    help="Non-inferiority margin.",
+    help="Margin of non-inferiority to people.",
 )
 @click.option(
     "--threshold",
     default=0.667,
     type=click.FloatRange(-1, 1),
     metavar="X",
-    help="Minimum agreement.",
+    help="Minimum agreement with one source of labels.",
 )
 @click.option(
     "--least-others",
     type=click.IntRange(1, 2),
     default=1,
     metavar="1|2",
-    help="Other people needed per unit.",
+    help="Minimum number of other people per unit.",
 )
 @click.option(
-    "--fail-under", multiple=True, metavar="NAME=X", help="Exit 5 unless NAME reaches X (repeatable)."
+    "--fail-under", multiple=True, metavar="NAME=X", help="Exit 5 unless NAME reaches X. Repeatable."
 )
-@click.option("--curve", is_flag=True, help="Add curves of the verdict by margin and epsilon.")
+@click.option("--curve", is_flag=True, help="Show the verdict at other margins and epsilons.")
 @click.option("--view", metavar="PAGE", help="Link units to this page, made by annotate view.")
 @click.option("--short", "is_short", is_flag=True, help="Write one paragraph and one table (.md, .tex).")
 @output_option(*ENDINGS, help="File to write (default: Markdown on stdout).")
 @json_option
 @as_one(ReportAsked)
 def report(arguments: ReportAsked) -> None:
-    """Report how far the judge of one field can be trusted.
+    """Report how far you can trust a judge.
 
     \b
     annotate report -o report.html
@@ -87,23 +89,29 @@ def report(arguments: ReportAsked) -> None:
     annotate report --fail-under verdict=trust -o trust.xml -o "$GITHUB_STEP_SUMMARY"
     annotate report votes.csv --judge gpt
 
-    The field is the task's first that a judge and somebody else labelled, or --field. With a TABLE (CSV, TSV, JSON, JSONL,
-    Parquet; .gz too; the options of annotate agreement) there is no study: nothing is kept but the report.
+    The report is about one field. By default it is the first field of the task that a judge and another
+    annotator labelled. With a TABLE (CSV, TSV, JSON, JSONL or Parquet, also .gz), no study is needed. Its
+    columns are read as in annotate agreement.
 
-    The verdict follows a printed rule (docs/verdict.md): the judge's agreement with people against theirs with each
-    other (--margin), better than guessing, the alternative annotator test with three people or more (--epsilon, expert 0.2, skilled 0.15 or crowd 0.1: how much
-    oftener than the judge a person may be the nearer one to the others, for what a person costs; --least-others: 1 as its
-    authors' code, 2 as the paper's text suggests), label by label; one person, or gold only: agreement against a threshold
-    (--threshold).
+    The verdict follows the rule in docs/verdict.md. With several people, it compares the judge's agreement with
+    people to the agreement between people (--margin). It also tests each label, and whether the judge is better
+    than guessing. With three people or more, the alternative annotator test is added. With one person or gold
+    labels only, the agreement must reach --threshold.
 
-    --fail-under takes verdict=trust, verdict=part (trust in part will do), and a measure of the verdict with its least value:
-    pooled_kappa, pooled_kappa_difference, cohen_kappa (against one source of labels). The report is written in any case.
+    In the alternative annotator test, --epsilon is the advantage for the judge, because people cost more. Use
+    expert (0.2), skilled (0.15), crowd (0.1) or a number. --least-others 1 follows the code of the test's
+    authors, and 2 follows their paper.
+
+    --fail-under accepts verdict=trust, verdict=part (also passes with trust) and the least value of a measure.
+    The measures are pooled_kappa, pooled_kappa_difference and cohen_kappa (one source of labels). The report is
+    written in any case.
 
     \b
-    html   one self-contained page: no network, prints well
-    md     Markdown                 tex    LaTeX tables (booktabs), for \\input
-    json   adjudge/report/1         csv    all tables as one long table, one row a cell
-    xml    the gates as JUnit       a file without an ending gets the gates as Markdown, appended
+    Formats of -o FILE:
+      .html  one page that needs no network      .md    Markdown
+      .tex   LaTeX tables (booktabs) for \\input  .json  adjudge/report/1
+      .csv   all tables, with one cell per row   .xml   gates as JUnit
+    A file without extension gets the gates as Markdown, appended.
     """
     from annotate.report import FORMATS, SHORT, ReportOptions, build, build_table, short
     from judge.stats.alternative import epsilon_of

@@ -32,8 +32,10 @@ BUSY_MS = 8
 def open_(name: str, person: str, plain: bool, db: Path) -> None:
     """Label the batch NAME in this terminal.
 
-    Nothing is to be saved. Go on where you stopped with the same command. ? shows guidelines and keys, Ctrl+P the themes,
-    Ctrl+Q quits. Keys of your own are in adjudge/keymap.toml of the configuration folder.
+    Every label is saved at once. Use the same command to go on later.
+
+    Press ? for guidelines and keys, Ctrl+P for themes and Ctrl+Q to quit. Define your own keys in
+    adjudge/keymap.toml in the configuration folder.
     """
     _sit(name, person, db, adjudicate=False, allow_own=False, plain=plain)
 
@@ -41,14 +43,14 @@ def open_(name: str, person: str, plain: bool, db: Path) -> None:
 @click.command("adjudicate")
 @click.argument("name", cls=BatchName)
 @click.option(
-    "--as", "person", cls=Person, required=True, metavar="NAME", help="Name of the person who decides."
+    "--as", "person", cls=Person, required=True, metavar="NAME", help="Your name as the person who decides."
 )
 @click.option("--allow-own", is_flag=True, help="Include units that you labelled yourself.")
 @db_option
 def adjudicate(name: str, person: str, allow_own: bool, db: Path) -> None:
-    """Decide units of the batch NAME with disagreement.
+    """Decide the units of the batch NAME on which people disagree.
 
-    Their labels and notes are shown as A, B, C in another order on every unit. + writes the reason.
+    Labels and notes are shown as A, B, C, in a new order for each unit. Press + to write a reason.
     """
     _sit(name, person, db, adjudicate=True, allow_own=allow_own)
 
@@ -118,8 +120,8 @@ def _sit(
 def serve(name: str, person: str, port: int, db: Path) -> None:
     """Label the batch NAME in a browser on this machine.
 
-    Listens on 127.0.0.1 only; the printed address holds a token that works once. From elsewhere, use
-    an SSH tunnel from any local port: ssh -L 9000:127.0.0.1:8642 HOST. Ctrl+C ends it.
+    The printed address has a token that works once. The server listens on 127.0.0.1 only. From another machine,
+    use an SSH tunnel: ssh -L 9000:127.0.0.1:8642 HOST. Press Ctrl+C to stop.
     """
     from annotate.sitting.desk import check_available
 
@@ -147,9 +149,9 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
 def watch(name: str, once: bool, db: Path) -> None:
     """Show the live progress of the batch NAME.
 
-    Also fast clickers, and flags with their texts.
+    The screen also lists very fast annotators, and flags with their texts.
 
-    No label is shown and nothing is written: it may run beside people at work and a judge. q quits.
+    It never shows a label and changes nothing, so it can run while people or a judge work. Press q to quit.
     """
     from datetime import UTC, datetime
 

@@ -22,9 +22,9 @@ PERSON = "annotator"
 
 @click.command("import")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--from", "name", metavar="FORMAT", help="Format, see annotate formats (default: table).")
-@click.option("--batch", metavar="BATCH", help="Only labels of this batch; recorded in its log.")
-@click.option("--task", "task_name", metavar="TASK", help="Only labels of this task.")
+@click.option("--from", "name", metavar="FORMAT", help="Format from annotate formats (default: table).")
+@click.option("--batch", metavar="BATCH", help="Import labels of this batch only, as work on it.")
+@click.option("--task", "task_name", metavar="TASK", help="Import only labels of this task.")
 @click.option("--blind", "blind", flag_value="blind", help="Mark labels as blind: no suggestion was shown.")
 @click.option(
     "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
@@ -40,7 +40,7 @@ PERSON = "annotator"
     help="Rename a label or an annotator.",
 )
 @click.option("--new-people", is_flag=True, help="Accept annotators that are new to the study.")
-@click.option("--skip-bad", is_flag=True, help="Put unusable records in quarantine.")
+@click.option("--skip-bad", is_flag=True, help="Quarantine unusable records, and exit with 0.")
 @click.option(
     "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the format."
 )
@@ -64,7 +64,7 @@ def import_(
 ) -> int:
     """Import human labels from a file.
 
-    From a table (CSV, TSV, JSON, JSONL, Parquet), from another tool, or from a packed study (.db).
+    The file is a table (CSV, TSV, JSON, JSONL or Parquet), an export of another tool, or a packed study (.db).
 
     \b
     annotate import labels.csv --batch pilot --blind
@@ -73,11 +73,14 @@ def import_(
     annotate import prodigy.jsonl --from prodigy --batch pilot --blind
     annotate import bob.db
 
-    A file is one transaction; importing it again changes nothing. With a batch, labels count as work on it
-    (progress, adjudication, notes, evidence). Only labels known to be blind are in headline numbers. A record
-    whose text, or status, is not what it should be goes to the quarantine (exit 1, with --skip-bad 0; see
-    annotate quarantine list). So does a unit of a packed study whose labels, note, flag or evidence were changed
-    differently in both places: annotate quarantine accept takes the file's side, drop this one's.
+    A file is imported as a whole or not at all. Importing it again changes nothing. With --batch, the labels
+    count as work on that batch. Headline results use only labels that are known to be blind.
+
+    Records with an unexpected text or status go to the quarantine (annotate quarantine list). The exit code is
+    then 1, or 0 with --skip-bad.
+
+    A unit of a packed study may have changed in both places. It goes to the quarantine, too. Accept the record
+    to keep the file's version, or drop it to keep the study's version.
     """
     from annotate.exchange import base
     from annotate.exchange.taken import Intake, short_list
@@ -183,7 +186,7 @@ def _maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
 
 @click.command("export")
 @click.argument("batch", cls=BatchName)
-@click.option("--to", "name", metavar="FORMAT", help="See annotate formats (default: from file extension).")
+@click.option("--to", "name", metavar="FORMAT", help="Format from annotate formats (default: by extension).")
 @click.option(
     "-o",
     "--output",
@@ -191,10 +194,10 @@ def _maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
     required=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="File to write (some formats: a folder).",
+    help="File to write, or folder for some formats.",
 )
 @click.option("--labels", is_flag=True, help="Export finished labels instead of units.")
-@click.option("--for", "person", metavar="NAME", help="Only the units of this annotator.")
+@click.option("--for", "person", metavar="NAME", help="Export only the units of this annotator.")
 @click.option(
     "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the format."
 )
@@ -212,7 +215,7 @@ def export(
 ) -> None:
     """Write the units or the labels of BATCH to a file.
 
-    Units are for another tool or machine; --labels are what people answered.
+    Units are for another tool or machine. With --labels, the human labels are written.
 
     \b
     annotate export pilot --to prodigy -o tasks.jsonl
@@ -220,11 +223,11 @@ def export(
     annotate export pilot --labels -o labels.csv
     annotate export pilot --for bob -o bob.db
 
-    FILE.db is a small study with only one annotator's blind units, for another machine. There: annotate open BATCH --as NAME
-    -d FILE. Back here: annotate import FILE.
+    FILE.db is a small study with one annotator's units, for another machine. Label there with: annotate open
+    BATCH --as NAME -d FILE. Then import the file here with: annotate import FILE.
 
-    Units hold what a blind annotator may see and nothing else: the task's inputs and the unit's id; no
-    judge, gold or meta, no label, and no sign of which units are checks. All files appear together or not at all.
+    Exported units contain only the unit's id and the task's inputs, as a blind annotator sees them. They have
+    no labels and do not show which units are checks. All files are written, or none.
     """
     from annotate.exchange import base
     from annotate.exchange.transfer import export_batch

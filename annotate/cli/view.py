@@ -15,8 +15,8 @@ from judge.store import Store
 
 @click.command()
 @click.option("--task", "task_name", help="Task to show (default: the study's only one).")
-@click.option("--where", help="Only units that match this SQL condition.")
-@click.option("--batch", help="Only the units of this batch.")
+@click.option("--where", help="Show only units that match this SQL condition.")
+@click.option("--batch", help="Show only the units of this batch.")
 @click.option("-n", "limit", type=click.IntRange(1), help="Maximum number of units.")
 @click.option(
     "--sample", type=click.IntRange(0), metavar="SEED", help="Draw the -n units at random with this seed."
@@ -26,7 +26,7 @@ from judge.store import Store
     "readers",
     multiple=True,
     metavar="NAME",
-    help="Show all labels to annotator NAME (repeatable).",
+    help="Show all labels to annotator NAME. Repeatable.",
 )
 @click.option("-o", "--output", type=TO_WRITE, required=True, help="HTML file to write.")
 @in_study
@@ -40,16 +40,18 @@ def view(
     output: Path,
     store: Store,
 ) -> None:
-    """Write units, texts and labels as a page for a browser.
+    """Write units, texts and labels as one page for a browser.
 
     \b
     annotate view -o page.html
     annotate view --task stance --batch pilot -o pilot.html
     annotate view --where "dataset = 'faq'" -n 2000 --sample 1 -o page.html
 
-    The page loads nothing and works without a network: filters, a search, j and k, and a link for each unit (#UNIT).
-    Units that somebody must still label blind have their texts and no label. --reveal NAME shows all labels; what
-    NAME labels of these units later does not count as blind. A page holds 10,000 units at most.
+    The page works without a network. It has filters, a search, the keys j and k, and a link for each unit
+    (#UNIT). It has at most 10,000 units.
+
+    Labels of units that somebody must still label blind are left out. --reveal NAME shows all labels. If NAME
+    labels these units later, the labels do not count as blind.
     """
     from annotate.view.page import as_html
     from annotate.view.units import view as units_of

@@ -86,7 +86,10 @@ from judge.console import Command
 )
 @click.version_option(package_name="adjudge", message="adjudge %(version)s")
 def main() -> None:
-    """Label passages and score answers in bulk with an LLM; everything is kept in one SQLite file."""
+    """Label passages and score answers in bulk with an LLM.
+
+    All data is stored in one SQLite file, the study.
+    """
 
 
 answers.add_command(generate)

@@ -39,7 +39,9 @@ answers.add_command(removed("answers import", "systems import"))
 def show(
     answer_id: str | None, system: str | None, condition: str | None, limit: int, db: Path, as_json: bool
 ) -> None:
-    """List systems and answers, or show one ANSWER. It is shown with its sentences, citations, claims and labels.
+    """List systems and answers, or show one ANSWER.
+
+    One ANSWER is shown with its sentences, citations, claims and labels.
 
     \b
     judge answers show
@@ -84,14 +86,14 @@ def _list(system: str | None, condition: str | None, limit: int, db: Path, as_js
 @db_option
 @json_option
 def claims(run_name: str, db: Path, as_json: bool) -> None:
-    """Turn the claims of a claim_decomposition run into units.
+    """Create a unit for each claim that a claim_decomposition run found.
 
     \b
     judge run claim_decomposition -m openai/gpt-5-mini
     judge answers claims
     judge run claim_support -m openai/gpt-5-mini
 
-    An answer that has claims already keeps them.
+    Answers that already have claims are left unchanged.
     """
     from judge.store import export
     from judge.store.answers import add_claims

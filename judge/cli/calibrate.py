@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--run",
     "run_name",
     metavar="RUN",
-    help="Run to calibrate (default: the newest run of a model that has probabilities).",
+    help="Run to calibrate (default: the newest run with probabilities).",
 )
 @click.option(
     "--method",
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--prior",
     metavar="uniform|gold|L=0.2,...",
-    help="With batch: the expected shares of the labels; gold: the shares in the reference.",
+    help="With batch: expected label shares. gold uses the shares in the reference.",
 )
 @field_option
 @reference_option
@@ -42,17 +42,24 @@ if TYPE_CHECKING:
 @json_option
 @whole_runs
 def calibrate(task_name: str, **options: Any) -> None:
-    """Calibrate a judge's label probabilities, and test the result on held-out questions.
+    """Calibrate a judge's label probabilities.
+
+    The result is tested on questions that were not used to fit it.
 
     \b
     judge calibrate stance
     judge calibrate stance --method batch --prior support=0.3,refute=0.3,neutral=0.4
     judge calibrate stance --run 01K9ZX3M --method temperature --reference decided
 
-    batch takes no labels: it assumes the shares of --prior, and without them shows what equal shares would give and
-    keeps nothing. bias (a temperature and a bias for each label), temperature and isotonic (two labels) are fitted on
-    labels, cross-fitted by question; a sealed test (judge split) is left alone. The result is a run beside the one it
-    was made from: it stands in reports under its own name, and scores read it only where it is named.
+    The method batch needs no labels. It assumes the label shares of --prior. Without --prior, it shows the
+    effect of equal shares and stores nothing.
+
+    The other methods are fitted on reference labels, cross-fitted by question. bias fits a temperature and a
+    bias for each label. temperature fits a temperature only. isotonic is for two labels. Questions in a sealed
+    test (judge split) are not used.
+
+    The calibrated judge is stored as a new run. Reports list it under its own name. Scores use it only if you
+    name it.
     """
     with Store.open(options["db"], create=False) as store:
         done = judges.calibrate(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "--axis",
     type=click.Choice(["judge", "system"]),
     default="judge",
-    help="What A and B are: judges (or runs), or systems.",
+    help="Compare judges (or runs), or systems.",
 )
 @runs_option
 @click.option(
@@ -43,23 +43,23 @@ if TYPE_CHECKING:
 @click.option("--system", metavar="NAME", help="System whose answers are judged, if there are several.")
 @condition_option
 @dataset_option
-@click.option("--reference", metavar="WHO", help="Also show the agreement of both with these labels.")
+@click.option("--reference", metavar="WHO", help="Also show the agreement of both judges with these labels.")
 @interval_options
 @click.option(
     "--fail-if-worse",
     multiple=True,
     metavar="MEASURE",
-    help="Exit with code 5 if system B is significantly worse on this measure. Repeatable.",
+    help="With --axis system: exit with code 5 if B is significantly worse on this measure. Repeatable.",
 )
 @output_option(
     ".csv",
     ".json",
-    help="Write a table in the format of the file extension; .xml and .md get the gates. Repeatable.",
+    help="Write a table (.csv, .json) or the gates (.xml, .md). Repeatable.",
 )
 @json_option
 @db_option
 def compare(first: str, second: str, **options: Any) -> None:
-    """Compare every measure of two judges or two systems. Judges are compared on the same units.
+    """Compare every measure of two judges or two systems.
 
     \b
     judge score compare openai/gpt-5-mini anthropic/claude-sonnet-5
@@ -67,12 +67,14 @@ def compare(first: str, second: str, **options: Any) -> None:
     judge score compare gpt-4 llama-2 --axis system --paper garage
     judge score compare main branch --axis system --paper garage --fail-if-worse factuality
 
-    A and B are runs of one task, or judges (models) with all their runs. Differences are B minus A, with
-    intervals that resample the same questions for both; what one of them has not judged is left out of both, and
-    the coverage says so. Below the papers' measures stand the shares of the labels of each task.
+    Judges A and B are either runs of one task, or models with all their runs. Both are scored on the same
+    units. Units that only one of them labelled are left out, and the coverage shows how many.
 
-    --fail-if-worse is a paired test by question, with Holm's correction over the measures named: at --confidence 0.95, B is
-    called worse in at most 2.5 % of the builds in which nothing changed.
+    Each difference is B minus A. Its interval resamples the same questions for both. The label shares of each
+    task follow the papers' measures.
+
+    --fail-if-worse runs a paired test by question, with Holm's correction for the measures named. At
+    --confidence 0.95, at most 2.5 % of builds fail if nothing changed.
     """
     from judge.suites.chosen import judges
     from judge.suites.swap import swap, systems

@@ -39,18 +39,19 @@ MOST_TOLD = 3
     "runs",
     multiple=True,
     metavar="RUN",
-    help="Run to compare; give at least two (default: all runs of the task).",
+    help="Run to compare. Repeatable (default: all runs of the task).",
 )
 @click.option(
     "--part",
     type=click.Choice(["open", "learn", "tune", "test", "all"]),
-    help="Part of the questions, if the task is split. test and all open the sealed test, which is logged.  [default: open]",
+    help="Part of the questions, if the task is split; open is learn and tune. test and all open the"
+    " sealed test, which is logged.  [default: open]",
 )
 @click.option(
     "--confidence",
     default=0.95,
     type=INSIDE,
-    help="Confidence level of the intervals. On the sealed test, the level of that opening is used.",
+    help="Confidence level of the intervals. Looks at the sealed test have their own.",
 )
 @click.option("-o", "--output", type=TO_WRITE, help="Write a page to FILE.html.")
 @click.option("--units", type=TO_WRITE, help="Write all shared units with their labels to FILE.csv.")
@@ -60,15 +61,20 @@ MOST_TOLD = 3
 @output_options
 @whole_runs
 def compare(task_name: str, **options: Any) -> None:
-    """Compare runs of a task on the same units: who is better, who errs where, and at what cost.
+    """Compare runs of a task on the same units.
+
+    The table shows each run's agreement with the reference, its errors, cost and time.
 
     \b
     judge compare stance --run 01K9ZX3M --run 01K9ZY7Q --reference decided
     judge compare stance --part test -o compared.html
 
-    Cohen's kappa with the reference on the units that all runs and it labelled, every two runs by a paired test by
-    question, Holm over all of them, and cost and seconds beside it. Differences are B minus A. Where the task is split
-    (judge split), the sealed test is left out unless --part test opens it: that look is logged, and tested at .05 / 2^k.
+    Agreement is Cohen's kappa on the units that have a reference label and a label from every run. Each pair of
+    runs is compared with a paired test by question. Holm's method corrects the p values for the number of
+    pairs. Differences are B minus A.
+
+    If the task is split (judge split), the sealed test is left out. --part test includes it. Each look at the
+    sealed test is logged, and look k is tested at the level .05 / 2^k.
     """
     from judge.suites import contest
     from judge.suites.contest_page import as_html

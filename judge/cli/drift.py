@@ -46,16 +46,21 @@ ENOUGH = 0.8
 @db_option
 @json_option
 def drift(task_name: str, model: str | None, anchors: int | None, again: bool, **options: Any) -> int:
-    """Ask about a fixed set of units again, and test whether MODEL still answers as it did.
+    """Test whether a judge still gives the same labels as before.
 
     \b
     judge drift stance -m openai/gpt-5-mini --anchors 100
     judge drift stance -m openai/gpt-5-mini --output drift.xml
 
-    --anchors draws the set once, units with labels by people first, and asks about each three times. A check asks three times
-    again, always anew, and compares: an exact test by unit, which holds for every judge and every noise. "The judge changed"
-    ends with 5. At most 5 % of sets see a false alarm in 52 checks. A check takes the settings of the draw, and the draw those of --run RUN. Beside the
-    test stand the change in agreement with people, and another model name or system_fingerprint of the server.
+    First, --anchors draws a fixed set of units and labels each unit three times. Units with human labels are
+    drawn first. Use --run RUN to take the settings of a stored run.
+
+    Every later check labels the set three times again, with the same settings. It compares old and new labels
+    with an exact test by unit, which is valid for every judge. If the judge changed, the exit code is 5. At
+    most 5 % of sets see a false alarm in 52 checks.
+
+    The output also shows the change in agreement with human labels. It names a new model name or
+    system_fingerprint of the server.
     """
     from judge.asking import anchors as anchor_sets
     from judge.asking import drift as drifting

@@ -14,14 +14,16 @@ FOLDERS = ("examples", "noveleval", "scifact")
 @click.command()
 @click.argument("folder", metavar="[DIR]", default="data", type=click.Path(path_type=Path))
 def examples(folder: Path) -> None:
-    """Copy the shipped samples into DIR (default: data), where the documentation's commands look for them.
+    """Copy the sample data into DIR (default: data).
+
+    The commands of the documentation read the samples from there.
 
     \b
     judge examples
     judge examples samples
 
-    Real passages with labels by people (noveleval, scifact) and made-up rows of every kind (examples), with their origin
-    and licences (SOURCES.md). A file that is there and differs is never replaced.
+    The folders noveleval and scifact have real passages with human labels. The folder examples has made-up rows
+    of every kind. SOURCES.md names origins and licences. Existing files that differ are never replaced.
     """
     from judge.resources import resource_dir
 

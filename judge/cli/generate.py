@@ -46,28 +46,30 @@ if TYPE_CHECKING:
 @click.option(
     "--context",
     required=True,
-    help="Context of the questions: none, all, oracle, fixed5, top:K or misleading, with an optional +noise:N.",
+    help="Passages to show: none, all, oracle, fixed5, top:K or misleading; add +noise:N for noise.",
 )
 @click.option("--ranking", help="With top:K: name of the ranking, if the study has several.")
 @click.option("--stage", help="With top:K: stage of the ranking, if it has several.")
 @click.option(
     "--shown",
-    help="For urag_aware: what the model is shown, as RUN:self, RUN:wrong or RUN:wrong-second.",
+    help="For urag_aware: probabilities to show, as RUN:self, RUN:wrong or RUN:wrong-second.",
 )
 @click.option("--system", help="Name of the system under test (default: the model).")
 @also_generate_option
 def generate(task_name: str, model: str | None, **options: Any) -> int:
-    """Let MODEL answer the items with TASK, and store its answers.
+    """Answer items with a model, and store the answers.
 
     \b
     judge answers generate qa_answer -m openai/gpt-5-mini --context none
     judge answers generate verdict -m openai/gpt-5-mini --context top:5
     judge answers generate multiple_choice -m llamacpp/smollm2 --context oracle+noise:10
 
-    TASK labels items (qa_answer, verdict, multiple_choice ...). This is a run like any other: it goes
-    on where it stopped and asks for nothing twice; label probabilities stay with the run's labels.
-    The condition of the answers is the context. --shown is a second pass with the option probabilities of a run: as they
-    are (self), or with the most and the least (second) probable exchanged (wrong, wrong-second).
+    TASK is a task that labels items, such as qa_answer, verdict or multiple_choice. The command makes a run, as
+    judge run does. Run it again to resume; nothing is sent twice.
+
+    The condition of the answers is the context. --shown makes a second pass, in which the model sees the option
+    probabilities of an earlier run. self shows them unchanged. wrong exchanges the highest and the lowest
+    probability. wrong-second exchanges the two highest.
     """
     from judge.runner import contexts, second
     from judge.runner.generate import Generation, check, check_not_imported, check_origin

@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("-m", "--model", metavar="TEXT", help="The judge to improve: vendor/model.")
+@click.option("-m", "--model", metavar="TEXT", help="Judge to improve, as vendor/model.")
 @like_run_option
 @click.option("--reference", metavar="WHO", help=f"{HELP}. Default: that of the split.")
 @click.option(
     "--anyway",
     is_flag=True,
-    help="Search even if the judge agrees with people as well as people agree with each other.",
+    help="Search even if the judge agrees with people as well as they do with each other.",
 )
 @click.option(
     "--rewriter",
     metavar="MODEL",
-    help="Model that rewrites the instructions, based on the judge's errors on the learn part.",
+    help="Model to rewrite the instructions, based on errors on the learn part.",
 )
 @output_option(
     *(".html", ".yaml", ".yml"),
     gates=False,
-    help="Write the attempts (.html) or the recipe (.yaml) to this file. Repeatable.",
+    help="Write the attempts (.html) or the recipe (.yaml) to FILE. Repeatable.",
 )
 @of_run("max", "concurrency", "base_url", "settings")
 @click.option("--as", "asked_as", metavar="NAME", help="Name of the judge, if judge run used --as.")
@@ -51,18 +51,24 @@ if TYPE_CHECKING:
 @db_option
 @json_option
 def improve(task_name: str, model: str | None, **options: Any) -> int:
-    """Look for a better way to ask MODEL, and prove it on questions that nothing was chosen on.
+    """Search for a better judge, and test it on sealed questions.
 
     \b
     judge improve stance -m openai/gpt-5-mini --reference decided --max 500ktokens
     judge improve stance -m llamacpp/smollm2 -o improved.html
 
-    The task must be split (judge split). A ladder, cheapest first: calibration, answer mode and label order, guidelines
-    shown, examples from learn, and with --rewriter MODEL instructions that it rewrites. Candidates are halved on tune;
-    the best and today's task meet once on the sealed test, which is a logged look. Where the lower bound of the
-    difference is above 0, a recipe is written (default: TASK.recipe.yaml), and judge run --recipe FILE makes it a judge; where the instructions
-    changed, a new version of the task beside it. Where the judge agrees with people as well as they agree with each
-    other, nothing is tried (--anyway): then the guidelines come first. The same command goes on where it was stopped.
+    The task must be split (judge split). The search tries cheap changes first. These are calibration, answer
+    form, label order, guidelines and few-shot examples from the learn part. With --rewriter MODEL, that model
+    also rewrites the instructions.
+
+    The candidates compete on the tune part. The best one is compared once with the current judge on the sealed
+    test. This look is logged.
+
+    If the lower bound of the difference is above 0, a recipe is written (default: TASK.recipe.yaml). To use it,
+    type judge run --recipe FILE. If the instructions changed, a new version of the task is written, too.
+
+    If the judge already agrees with people as well as they agree with each other, there is no search. Improve
+    the guidelines first, or use --anyway. Run the same command again to resume.
     """
     from judge.improve.page import as_html, as_json, written
     from judge.runner.flow import Halted

@@ -30,9 +30,7 @@ EMBEDDED, RELEVANT = "embedded/minilm", "relevant"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-skip_option = click.option(
-    "--skip-bad", is_flag=True, help="Leave bad rows out and list them, instead of importing nothing."
-)
+skip_option = click.option("--skip-bad", is_flag=True, help="Skip invalid rows and list them.")
 
 
 def map_options(metavar: str, maps: str, labels: str) -> Callable[[F], F]:
@@ -45,38 +43,36 @@ def map_options(metavar: str, maps: str, labels: str) -> Callable[[F], F]:
 
 @click.group()
 def items() -> None:
-    """Import items and passages, list and show them."""
+    """Import, list and show items and passages."""
 
 
 @items.command("import")
 @click.argument("format_name", metavar="[FORMAT]")
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--dataset", help="Name of the data set; ids start with it. Default: the file's or format's name."
-)
+@click.option("--dataset", help="Data set name, with which ids begin (default: the file's or format's name).")
 @map_options(
     "FIELD=PATH",
     "Our field from a (dotted) path of the row, as in --map passages.text=evidence.",
     "Rename a gold or human label while importing, as in --map-label stance:SUPPORTS=support.",
 )
-@click.option("--system", help="The system of answers whose rows name none. Default: the file's name.")
+@click.option("--system", help="System for answers whose rows name none (default: the file's name).")
 @click.option(
     "--as-text",
     multiple=True,
     metavar="COLUMN",
-    help="Column to read as text, whatever its cells look like. Repeatable.",
+    help="Read this column as text, even if its cells look like numbers. Repeatable.",
 )
 @click.option(
     "--scores",
     multiple=True,
     metavar="TOOL=COLUMN,COLUMN",
-    help="Columns of numbers that another tool gave, as labels of that tool, as in --scores ragas=faithfulness.",
+    help="Import another tool's scores as its labels, e.g. ragas=faithfulness.",
 )
 @skip_option
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Read everything, show the first item as a judge will see it, store nothing.",
+    help="Check the files and show the first item, without storing anything.",
 )
 @db_option
 @json_option
@@ -94,7 +90,9 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Import files of items. FORMAT is jsonl, csv, traces, or a benchmark's. Without it, it is found from the file.
+    """Import items from files.
+
+    FORMAT is jsonl, csv, traces or the name of a benchmark. By default it is detected from the file.
 
     \b
     judge items import mine.jsonl
@@ -102,8 +100,8 @@ def import_(
     judge items import csv pairs.csv --map passages.text=evidence --map passages.gold.stance=label
     judge items import scifact claims_dev.jsonl corpus.jsonl
 
-    Importing the same file again changes nothing. A file is one transaction: a bad row is
-    named with file, line and field, and nothing of the file is kept (see --skip-bad).
+    Importing the same file again changes nothing. If a row is invalid, the error names its file, line and
+    field. Nothing of that file is then imported, unless you use --skip-bad.
     """
     from judge.importers.guess import MissingFields
     from judge.importers.offers import file_rows, offered
@@ -215,14 +213,18 @@ def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
 @items.command("show")
 @click.argument("item_id", metavar="[ITEM]", required=False)
 @click.option("--dataset", help="List only this data set.")
-@click.option("--imports", is_flag=True, help="List the imports, with their maps and skipped rows.")
+@click.option(
+    "--imports", is_flag=True, help="List the imports instead, with their options and skipped rows."
+)
 @click.option("-n", "limit", default=50, type=click.IntRange(1), help="Number of items to list.")
 @db_option
 @json_option
 def show(
     item_id: str | None, dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool
 ) -> None:
-    """List the items, or show ITEM with its passages and labels.
+    """List the items, or show one ITEM.
+
+    One ITEM is shown with its passages and labels.
 
     \b
     judge items show

@@ -42,29 +42,32 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group()
 def jobs() -> None:
-    """Ask in batches: at half the price of single calls, or by a program of your own."""
+    """Run judges in provider batches, or with a program of your own.
+
+    Provider batches cost half the price of single calls.
+    """
 
 
 @jobs.command("write")
 @click.argument("task_name", metavar="TASK")
-@click.option("-m", "--model", required=True, help="openai/NAME or anthropic/NAME.")
+@click.option("-m", "--model", required=True, help="Model as openai/NAME or anthropic/NAME.")
 @click.option(
     "--offline",
     is_flag=True,
-    help="For a program of yours (vLLM's run-batch): no server is asked now, none is posted to.",
+    help="Write files for a program of your own (such as vLLM's run-batch), without any call.",
 )
 @click.option(
     "--shards",
     type=click.IntRange(1, 512),
     metavar="N",
-    help="With --offline: N files of equal length, one a task.",
+    help="With --offline: number of files of equal length to write.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="A new folder; default: beside the study.",
+    help="New folder to write to (default: next to the study).",
 )
 @of_run(
     "limit", "where", "retry", "max", "max_output_tokens", "temperature", "answers", "rationale", "asked_as", "base_url",
@@ -75,14 +78,14 @@ def jobs() -> None:
 def write(
     task_name: str, model: str, offline: bool, shards: int | None, output: Path | None, **options: Any
 ) -> int:
-    """Write the missing requests of a run as files. Their units are reserved for the job.
+    """Write the missing requests of a run to files.
 
     \b
     judge jobs write stance -m openai/gpt-5-mini
     judge jobs write stance -m openai/qwen3 --offline --shards 8 -o shards
 
-    The options are those of judge run, and so is the run: live answers and batches fill the same one. Limits of
-    tokens and money hold for the most that the requests can take.
+    The options are the same as in judge run. The job belongs to the same run as calls made by judge run, and
+    its units are reserved for it. --max assumes the most tokens that the requests can use.
     """
     given = RunOptions.of(options)
     with Store.open(options["db"], create=False) as store:
@@ -110,7 +113,7 @@ def _allowing(function: F) -> F:
         "--allow",
         multiple=True,
         metavar="WHAT",
-        help="Let the study name this HOST, env:VARIABLE or FOLDER.",
+        help="Allow this HOST, env:VARIABLE or FOLDER in the study.",
     )
     return cast("F", option(call))
 
@@ -142,7 +145,7 @@ def _served(store: Store, job: Job, allowed: Allowed) -> Iterator[BatchService]:
 @click.option(
     "--again",
     is_flag=True,
-    help="Post what may have been posted and is not found, too: should it have been, it is paid twice.",
+    help="Send lost requests again. If they arrived the first time, you pay twice.",
 )
 @db_option
 @json_option
@@ -155,7 +158,9 @@ def submit(
     as_json: bool,
     allowed: Allowed,
 ) -> int:
-    """Post the files of JOB, each once. After an interruption nothing is posted twice.
+    """Send the request files of JOB to the provider.
+
+    Each file is sent once, also after an interruption.
 
     \b
     judge jobs submit last --max 20usd
@@ -194,7 +199,9 @@ def submit(
 @json_option
 @_allowing
 def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
-    """List the jobs, or ask for the state of JOB. The oldest job is first.
+    """List the jobs, or ask the provider for the state of one JOB.
+
+    The list begins with the oldest job.
 
     \b
     judge jobs show
@@ -257,7 +264,9 @@ def _list(db: Path, as_json: bool) -> None:
 @json_option
 @_allowing
 def fetch(name: str, db: Path, as_json: bool, allowed: Allowed) -> int:
-    """Write the results of ended batches to files. Output and errors are beside the files of JOB.
+    """Download the results of finished batches.
+
+    The results and errors are written next to the request files of JOB.
 
     \b
     judge jobs fetch last
@@ -285,12 +294,16 @@ def fetch(name: str, db: Path, as_json: bool, allowed: Allowed) -> int:
 @jobs.command("cancel")
 @click.argument("name", metavar="JOB", default="last")
 @click.option(
-    "--release", is_flag=True, help="Give all units back now: what batches still bring may be paid twice."
+    "--release",
+    is_flag=True,
+    help="Release all units now. Units that are still in a batch may be paid twice.",
 )
 @db_option
 @_allowing
 def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
-    """Stop JOB. Requests that were not posted return to the run; finished ones can be fetched.
+    """Cancel JOB.
+
+    Requests that were not sent go back to the run. Results that are already finished can still be fetched.
 
     \b
     judge jobs cancel last
@@ -315,13 +328,16 @@ def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
 @json_option
 @_allowing
 def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, allowed: Allowed) -> int:
-    """Read results into the run of JOB. They were fetched, or are files of your own program.
+    """Store results as labels of the run.
+
+    By default, the results are those that judge jobs fetch downloaded. RESULTS are files that your own program
+    wrote.
 
     \b
     judge jobs read last
     judge jobs read last shards/*.out.jsonl
 
-    What was read before adds nothing; lines that are of no request of the job are named and left.
+    Results that are already stored are skipped. Lines that match no request of the job are listed and skipped.
     """
     from judge.jobs.follow import read_fetched
     from judge.jobs.read import read_results

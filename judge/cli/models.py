@@ -43,7 +43,7 @@ provider_options = options_of("base_url", "settings")
 
 @click.group()
 def models() -> None:
-    """List the providers, and check that a model answers."""
+    """List the providers, and test a model."""
 
 
 @models.command("show")
@@ -51,7 +51,9 @@ def models() -> None:
 @provider_options
 @json_option
 def show(model: str | None, base_url: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> None:
-    """List the vendors, or test what MODEL supports. The test asks about one made-up passage.
+    """List the providers, or test what one MODEL supports.
+
+    The test sends requests about one made-up passage.
 
     \b
     judge models show

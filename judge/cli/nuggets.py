@@ -11,19 +11,17 @@ from judge.store import Store
 
 @click.group()
 def nuggets() -> None:
-    """Nuggets of questions (TREC RAG): what a good answer contains."""
+    """Import nuggets (TREC RAG), the facts that a good answer contains."""
 
 
 @nuggets.command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--judge", metavar="MODEL", help="The model whose assignments the file has: they become a run of it."
+    "--judge", metavar="MODEL", help="Model whose assignments are in the file. They are stored as a run."
 )
 @click.option("--annotator", metavar="PERSON", help="Annotator whose assignments are in the file.")
-@click.option(
-    "--condition", help="The condition of the answers that were assigned, for systems with several."
-)
-@click.option("--dataset", help="The data set of the items, when ids occur in several.")
+@click.option("--condition", help="Condition of the answers, if a system has several.")
+@click.option("--dataset", help="Data set of the items, if several have the same ids.")
 @skip_option
 @db_option
 @json_option
@@ -37,16 +35,20 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Import nuggets with their importance. The file is JSON Lines of `nuggetizer`, or CSV.
+    """Import nuggets and their importance.
+
+    The files are CSV, or JSON Lines as written by nuggetizer.
 
     \b
     judge nuggets import nuggets.jsonl
     judge nuggets import assignments.jsonl --judge gpt-4o
     judge nuggets import assessors.csv --annotator ann
 
-    A CSV file has the columns id, nugget, importance (vital or okay) and, where answers were assigned, system and
-    assignment (support, partial_support or not_support). Each nugget with each answer becomes a unit for the task
-    nugget_assignment. A file is one transaction; importing it again changes nothing.
+    A CSV file needs the columns id, nugget and importance (vital or okay). If answers were assessed, it also
+    needs system and assignment (support, partial_support or not_support).
+
+    Each pair of a nugget and an answer becomes a unit of the task nugget_assignment. A file is imported as a
+    whole or not at all. Importing it again changes nothing.
     """
     from judge.asking.nuggets import assigner, import_files
 

@@ -20,15 +20,15 @@ COUNTS = ("claims", "valid", "invalid", "unknown", "pairs", "repeated", "unwritt
 
 @click.group()
 def pairs() -> None:
-    """Pairs of a claim and a counter claim: build them, and see which ones people confirm."""
+    """Build pairs of a claim and a counter claim, and list them."""
 
 
 @pairs.command("build")
 @chained
-@click.option("--check-model", help="Another model for the validity check (default: the same).")
-@click.option("--into", help="The data set of the pairs (default: the claim's, with -pairs).")
+@click.option("--check-model", help="Model for the validity check (default: --model).")
+@click.option("--into", help="Data set to store the pairs in (default: the claim's, with the suffix -pairs).")
 def build(model: str, **options: Any) -> int:
-    """Write a counter claim to each valid claim. MODEL checks the claims, and the pairs become items.
+    """Write a counter claim for each valid claim.
 
     \b
     judge pairs build -m openai/gpt-5-mini
@@ -36,9 +36,11 @@ def build(model: str, **options: Any) -> int:
     annotate batches new pairs counter_check -n 70 --annotators a,b,c,d
     judge pairs list
 
-    Tasks: claim_validity, then counter_claim. A pair is two items, PAIR-original and PAIR-counter, with copies
-    of the claim's passages and without its gold. Claims that are in a pair already are left alone, and the
-    same command goes on where it stopped.
+    The model first checks each claim (task claim_validity), then writes the counter claim (task counter_claim).
+    Each pair is stored as two items, PAIR-original and PAIR-counter. Both have copies of the claim's passages,
+    without gold labels.
+
+    Claims that are already in a pair are skipped. Run the same command again to resume.
     """
     from judge.runner.counterclaims import build as make
 
@@ -80,18 +82,18 @@ def build(model: str, **options: Any) -> int:
 
 
 @pairs.command("list")
-@click.option("--dataset", help="Only this data set.")
+@click.option("--dataset", help="List only this data set.")
 @click.option(
     "--consensus",
     default=0.73,
     type=click.FloatRange(0, 1),
-    help="A pair is kept when at least this share of its annotators says yes.",
+    help="Minimum share of annotators who must confirm a pair.",
 )
-@click.option("-n", "limit", default=50, type=click.IntRange(1), help="How many.")
+@click.option("-n", "limit", default=50, type=click.IntRange(1), help="Number of pairs to list.")
 @db_option
 @output_options
 def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: bool, as_csv: bool) -> None:
-    """List pairs with what people say about them (task counter_check)."""
+    """List pairs with their human labels (task counter_check)."""
     from judge.store import pairs as stored
 
     with Store.open(db, create=False) as store:

@@ -29,18 +29,23 @@ from judge.types import Measure
 @click.command()
 @click.argument("task_name", metavar="TASK")
 @click.option(
-    "--run", "runs", multiple=True, required=True, metavar="RUN", help="Run to combine; give at least two."
+    "--run",
+    "runs",
+    multiple=True,
+    required=True,
+    metavar="RUN",
+    help="Run to combine. Repeat it for at least two runs.",
 )
 @click.option(
     "--method",
     type=click.Choice(["majority", "mean", "dawid-skene"]),
     default="majority",
-    help="mean: of the label probabilities, best of calibrated members.",
+    help="Rule to combine labels; mean averages the (calibrated) probabilities.",
 )
 @click.option(
     "--recipe",
     type=TO_WRITE,
-    help="Write the panel as a recipe, too: judge run --recipe FILE asks every member and pools them.",
+    help="Also write the panel as a recipe for judge run --recipe FILE.",
 )
 @field_option
 @reference_option
@@ -49,15 +54,17 @@ from judge.types import Measure
 @json_option
 @whole_runs
 def panel(task_name: str, **options: Any) -> None:
-    """Let several judges decide together; the panel is a judge of its own, made without a call.
+    """Combine several judges into one, without any call.
 
     \b
     judge panel stance --run 01K9ZX3M --run 01K9ZY7Q --run 01K9ZZ2A
     judge panel stance --method mean --run 01K9ZX3M --run 01K9ZY7Q --recipe panel.yaml
 
-    Members are runs of the task, calibrated ones too. A tie has no label, and a member without a label on a unit has no
-    say there. judge score --run PANEL and score compare read the
-    panel itself. A panel's members cost what they cost together: judge compare shows it.
+    The members are runs of the task. Calibrated runs can be members, too. If the members tie, the unit gets no
+    label. A member without a label on a unit has no vote there.
+
+    The panel is stored as a run. Name it in judge score --run or judge score compare. Its cost is the sum over
+    its members, as judge compare shows.
     """
     from judge.derive import name_of
     from judge.derive.pool import agreement

@@ -19,9 +19,10 @@ COLUMNS = ("kind", "name", "package", "target", "problem")
 @click.command()
 @output_options
 def plugins(as_json: bool, as_csv: bool) -> None:
-    """List the plugins of installed packages: providers, importers, exchange formats, measures, papers.
+    """List the plugins of installed packages.
 
-    Each is tried; one that does not load is named with the reason, and stops nothing else. How one is made: docs/plugins.md.
+    Plugins add providers, importers, exchange formats, measures and papers. Each one is loaded as a test. If
+    one fails, the reason is shown, and the others still work. docs/plugins.md shows how to write a plugin.
     """
     every = found.every(built_in())
     # Providers are made, too: what the runner uses may be set when one is.

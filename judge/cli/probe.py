@@ -37,7 +37,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 @click.option("-m", "--model", metavar="TEXT", help="Model of the judge, as vendor/model.")
 @like_run_option
 @click.option("-n", "limit", default=50, type=click.IntRange(1), help="Number of units to probe.")
-@click.option("--where", help="Only units for which this SQL condition on unit_texts holds.")
+@click.option("--where", help="Use only units that match this SQL condition.")
 @click.option(
     "--probe",
     "probes",
@@ -48,46 +48,58 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 @click.option(
     "--nothing",
     metavar="LABEL",
-    help="The label that fits an empty passage. Default: the one it gets most often.",
+    help="Label that fits an empty passage (default: the one it gets most often).",
 )
 @click.option(
     "--paraphrases",
     type=TO_READ,
-    help='Claims (or questions) in other words, a JSON line each: {"text": ..., "paraphrase": ...}.',
+    help='JSON Lines with paraphrased claims or questions: {"text": ..., "paraphrase": ...}.',
 )
 @click.option(
     "--fail-over",
     multiple=True,
     metavar="[PROBE=]RATE",
-    help="Exit 5 when the rate of a probe (of any) is above this, as 0.1 or injection=0.05.",
+    help="Exit with code 5 if the rate of PROBE (default: any) is above RATE. Repeatable.",
 )
 @click.option(
     "--on",
     type=click.Choice(["value", "upper"]),
     default="value",
-    help="--fail-over looks at the rate, or at the interval's upper bound.",
+    help="Value that --fail-over compares: the rate, or its upper bound.",
 )
 @output_option(help="Write the result to a .xml (JUnit) or .md file. Repeatable.")
 @click.option(
     "--keep",
     type=TO_WRITE,
-    help="Store the answers in this study and resume from it (default: they are discarded).",
+    help="Store the answers in this study, to resume later (default: discard them).",
 )
 @of_run("concurrency", "max", "base_url", "settings")
 @field_option
 @db_option
 @json_option
 def probe(task_name: str, model: str | None, **options: Any) -> int:
-    """Change what should not matter, and count the labels that flip: for a judge's instructions as for CI.
+    """Count the labels that change although the meaning stays the same.
+
+    Use it to check a judge's instructions, or as a test in CI.
 
     \b
     judge probe stance -m openai/gpt-5-mini -n 100 --fail-over 0.1
     judge probe stance -m llamacpp/smollm2 --probe order --probe injection --fail-over injection=0.05 --on upper
 
-    The same units are asked again (repeat), with the labels in reverse (order), with an injected instruction to give
-    another label, with claims of authority, neutral filler and paraphrased claims. On empty passages and boilerplate the
-    share with another label than that of "nothing" is counted. Rates have intervals by question. What is asked is no label of
-    the study: it goes to a study of its own.
+    Each probe labels the same units again with one change:
+
+    \b
+      repeat       no change
+      order        the labels in reverse order
+      injection    an injected instruction to give another label
+      authority    an added claim of authority
+      length       added neutral text
+      paraphrase   the claim in other words (--paraphrases)
+      empty        an empty passage: it should get the label --nothing
+      boilerplate  a passage without content: it should get the same label
+
+    Rates have intervals, with the question as the cluster. The labels of probes are never stored in the study
+    itself.
     """
     from judge.runner.probe import Wanted, as_json
 

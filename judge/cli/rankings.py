@@ -12,7 +12,7 @@ from judge.store import Store
 
 @click.group()
 def rankings() -> None:
-    """Attach the passages of rankings to items."""
+    """Copy ranked passages to the items that they were retrieved for."""
 
 
 rankings.add_command(removed("rankings import", "systems import"))
@@ -22,17 +22,19 @@ rankings.add_command(removed("rankings import", "systems import"))
 @click.option("--name", help="Name of the ranking, if there are several.")
 @click.option("--stage", type=click.Choice(STAGES), help="Stage of the ranking, if it has several.")
 @click.option("-k", default=10, type=click.IntRange(1), help="Use the first K passages of each ranking.")
-@click.option("--dataset", help="Items of this data set only.")
+@click.option("--dataset", help="Use only the items of this data set.")
 @db_option
 @json_option
 def attach(name: str | None, stage: str | None, k: int, dataset: str | None, db: Path, as_json: bool) -> None:
-    """Copy listed passages of other items to each item. They can then be labelled.
+    """Copy the top passages of a ranking to each item.
+
+    A judge can then label passages that belong to other items.
 
     \b
     judge rankings attach -k 10
     judge run stance -m openai/gpt-5-mini
 
-    A unit is a passage with its own item. Gold labels are not copied; doing it again changes nothing.
+    Gold labels are not copied. Running the command again changes nothing.
     """
     from judge.store.rankings import attach as copy
     from judge.store.rankings import choose

@@ -13,19 +13,22 @@ COUNTS = ["lists", "entries", "unchanged", "empty"]
 
 @click.command()
 @click.option("--name", default="bm25", help="Name of the ranking.")
-@click.option("--dataset", help="Items and passages of this data set only.")
+@click.option("--dataset", help="Use only the items and passages of this data set.")
 @click.option("-k", default=100, type=click.IntRange(1, 10_000), help="Maximum number of passages per item.")
 @db_option
 @json_option
 def retrieve(name: str, dataset: str | None, k: int, db: Path, as_json: bool) -> int:
-    """Rank the study's passages for each of its items by BM25; the ranking is stored (stage retrieve).
+    """Rank the study's passages for each item with BM25.
 
     \b
     judge retrieve
     judge retrieve --dataset scifact -k 20 --name bm25-scifact
 
-    The query is an item's claim, else its question. Passages of all items are searched, so an item may get those of
-    others. This is a baseline, and needs bm25s; the rankings of other retrievers come in with judge systems import.
+    The query is the item's claim or question. The search covers the passages of all items. The ranking is
+    stored with the stage retrieve.
+
+    BM25 is a baseline and needs the package bm25s. To import rankings of other retrievers, use judge systems
+    import.
     """
     from judge.retrieve import STAGE, rank_by_bm25
 

@@ -21,26 +21,35 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("--run", "run", metavar="RUN", help="Run of the judge (A).")
+@click.option("--run", "run", metavar="RUN", help="Run of the judge.")
 @click.option(
     "--check",
     "check",
     metavar="ROUTE",
-    help="Test the agreement of this stored route on new labels; exit with code 5 unless it is confirmed.",
+    help="Test this stored route on new reference labels. Exit with code 5 unless it passes.",
 )
 @click.option(
     "--since",
     type=click.DateTime(["%Y-%m-%d"]),
-    help="With --check: only units that the judge labelled on this day or later.",
+    help="With --check: use only units that the judge labelled on or after this day.",
 )
-@click.option("--then", metavar="RUN", help="A second judge, B, for what A leaves; people get the rest.")
+@click.option(
+    "--then",
+    metavar="RUN",
+    help="Second judge for the units that the first one leaves. People label the rest.",
+)
 @click.option(
     "--agree",
     default=0.9,
     type=INSIDE,
     help="Minimum agreement of the accepted labels with the reference.",
 )
-@click.option("--confidence", default=0.95, type=INSIDE, help="Confidence level of the guaranteed agreement.")
+@click.option(
+    "--confidence",
+    default=0.95,
+    type=INSIDE,
+    help="Confidence level of the guarantee. A sealed test may require a higher one.",
+)
 @output_option(".html", help="Write the curve (.html) or the outcome (.xml, .md). Repeatable.")
 @field_option
 @reference_option
@@ -48,7 +57,9 @@ if TYPE_CHECKING:
 @json_option
 @whole_runs
 def route(task_name: str, **options: Any) -> int:
-    """Find the units on which a run may stand alone: it agrees with the reference at least so often, as promised.
+    """Find the units that a judge can label without people.
+
+    On these units, the agreement with the reference is at least --agree, with the given confidence.
 
     \b
     judge route stance --run 01K9ZX3M --agree 0.9 --confidence 0.95
@@ -56,9 +67,12 @@ def route(task_name: str, **options: Any) -> int:
     annotate batches new rest stance --draw route --run 01KA1B2C --annotators alice,bob
     judge route stance --check 01KA1B2C --output route.xml
 
-    A threshold of the judge's confidence is lowered step by step along an order fixed on questions that do not test it,
-    until a test of "it is wrong too often" no longer rejects. The accepted units become a derived judge. Where the task is
-    split (judge split), the sealed test tests the promise: a look, which is logged. Exit code 5: no threshold holds.
+    The command lowers a threshold on the judge's confidence step by step. It stops when a test can no longer
+    exclude that the judge is wrong too often. The questions that fix the order of the steps are not used for
+    these tests.
+
+    The accepted units are stored as a derived run. If the task is split (judge split), the test uses the sealed
+    questions, and this look is logged. If no threshold passes, the exit code is 5.
     """
     from judge.suites import route as routing
     from judge.suites.route_page import as_html

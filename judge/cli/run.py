@@ -56,7 +56,7 @@ SECTIONS = {
 @db_option
 @json_option
 def run(task_name: str, model: str | None, **options: Any) -> int:
-    """Label every unit of the study that TASK fits and that this run has not labelled.
+    """Label every unit that TASK fits and that the run has not labelled yet.
 
     \b
     judge run stance -m openai/gpt-5-mini --estimate
@@ -65,8 +65,8 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
     judge run stance -m anthropic/claude-haiku-5 --batch --max 20usd
     judge run stance -m openai/qwen3 --offline requests
 
-    The same command resumes the run, whatever stopped it, and asks for nothing twice. Results of files that another
-    program ran are read with judge jobs read.
+    Run the same command again to resume; nothing is sent twice. With --offline, another program runs the
+    requests. Then import its results with judge jobs read.
     """
     given = RunOptions.of(options)
     _check_ways(options)

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @click.command("import")
 @click.argument("table", type=TO_READ)
 @click.option(
-    "--model", required=True, metavar="NAME", help="Who gave the labels, as in gpt-4o (May, zero-shot)."
+    "--model", required=True, metavar="NAME", help="Name of the judge, e.g. 'gpt-4o (May, zero-shot)'."
 )
-@click.option("--task", "task_name", help="The task that was asked; default: the only one of the study.")
-@click.option("--field", help="The field, when the table has not all that the task asks for.")
+@click.option("--task", "task_name", help="Task of the labels (default: the study's only task).")
+@click.option("--field", help="Field of the labels, if the table has only some of the task's fields.")
 @click.option("--dataset", help="Data set of the units, if several have the same ids.")
 @map_options(
     "NAME=COLUMN",
@@ -46,16 +46,20 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Import another program's labels as a run. TABLE is CSV, TSV, JSON, JSONL or Parquet (.gz too).
+    """Import the labels of another program as a run.
+
+    TABLE is CSV, TSV, JSON, JSONL or Parquet, also compressed (.gz).
 
     \b
     judge runs import labels.csv --model gpt-4o --task stance
     judge runs import labels.csv --model gpt-4o --map unit=claim_id --map label=verdict --map-label stance:SUPPORTS=support
 
-    One unit a row, found by its id in the study or in its source: columns unit, label (or the field's name), and
-    if there are any probabilities (JSON: {"yes": 0.8, "no": 0.2}), rationale, status, repeat. An empty label, or
-    refused, unparsed, truncated, failed in its place, is a missing label. All rows are checked first: nothing is
-    half imported, and the same table again adds nothing.
+    Each row has one unit. The column unit holds its id in the study or in the source data. The column label, or
+    a column with the field's name, holds the label. Optional columns are probabilities (JSON: {"yes": 0.8,
+    "no": 0.2}), rationale, status and repeat.
+
+    An empty label is stored as missing. So are the words refused, unparsed, truncated and failed. A table is
+    imported as a whole or not at all. Importing it again adds nothing.
     """
     from judge.importers.judged import Given, import_run
 

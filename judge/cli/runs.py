@@ -77,7 +77,9 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
 @db_option
 @json_option
 def show(run_name: str, db: Path, as_json: bool) -> None:
-    """Show the counts and labels of a run. Agreement with gold is included if there is gold.
+    """Show the counts and labels of a run.
+
+    If there are gold labels, the agreement with them is shown, too.
 
     \b
     judge runs show
@@ -159,26 +161,21 @@ FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "q
     "--format",
     "form",
     type=click.Choice(["jsonl", "csv", "parquet", "qrels", "spans"]),
-    help="Default: by the ending of -o; without -o jsonl. qrels: query 0 document grade, as TREC's tools read it. spans: "
-    "CSV with trace and span ids, people's labels too, for a tracing tool.",
+    help="Output format (default: from the file extension of -o, else jsonl).",
 )
-@click.option("--field", help="With --to qrels: the field with the grades, when it is not the first one.")
+@click.option("--field", help="With qrels: field with the grades (default: the first field).")
 @click.option(
     "--grade",
     "grades",
     multiple=True,
     metavar="LABEL=N",
-    help="With --to qrels: the grade of a label that is neither a number nor relevant | not_relevant.",
+    help="With qrels: grade of a label that is not a number, relevant or not_relevant. Repeatable.",
 )
-@click.option("-o", "--output", type=TO_WRITE, help="File; default: stdout.")
-@click.option(
-    "--join", type=TO_READ, help="Your own file (JSONL, CSV or TSV): its rows come back with label columns."
-)
-@click.option(
-    "--id", "id_field", help="The id column of the --join file; default: as mapped on import, else id."
-)
-@click.option("--dataset", help="The data set of the --join file, when the study has several.")
-@click.option("--prefix", default="adjudge", help="What our columns of the --join file start with.")
+@click.option("-o", "--output", type=TO_WRITE, help="File to write (default: stdout).")
+@click.option("--join", type=TO_READ, help="Add label columns to the rows of this JSONL, CSV or TSV file.")
+@click.option("--id", "id_field", help="With --join: id column of the file (default: as imported, else id).")
+@click.option("--dataset", help="With --join: data set of the file, if the study has several.")
+@click.option("--prefix", default="adjudge", help="With --join: prefix of the new columns.")
 @db_option
 def export(
     run_name: str,
@@ -192,7 +189,7 @@ def export(
     prefix: str,
     db: Path,
 ) -> None:
-    """Write the labels of a run to a file. It is JSONL, CSV, Parquet, qrels or a table for a tracing tool.
+    """Write the labels of a run to a file.
 
     \b
     judge runs export last -o labels.csv
@@ -201,7 +198,11 @@ def export(
     judge runs export last --to spans -o annotations.csv
     judge runs export last --join mine.jsonl -o mine_labelled.jsonl
 
-    A joined file keeps its own format and its own bytes; label columns are added at the end of its rows.
+    The format qrels has lines "query 0 document grade" for TREC tools. The format spans is a CSV file for
+    tracing tools, with trace and span ids. It includes human labels.
+
+    With --join, your own file is written again with label columns at the end of each row. Everything else in
+    the file stays the same.
     """
     from judge.cli.join import Join, join_file
     from judge.cli.run_export import qrels, span_lines, text_lines, write_lines, write_parquet

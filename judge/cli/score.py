@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 @click.group(cls=Papers)
 def score() -> None:
-    """A paper's measures from the labels of the study, with intervals over questions.
+    """Compute a paper's measures from stored labels.
+
+    Each measure has an interval, with the question as the cluster.
 
     \b
     judge score garage
@@ -50,8 +52,8 @@ def score() -> None:
     judge score garage --system all -o board.html -o board.csv
     judge score garage --system mine --fail-under factuality=0.7 --on lower -o gates.xml
 
-    Where runs are missing it prints the commands that make them, and exits with 1; judge suite PAPER types them
-    for you. What the papers print stands beside: another judge, other answers, other rows.
+    If runs are missing, the command prints how to make them and exits with 1. judge suite PAPER makes them for
+    you. The paper's published numbers are shown for comparison. They come from other judges, answers and data.
     """
 
 
@@ -71,12 +73,12 @@ def _sections(paper: Paper) -> dict[str, list[str]]:
 judges_option = click.option(
     "--judges",
     type=click.Choice(["mean", "each"]),
-    help="With several judges: use their mean, or rank them.",
+    help="With several judges: compute their mean, or compare each.",
 )
 reference_option = click.option(
     "--reference",
     metavar="WHO",
-    help="Correct the judge's means with these human labels (PPI++).",
+    help="Human labels to correct the judge's bias with (PPI++).",
 )
 
 
@@ -92,7 +94,7 @@ def _command(paper: Paper) -> click.Command:
     @paper_options(paper)
     @runs_option
     @together(*([judges_option] if paper.is_judged else []))
-    @click.option("--partial", is_flag=True, help="Score incomplete data; the coverage is shown.")
+    @click.option("--partial", is_flag=True, help="Score incomplete data, and show the coverage.")
     @together(*([reference_option] if paper.corrects else []))
     @interval_options
     @score_gate_options
@@ -102,7 +104,7 @@ def _command(paper: Paper) -> click.Command:
         ".tex",
         ".csv",
         ".json",
-        help="Write a page or table in the format of the file extension; .xml gets the gates. Repeatable.",
+        help="Write the result in the format of the extension; .xml gets the gates. Repeatable.",
     )
     @json_option
     @db_option

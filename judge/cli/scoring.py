@@ -27,7 +27,7 @@ runs_option = click.option(
     "runs",
     multiple=True,
     metavar="NAME",
-    help="Judge, given as a model, run or panel. Repeatable.",
+    help="Judge to use: a model, run or panel. Repeatable.",
 )
 condition_option = click.option(
     "--condition",
@@ -47,23 +47,25 @@ systems_option = click.option(
     "systems",
     multiple=True,
     metavar="NAME",
-    help="System to score; several or 'all' give a leaderboard.",
+    help="System to score. Repeat it, or use 'all', for a leaderboard.",
 )
 also_generate_option = click.option(
     "--also-generate",
     is_flag=True,
-    help="Let the model add outputs to an imported system.",
+    help="Let the model generate missing outputs of an imported system.",
 )
 interval_options = together(
     click.option(
         "--interval",
         default="bca",
         type=click.Choice(["bca", "percentile", "none"]),
-        help="Kind of bootstrap interval.",
+        help="Method of the bootstrap intervals; none computes no interval.",
     ),
     click.option("--confidence", default=0.95, type=INSIDE, help="Confidence level of the intervals."),
 )
-by_option = click.option("--by", metavar="NAME", help="Also group by this tag or gold label of the items.")
+by_option = click.option(
+    "--by", metavar="NAME", help="Also group results by this tag or gold label of the items."
+)
 
 
 def _joined(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:

@@ -47,16 +47,18 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @json_option
 @whole_runs
 def split(task_name: str, **options: Any) -> None:
-    """Split the questions of a task into learn, tune and a sealed test, once for all its versions.
+    """Split the questions of a task into learn, tune and a sealed test.
 
     \b
     judge split stance
     judge split stance --reference decided --shares 30/20/50
 
-    What is learnt or fitted takes questions of learn, what is chosen questions of tune; the test proves. By question,
-    stratified by the labels of the reference, frozen in the study. It prints what difference of kappa the next look at
-    the test would find with a chance of 80 %. Every look is logged: look k is tested at .05 / 2^k. Given again, the
-    command shows the split and its looks.
+    Fit judges on the learn part, and choose between them on the tune part. The sealed test then shows how good
+    the choice is. Whole questions are drawn, stratified by the reference labels. The split is stored once, for
+    all versions of the task.
+
+    The output shows which difference in kappa the next look would detect with 80 % power. Every look is logged,
+    and look k is tested at the level .05 / 2^k. Run the command again to show the split and its looks.
     """
     from judge.labels import split as parts
     from judge.store import export

@@ -17,18 +17,16 @@ from judge.console import TO_READ, db_option
     "--model",
     type=ModelName(),
     metavar="TEXT",
-    help="The judge, as in judge run. Default: embedded/minilm, a small model in this process.",
+    help="Model as vendor/model (default: embedded/minilm, a small local model).",
 )
-@click.option("--base-url", metavar="URL", help="The server of the model, as in judge run.")
+@click.option("--base-url", metavar="URL", help="URL of a server with the vendor's API.")
 @click.option(
     "--task",
     metavar="NAME",
-    help="What to judge: a task, or faithfulness. Default: what the file suits best.",
+    help="Task to label, or faithfulness (default: chosen from the columns of the file).",
 )
-@click.option(
-    "--as", "person", default="me", metavar="NAME", help="Name of the person who labels the sample."
-)
-@click.option("--yes", is_flag=True, help="Make calls that may cost money without a question.")
+@click.option("--as", "person", default="me", metavar="NAME", help="Your name as an annotator.")
+@click.option("--yes", is_flag=True, help="Make calls that may cost money without asking first.")
 @db_option
 def start(
     files: tuple[Path, ...],
@@ -39,15 +37,17 @@ def start(
     yes: bool,
     db: Path,
 ) -> int:
-    """Go from FILE to a first report: import, judge, label a sample of 100, report.
+    """Import FILE, label it with a model, and report the agreement with you.
+
+    You label a sample of 100 units for the report.
 
     \b
     judge start ragas.csv -m openai/gpt-5-mini
     judge start mine.jsonl --task relevance_graded -m openai/llama --base-url http://127.0.0.1:8000/v1
     judge start passages.csv
 
-    Each step is a command of its own: it is printed before it is run, so you can go on alone. Before calls that may cost
-    money there is an estimate and a question. The same line, typed again, goes on where it stopped.
+    Each step is a command of its own, which is printed before it runs. Before calls that may cost money, you
+    see an estimate and are asked. Run the same command again to resume.
     """
     from adjudge.start import Start
 

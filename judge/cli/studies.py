@@ -10,32 +10,34 @@ from judge.errors import BadInput
 
 @click.group()
 def studies() -> None:
-    """Merge studies that were labelled apart."""
+    """Merge studies that were labelled separately."""
 
 
 @studies.command("merge")
 @click.argument("paths", metavar="STUDY...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--into", required=True, type=TO_WRITE, help="The new study's file.")
+@click.option("--into", required=True, type=TO_WRITE, help="File of the new study.")
 @click.option(
     "--same-model",
     is_flag=True,
-    help="Join runs of one task, model and settings, whatever name servers gave the model.",
+    help="Merge runs even if their servers reported different names of the model.",
 )
 @json_option
 def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) -> None:
-    """Write a new study from several, which do not change.
+    """Merge studies into a new file.
+
+    The studies themselves do not change.
 
     \b
     judge studies merge north.db south.db --into both.db
 
-    Items, passages, answers, tasks and labels of one id must be the same; runs of one task, model and settings become
-    one run. Whatever differs (a text, a gold label, a unit's label in one run) is named, and then nothing is written.
+    Data with the same id must be the same in all studies. Runs with the same task, model and settings become
+    one run. If a text, a gold label or a run's label differs, the difference is named and nothing is written.
 
-    Where one person gave a label differently in two studies, both are kept and the label is in conflict until somebody
-    decides (annotate conflicts).
+    One person may have given different labels to a unit in two studies. Both labels are then kept, and you
+    resolve the conflict with annotate conflicts.
 
-    Batches come over with their log; a batch that stands otherwise in two of the studies is a conflict: people's labels
-    are brought back with annotate import.
+    Batches are merged with their logs. If a batch differs between two studies, the merge stops. Import people's
+    labels with annotate import instead.
     """
     from judge.store.merge import COUNTED
     from judge.store.merge import merge as perform

@@ -43,15 +43,19 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 @click.command()
 @click.argument("paper_name", metavar="PAPER")
 @click.option(
-    "-m", "--model", required=True, help="Model of the judge, and of the system unless --system is given."
+    "-m", "--model", required=True, help="Model to judge with, and to answer with unless --system is given."
 )
 @systems_option
 @also_generate_option
 @condition_option
 @dataset_option
 @part_option
-@click.option("-n", "limit", metavar="N|P%", callback=amount, help="The first N questions, or a share (10%).")
-@click.option("--sample", type=int, metavar="SEED", help="With -n: a random sample of the questions.")
+@click.option(
+    "-n", "limit", metavar="N|P%", callback=amount, help="Use only the first N questions, or a share (10%)."
+)
+@click.option(
+    "--sample", type=int, metavar="SEED", help="With -n: random seed to draw a sample of the questions with."
+)
 @of_run(*ASKING)
 @output_option(
     ".html",
@@ -60,12 +64,12 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     ".csv",
     ".json",
     gates=False,
-    help="Write a page or table in the format of the file extension. Repeatable.",
+    help="Write the result in the format of the extension. Repeatable.",
 )
 @json_option
 @db_option
 def suite(paper_name: str, model: str, **options: Any) -> int:
-    """Do all the runs that a PAPER's numbers need with one model, then print them.
+    """Make all runs that a PAPER needs with one model, and score them.
 
     \b
     judge suite garage -m openai/gpt-5-mini
@@ -73,9 +77,11 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     judge suite mirage -m openai/llama --base-url http://127.0.0.1:8000/v1
     judge suite garage -m openai/gpt-5-mini --system ours --system theirs
 
-    PAPER is a command of judge score, which has the paper's own options: it prints what they need. What the study has
-    already is not asked for again, and the same command goes on where it stopped. Step by step it is judge answers
-    generate, judge run and judge score.
+    PAPER is a command of judge score. Use that command to score with the paper's own options. The runs that it
+    needs are then printed.
+
+    Labels that are already stored are not requested again. Run the same command again to resume. To do the
+    steps one by one, use judge answers generate, judge run and judge score.
     """
     paper = paper_of(paper_name)
     source = click.get_current_context().get_parameter_source

@@ -28,26 +28,24 @@ def removed(was: str, now: str) -> click.Command:
 
 @click.group()
 def systems() -> None:
-    """Import the outputs of systems under test, and list what each system has."""
+    """Import the outputs of systems under test, and list them."""
 
 
 @systems.command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--system", help="System of rows that name none.")
+@click.option("--system", help="System for rows that name none.")
 @click.option(
-    "--system-column", metavar="COLUMN", help="The column that names the systems (default: system, or model)."
+    "--system-column", metavar="COLUMN", help="Column with the system name (default: system or model)."
 )
-@click.option("--condition", help="The condition, for rows that name none (default: default).")
-@click.option(
-    "--paper", help="The paper whose conditions are meant (default: that of the data set's format)."
-)
+@click.option("--condition", help="Condition for rows that name none (default: default).")
+@click.option("--paper", help="Paper whose condition names to use (default: from the data set's format).")
 @click.option(
     "--stage",
     type=click.Choice(STAGES),
-    help="Where in the pipeline rankings stand (needed): as retrieved, reranked, or the first few that were used.",
+    help="For rankings (required): stage of the pipeline. top-k is the passages in the context.",
 )
-@click.option("--name", help="Name of a ranking (default: the system, else the file's sixth column).")
-@click.option("--dataset", help="The data set of the items, when ids occur in several.")
+@click.option("--name", help="Name of the ranking (default: the system, else column 6 of the file).")
+@click.option("--dataset", help="Data set of the items, if several have the same ids.")
 @map_options(
     "KEY=PATH", "Our key from a (dotted) path, as in --map text=output.", "Rename a label while importing."
 )
@@ -69,7 +67,9 @@ def import_(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Import answers and rankings of systems. Files are JSONL, a JSON array, CSV or TREC runs.
+    """Import answers and rankings of systems.
+
+    The files are JSONL, JSON, CSV or TREC runs.
 
     \b
     judge systems import answers.jsonl
@@ -77,10 +77,17 @@ def import_(
     judge systems import answers.jsonl --map text=output --system-column model
     judge systems import mine.run --system mine --stage retrieve
 
-    A row has id, text and, where the command does not say, system and condition; also cited, context, claims, gold, votes,
-    probabilities (of options), and document: the one passage that an output is about (RAGuard's oracle). Conditions have
-    the papers' names: zero-context, top-K, oracle (RAGuard); base, oracle, mixed (MIRAGE); llm-only, plain, irrelevant,
-    self-aware, wrong-aware (URAG). A file is one transaction; importing it again changes nothing.
+    Each row needs the columns id and text. It also needs system and condition, unless the options give them.
+    Optional columns are cited, context, claims, gold, votes and probabilities (of options). The column document
+    is for RAGuard's oracle: the only passage that an answer is about.
+
+    \b
+    Names of conditions:
+      RAGuard  zero-context, top-K, oracle
+      MIRAGE   base, oracle, mixed
+      URAG     llm-only, plain, irrelevant, self-aware, wrong-aware
+
+    A file is imported as a whole or not at all. Importing it again changes nothing.
     """
     from judge.asking.systems import COUNTS, RANKING_COUNTS, Outputs, import_files, is_ranking
     from judge.importers import base
@@ -110,7 +117,7 @@ def import_(
 @db_option
 @json_option
 def list_(db: Path, as_json: bool) -> None:
-    """List each system's conditions and outputs. Their origin and the rankings are shown."""
+    """List the conditions, outputs and rankings of each system."""
     from judge.store.rankings import list_rankings
 
     with Store.open(db, create=False) as store:

@@ -17,7 +17,10 @@ prompts_option = options_of("prompts")
 
 @click.group()
 def tasks() -> None:
-    """Show, check, render and make labelling tasks (one Markdown file each)."""
+    """Show, check, render and create labelling tasks.
+
+    A task is one Markdown file.
+    """
 
 
 @tasks.command("show")
@@ -25,7 +28,9 @@ def tasks() -> None:
 @prompts_option
 @json_option
 def show(task_name: str | None, prompts: Path | None, as_json: bool) -> None:
-    """List the tasks, or show TASK. JSON has its front matter, template and answer schema.
+    """List the tasks, or show one TASK.
+
+    --json includes the front matter, the template and the answer schema.
 
     \b
     judge tasks show
@@ -75,7 +80,9 @@ def _list(prompts: Path | None, as_json: bool) -> None:
 @prompts_option
 @json_option
 def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
-    """Check task files. Keys, labels, template variables and few-shot examples are checked. All of them by default.
+    """Check the keys, labels, variables and examples of task files.
+
+    By default, all tasks are checked.
 
     \b
     judge tasks check ./mytask.v1.md
@@ -103,24 +110,26 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
     "--unit",
     default="passage",
     type=click.Choice(("passage", "item", "answer", "sentence", "citation", "claim", "nugget", "pair")),
-    help="Kind of unit that gets a label.",
+    help="Kind of unit to label.",
 )
-@click.option("--labels", default="yes,no", metavar="A,B,...", help="The labels, in order.")
-@click.option("--ordinal", is_flag=True, help="The labels are grades: their order counts.")
+@click.option("--labels", default="yes,no", metavar="A,B,...", help="Labels of the task, in order.")
+@click.option("--ordinal", is_flag=True, help="Treat the labels as ordered grades.")
 @click.option(
     "--inputs",
     metavar="A,B,...",
-    help="What is shown.  [default: question and passage, or what the unit has of them]",
+    help="Inputs to show.  [default: question and passage, as far as the unit has them]",
 )
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     default=".",
     show_default=False,
-    help="Where the file is written.  [default: here]",
+    help="Folder to write the file to.  [default: here]",
 )
 def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, folder: Path) -> None:
-    """Write a first task file, NAME.v1.md. It is valid and runs unchanged.
+    """Create the task file NAME.v1.md as a template for your own task.
+
+    The file is valid and can be used unchanged.
 
     \b
     judge tasks new tone --labels friendly,neutral,hostile
@@ -164,14 +173,16 @@ def _typed(path: Path) -> str:
 
 @tasks.command("render")
 @click.argument("task_name", metavar="TASK")
-@click.option("--unit", "unit_id", help="This unit of the study; default: the first that has the inputs.")
+@click.option("--unit", "unit_id", help="Unit to show (default: the first unit that has the inputs).")
 @click.option(
     "--answers",
     type=click.Choice(["json", "codes", "words"]),
     default="json",
-    help="As JSON, as one letter, or as the label itself.",
+    help="Answer form: json, codes (letters) or words (the label itself).",
 )
-@click.option("--label-order", default="declared", help="declared, reversed or shuffled:SEED.")
+@click.option(
+    "--label-order", default="declared", help="Order of the labels: declared, reversed or shuffled:SEED."
+)
 @prompts_option
 @db_option
 @json_option
@@ -184,7 +195,7 @@ def render(
     db: Path,
     as_json: bool,
 ) -> None:
-    """Print the messages that a model would get for a unit of the study.
+    """Print the messages that a model would get for one unit.
 
     \b
     judge tasks render stance

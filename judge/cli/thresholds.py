@@ -25,19 +25,19 @@ score_gate_options = together(
         "--fail-under",
         multiple=True,
         metavar="MEASURE=VALUE",
-        help="Exit with code 5 if the measure is below VALUE or undefined. Repeatable.",
+        help="Exit with code 5 if MEASURE is below VALUE or undefined. Repeatable.",
     ),
     click.option(
         "--fail-over",
         multiple=True,
         metavar="MEASURE=VALUE",
-        help="Exit with code 5 if the measure is above VALUE or undefined (for measures where lower is better). Repeatable.",
+        help="Exit with code 5 if MEASURE is above VALUE or undefined. Repeatable.",
     ),
     click.option(
         "--on",
         type=click.Choice(["value", "lower"]),
         default="value",
-        help="Compare the value, or the lower bound of its interval (with --fail-over: the upper bound).",
+        help="Compare the value, or its lower bound (with --fail-over: upper bound).",
     ),
 )
 

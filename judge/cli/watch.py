@@ -32,14 +32,16 @@ RATE_SECONDS = 60.0
 )
 @db_option
 def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool, db: Path) -> int:
-    """Show the progress of a run until it ends. It has counts, rate, time left, cost and the last failures.
+    """Show the progress of a run until it ends.
+
+    The output has counts, rate, time left, cost and the most recent failures.
 
     \b
     judge runs watch
     judge runs watch 01K9ZX3M --once --json
 
-    It only reads the study. Exit codes: 0 the run has finished and every unit has a label; 4 it has ended, stopped or
-    been killed, and some units have none; with --once 0 while it runs.
+    The command only reads the study. The exit code is 0 if the run finished and every unit has a label. It is 4
+    if the run ended or was stopped and some units have no label. With --once it is 0 while the run goes on.
     """
     from judge.store.watching import Watched
 

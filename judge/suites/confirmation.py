@@ -258,7 +258,7 @@ PAPER = Paper(
     present=present,
     parts=(
         Part("retrieval", ("stance",), "SR, CR, signed CR, neutral share, overlap, change between stages"),
-        Part("answers", ("confirmation",), "CBR: both answers support their own claim"),
+        Part("answers", ("confirmation",), "CBR: pairs in which both answers support their own claim"),
     ),
     options=(
         Option("k", "10", "Use the first K passages of each stage's ranking."),

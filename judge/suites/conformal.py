@@ -138,17 +138,17 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
 
 PAPER = Paper(
     name="conformal",
-    title="Conformal sets of a judge's own labels (LAC and APS): which units are ambiguous",
+    title="Conformal prediction sets of a judge's labels (LAC and APS), to find ambiguous units",
     read=compute_scores,
     lower=("set_size*",),
     neutral=("coverage*", "empty_sets*"),
     parts=(
-        Part("sets", (), "accuracy, coverage, set size, empty sets"),
-        Part("classes", (), "the same for each true label"),
+        Part("sets", (), "accuracy, coverage, set size and empty sets"),
+        Part("classes", (), "the same by true label"),
     ),
     options=(
         Option("task", "", "Task whose labels are used, e.g. stance."),
-        Option("reference", "gold", "Reference labels (default: gold)."),
+        Option("reference", "gold", "Reference labels to use."),
         Option("thresholds", "one", "Use one threshold for all labels, or one per label.", ("one", "label")),
         Option("ambiguous", "", "Write the ambiguous units with their sets to FILE.csv."),
         ALPHA,

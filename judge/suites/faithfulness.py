@@ -123,11 +123,9 @@ PAPER = Paper(
             "alce", ("citation_support", "citation_each", "citation_rest"), "citation recall, precision, F1"
         ),
         Part("trec", ("citation_each",), "support precision and recall"),
-        Part("abstention", ("deflection",), "answers that decline are no part of FActScore"),
+        Part("abstention", ("deflection",), "share of answers that decline (FActScore leaves them out)"),
     ),
     options=(
-        Option(
-            "several", "best", "Citation that counts if a sentence has several (TREC).", ("best", "first")
-        ),
+        Option("several", "best", "Citation to use if a sentence has several (TREC).", ("best", "first")),
     ),
 )

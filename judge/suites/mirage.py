@@ -143,7 +143,7 @@ PAPER = Paper(
         Part("retrieval", (), "precision, recall, F1 and NDCG of a ranking"),
     ),
     options=(
-        Option("mixed", "fixed5", "Mixed context: fixed5 or retrieved:K."),
+        Option("mixed", "fixed5", "Passages of the mixed context: fixed5 or retrieved:K."),
         Option(
             "support", "gold", "Source of the passages' support labels: gold or a judge.", ("gold", "judge")
         ),

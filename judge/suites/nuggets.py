@@ -134,15 +134,16 @@ def _order(
 
 PAPER = Paper(
     name="nuggets",
-    title="Nuggets (TREC RAG): how much of what a good answer contains each system's answers have",
+    title="Nuggets (TREC RAG): the share of the expected facts that each answer contains",
     read=read,
     main=("nugget_vital_strict*", "nugget_weighted_strict*", "nugget_all_strict*"),
     parts=(
-        Part("scores", (TASK,), "Vital, Weighted and All, each with its strict form"),
+        Part("scores", (TASK,), "Vital, Weighted and All scores, also in their strict form"),
         Part(
             "order",
             (TASK,),
-            "Kendall's tau-b and rank-biased overlap (p = 0.9) of the systems by judge and people, from five on",
+            "order of five or more systems by judge and by people: Kendall's tau-b, rank-biased overlap"
+            " (p = 0.9)",
         ),
     ),
 )

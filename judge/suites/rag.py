@@ -168,28 +168,36 @@ PAPER = Paper(
     name="rag",
     aliases=("ragas", "ragchecker"),
     abbreviations=("f1",),
-    title="RAG measures of RAGAS and RAGChecker, from labels that people can check",
+    title="RAG measures of RAGAS and RAGChecker, computed from labels that people can check",
     read=read,
     known=KNOWN,
     lower=("noise_sensitivity_*", "hallucination"),
     neutral=("self_knowledge", "answer_relevancy"),
     parts=(
-        Part("faithfulness", ("claim_decomposition", "claim_support"), "claims that the passages entail"),
+        Part(
+            "faithfulness",
+            ("claim_decomposition", "claim_support"),
+            "share of claims that the passages entail",
+        ),
         Part(
             "retrieval",
             ("mirage_support", "nugget_support"),
-            "relevant passages; reference claims that the passages entail",
+            "relevant passages, and reference claims that the passages entail",
         ),
         Part(
             "correctness",
             ("claim_decomposition", "claim_correct", "nugget_assignment"),
-            "claims that the reference entails, and reference claims in the answer",
+            "precision and recall of claims, compared with the reference answer",
         ),
-        Part("utilisation", ("nugget_assignment", "nugget_support"), "retrieved claims in the answer"),
+        Part(
+            "utilisation",
+            ("nugget_assignment", "nugget_support"),
+            "share of retrieved reference claims that the answer uses",
+        ),
         Part(
             "errors",
             ("claim_decomposition", "claim_support", "claim_correct", "claim_source"),
-            "where wrong claims come from",
+            "sources of wrong claims",
         ),
     ),
 )

@@ -216,26 +216,29 @@ def _exam(exam: pd.DataFrame, gold: pd.Series, study: PaperStudy) -> list[Score]
 
 PAPER = Paper(
     name="raguard",
-    title="RAGuard (arXiv 2502.16101): accuracy with misleading documents, and what a retriever brings",
+    title="RAGuard (arXiv 2502.16101): accuracy with misleading documents, and retrieval quality",
     read=compute_scores,
     lower=("misleading_*", "*exposure*"),
     neutral=("exam_*",),
     main=("accuracy_*", "drop_*"),
     parts=(
         Part("zero", ("verdict",), "accuracy without documents"),
-        Part("rag", ("verdict",), "accuracy with the first k retrieved documents, and the drop"),
+        Part("rag", ("verdict",), "accuracy with the first k retrieved documents, and the change"),
         Part(
             "oracle",
             ("verdict_document",),
-            "accuracy with one associated document at a time; misleading ones only",
+            "accuracy with one associated document at a time, and with misleading ones",
         ),
         Part("retrieval", (), "misleading retrieval recall, exposure, precision, recall, NDCG"),
-        Part("exam", ("raguard_exam",), "the judge's roles of documents, and their agreement with gold"),
+        Part("exam", ("raguard_exam",), "roles that the judge gives documents, and agreement with gold"),
     ),
     options=(
-        Option("k", "1,5", "Numbers of retrieved documents in the context, e.g. 1,5."),
+        Option("k", "1,5", "Numbers of retrieved documents to score, e.g. 1,5."),
         Option(
-            "relevant", "associated", "Documents that a retriever should find.", ("associated", "supporting")
+            "relevant",
+            "associated",
+            "Documents that the retriever should find.",
+            ("associated", "supporting"),
         ),
         Option("roles", "gold", "Source of the document roles: gold or a judge.", ("gold", "judge")),
         RANKING,

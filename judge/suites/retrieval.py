@@ -193,20 +193,20 @@ def _graded(table: pd.DataFrame, grades: dict[str, int]) -> pd.DataFrame:
 PAPER = Paper(
     name="retrieval",
     contenders=lambda study: list(dict.fromkeys(name for name, _ in study.rankings())),
-    title="Retrieval: every ranking by people's qrels and by a judge's, and whether both order the systems alike",
+    title="Retrieval: quality of each ranking by human and by judge labels, and the order of the systems",
     read=compute_scores,
     parts=(
         Part("rankings", (), "NDCG, MRR, precision, recall and F1 at k of each ranking"),
-        Part("order", (), "Kendall's tau-b and rank-biased overlap (p = 0.9) of the systems, from five on"),
+        Part("order", (), "order of five or more systems: Kendall's tau-b, rank-biased overlap (p = 0.9)"),
     ),
     options=(
         Option(
             "measure",
             "",
-            "Measure, e.g. nDCG@10, P@5, R@1000, RR@10 or AP (default: all at 10).",
+            "Measure to compute, e.g. nDCG@10, P@5, R@1000, RR@10 or AP (default: all at 10).",
             several=True,
         ),
-        Option("reference", GOLD, "Source of the human relevance grades (default: gold)."),
+        Option("reference", GOLD, "Source of the human relevance grades."),
         Option("task", "", "Task of the judge, if several graded tasks have runs."),
     ),
 )

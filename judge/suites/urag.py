@@ -251,11 +251,11 @@ def _split(study: PaperStudy) -> dict[str, str] | None:
     return named or None
 
 
-ALPHA = Option("alpha", "0.1", "Error rate: share of sets that may miss the true label.")
+ALPHA = Option("alpha", "0.1", "Share of prediction sets that may miss the true label.")
 
 PAPER = Paper(
     name="urag",
-    title="URAG (arXiv 2603.19281): uncertainty of multiple-choice answers by conformal sets",
+    title="URAG (arXiv 2603.19281): uncertainty of multiple-choice answers, by conformal prediction sets",
     read=compute_scores,
     lower=("*size*",),
     neutral=("*coverage*", "empty_sets*", "*_ratio"),
@@ -263,24 +263,24 @@ PAPER = Paper(
         Part(
             "sets",
             (TASK,),
-            "accuracy, coverage and set size by LAC, APS and their mean",
+            "accuracy, coverage and set size (LAC, APS and their mean)",
         ),
-        Part("classes", (TASK,), "the same for each right letter"),
-        Part("ratio", (TASK,), "over the same without retrieval"),
-        Part("alone", (TASK,), "questions that the model alone gets right, and wrong"),
+        Part("classes", (TASK,), "the same by right letter"),
+        Part("ratio", (TASK,), "ratio to the same system without retrieval"),
+        Part("alone", (TASK,), "results on questions that the model alone answers right or wrong"),
         Part(
             "aware",
             (AWARE_TASK,),
-            "with --aware: a second pass that sees option probabilities, and what changes",
+            "with --aware: change in a second pass that sees option probabilities",
         ),
     ),
     options=(
-        Option("context", "all", "Context that the system gets, e.g. all, top:K or all+noise:10."),
+        Option("context", "all", "Context of the system's answers, e.g. all, top:K or all+noise:10."),
         Option("ranking", "", "With top:K: name of the ranking, if the study has several."),
         Option(
             "aware",
             "none",
-            "Score a second pass that is shown its own probabilities, or swapped ones.",
+            "Score a second pass that sees its own probabilities (self), or exchanged ones.",
             ("none", "self", "wrong", "wrong-second"),
         ),
         Option("calibrate-on", "", "Calibrate on the answers of this other system."),
