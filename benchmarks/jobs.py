@@ -71,7 +71,7 @@ def child(what: str, db: Path) -> None:
     from judge.cli import main
 
     folder = db.parent / "batch"
-    words = ["jobs", "write", "stance", "-m", "openai/m", "--offline", "-o", str(folder)]
+    words = ["run", "stance", "-m", "openai/m", "--offline", str(folder)]
     if what == "read":
         words = ["jobs", "read", "last", *map(str, sorted(folder.glob("*.out")))]
     try:

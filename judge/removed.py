@@ -200,6 +200,9 @@ REMOVED_COMMANDS: dict[str, str] = {
     "judge models check": "judge models show MODEL",
     "judge rankings list": "judge systems list",
     "judge jobs list": "judge jobs show",
+    "judge jobs write": "judge run TASK -m MODEL --offline FOLDER",
+    "judge jobs submit": "judge run TASK -m MODEL --batch",
+    "judge jobs fetch": "judge jobs read JOB",
     "judge jobs status": "judge jobs show JOB",
     "judge estimate": "judge run TASK -m MODEL --estimate",
 }

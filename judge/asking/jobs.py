@@ -40,32 +40,18 @@ def run_in_batches(
         return ended(store, asking, report)
 
 
-def write_job(
-    store: Store,
-    asking: Asking,
-    options: RunOptions,
-    folder: Path | None = None,
-    *,
-    offline: bool = False,
-    shards: int = 0,
-) -> Written:
-    """Write what the run has still to ask as files, `offline` for a program of one's own. Raises as `run_in_batches`."""
+def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path) -> Written:
+    """Write the pending requests of a run as files for a program of the user's. Raises as `run_in_batches`."""
     from judge.jobs.offline import Offline
     from judge.jobs.write import write_job
     from judge.store.selection import check_any
 
-    if shards and not offline:
-        raise UsageError("--shards goes with --offline: a provider's files are cut at its own limits")
-    check(asking, options, offline=offline)
+    check(asking, options, offline=True)
     plan = asking.plan
     check_any(store, plan.task, plan.selection)
     with store.run_lock(f"{plan.task.name} {plan.model}"):
-        if not offline:
-            opened = asyncio.run(_opened(store, asking))
-            left = opened if opened.opened is None else opened.less(opened.opened)
-            return write_job(store, left, asking.provider, folder)
         provider = Offline(asking.provider, plan.sampling.answers in ("codes", "words"))
-        return write_job(store, plan, provider, folder, shards=shards)
+        return write_job(store, plan, provider, folder)
 
 
 def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None:

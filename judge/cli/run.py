@@ -6,23 +6,27 @@ import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from judge.asking import run as asking
-from judge.asking.jobs import run_in_batches, write_job
-from judge.cli import jobs_told
+from judge.asking.jobs import run_in_batches, write_files
 from judge.cli.asked import finish
 from judge.cli.estimate import estimate
 from judge.cli.models import ModelName
 from judge.cli.options import Sectioned, option_of, options_of, with_params
 from judge.cli.panel import run_panel
 from judge.cli.progress import Progress
-from judge.console import db_option, emit_json, json_option, note, notes
+from judge.commands import command
+from judge.console import db_option, emit_json, json_option, note, notes, say
 from judge.errors import Exit, UsageError
 from judge.run_options import RunOptions, names_of
 from judge.store import Store
+from judge.types import attributes
+
+if TYPE_CHECKING:
+    from judge.jobs.write import Written
 
 F = TypeVar("F", bound=Callable[..., Any])
 SECTIONS = {
@@ -112,15 +116,52 @@ def _check_ways(options: dict[str, Any]) -> None:
 
 def _write(store: Store, prepared: asking.Asking, given: RunOptions, options: dict[str, Any]) -> int:
     """Write the requests of the run to files for another program."""
-    done = write_job(store, prepared, given, options["offline"], offline=True)
+    done = write_files(store, prepared, given, options["offline"])
     if options["as_json"]:
-        emit_json("jobs_write", jobs_told.as_json(done))
+        emit_json("jobs_write", _written_as_json(done))
     else:
-        jobs_told.tell_written(done, options["db"], offline=True)
+        _print_written(done)
     notes(done.notes)
     if done.stopped:
         note(f"stopped: {done.stopped}; the rest is left for another job")
     return Exit.INCOMPLETE if done.stopped else Exit.DONE
+
+
+def _written_as_json(done: Written) -> dict[str, Any]:
+    """Return what was written, as `judge run --offline --json` prints it."""
+    job = done.job
+    return {
+        "job": None if job is None else job.job_id,
+        "run": done.run_id,
+        "resumed": done.resumed,
+        "folder": None if job is None else str(job.folder),
+        "files": [attributes(f, "file", "lines", "bytes") for f in done.files],
+        "asked": done.n_units,
+        **attributes(done, "lines", "reused", "waiting", "units", "left_out"),
+        "most_tokens": 0 if job is None else job.most_tokens,
+        "most_cost": None if job is None or job.most_cost is None else round(job.most_cost, 6),
+        "prices": None if done.price is None else done.price.source,
+        "stopped": done.stopped,
+    }
+
+
+def _print_written(done: Written) -> None:
+    """Print what was written, and the next command."""
+    if done.reused:
+        print(f"{done.reused:,} units have the answers of identical requests")
+    if done.waiting:
+        print(f"{done.waiting:,} units wait for other jobs ({command('judge jobs show')})")
+    if done.job is None:
+        print(f"run {done.run_id}: nothing left to write")
+        return
+    job, size = done.job, sum(f.bytes for f in done.files) / 1e6
+    cost = (
+        "" if job.most_cost is None or done.price is None else f", ${job.most_cost:.4f} ({done.price.source})"
+    )
+    say(f"job {job.job_id} of run {done.run_id}: {done.lines:,} requests for {done.n_units:,} units")
+    say(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}")
+    print(f"at most {job.most_tokens:,} tokens{cost}")
+    print(f"next: run them, then: {command('judge jobs read', job.job_id, 'RESULTS')}")
 
 
 def of_run(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:

@@ -146,7 +146,7 @@ def read_fetched(store: Store, job: Job) -> JobTally:
         paths = results_of(job, file)
         if not as_fetched(paths):
             raise BadInput(
-                f"missing or changed since it was fetched; fetch these paid results again: {command('judge jobs fetch', job.job_id)}",
+                f"missing or changed since it was fetched; fetch these paid results again: {command('judge jobs read', job.job_id)}",
                 path=str(paths[0]),
             )
         tally.add(read_results(store, job, paths))
@@ -178,8 +178,9 @@ def cancel(
     for file in jobs.files(store, job.job_id):
         if file.state == "posting" and not release:
             remarks.append(
-                f"{file.file}: may have been posted; release its units with --release, or check: "
-                + command("judge jobs submit", job.job_id)
+                f"{file.file}: may have been posted; search for it: "
+                f"{command('judge run TASK -m MODEL --batch')}, or release its units: "
+                + command("judge jobs cancel", job.job_id, "--release")
             )
             continue
         if file.state == "submitted" and service is not None:

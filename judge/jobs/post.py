@@ -1,12 +1,9 @@
 """Post the files of a job, each once.
 
-The intention to post a file is stored before the post, and its batch after it. If a kill or a lost connection
-happens in
-between, the batch is searched for at the vendor. While it is unknown whether a batch was created, none is
-created again,
-because it would be paid twice. A missing entry in the vendor's list proves nothing, so only the user can
-declare that it
-was not created (`again`).
+The intention to post a file is stored before the post, and its batch after it. If a kill or a lost connection happens in
+between, the batch is searched for at the vendor. While it is unknown whether a batch was created, none is created again,
+because it would be paid twice. A missing entry in the vendor's list proves nothing, so only the user can declare that it
+was not created (`judge jobs cancel --release`).
 """
 
 from __future__ import annotations
@@ -17,12 +14,11 @@ from itertools import islice
 from pathlib import Path
 
 from judge.commands import command
-from judge.errors import BadInput, KeyProblem, RateLimited, Rejected, Unreachable, UsageError
+from judge.errors import BadInput, KeyProblem, RateLimited, Rejected, Unreachable
 from judge.files import file_sha
 from judge.jobs.account import NOT_FOUND
 from judge.jobs.service import BatchService
 from judge.permissions import file_in
-from judge.run_options import RunLimits
 from judge.store import jobs
 from judge.store.jobs import Job, JobFile
 from judge.store.study import Store, now
@@ -36,19 +32,13 @@ PEEKED = 100
 
 
 @dataclass(slots=True)
-class Posted:
-    """What happened to a job's files: `posted` now, `recovered` at the vendor after an interruption, `withdrawn`
+class PostReport:
+    """The files of a job of which it is unknown whether they were posted.
 
-    for good.
-
-    `unsure` files may have been posted: the vendor's batches will show it. `undecided` describes a file in
-    none of the
-    vendor's lists, which may never show it.
+    `unsure` describes each: the vendor's batches will show it. `undecided` describes one in none of the vendor's lists,
+    which may never show it.
     """
 
-    posted: list[JobFile] = field(default_factory=list)
-    recovered: list[JobFile] = field(default_factory=list)
-    withdrawn: list[JobFile] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
     undecided: str | None = None
 
@@ -58,48 +48,24 @@ def mark_of(file: JobFile) -> str:
     return f"{file.job_id}/{file.part}"
 
 
-def within(job: Job, limits: RunLimits) -> None:
-    """Raise UsageError if the requests of the job can take more than these limits."""
-    if limits.tokens is not None and job.most_tokens > limits.tokens:
-        raise UsageError(
-            f"job {job.job_id} can take {job.most_tokens:,} tokens, more than --max {limits.tokens:,} tokens; cancel it and write a new job with that limit: "
-            + command("judge jobs cancel", job.job_id)
-        )
-    if limits.cost is None:
-        return
-    if job.most_cost is None:
-        raise UsageError(
-            f"no price is known for {job.model}; name it with --prices FILE when a job is written"
-        )
-    if job.most_cost > limits.cost:
-        raise UsageError(
-            f"job {job.job_id} can cost ${job.most_cost:.4f}, more than --max {limits.cost:g}usd; cancel it and write a new job with that limit: "
-            + command("judge jobs cancel", job.job_id)
-        )
-
-
-def submit(store: Store, job: Job, service: BatchService, *, again: bool = False) -> Posted:
+def submit(store: Store, job: Job, service: BatchService) -> PostReport:
     """Post all files that have not been posted. The caller has the job's lock.
 
-    `again` also posts files that may have been posted but are not in the vendor's list: the user knows that
-    they were not,
-    or pays twice. Raises BadInput for a file that was changed, and ProviderError; after either, every file
-    has been posted
-    once or not at all.
+    Raises BadInput for a file that was changed, and ProviderError; after either, every file has been posted once or
+    not at all.
     """
-    done = Posted()
+    report = PostReport()
     for file in jobs.files(store, job.job_id):
-        if file.state == "posting" and not _settled(store, job, file, service, done, again=again):
+        if file.state == "posting" and not _settled(store, job, file, service, report):
             continue
         file = next(f for f in jobs.files(store, job.job_id) if f.part == file.part)
         if file.state != "written":
             continue
         if jobs.open_in(store, job.job_id, file.part) < file.lines:
             _withdraw(store, file)
-            done.withdrawn.append(file)
         else:
-            done.posted.append(_post(store, job, file, service))
-    return done
+            _post(store, job, file, service)
+    return report
 
 
 def _withdraw(store: Store, file: JobFile) -> None:
@@ -113,7 +79,7 @@ def _withdraw(store: Store, file: JobFile) -> None:
         jobs.finish(conn, file.job_id)
 
 
-def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> JobFile:
+def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
     path = file_in(job.folder, file.file)
     _unchanged(path, file)
 
@@ -138,12 +104,9 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> JobFi
             note(intended=now())
         raise
     note(state="submitted", batch_id=batch, submitted=now())
-    return file
 
 
-def _settled(
-    store: Store, job: Job, file: JobFile, service: BatchService, done: Posted, *, again: bool
-) -> bool:
+def _settled(store: Store, job: Job, file: JobFile, service: BatchService, report: PostReport) -> bool:
     """Return whether it is now known if the file was posted; if so, that is stored."""
     since = datetime.fromisoformat(job.made) - SLACK
     other_batches = jobs.known_batches(store)
@@ -158,14 +121,10 @@ def _settled(
             jobs.update_file(
                 store, job.job_id, file.part, state="submitted", batch_id=candidate.batch_id, submitted=now()
             )
-            done.recovered.append(file)
             return True
         if mine is None:
             unsure.append(candidate.batch_id)
     age = since_posted(file)
-    if again and age >= SETTLE_SECONDS:
-        jobs.update_file(store, job.job_id, file.part, state="written")
-        return True
     if unsure:
         remark = (
             f"it may be one of {len(unsure)} batches of this account ({', '.join(unsure[:3])}); their results will "
@@ -175,12 +134,12 @@ def _settled(
         remark = f"its posting was interrupted {age:.0f} s ago; the vendor should list it within {SETTLE_SECONDS:.0f} s"
     else:
         remark = (
-            f"may have been posted, but the provider does not list it; it is not posted again unless you declare that "
-            f"it was not: {command('judge jobs submit', job.job_id, '--again')} (or release its units: "
-            f"{command('judge jobs cancel', job.job_id, '--release')})"
+            "may have been posted, but the provider does not list it, so it is not posted again; if you know that it was "
+            "not posted, release its units for the next command: "
+            + command("judge jobs cancel", job.job_id, "--release")
         )
-        done.undecided = f"{file.file}: {remark}"
-    done.unsure.append(f"{file.file}: {remark}")
+        report.undecided = f"{file.file}: {remark}"
+    report.unsure.append(f"{file.file}: {remark}")
     return False
 
 

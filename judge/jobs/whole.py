@@ -10,6 +10,7 @@ any interruption, with the earlier batches.
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -179,12 +180,16 @@ class _Batched:
             if self.undecided and self._rests(report.run_id):
                 report.stopped = self.undecided
                 return False
-            if self.plan.max_time is not None and time.monotonic() - self.begun >= self.plan.max_time:
+            left = math.inf
+            if self.plan.max_time is not None:
+                left = self.plan.max_time - (time.monotonic() - self.begun)
+            if left <= 0:
                 report.stopped = (
                     f"the time limit of {self.plan.max_time:g} s is reached; the batches continue"
                 )
                 return False
-            self.waiting.sleep(self.waiting.poll)
+            # A short limit posts the batches and returns; it must not wait for the next poll.
+            self.waiting.sleep(min(self.waiting.poll, left))
         return True
 
     def _over(self, report: RunReport, open_jobs: list[Job]) -> bool:

@@ -18,7 +18,7 @@ from typing import BinaryIO, Self
 
 from judge.errors import UsageError
 from judge.jobs import lines
-from judge.jobs.offline import Offline, reader_of
+from judge.jobs.offline import reader_of
 from judge.permissions import remember_folder
 from judge.providers.base import Provider
 from judge.runner.budget import Budget, Spent
@@ -68,16 +68,12 @@ def write_job(
     provider: Provider,
     folder: Path | None = None,
     *,
-    shards: int = 0,
     not_again: Sequence[str] = (),
 ) -> Written:
     """Write the plan's pending requests, for an open provider, within the plan's limits of tokens and money.
 
-    `folder` must not exist (default: beside the study). `shards` distributes the lines over this many files;
-    otherwise they
-    are split at the vendor's limits. `not_again` names jobs whose answers are final, whatever they are. The
-    caller has the
-    run's lock. Raises UsageError for plans with several calls a unit.
+    `folder` must not exist (default: beside the study). `not_again` names jobs whose answers are final, whatever
+    they are. The caller has the run's lock. Raises UsageError for plans with several calls a unit.
     """
     vendor = (plan.asked_as or plan.model).partition("/")[0]
     reader = reader_of(provider)
@@ -111,9 +107,8 @@ def write_job(
     )
     done = Written(run_id, resumed, units * plan.repeats, left_out, price, notes=settled.notes, folder=place)
     jobs.begin(store, job)
-    limits = (None, None) if isinstance(provider, Offline) and shards else lines.LIMITS[vendor]
     try:
-        with _Files(place, shards, *limits) as files:
+        with _Files(place, *lines.LIMITS[vendor]) as files:
             writer = _Writing(store, plan, settled, job, files, done, reader, not_again)
             writer.write()
             done.files = [replace(f, job_id=job_id) for f in files.close()]
@@ -252,22 +247,22 @@ class _Writing:
 
 
 class _Files:
-    """The files of a job that is being written, in a folder that gets its name when they are complete."""
+    """The files of a job that is being written, in a folder that gets its name when they are complete.
 
-    def __init__(self, folder: Path, shards: int, most_lines: int | None, most_bytes: int | None) -> None:
+    A file that would exceed a limit of the vendor is followed by the next one.
+    """
+
+    def __init__(self, folder: Path, most_lines: int, most_bytes: int) -> None:
         if folder.exists():
             raise UsageError(f"{folder}: exists already; name a new folder")
         self.folder, self.partial = folder, folder.with_name(folder.name + ".part")
-        self.shards, self.most_lines, self.most_bytes = shards, most_lines, most_bytes
+        self.most_lines, self.most_bytes = most_lines, most_bytes
         self.files: list[_JobStream] = []
-        self.next = 0
 
     def __enter__(self) -> Self:
         # A folder of this name was left by a kill and has never been posted.
         shutil.rmtree(self.partial, ignore_errors=True)
         self.partial.mkdir(parents=True)
-        for _ in range(self.shards):
-            self._another()
         return self
 
     def __exit__(
@@ -279,7 +274,7 @@ class _Files:
 
     def put(self, line: bytes) -> int:
         """Add a line and return the number of its file."""
-        if self.most_bytes is not None and len(line) > self.most_bytes:
+        if len(line) > self.most_bytes:
             raise UsageError(
                 f"a single request has {len(line):,} bytes, more than the vendor allows in a batch"
             )
@@ -291,34 +286,24 @@ class _Files:
         return file.part
 
     def _with_room(self, size: int) -> _JobStream:
-        if self.shards:
-            self.next += 1
-            return self.files[(self.next - 1) % self.shards]
-        last = self.files[-1] if self.files else None
-        full = last is None or (
-            (self.most_lines is not None and last.lines >= self.most_lines)
-            or (self.most_bytes is not None and last.bytes + size > self.most_bytes)
-        )
-        return self._another() if full or last is None else last
-
-    def _another(self) -> _JobStream:
+        if self.files:
+            last = self.files[-1]
+            if last.lines < self.most_lines and last.bytes + size <= self.most_bytes:
+                return last
         part = len(self.files) + 1
         file = _JobStream(part, (self.partial / f"part-{part:04d}.jsonl").open("wb"))
         self.files.append(file)
         return file
 
     def close(self) -> list[JobFile]:
-        """Flush all files to the disk and return them; empty ones are deleted."""
+        """Flush all files to the disk and return them."""
         for file in self.files:
             file.stream.flush()
             os.fsync(file.stream.fileno())
             file.stream.close()
-            if not file.lines:
-                Path(file.stream.name).unlink()
         return [
             JobFile("", f.part, Path(f.stream.name).name, f.sha.hexdigest(), f.bytes, f.lines)
             for f in self.files
-            if f.lines
         ]
 
     def keep(self) -> None:

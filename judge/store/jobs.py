@@ -173,7 +173,7 @@ def find(store: Store, name: str) -> Job:
     if len(matches) != 1:
         listed_ids = (
             ", ".join(j.job_id for j in all_jobs[-5:])
-            or f"none yet; write one: {command('judge jobs write TASK -m MODEL -o FOLDER')}"
+            or f"none yet; write one: {command('judge run TASK -m MODEL --offline FOLDER')}"
         )
         raise UsageError(
             f"{'several jobs are' if matches else 'no job is'} called '{name}'; there are: {listed_ids}"

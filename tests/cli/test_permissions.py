@@ -29,7 +29,7 @@ from judge.providers import base as providers
 from judge.providers.base import Settings
 from judge.suites.steps import Step
 from tests.cli.helpers import Done, write_rows
-from tests.jobs.helpers import threaded
+from tests.jobs.helpers import submit, threaded, write_batch
 from tests.loopback.batches_server import OpenAIBatchServer
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import Out
@@ -561,9 +561,8 @@ def posted(judging: Judge, tmp_path: Path) -> Iterator[Batches]:
     """A job that its owner posted to his own server, with his key."""
     with threaded(Batches()) as there:
         assert isinstance(there, Batches)
-        words = ("-m", "openai/loopback", "--base-url", there.url)
-        judging("jobs", "write", "stance", *words)
-        judging("jobs", "submit", "last")
+        write_batch(tmp_path / "study.db", there)
+        submit(tmp_path / "study.db")
         assert "OPENAI_API_KEY" in there.canaries()
         yield there
 
@@ -582,7 +581,7 @@ def forget() -> None:
     (permissions.configuration_folder() / permissions.FILE).unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("command", ["fetch", "show", "submit", "cancel"])
+@pytest.mark.parametrize("command", ["read", "show", "cancel"])
 def test_a_redirect_of_a_jobs_server_is_not_followed(judging: Judge, posted: Batches, command: str) -> None:
     with listening() as evil:
         away = Out(b"", 307, f"Location: {evil.url}/files\r\n".encode())
@@ -594,17 +593,16 @@ def test_a_redirect_of_a_jobs_server_is_not_followed(judging: Judge, posted: Bat
 def test_a_link_above_a_jobs_folder_is_seen_through(judging: Judge, posted: Batches, tmp_path: Path) -> None:
     (tmp_path / "study.jobs").rename(tmp_path / "private")
     (tmp_path / "study.jobs").symlink_to(tmp_path / "private")
-    assert f"--allow {tmp_path / 'private'}" in judging("jobs", "fetch", "last", code=2).err
+    assert f"--allow {tmp_path / 'private'}" in judging("jobs", "read", "last", code=2).err
 
 
 def test_ones_own_job_is_followed_without_an_option(judging: Judge, posted: Batches) -> None:
     permissions._named.clear()  # a new process
-    judging("jobs", "fetch", "last")
     judging("jobs", "read", "last")
     assert posted.canaries() >= {"OPENAI_API_KEY"}
 
 
-@pytest.mark.parametrize("command", ["fetch", "show", "submit", "cancel"])
+@pytest.mark.parametrize("command", ["read", "show", "cancel"])
 def test_the_server_of_a_job_gets_no_key(
     judging: Judge, posted: Batches, tmp_path: Path, command: str, far: None
 ) -> None:
@@ -621,7 +619,7 @@ def test_a_server_on_this_machine_is_asked_about_a_job_without_a_key(judging: Ju
     posted.received.clear()
     judging("jobs", "show", "last")
     assert posted.received and posted.canaries() == set()
-    judging("jobs", "fetch", "last", "--allow", "env:OPENAI_API_KEY")
+    judging("jobs", "read", "last", "--allow", "env:OPENAI_API_KEY")
     assert "OPENAI_API_KEY" in posted.canaries()
 
 
@@ -631,13 +629,11 @@ def test_the_folder_of_a_job_is_not_the_studys_choice(
     victim = tmp_path / "private"
     victim.mkdir()
     change(tmp_path / "study.db", folder="private")
-    for command in ("fetch", "read", "submit"):
-        done = judging("jobs", command, "last", code=2)
-        assert f"names the folder {victim}" in done.err and f"--allow {victim}" in done.err
+    done = judging("jobs", "read", "last", code=2)
+    assert f"names the folder {victim}" in done.err and f"--allow {victim}" in done.err
     assert list(victim.iterdir()) == []
-    judging("jobs", "fetch", "last", "--allow", victim)
+    judging("jobs", "read", "last", "--allow", victim)
     assert list(victim.iterdir()) != []
-    judging("jobs", "read", "last")
 
 
 def test_a_link_in_the_place_of_a_jobs_folder_is_seen_through(
@@ -647,7 +643,7 @@ def test_a_link_in_the_place_of_a_jobs_folder_is_seen_through(
     victim = tmp_path / "private"
     found.rename(victim)
     found.symlink_to(victim)
-    assert "--allow" in judging("jobs", "fetch", "last", code=2).err
+    assert "--allow" in judging("jobs", "read", "last", code=2).err
 
 
 def test_a_link_in_the_place_of_a_result_is_not_written_through(
@@ -658,7 +654,7 @@ def test_a_link_in_the_place_of_a_result_is_not_written_through(
     victim.write_text("mine")
     (file,) = folder.glob("*.jsonl")
     (folder / f"{file.stem}.output.jsonl").symlink_to(victim)
-    assert "no links" in judging("jobs", "fetch", "last", code=2).err
+    assert "no links" in judging("jobs", "read", "last", code=2).err
     assert victim.read_text() == "mine"
 
 
@@ -667,15 +663,13 @@ def test_a_file_of_a_job_lies_in_its_folder(
     judging: Judge, posted: Batches, tmp_path: Path, name: str
 ) -> None:
     change(tmp_path / "study.db", file=name)
-    assert "files of its job's own folder" in judging("jobs", "fetch", "last", code=2).err
+    assert "files of its job's own folder" in judging("jobs", "read", "last", code=2).err
 
 
-def test_a_folder_that_the_user_named_is_remembered(judging: Judge, tmp_path: Path) -> None:
-    with threaded(Batches()) as there:
-        judging("jobs", "write", "stance", "-m", "openai/loopback", "--base-url", there.url, "-o", "mine")
-        permissions._named_folders.clear()
-        judging("jobs", "submit", "last")
-        judging("jobs", "fetch", "last")
+def test_a_folder_that_the_user_named_is_remembered(judging: Judge) -> None:
+    judging("run", "stance", "-m", "openai/loopback", "--offline", "mine")
+    permissions._named_folders.clear()  # a new process
+    assert "--allow" not in judging("jobs", "read", "last", code=2).err
     forget()
     assert "--allow" in judging("jobs", "read", "last", code=2).err
 
@@ -705,7 +699,7 @@ def test_no_proxy_of_the_environment_sees_the_key_of_a_job_on_this_machine(
     with listening() as proxy:
         monkeypatch.setenv(of, proxy.url.removesuffix("/v1"))
         posted.received.clear()
-        judging("jobs", "fetch", "last")
+        judging("jobs", "read", "last")
         assert proxy.received == [] and posted.received
 
 

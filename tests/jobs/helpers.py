@@ -1,17 +1,21 @@
-"""A program that runs files of requests as vLLM's `run-batch` does, and what jobs have left in a study."""
+"""Run files of requests as vLLM's `run-batch` does, take the steps of `judge run --batch` one by one, count their units."""
 
 import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from judge.asking.run import in_study, prepare
+from judge.jobs import follow, post
 from judge.jobs.offline import Offline
 from judge.jobs.read import JobTally, read_results
+from judge.jobs.service import service_of
 from judge.jobs.write import Written, write_job
 from judge.providers import base
+from judge.run_options import RunOptions
 from judge.runner import Plan
 from judge.store import Store, jobs
 from tests.loopback.batches_server import AnthropicBatchServer, Batching, OpenAIBatchServer
@@ -88,3 +92,40 @@ def threaded(server: Batching) -> Iterator[Batching]:
 
 
 SERVERS: dict[str, type[Batching]] = {"openai": OpenAIBatchServer, "anthropic": AnthropicBatchServer}
+
+
+def model_of(server: Batching) -> str:
+    """The name of a model whose batches this server runs."""
+    vendor = next(name for name, kind in SERVERS.items() if isinstance(server, kind))
+    return f"{vendor}/loopback"
+
+
+def write_batch(db: Path, server: Batching, **options: Any) -> Written:
+    """Write the pending requests of a run for the server's batches, and post nothing."""
+    given = RunOptions(base_url=(server.url,), answers="json", **options)
+    with Store.open(db, create=False) as store:
+        asking = in_study(store, prepare("stance", model_of(server), given), given)
+
+        async def opened() -> None:
+            await asking.provider.open()
+            await asking.provider.close()
+
+        asyncio.run(opened())
+        return write_job(store, asking.plan, asking.provider)
+
+
+def submit(db: Path) -> post.PostReport:
+    """Post the files of the newest job that are not posted yet."""
+    with Store.open(db, create=False) as store:
+        job = jobs.find(store, "last")
+        with closing(service_of(store.path, job)) as service:
+            return post.submit(store, job, service)
+
+
+def fetch(db: Path) -> list[Path]:
+    """Download the results of the newest job, without reading them."""
+    with Store.open(db, create=False) as store:
+        job = jobs.find(store, "last")
+        with closing(service_of(store.path, job)) as service:
+            follow.look(store, job, service)
+            return follow.fetch(store, job, service)

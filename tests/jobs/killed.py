@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from typing import Any
 from judge.asking.jobs import run_in_batches
 from judge.asking.run import in_study, prepare
 from judge.jobs import anthropic, follow, openai, post, read, whole, write
-from judge.jobs.service import service_of
 from judge.run_options import RunOptions
 from judge.store import Store, jobs
 
@@ -73,12 +71,10 @@ def arm(step: str) -> None:
             after(follow, "read_results")
 
 
-def say_so(db: Path) -> None:
-    """As `judge jobs submit last --again`: the user saw to it that nothing was posted."""
+def release(db: Path) -> None:
+    """Release the units of the newest job, as `judge jobs cancel last --release`: the user checked that nothing was posted."""
     with Store.open(db, create=False) as store:
-        job = jobs.find(store, "last")
-        with closing(service_of(store.path, job)) as service:
-            post.submit(store, job, service, again=True)
+        follow.cancel(store, jobs.find(store, "last"), None, release=True)
 
 
 def run(db: Path, model: str, url: str) -> dict[str, Any]:
@@ -106,8 +102,8 @@ def main() -> None:
             try:
                 arm(step)
                 if step == "posted":
-                    # Killed about to post, nobody else can know that nothing was.
-                    say_so(options.db)
+                    # The child before this one was killed just before the post, which only the user can tell.
+                    release(options.db)
                 run(options.db, options.model, options.url)
             except BaseException as e:
                 print(f"{step}: {type(e).__name__}: {e}", file=sys.stderr, flush=True)

@@ -7,16 +7,20 @@ from typing import Any
 
 import pytest
 
+from judge.errors import ServerFault, Unreachable
 from judge.jobs import post, results
 from judge.store import Store
 from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import (
     SERVERS,
     answer_to,
+    fetch,
     read_files,
     requests_in,
     states,
+    submit,
     threaded,
+    write_batch,
     write_lines,
     write_offline,
 )
@@ -116,12 +120,14 @@ def test_given_up_requests_are_not_posted_after_all(
 ) -> None:
     """The post was lost, the units were given back and asked live: the file must stay where it is."""
     monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
-    judge("jobs", "write", *of(server))
+    write_batch(db, server)
     server.not_sent = 1
-    judge("jobs", "submit", code=3)
+    with pytest.raises(Unreachable):
+        submit(db)
     judge("jobs", "cancel", "--release")
     judge("run", *of(server))
-    judge("jobs", "submit", code=None)
+    submit(db)
+    judge(*batch(server))
     assert server.created == 0
 
 
@@ -183,11 +189,11 @@ def test_an_id_that_is_the_key_is_not_kept(
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     shown = server.shown
     monkeypatch.setattr(server, "shown", lambda one: {**shown(one), "id": f"batch {KEY}"})
-    judge("jobs", "write", *of(server))
-    done = judge("jobs", "submit", code=3)
-    assert "no 'id'" in done.err
+    write_batch(db, server)
+    with pytest.raises(ServerFault, match="no 'id'") as caught:
+        submit(db)
     assert select(db, "SELECT count(*) FROM job_parts WHERE batch_id IS NOT NULL") == [(0,)]
-    assert KEY not in done.err + judge("jobs", "submit", code=4).err
+    assert KEY not in str(caught.value) + str(submit(db))
 
 
 def _nothing(text: bytes) -> bytes:
@@ -247,26 +253,10 @@ def test_results_that_are_not_all_there_are_waited_for(
     assert (server.created, set(server.paid.values())) == (1, {1})
 
 
-def test_results_that_are_cut_after_they_were_fetched(server: Batching, db: Path, judge: Judge) -> None:
-    judge("jobs", "write", *of(server))
-    judge("jobs", "submit")
-    [first, *_] = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")["files"]
-    Path(first).write_bytes(_without_a_line(Path(first).read_bytes()))
-    assert (
-        "changed since it was fetched; fetch these paid results again: judge jobs fetch 01"
-        in judge("jobs", "read", code=1).err
-    )
-    assert states(db) == {"open": UNITS}
-    judge("jobs", "fetch")
-    judge("jobs", "read")
-    assert states(db) == {"answered": UNITS}
-
-
 def test_units_of_which_there_is_no_line_are_named(server: Batching, db: Path, judge: Judge) -> None:
     server.outcome = lambda line: "lost" if server.paid.total() == 5 else "ok"
-    judge("jobs", "write", *of(server))
-    judge("jobs", "submit")
-    judge("jobs", "fetch")
+    write_batch(db, server)
+    submit(db)
     done = judge("jobs", "read", code=4)
     assert states(db) == {"answered": 5, "released": UNITS - 5}
     ((first,),) = select(
@@ -282,18 +272,17 @@ def test_what_no_list_shows_is_not_posted_again_by_itself(
 ) -> None:
     """A batch whose answer was lost and that is listed an hour late: nothing is paid twice."""
     monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
-    judge("jobs", "write", *of(server))
+    write_batch(db, server)
     server.lost_answers = 1
-    judge("jobs", "submit", code=3)
+    with pytest.raises(Unreachable):
+        submit(db)
     server.listed_late = 10**6
-    told = judge("jobs", "submit", code=4).err
-    assert "--again" in told
-    assert "--release" in told
+    assert "--release" in str(submit(db).undecided)
     [row] = checked(judge("jobs", "show", "last", "--json").out, "jobs_status")["rows"]
     assert row["state"] == "posting"
     # A run in batches says the same, and ends when it has waited for as long as a server may be away.
     ended = judge(*batch(server), "--patience", "0.01s", code=4)
-    assert "judge jobs submit" in ended.err
+    assert "judge jobs cancel" in ended.err
     assert server.created == 1
     server.listed_late = 0
     judge(*batch(server))
@@ -342,14 +331,16 @@ def test_whether_a_post_arrived_shows_after_it_was_lost_not_after_it_was_begun(
     server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A post that hung for ten minutes and was begun at its end, in a list that shows it a moment later."""
-    judge("jobs", "write", *of(server))
+    write_batch(db, server)
     times = iter(["2020-01-01T00:00:00+00:00"])
     real = post.now
     monkeypatch.setattr(post, "now", lambda: next(times, None) or real())
     server.lost_answers = 1
-    judge("jobs", "submit", code=3)
+    with pytest.raises(Unreachable):
+        submit(db)
     server.listed_late = 1
-    assert "should list it within" in judge("jobs", "submit", code=4).err
+    report = submit(db)
+    assert ("should list it within" in report.unsure[0], report.undecided) == (True, None)
     assert server.created == 1
 
 
@@ -369,9 +360,9 @@ def test_answers_to_units_that_were_given_back_wait_for_the_run_that_asks_them(
     server: Batching, db: Path, judge: Judge
 ) -> None:
     """Both would be the unit's first attempt: a live run must not find it taken when it keeps its answer."""
-    judge("jobs", "write", *of(server))
-    judge("jobs", "submit")
-    judge("jobs", "fetch")
+    write_batch(db, server)
+    submit(db)
+    fetch(db)
     ((model,),) = select(db, "SELECT model FROM runs")
     with Store.open(db, create=False) as store, store.run_lock(f"{plan(model).task.name} {model}"):
         judge("jobs", "cancel", "--release")

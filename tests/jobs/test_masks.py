@@ -71,7 +71,7 @@ def test_a_batch_that_does_not_heed_the_mask_is_said(db: Path, judge: Judge) -> 
 def test_files_for_another_program_carry_the_mask_that_is_named(
     db: Path, judge: Judge, tmp_path: Path
 ) -> None:
-    offline = ["jobs", "write", "stance", "-m", "openai/qwen3", "--answers", "codes", "--offline", "-o"]
+    offline = ["run", "stance", "-m", "openai/qwen3", "--answers", "codes", "--offline"]
     judge(*offline, "free")
     assert not FIELDS & set(requests_in(tmp_path / "free/part-0001.jsonl")[0]["body"])
     assert "/tokenize" in judge(*offline, "biased", "--option", "mask=logit_bias", code=2).err

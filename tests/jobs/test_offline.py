@@ -282,27 +282,15 @@ def test_codes_come_with_probabilities(db: Path) -> None:
     )
 
 
-def test_shards_are_equal_and_whole(db: Path) -> None:
-    written = write_offline(db, shards=5)
-    assert [f.lines for f in written.files] == [3, 3, 2, 2, 2]
-    paths = run_files(written)
-    for n, path in enumerate(paths, 1):
-        tally = read_files(db, [path])
-        assert tally.ended["ok"] == written.files[n - 1].lines
-    assert states(db) == {"answered": UNITS}
-    assert select(db, "SELECT state FROM jobs") == [("done",)]
-
-
-def test_more_shards_than_lines(db: Path) -> None:
-    written = write_offline(db, shards=20)
-    assert [f.lines for f in written.files] == [1] * UNITS
-    assert written.job is not None
-    assert len(list(written.job.folder.iterdir())) == UNITS
-
-
 def test_files_keep_under_the_limits(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(lines.LIMITS, "openai", (5, 10**9))
-    assert [f.lines for f in write_offline(db).files] == [5, 5, 2]
+    written = write_offline(db)
+    assert [f.lines for f in written.files] == [5, 5, 2]
+    # Each file is read when its program has ended, whatever the others do.
+    for file, path in zip(written.files, run_files(written), strict=True):
+        assert read_files(db, [path]).ended["ok"] == file.lines
+    assert states(db) == {"answered": UNITS}
+    assert select(db, "SELECT state FROM jobs") == [("done",)]
 
 
 def test_files_keep_under_the_limit_of_bytes(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,14 +395,12 @@ def test_what_a_kill_leaves_half_written_keeps_no_unit(db: Path, monkeypatch: py
     assert select(db, "SELECT state FROM jobs") == [("open",)]
 
 
-def test_the_commands(judge: Callable[..., Done], tmp_path: Path) -> None:
+def test_the_commands(judge: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(lines.LIMITS, "openai", (4, 10**9))
     make_study(tmp_path / "study.db", numbered(UNITS))
-    written = checked(
-        judge("jobs", "write", "stance", "-m", MODEL, "--offline", "--shards", "3", "-o", "s", "--json").out,
-        "jobs_write",
-    )
+    written = checked(judge("run", "stance", "-m", MODEL, "--offline", "s", "--json").out, "jobs_write")
     assert [f["lines"] for f in written["files"]] == [4, 4, 4]
-    assert "wait for other jobs" in judge("jobs", "write", "stance", "-m", MODEL, "--offline").out
+    assert "wait for other jobs" in judge("run", "stance", "-m", MODEL, "--offline", "t").out
     for part in (1, 2, 3):
         rows = [answer_to(r) for r in requests_in(tmp_path / "s" / f"part-000{part}.jsonl")]
         write_lines(tmp_path / "s" / f"out{part}", [*rows, {"custom_id": "\x1b[31mmine"}])
@@ -432,16 +418,15 @@ def test_the_commands(judge: Callable[..., Done], tmp_path: Path) -> None:
 
 def test_commands_that_ask_for_what_there_is_not(judge: Callable[..., Done], tmp_path: Path) -> None:
     make_study(tmp_path / "study.db", numbered(3))
-    assert "there are: none yet; write one: judge jobs write" in judge("jobs", "read", code=2).err
-    assert "--offline" in judge("jobs", "write", "stance", "-m", MODEL, "--shards", "2", code=2).err
-    assert (
-        "no unit has the inputs of"
-        in judge("jobs", "write", "stance", "-m", MODEL, "--offline", "--where", "0", code=2).err
-    )
+    assert "there are: none yet; write one: judge run" in judge("jobs", "read", code=2).err
+    offline = ("run", "stance", "-m", MODEL, "--offline")
+    assert "no unit has the inputs of" in judge(*offline, "new", "--where", "0", code=2).err
     (tmp_path / "there").mkdir()
-    err = judge("jobs", "write", "stance", "-m", MODEL, "--offline", "-o", "there", code=2).err
-    assert "exists already" in err
-    assert "OPENAI_API_KEY is not set" in judge("jobs", "write", "stance", "-m", MODEL, code=3).err
+    assert "exists already" in judge(*offline, "there", code=2).err
+    assert "OPENAI_API_KEY is not set" in judge("run", "stance", "-m", MODEL, "--batch", code=3).err
+    judge(*offline, "requests")
+    # No provider has results of this job: they are in files.
+    assert "judge jobs read" in judge("jobs", "read", code=2).err
 
 
 VLLM = """
@@ -467,8 +452,9 @@ def test_the_script_for_slurm_of_the_page(db: Path, judge: Callable[..., Done], 
     vllm.parent.mkdir()
     vllm.write_text(f"#!{sys.executable}{VLLM}", encoding="utf-8")
     vllm.chmod(0o755)
-    asked = re.findall(r"^\$ (judge jobs write .*--shards.*)$", page, re.MULTILINE)[0].split()[1:]
-    judge(*asked)
+    judge(*re.findall(r"^\$ judge (run .*--offline requests)$", page, re.MULTILINE)[0].split())
+    for line in re.findall(r"^\$ (.*\bshards\b.*)$", page, re.MULTILINE)[:2]:
+        subprocess.run(line, shell=True, cwd=tmp_path, check=True, timeout=120)
     for task in range(1, int(tasks[0]) + 1):
         env = {"PATH": f"{vllm.parent}:{os.environ['PATH']}", "SLURM_ARRAY_TASK_ID": str(task)}
         subprocess.run(["bash", str(script)], cwd=tmp_path, env=env, check=True, timeout=120)

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from judge.asking.run import prepare
-from judge.jobs import lines, post, whole
+from judge.errors import BadInput, KeyProblem, Unreachable
+from judge.jobs import follow, lines, post, whole
 from judge.providers.base import Provider
 from judge.run_options import RunOptions
-from judge.store import Store
+from judge.store import Store, jobs
 from tests.cli.helpers import Done, checked
-from tests.jobs.helpers import SERVERS, requests_in, states, threaded
+from tests.jobs.helpers import SERVERS, fetch, model_of, requests_in, states, submit, threaded, write_batch
 from tests.loopback.batches_server import Batching
 from tests.runner.helpers import attempts, left_in, make_study, numbered, select
 
@@ -38,9 +39,8 @@ def db(tmp_path: Path) -> Path:
 
 
 def of(server: Batching) -> list[str]:
-    """What `judge run` and `judge jobs write` are given for this server."""
-    vendor = next(name for name, kind in SERVERS.items() if isinstance(server, kind))
-    return ["stance", "-m", f"{vendor}/loopback", "--answers", "json", "--base-url", server.url]
+    """The arguments of `judge run` for this server."""
+    return ["stance", "-m", model_of(server), "--answers", "json", "--base-url", server.url]
 
 
 def batch(server: Batching) -> list[str]:
@@ -83,11 +83,10 @@ def test_run_batch_leaves_what_live_calls_leave(
 
 def test_the_steps_one_by_one(server: Batching, db: Path, judge: Judge) -> None:
     server.late = 1
-    written = checked(judge("jobs", "write", *of(server), "--json").out, "jobs_write")
-    assert (written["lines"], server.created) == (UNITS, 0)
-    posted = checked(judge("jobs", "submit", "--json").out, "jobs_submit")
-    assert posted["posted"] == ["part-0001.jsonl"]
-    assert checked(judge("jobs", "submit", "--json").out, "jobs_submit")["posted"] == []
+    assert (write_batch(db, server).lines, server.created) == (UNITS, 0)
+    submit(db)
+    submit(db)
+    assert server.created == 1
     # In flight: a live run asks nothing, and says why.
     calls = server.requests
     live = judge("run", *of(server), code=4)
@@ -95,9 +94,7 @@ def test_the_steps_one_by_one(server: Batching, db: Path, judge: Judge) -> None:
     assert server.requests - calls < UNITS, "only the probes of open"
     [row] = checked(judge("jobs", "show", "last", "--json").out, "jobs_status")["rows"]
     assert (row["state"], row["status"]) == ("submitted", "in_progress")
-    fetched = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")
-    assert fetched["waiting"] == 0
-    assert all(Path(name).is_file() for name in fetched["files"])
+    assert all(path.is_file() for path in fetch(db))
     assert states(db) == {"open": UNITS}
     read = checked(judge("jobs", "read", "--json").out, "jobs_read")
     assert (read["ok"], read["open"]) == (UNITS, 0)
@@ -153,49 +150,38 @@ def test_a_provider_that_answers_nothing_is_not_asked_for_ever(
 
 def test_a_lost_answer_does_not_pay_twice(server: Batching, db: Path, judge: Judge) -> None:
     """The batch is begun, and nobody learns its id."""
-    judge("jobs", "write", *of(server))
+    write_batch(db, server)
     server.late, server.lost_answers = 2, 1
-    assert "connection lost" in judge("jobs", "submit", code=3).err
+    with pytest.raises(Unreachable, match="connection lost"):
+        submit(db)
     assert select(db, "SELECT state, batch_id FROM job_parts") == [("posting", None)]
     assert "may have been posted" in judge("jobs", "cancel").err
-    done = judge("jobs", "submit", code=None)
     if isinstance(server, SERVERS["anthropic"]):
         # Whose it is shows when it has ended: until then it is waited for.
-        assert done.code == 4
-        assert "batch_1" in done.err
-        while done.code == 4:
-            done = judge("jobs", "submit", code=None)
-    assert "1 files had been posted before" in done.out
-    judge("jobs", "show", "last")
-    judge("jobs", "show", "last")
-    judge("jobs", "fetch")
-    judge("jobs", "read")
+        assert "batch_1" in submit(db).unsure[0]
+    done = checked(judge(*batch(server), "--json").out, "run")
+    assert done["labelled"] == UNITS
     assert states(db) == {"answered": UNITS}
     assert (server.created, set(server.paid.values())) == (1, {1})
 
 
-def test_run_batch_goes_on_after_a_lost_answer(server: Batching, db: Path, judge: Judge) -> None:
-    server.late, server.lost_answers = 3, 1
-    done = checked(judge(*batch(server), "--json").out, "run")
-    assert done["labelled"] == UNITS
-    assert (server.created, set(server.paid.values())) == (1, {1})
-
-
-def test_what_was_never_begun_is_posted_when_the_user_says_so(
+def test_what_was_never_begun_is_posted_when_the_user_releases_it(
     server: Batching, db: Path, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge("jobs", "write", *of(server))
+    write_batch(db, server)
     server.not_sent = 1
-    judge("jobs", "submit", code=3)
-    assert server.created == 0
+    with pytest.raises(Unreachable):
+        submit(db)
     # It may show in the list a moment later.
-    assert "should list it within" in judge("jobs", "submit", "--again", code=4).err
-    assert server.created == 0
+    report = submit(db)
+    assert ("should list it within" in report.unsure[0], report.undecided) == (True, None)
     monkeypatch.setattr(post, "SETTLE_SECONDS", 0.0)
-    assert "--again" in judge("jobs", "submit", code=4).err
+    assert "judge jobs cancel" in str(submit(db).undecided)
     assert server.created == 0
-    judge("jobs", "submit", "--again")
-    assert server.created == 1
+    judge("jobs", "cancel", "--release")
+    judge(*batch(server))
+    assert states(db) == {"answered": UNITS, "released": UNITS}
+    assert (server.created, set(server.paid.values())) == (1, {1})
 
 
 def test_batches_of_others_are_told_apart(
@@ -206,24 +192,26 @@ def test_batches_of_others_are_told_apart(
     other = make_study(tmp_path / "other.db", ["Nothing of the kind.", "Nor this."])
     for n in range(4):
         judge("run", *of(server), "--batch", "--as", f"judge {n}", "-d", other)
-    judge("jobs", "write", *of(server))
+    write_batch(db, server)
     server.late = 10**6
-    judge("jobs", "write", *of(server), "--as", "judge 5", "-d", other)
-    judge("jobs", "submit", "-d", other)
+    write_batch(other, server, asked_as="judge 5")
+    submit(other)
     server.not_sent = 1
-    judge("jobs", "submit", code=3)
-    done = judge("jobs", "submit", code=None)
-    assert done.code == 4
+    with pytest.raises(Unreachable):
+        submit(db)
+    report = submit(db)
     if isinstance(server, SERVERS["anthropic"]):
-        assert "batch_5" in done.err
+        assert "batch_5" in report.unsure[0]
         server.batches["batch_5"].late = 0
         server.retrieved(server.batches["batch_5"])
-        done = judge("jobs", "submit", code=4)
-    assert "--again" in done.err, "its own is not among them"
-    judge("jobs", "submit", "--again")
+        report = submit(db)
+    assert report.undecided is not None, "its own is not among them"
+    judge("jobs", "cancel", "--release")
+    server.late = 0
+    judge(*batch(server))
     assert server.created == 6
     assert server.asked.keys() >= {
-        r["custom_id"] for r in requests_in(*sorted(tmp_path.glob("study.jobs/*/part*")))
+        r["custom_id"] for r in requests_in(*sorted(tmp_path.glob("study.jobs/*/part-0001.jsonl")))
     }
 
 
@@ -233,15 +221,13 @@ def test_a_refused_key_is_not_shown_and_nothing_is_lost(
     key = "sk-secret-0123456789"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
-    judge("jobs", "write", *of(server))
+    write_batch(db, server)
     server.key = "another"
-    for step in ("submit",):
-        done = judge("jobs", step, code=3)
-        assert "refused the key" in done.err
-        assert key not in done.err
+    with pytest.raises(KeyProblem) as caught:
+        submit(db)
+    assert key not in str(caught.value)
     server.key = key
-    judge("jobs", "submit")
-    judge("jobs", "fetch")
+    submit(db)
     judge("jobs", "read")
     assert states(db) == {"answered": UNITS}
     for path in [p for p in tmp_path.rglob("*") if p.is_file()]:
@@ -250,13 +236,12 @@ def test_a_refused_key_is_not_shown_and_nothing_is_lost(
 
 def test_a_batch_that_is_stopped_keeps_what_was_done(server: Batching, db: Path, judge: Judge) -> None:
     server.late = 3
-    judge("jobs", "write", *of(server))
-    judge("jobs", "submit")
+    write_batch(db, server)
+    submit(db)
     assert "1 batches asked to stop" in judge("jobs", "cancel").out
     assert states(db) == {"open": UNITS}, "what was done by then has results"
-    while judge("jobs", "fetch", code=None).code:
-        assert states(db) == {"open": UNITS}
-    judge("jobs", "read", code=4)
+    while "open" in states(db):
+        judge("jobs", "read", code=4)
     # The loopback server answers the first request, and cancels the rest.
     assert states(db) == {"answered": 1, "released": UNITS - 1}
     server.late = 0
@@ -266,21 +251,22 @@ def test_a_batch_that_is_stopped_keeps_what_was_done(server: Batching, db: Path,
 
 
 def test_what_was_not_posted_is_given_back(server: Batching, db: Path, judge: Judge) -> None:
-    judge("jobs", "write", *of(server))
+    write_batch(db, server)
     assert f"{UNITS} units given back" in judge("jobs", "cancel").out
-    assert judge("jobs", "submit").out.startswith("job ")
+    submit(db)
     assert server.created == 0
     judge(*batch(server))
     assert set(server.paid.values()) == {1}
 
 
 def test_a_file_that_was_changed_is_not_posted(server: Batching, db: Path, judge: Judge) -> None:
-    written = checked(judge("jobs", "write", *of(server), "--json").out, "jobs_write")
-    path = Path(written["folder"]) / "part-0001.jsonl"
+    folder = write_batch(db, server).folder
+    assert folder is not None
+    path = folder / "part-0001.jsonl"
     path.write_text(path.read_text("utf-8") + "\n", encoding="utf-8")
-    assert "changed since it was written" in judge("jobs", "submit", code=1).err
+    assert f"{path}: changed since it was written" in judge(*batch(server), code=1).err
     path.unlink()
-    assert "cannot be read" in judge("jobs", "submit", code=1).err
+    assert f"{path}: cannot be read" in judge(*batch(server), code=1).err
     assert (server.created, server.asked) == (0, Counter())
 
 
@@ -304,8 +290,9 @@ def test_several_files(server: Batching, db: Path, judge: Judge, monkeypatch: py
 
 
 def test_limits_hold_before_posting(server: Batching, db: Path, judge: Judge) -> None:
-    most = checked(judge("jobs", "write", *of(server), "--json").out, "jobs_write")["most_tokens"]
-    assert "can take" in judge("jobs", "submit", "--max", f"{most - 1}tokens", code=2).err
+    job = write_batch(db, server).job
+    assert job is not None
+    most = job.most_tokens
     # A job of an earlier command counts against the limit of this one.
     done = judge(*batch(server), "--max", f"{most - 1}tokens", code=4)
     assert "written with higher limits" in done.err
@@ -322,13 +309,22 @@ def test_limits_hold_before_posting(server: Batching, db: Path, judge: Judge) ->
     assert "could cross the limit" in told["stopped"]
 
 
-def test_results_that_were_lost_are_fetched_again(server: Batching, db: Path, judge: Judge) -> None:
-    judge("jobs", "write", *of(server))
-    judge("jobs", "submit")
-    [first, *_] = checked(judge("jobs", "fetch", "--json").out, "jobs_fetch")["files"]
-    Path(first).unlink()
-    assert "changed since it was fetched" in judge("jobs", "read", code=1).err
-    judge("jobs", "fetch")
+def without_a_line(path: Path) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, without_a_line])
+def test_fetched_results_that_were_lost_are_fetched_again(
+    server: Batching, db: Path, judge: Judge, spoil: Callable[[Path], None]
+) -> None:
+    write_batch(db, server)
+    submit(db)
+    [first, *_] = fetch(db)
+    spoil(first)
+    with Store.open(db, create=False) as store, pytest.raises(BadInput, match="judge jobs read") as caught:
+        follow.read_fetched(store, jobs.find(store, "last"))
+    assert caught.value.path == str(first)
+    assert states(db) == {"open": UNITS}
     judge("jobs", "read")
     assert states(db) == {"answered": UNITS}
     before = left_in(db)
@@ -340,9 +336,9 @@ def test_results_elsewhere_are_not_fetched_with_the_key(db: Path, judge: Judge) 
     with threaded(SERVERS["anthropic"]()) as server:
         shown = server.shown
         server.shown = lambda b: {**shown(b), "results_url": "http://127.0.0.2/stolen"}  # type: ignore[method-assign]
-        judge("jobs", "write", *of(server))
-        judge("jobs", "submit")
-        assert "at another server" in judge("jobs", "fetch", code=3).err
+        write_batch(db, server)
+        submit(db)
+        assert "at another server" in judge("jobs", "read", code=3).err
 
 
 def test_money(server: Batching, db: Path, judge: Judge, tmp_path: Path) -> None:
@@ -373,6 +369,8 @@ def test_interrupted_while_it_waits(server: Batching, db: Path, judge: Judge) ->
         asyncio.run(open_and_close(asked.provider))
         report = whole.run_batches(store, asked.plan, asked.provider, whole.Waiting(0.01, sleep=interrupt))
     assert (report.interrupted, report.pending, report.reserved) == (True, UNITS, UNITS)
+    # A limit of time ends the waiting as well, at once and not at the next poll.
+    assert "the time limit" in judge(*batch(server), "--max", "1s", code=4).err
     for held in server.batches.values():
         held.late = 0
     done = checked(judge(*batch(server), "--json").out, "run")
@@ -392,8 +390,8 @@ def test_a_server_without_batches(db: Path, judge: Judge) -> None:
 
 
 def test_a_provider_that_is_away_is_waited_for(server: Batching, db: Path, judge: Judge) -> None:
-    judge("jobs", "write", *of(server))
-    judge("jobs", "submit")
+    write_batch(db, server)
+    submit(db)
     real, calls = server.respond, Counter[str]()
 
     def flaky(method: str, path: str, head: str, payload: bytes) -> Any:

@@ -19,7 +19,7 @@ from judge.store.origin import origins
 from judge.store.runs import add_probes
 from judge.store.study import only_here
 from tests.cli.helpers import Done, checked, process, script, write_rows
-from tests.jobs.helpers import threaded
+from tests.jobs.helpers import submit, threaded, write_batch
 from tests.loopback.batches_server import OpenAIBatchServer
 from tests.store.helpers import without_trigger
 from tests.tui import studies
@@ -391,9 +391,9 @@ def test_jobs_go_on_in_the_new_study(
     Path("out").mkdir()
     with threaded(OpenAIBatchServer()) as server:
         asked = ["stance", "-m", "openai/loopback", "--answers", "json", "--base-url", server.url]
-        judge("jobs", "write", *asked, "-d", a)
-        judge("jobs", "submit", "-d", a)
-        judge("jobs", "write", *asked, "-d", b)
+        write_batch(a, server)
+        submit(a)
+        write_batch(b, server)
         judge("studies", "merge", b, a, "--into", "out/c.db")
         judge("run", *asked, "--batch", "-d", "out/c.db")
         assert (len(server.paid), set(server.paid.values()), server.created) == (8, {1}, 2)
