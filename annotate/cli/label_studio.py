@@ -189,7 +189,7 @@ def _tell_pull(done: Pulled) -> None:
         (done.retracted, "labels of these are undone here; the log keeps them"),
         (
             done.quarantined,
-            f"answers did not prove themselves and are in no number: {command('annotate quarantine list')}",
+            f"answers are in quarantine and in no number: {command('annotate quarantine list')}",
         ),
         (done.strange_tasks, "tasks there are not of this batch: left out"),
     ):

@@ -66,7 +66,7 @@ def accept(
     annotate quarantine accept 3 4 --as alice --note "her private address"
     """
     from annotate.exchange.intake import accept as take_in
-    from annotate.exchange.taken import short_list
+    from annotate.exchange.result import short_list
     from annotate.packing.conflicts import settle_conflict
 
     _some(numbers)

@@ -83,7 +83,7 @@ def import_(
     to keep the file's version, or drop it to keep the study's version.
     """
     from annotate.exchange import base
-    from annotate.exchange.taken import Intake, short_list
+    from annotate.exchange.result import ImportOptions, short_list
     from annotate.exchange.transfer import import_file
     from annotate.report.until_decided import move_on
     from judge.store.export import known_task
@@ -110,7 +110,7 @@ def import_(
     name = name or "table"
     bad: list[BadInput] = []
     fields = _maps(maps)
-    how = Intake(
+    how = ImportOptions(
         name,
         [path],
         blind,  # type: ignore[arg-type]

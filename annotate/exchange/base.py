@@ -1,10 +1,10 @@
-"""What a foreign format is, and how the command line finds one.
+"""The interface of an exchange format, and the list of formats.
 
 A format is a module of this package with
 
     NAME: str                   the word after --to and --from (the module's name, `-` for `_`)
     HELP: str                   one line for the listing
-    OPTIONS: dict[str, str]     what `-O KEY=VALUE` takes, in words; may be left out
+    OPTIONS: dict[str, str]     the keys of `-O KEY=VALUE` with a description; may be left out
 
 and one or both of
 
@@ -12,10 +12,10 @@ and one or both of
     def write(export: Export, out: Out, options: Mapping[str, str]) -> None
     def read(path: Path, reading: ReadOptions) -> Iterator[Response]
 
-A writer gets the units as a blind annotator sees them and, for finished labels, the responses; it opens files
-through `out`, which puts them in place together or not at all, and says in `out.rows` how many rows each has
-(`out.lines` counts them itself). A reader only says what the file says (`reading.each` tells a row that it
-cannot use with its place): `intake` checks it against the study and stores all of it or nothing.
+A writer gets the units as a blind annotator sees them and, for finished labels, the responses. It opens files
+through `out`, which puts all of them in place or none, and stores the number of rows of each in `out.rows`
+(`out.lines` counts them itself). A reader yields what the file contains, and `reading.each` reports an unusable
+row with its line. `intake` checks the responses against the study and stores all of them or none.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["Bad", "ExchangeUnit", "Export", "Format", "Out", "ReadOptions", "Res
 UNIT_KEY = "adjudge_unit_id"
 """The key of our unit id in a file that goes through another tool."""
 PLACE_KEY = "adjudge_place"
-"""In tasks of one person's project: the position in that person's queue. It separates hidden repeats without revealing them."""
+"""The key of the position in a person's queue, in tasks of a project of one person."""
 
 R = TypeVar("R")
 Bad = Callable[[BadInput], None]
@@ -67,11 +67,10 @@ class Export:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a reader may need beside the path.
+    """The arguments of a reader beside the path.
 
-    `task` is the batch's or the one named, None when neither is known. `inputs` gives what the unit
-    shows (by input), None for a unit that is not there. `as_person` and `field` stand for all rows where
-    a file does not say who answered what.
+    `task` is the task of the batch or the one named, None if neither is known. `inputs` returns the inputs of a
+    unit by name, None for an unknown unit. `as_person` and `field` apply to rows without an annotator or a question.
     """
 
     bad: Bad
@@ -81,7 +80,7 @@ class ReadOptions:
     field: str | None = None
     options: Mapping[str, str] = dataclasses.field(default_factory=dict)
     remarks: Counter[str] = dataclasses.field(default_factory=Counter)
-    """What was skipped although it is valid -> how often; reported to the user."""
+    """Kind of record that was skipped although it is valid -> number; reported to the user."""
 
     def each(
         self, path: Path, rows: Iterable[tuple[int, R]], read_row: Callable[[R, Where], Iterable[Response]]
@@ -111,7 +110,7 @@ class Format:
         self.options: Mapping[str, str] = getattr(module, "OPTIONS", {})
         self.writes: Literal["file", "folder"] | None = getattr(module, "WRITES", None)
         self.ending: str | None = getattr(module, "ENDING", None)
-        """What the name of a file in the format ends with, with its dot; None for folders, and where any name will do."""
+        """The ending of a file in the format, with its dot; None for folders, and if any ending is valid."""
         self.reads: bool = hasattr(module, "read")
         self._module = module
 

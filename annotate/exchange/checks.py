@@ -16,23 +16,24 @@ from judge.prompts.load import Task
 from judge.store import Store
 
 MOST_SECONDS = 7 * 24 * 3600
+# Programs write local times without their zone, which can be up to 14 hours ahead of UTC.
 ZONES = timedelta(days=1)
-"""How far in the future a time may be: programs write local times without their zone."""
+"""How far in the future a time may be."""
 
 
 _PLAIN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)", re.ASCII)
 
 
 class Checks:
-    """Checks responses against a task (None: any field and label is valid) and the units of the study.
+    """Checks of responses against a task (None: any field and label is valid) and the units of the study.
 
-    `derived`: whether labels of derived fields are accepted; a batch derives them itself.
+    `derived`: whether labels of derived fields are accepted. A batch derives them itself.
     """
 
     def __init__(
         self, store: Store, task: Task | None, maps: Mapping[str, Mapping[str, str]], *, derived: bool
     ) -> None:
-        """Raises UsageError for a map to what is no label of the task."""
+        """Raise UsageError for a map to a value that is no label of the task."""
         self._conn, self._task, self._maps, self._derived = store.conn, task, maps, derived
         for name, values in maps.items():
             if task is not None:
@@ -121,7 +122,8 @@ def _is_time(text: str) -> bool:
 
 
 def _plain_time(text: str) -> str:
-    """Normalise other notations of a time (2026-01-31 10:20, 20260131T102030Z): times are compared as texts."""
+    """Return a time in the study's notation, also for 2026-01-31 10:20 or 20260131T102030Z."""
+    # Times are compared as texts in SQL.
     return text if _PLAIN.fullmatch(text) else stamp(datetime.fromisoformat(text))
 
 

@@ -1,7 +1,7 @@
-"""Imported labels without a batch: rows of `label_sources`; each import is a separate source.
+"""Imported labels without a batch: rows of `label_sources`, where each import is a separate source.
 
-Labels in a batch's log are handled by `log`. If two imports give different labels, both are stored, and a
-lead resolves the conflict (`annotate conflicts`).
+`log` stores labels that belong to a batch. If two imports give different labels, both are stored, and a lead
+resolves the conflict (`annotate conflicts`).
 """
 
 import sqlite3
@@ -10,7 +10,14 @@ from collections.abc import Sequence
 
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.taken import Intake, Retracted, Taken, conflict, ensure_person, kind_of
+from annotate.exchange.result import (
+    ImportOptions,
+    ImportResult,
+    Retracted,
+    check_person,
+    conflict,
+    kind_of,
+)
 from annotate.sitting import exposure
 from annotate.sitting.events import ASSISTED, UNDECLARED
 from annotate.sitting.standing import is_stopped
@@ -24,25 +31,26 @@ from judge.store.study import now
 
 
 class DirectImport:
-    """Labels without a batch: stored with their source, and checked against every batch that has the unit."""
+    """Store labels without a batch, each with its source. They are checked against every batch that has the unit."""
 
     def __init__(
         self,
         store: Store,
         conn: sqlite3.Connection,
         task: Task | None,
-        how: Intake,
-        done: Taken,
+        how: ImportOptions,
+        done: ImportResult,
         source: str,
     ) -> None:
         self._store, self._conn, self._task, self._how, self._done = store, conn, task, how, done
         self._source = source
-        self._shut: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
+        self._closed_batches: dict[str, list[tuple[str, list[str], str | None, set[str]]]] = {}
         self.sessions: list[str] = []
         self._in_file: dict[tuple[str, str, str, int], str] = {}
-        """(unit, field, person, repeat) -> the label that the file gives, also where the study has it already."""
+        """(unit, field, annotator, repeat) -> the label that the file gives, also if the study has it already."""
 
-    def take(self, response: Response) -> None:
+    def store(self, response: Response) -> None:
+        """Store the labels of a response. Raises BadInput before any of them is stored."""
         done = self._done
         for kind, present in (("skips", response.skipped), ("spans", response.spans), ("notes", response.note),
                             ("flags", response.flag)):  # fmt: skip
@@ -52,11 +60,11 @@ class DirectImport:
         fresh = [
             (name, value, known)
             for name, value in response.answers.items()
-            if (known := self._news(response, name, value)) is not None
+            if (known := self._sources_of_new(response, name, value)) is not None
         ]
         kinds: Counter[str] = Counter()
         if fresh:
-            ensure_person(self._conn, response)
+            check_person(self._conn, response.annotator, create=True)
         for name, value, known in fresh:
             kinds[self._store_label(response, name, value, known)] += 1
         done.blind += kinds
@@ -65,18 +73,16 @@ class DirectImport:
                 done.weights.setdefault(name, set()).add(response.weight)
         if response.answers:
             done.units.add(response.unit)
+        # A person who labelled a unit elsewhere has seen its text: a later batch must not count on a first sight.
+        for content in [*(["text"] if response.answers else []), *(["judge"] if kinds[ASSISTED] else [])]:
             exposure.note_unit(
-                self._conn, response.annotator, response.unit, "text", "", "import", response.at
-            )
-        if kinds[ASSISTED]:
-            exposure.note_unit(
-                self._conn, response.annotator, response.unit, "judge", "", "import", response.at
+                self._conn, response.annotator, response.unit, content, "", "import", response.at
             )
 
-    def _news(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
-        """What the sources say so far of a label that is to be stored; None when nothing is.
+    def _sources_of_new(self, response: Response, name: str, value: str) -> list[SourceLabel] | None:
+        """Return the stored labels of all sources beside which the label has to be stored; None if it need not be.
 
-        Raises BadInput where the file said something else before, unless the later one is to count.
+        Raises BadInput if the file gave another label before, unless the later one counts (`latest`).
         """
         key = (response.unit, name, response.annotator, response.repeat)
         known = label_sources.said(self._conn, *key)
@@ -84,13 +90,13 @@ class DirectImport:
         kind = kind_of(response, name, self._how)
         earlier = self._in_file.setdefault(key, value)
         if earlier != value and not self._how.latest:
-            # Two imports may differ, and a lead resolves it. One file with two labels at once is a mistake in
-            # the file.
+            # Two imports may differ, and a lead resolves it. One file with two labels is a mistake in the file.
             raise conflict(response, name, earlier, value)
         if kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
             self._declare(key, kind, same)
             return None
         contrary = [s for s in known if _is_import(s) and s.value != value]
+        # `latest` replaces other imports only: the log of a batch is not overwritten from outside.
         replaces = bool(contrary) and self._how.latest
         # The same label at the same time is the same answer of the person, as when an export comes back. It
         # is stored again only if it must count from now on.
@@ -130,13 +136,12 @@ class DirectImport:
         return kind
 
     def _check_batches(self, response: Response, name: str) -> None:
-        """Raise BadInput for a batch in which this person was stopped, or that was closed: this path must not
-        bypass it.
-        """
+        """Raise BadInput if the label belongs to a batch that was closed, or in which the person was stopped."""
+        # Without this check, an import without --batch would bypass the lead's decision.
         who, unit = response.annotator, response.unit
-        if who not in self._shut:
-            self._shut[who] = self._shut_for(who)
-        for batch, fields, why, units in self._shut[who]:
+        if who not in self._closed_batches:
+            self._closed_batches[who] = self._closed_for(who)
+        for batch, fields, why, units in self._closed_batches[who]:
             if name not in fields or unit not in units:
                 continue
             if why is not None:
@@ -146,13 +151,11 @@ class DirectImport:
                 f"{where}; open it again: {command('annotate batches close', batch, '--undo')}", field="unit"
             )
 
-    def _shut_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
-        """Return batches that accept nothing of a person: name, fields, why stopped (None: closed), units
-        concerned.
-        """
-        shut = []
+    def _closed_for(self, who: str) -> list[tuple[str, list[str], str | None, set[str]]]:
+        """Return the batches that accept no label of a person: name, fields, why stopped (None: closed), units."""
+        closed_batches = []
         batches = "SELECT batch, task, closed FROM batches"
-        mine = (
+        assigned = (
             "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
         )
         for batch, task, closed in self._conn.execute(batches).fetchall():
@@ -160,17 +163,19 @@ class DirectImport:
             if why is not None:
                 rows = self._conn.execute("SELECT unit_id FROM batch_units WHERE batch = ?", [batch])
             elif closed:
-                rows = self._conn.execute(mine, [batch, who])
+                rows = self._conn.execute(assigned, [batch, who])
             else:
                 continue
-            shut.append((batch, stored_task(self._store, task).fields, why, {unit for (unit,) in rows}))
-        return shut
+            fields = stored_task(self._store, task).fields
+            closed_batches.append((batch, fields, why, {unit for (unit,) in rows}))
+        return closed_batches
 
     def _declare(self, key: tuple[str, str, str, int], kind: str, same: Sequence[SourceLabel]) -> None:
-        """Declare whether a stored label was blind; for a batch, only its log can."""
+        """Store whether known labels were blind. Raises BadInput for a label of a batch."""
         unit, name, who, repeat = key
         same = [s for s in same if s.layer == UNDECLARED]
         for source in same:
+            # The labels of a batch are computed from its log, so a change here would be lost.
             if source.source.startswith("batch:"):
                 batch = source.source.removeprefix("batch:")
                 where = f"{who} labelled '{unit}' in batch '{batch}': declare it there with --batch {batch}"
@@ -184,7 +189,7 @@ class DirectImport:
         self._done.declared += 1
         self._done.blind[kind] += 1
 
-    def retract(self, back: Retracted) -> int:
+    def retract(self, withdrawn: Retracted) -> int:
         """Do nothing: without a log, the record behind a label is unknown."""
         return 0
 
@@ -192,9 +197,10 @@ class DirectImport:
         """Do nothing: everything is stored already."""
 
 
-def _is_import(said: SourceLabel) -> bool:
-    """Return whether a label came by a direct import; a label of 0.2.0 without a batch may have."""
-    return said.source.startswith(("import:", "study:"))
+def _is_import(label: SourceLabel) -> bool:
+    """Return whether a label came by an import without a batch."""
+    # Studies of 0.2.0 did not record the import: there the source is "study:".
+    return label.source.startswith(("import:", "study:"))
 
 
 def _layer(kind: str) -> str:

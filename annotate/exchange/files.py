@@ -21,18 +21,19 @@ MARK = ".adjudge-export"
 
 
 class Out:
-    """One file or folder that appears when everything in it is written.
+    """One file or folder that appears only when it is complete.
 
     with Out(path, "folder") as out, out.open("tasks.jsonl") as file: ...
 
-    Until then all of it has another name beside `path`. Raises UsageError for a path that is in use by
-    something else, WriteFailed (nothing is left) when the disk is full.
+    Until then it has a temporary name beside `path`. Raises UsageError for a path that is in use by something
+    else, WriteFailed if the disk is full; then nothing is left.
     """
 
     def __init__(self, path: Path, kind: str) -> None:
         self.path, self.kind = path, kind
         self.rows: dict[str, int] = {}
-        """Name of a file -> how many rows were written to it: `lines` counts them, whoever uses `open` may."""
+        """Name of a file -> number of its rows. `lines` counts them; a format that uses `open` counts its own."""
+        # Beside the target, because a rename is atomic only within one file system.
         self._part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
 
     def __enter__(self) -> Out:
@@ -48,7 +49,7 @@ class Out:
             if not self.path.is_dir():
                 raise UsageError(f"-o {self.path}: is a file; this format is a folder of files")
             if any(self.path.iterdir()) and not (self.path / MARK).exists():
-                raise UsageError(f"-o {self.path}: holds other files; take a new folder")
+                raise UsageError(f"-o {self.path}: has other files in it; name a new folder")
         if self.kind == "folder":
             with _written(self.path):
                 self._part.mkdir()
@@ -87,7 +88,7 @@ class Out:
             self._part.replace(self.path)
 
     def place(self, name: str = "") -> Path:
-        """Return where to write a file of the folder, or the file itself, until everything is complete."""
+        """Return the temporary path of a file of the folder, or of the file itself."""
         if self.kind == "file":
             return self._part
         target = self._part / name
@@ -138,12 +139,12 @@ def _written(path: Path) -> Iterator[None]:
 def json_records(
     path: Path, bad: Callable[[BadInput], None], data: IO[bytes] | None = None
 ) -> Iterator[tuple[int, dict[str, Json]]]:
-    """(line, object) of a JSON Lines file, or of a file that is one JSON array of objects.
+    """Yield (line, object) of a JSON Lines file, or of a file that is one JSON array of objects.
 
-    `data` is an open file that has no path of its own (in an archive); `path` is then its name in complaints.
+    `data` is an open file without a path, such as a member of an archive; `path` is then its name in errors.
 
-    Calls `bad` for a line that is no JSON object. Raises BadInput for a file that cannot be read, is
-    empty, or is an array that does not end.
+    Calls `bad` for a line that is no JSON object. Raises BadInput for a file that cannot be read, is empty, or is an
+    array that does not end.
     """
     with _handle(path, data) as file:
         at = file.tell()

@@ -1,7 +1,7 @@
-"""Store responses in a study: checked one by one, in one transaction; a second import changes nothing.
+"""Store responses in a study, checked one by one, in one transaction. A second import changes nothing.
 
-With a batch they become events of its log (`log`), as if the person had labelled at the terminal. Without one
-they are labels and nothing else (`direct`): no times, notes, evidence or skips.
+With a batch they become events of its log (`log`), as if the person had labelled at the terminal. Without a
+batch only labels are stored (`direct`): no times, notes, evidence or skips.
 """
 
 import sqlite3
@@ -18,7 +18,7 @@ from annotate.exchange.direct import DirectImport
 from annotate.exchange.log import BatchLog
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.taken import Intake, Retracted, Taken, check_person
+from annotate.exchange.result import ImportOptions, ImportResult, Retracted, check_person
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import UNDECLARED
 from annotate.sitting.standing import is_stopped, people_of
@@ -29,13 +29,13 @@ from judge.store import Store
 from judge.store.study import dumps, now
 from judge.types import Json, Where, attributes
 
-__all__ = ["Intake", "Taken", "take"]
+__all__ = ["ImportOptions", "ImportResult", "store_responses"]
 
 
-def take(
+def store_responses(
     store: Store,
     responses: Iterable[Response],
-    how: Intake,
+    how: ImportOptions,
     bad: Callable[[BadInput], None],
     *,
     batch: str | None = None,
@@ -43,20 +43,21 @@ def take(
     unread: Sequence[BadInput] = (),
     decided: bool = False,
     retracted: Sequence[Retracted] = (),
-) -> Taken:
-    """Store the responses, all or nothing; `bad` gets unusable ones, and raises or lets them be left out.
+) -> ImportResult:
+    """Store the responses, all or nothing. `bad` is called for each unusable one, and raises or returns to leave it out.
 
-    Skipped records, and records without proof, go to the quarantine, as do the errors in `unread` (complete
-    when the responses end): records that could not be parsed. `decided`: a lead has accepted the responses
-    from there. `retracted` records were withdrawn at their source: their events are undone before the
-    responses are stored.
+    Records that are left out or lack proof go to the quarantine, as do the errors in `unread`: records that the
+    reader could not parse. The reader may append to `unread` while the responses are consumed. `decided`: a lead
+    has accepted the responses from the quarantine. `retracted` records were withdrawn at their source: their
+    events are undone before the responses are stored.
 
-    Raises StudyError for a closed batch, or one that is open in a session of one of these annotators.
+    Raises StudyError for a closed batch, or if one of these annotators has the batch open in a session.
     """
-    done = Taken()
+    done = ImportResult()
     info = batch_info(store, batch) if batch else None
     if info and info.closed:
         raise StudyError(f"batch '{batch}' was closed on {info.closed[:10]}: its labels stand as they are")
+    # A pack has one person's part. Labels of the others would be lost when it is merged.
     if info and info.packed_for:
         raise UsageError(f"batch '{batch}' is a packed one: import into the study it was packed from")
     checks = Checks(store, info.task if info else task, how.labels, derived=info is None)
@@ -67,32 +68,34 @@ def take(
             if info
             else DirectImport(store, conn, task, how, done, f"import:{import_id}")
         )
-        people = Admitted(conn, info, how)
-        for back in retracted:
-            done.retracted += inside.retract(back)
+        people = AcceptedPeople(conn, info, how)
+        for withdrawn in retracted:
+            done.retracted += inside.retract(withdrawn)
         for response in responses:
             named = replace(response, annotator=how.people.get(response.annotator, response.annotator))
-            stands = None if decided else quarantine.stands(conn, batch, how.format, named)
-            if stands is not None:
+            status = None if decided else quarantine.status_of(conn, batch, how.format, named)
+            if status is not None:
                 done.unchanged += 1
-                done.quarantined += stands == "open"
+                done.quarantined += status == "open"
                 continue
             try:
                 proved = checks.checked(named)
                 _prove(named)
                 people.check(named.annotator)
-                inside.take(proved)
+                inside.store(proved)
             except BadInput as e:
                 error = _placed(e, response)
+                # A record about another text, or without a status, is well-formed: it does not stop the import, also
+                # without --skip-bad. A lead decides on it.
                 if not (isinstance(error, Unproven) and error.code in ("text", "status")):
                     bad(error)
-                quarantine.hold(conn, batch, how.format, named, error)
+                quarantine.add(conn, batch, how.format, named, error)
                 done.quarantined += 1
                 continue
             done.unproven += response.differs is None
-            quarantine.settle_record(conn, batch, how.format, named)
+            quarantine.settle(conn, batch, how.format, named)
         for error in unread:
-            quarantine.hold(conn, batch, how.format, None, error)
+            quarantine.add(conn, batch, how.format, None, error)
             done.quarantined += 1
         inside.finish()
         done.people = people.new
@@ -110,19 +113,18 @@ def accept(
     blind: str | None = None,
     note: str | None = None,
     merged: Callable[[Store, dict[str, Any]], None] | None = None,
-) -> Taken:
+) -> ImportResult:
     """Store quarantined records unchanged, or as `person`, on `unit`, or with their blindness declared.
 
-    Each is stored together with its decision or not at all. Raises UsageError for a record that is not open
-    or could not be parsed, BadInput for one that does not fit the study. `merged` stores a record of
-    `annotate batches merge`.
+    Raises UsageError for a record that is not open or could not be parsed, BadInput for one that does not fit
+    the study. `merged` stores a record of two packs that contradict each other.
     """
-    done = Taken()
+    done = ImportResult()
     for number in numbers:
         record = quarantine.open_record(store.conn, number)
         if record["response"] is None:
             raise UsageError(
-                f"record {number} could not be read ({record['reason']}): put it right where it comes from, and drop it here"
+                f"record {number} could not be read ({record['reason']}): correct it where it comes from, and drop it here"
             )
         if "events" in record["response"]:
             if merged is None:
@@ -134,8 +136,8 @@ def accept(
                 response, annotator=person or response.annotator, unit=unit or response.unit,
                 where=Where(f"quarantine {number}", 0), differs="",
             )  # fmt: skip
-            how = Intake(record["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
-            outcome = take(store, [response], how, stop, batch=record["batch"], decided=True)
+            how = ImportOptions(record["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
+            outcome = store_responses(store, [response], how, stop, batch=record["batch"], decided=True)
             done.new += outcome.new
             done.blind += outcome.blind
             done.replaced += outcome.replaced
@@ -156,19 +158,20 @@ def _placed(error: BadInput, response: Response) -> BadInput:
 
 
 def _prove(response: Response) -> None:
-    """Raise Unproven for a record that may be about another text, or not what its person meant."""
+    """Raise Unproven for a record that may be about another text, or that its annotator may not have submitted."""
     if response.doubt is not None:
         raise Unproven(*response.doubt)
     if response.differs:
         raise Unproven("text", response.differs, field="text")
 
 
-class Admitted:
-    """The people who are accepted: the batch's annotators, else the study's people; anybody if a study has
-    none.
+class AcceptedPeople:
+    """The people whose labels are accepted: the batch's annotators, without a batch the study's people.
+
+    If a study has no people yet, everybody is accepted.
     """
 
-    def __init__(self, conn: sqlite3.Connection, info: BatchInfo | None, how: Intake) -> None:
+    def __init__(self, conn: sqlite3.Connection, info: BatchInfo | None, how: ImportOptions) -> None:
         self._conn = conn
         query = "SELECT annotator_id FROM annotators WHERE kind = 'human'"
         self._before = {who for (who,) in conn.execute(query)}
@@ -189,8 +192,8 @@ class Admitted:
             known = ", ".join(sorted(self._known))
             raise Unproven(
                 "person",
-                f"{who} is none of the people of {self._where} ({known}): say who that is with --map-label "
-                f"annotator:{who}=NAME, or take new people in with --new-people",
+                f"{who} is none of the people of {self._where} ({known}): map the name with --map-label "
+                f"annotator:{who}=NAME, or accept new people with --new-people",
                 field="annotator",
             )
         if who not in self._before:
@@ -200,9 +203,9 @@ class Admitted:
 def _remember(
     conn: sqlite3.Connection,
     import_id: str,
-    how: Intake,
+    how: ImportOptions,
     batch: str | None,
-    done: Taken,
+    done: ImportResult,
     sessions: list[str],
 ) -> None:
     files = [{"path": str(p), "sha256": file_sha(p) if p.is_file() else None} for p in how.files]

@@ -1,4 +1,4 @@
-"""The queues of a batch and its event log, as far as responses touch them."""
+"""Imported responses as events of a batch's log."""
 
 import hashlib
 import json
@@ -12,7 +12,15 @@ from ulid import ULID
 from annotate.drawing.places import Place
 from annotate.drawing.seats import add_places
 from annotate.exchange.responses import Response
-from annotate.exchange.taken import COUNTED, Intake, Retracted, Taken, conflict, ensure_person, kind_of
+from annotate.exchange.result import (
+    COUNTED,
+    ImportOptions,
+    ImportResult,
+    Retracted,
+    check_person,
+    conflict,
+    kind_of,
+)
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
@@ -33,22 +41,22 @@ class _Place:
     unit: tuple[str, int]
     events: list[Event]
     at: dict[str, str]
-    """What (a field, or span, note, flag, skip) -> when it was said last."""
+    """A field, or span, note, flag or skip -> the time of its last event."""
     state: State
     imported_ms: int
     changed: bool = False
 
 
 class BatchLog:
-    """The queues of a batch, as far as the responses touch them."""
+    """Store responses of a batch as events. The queues of their annotators are locked until `locks` is closed."""
 
     def __init__(
         self,
         store: Store,
         conn: sqlite3.Connection,
         info: BatchInfo,
-        how: Intake,
-        done: Taken,
+        how: ImportOptions,
+        done: ImportResult,
         locks: ExitStack,
     ) -> None:
         self._store, self._conn, self._info, self._how, self._done = store, conn, info, how, done
@@ -63,13 +71,14 @@ class BatchLog:
         """The sessions made for the annotators."""
         return list(self._sessions.values())
 
-    def take(self, response: Response) -> None:
+    def store(self, response: Response) -> None:
         """Turn a response into its new events. Raises BadInput before any of them is stored."""
         place = self._place(response)
         kinds = {name: kind_of(response, name, self._how) for name in response.answers}
         kinds = self._exposed(response, place, kinds)
-        new = self._news(response, place, kinds)
+        new = self._new_events(response, place, kinds)
         self._done.retracted += self._withdraw(response, place)
+        # Other tools give the total time on a unit, and the log stores the time between events.
         ms = max(0, round((response.seconds or 0) * 1000) - place.imported_ms)
         for kind, name, value, event_id in new:
             reason = kinds.get(name or "")
@@ -91,83 +100,82 @@ class BatchLog:
             )
 
     def _exposed(self, response: Response, place: _Place, kinds: dict[str, str]) -> dict[str, str]:
-        """Return blindness by the ledger: an answer after its solution was shown is not blind, whatever was
-        declared.
-        """
+        """Return the blindness of each answer, corrected by the table of exposures."""
+        # An answer after its solution was shown is not blind, whatever was declared.
         fresh = [name for name, value in response.answers.items() if place.state.answers.get(name) != value]
-        known = (self._info.task, response.annotator, response.unit, response.at)
-        if fresh and exposure.is_exposed(self._conn, *known):
+        key = (self._info.task, response.annotator, response.unit, response.at)
+        if fresh and exposure.is_exposed(self._conn, *key):
             return kinds | dict.fromkeys(fresh, ASSISTED)
         return kinds
 
-    def retract(self, back: Retracted) -> int:
-        """Undo the events of a withdrawn record; the log keeps both. Returns the number of removed labels."""
-        said_by = Response(back.unit, back.annotator, repeat=back.repeat)
-        place = self._place(said_by)
-        return self._undo(said_by, place, self._said_by(place, back.source))
+    def retract(self, withdrawn: Retracted) -> int:
+        """Undo the events of a withdrawn record; the log keeps both. Return the number of removed labels."""
+        response = Response(withdrawn.unit, withdrawn.annotator, repeat=withdrawn.repeat)
+        place = self._place(response)
+        return self._undo(response, place, self._events_from(place, withdrawn.source))
 
     def _withdraw(self, response: Response, place: _Place) -> int:
-        """Undo what a record contained earlier and no longer does: an answer, the note or the skip that was
-        cleared.
-        """
+        """Undo the answers, the note and the skip that a record had before and has no longer."""
         if not response.source:
             return 0
-        now_says: set[tuple[str, str | None]] = {(Kind.LABEL, name) for name in response.answers}
-        now_says |= {(Kind.NOTE, None)} if response.note else set()
+        present: set[tuple[str, str | None]] = {(Kind.LABEL, name) for name in response.answers}
+        present |= {(Kind.NOTE, None)} if response.note else set()
         # A skipped record has no answers in it: those before the skip stay, and apply again if the skip is
         # removed.
         kinds = (Kind.NOTE,) if response.skipped else (Kind.LABEL, Kind.NOTE, Kind.SKIP)
-        said = self._said_by(place, response.source)
-        gone = [e for e in said if e.kind in kinds and (e.kind, e.field) not in now_says]
-        return self._undo(response, place, gone)
+        events = self._events_from(place, response.source)
+        cleared = [e for e in events if e.kind in kinds and (e.kind, e.field) not in present]
+        return self._undo(response, place, cleared)
 
-    def _said_by(self, place: _Place, source: str) -> list[Event]:
+    def _events_from(self, place: _Place, source: str) -> list[Event]:
         """Return the valid events of a place that came from a record."""
         query = "SELECT event_id FROM event_sources WHERE source = ?"
-        said = {e for (e,) in self._conn.execute(query, [source])}
+        from_source = {e for (e,) in self._conn.execute(query, [source])}
         undone = {e.undoes for e in place.events}
-        return [e for e in place.events if e.event_id in said - undone]
+        return [e for e in place.events if e.event_id in from_source - undone]
 
-    def _undo(self, said_by: Response, place: _Place, events: Sequence[Event]) -> int:
-        """Undo events, except first answers of a unit whose solution was shown.
-
-        Returns the number of removed labels.
-        """
+    def _undo(self, response: Response, place: _Place, events: Sequence[Event]) -> int:
+        """Undo events, except first answers of a unit whose solution was shown. Return the number of removed labels."""
         labels = 0
-        back = replace(said_by, source="")
+        unsourced = replace(response, source="")
         for event in events:
+            # The first label is what the person thought before the judge was shown: it can no longer be given blind.
             if event.kind in FIRST_LAYER and place.state.locked:
                 continue
+            # The id follows from the event, so that a second pull does not undo it again.
             undo = hashlib.sha256(f"retracted {event.event_id}".encode()).hexdigest()[:32]
-            self._append(back, place, Event(undo, Kind.UNDO, None, None, "retracted", event.event_id))
+            self._append(unsourced, place, Event(undo, Kind.UNDO, None, None, "retracted", event.event_id))
             labels += event.kind == Kind.LABEL
         return labels
 
-    def _news(
+    def _new_events(
         self, response: Response, place: _Place, kinds: Mapping[str, str]
     ) -> list[tuple[Kind, str | None, str | None, str]]:
-        """Return what is not in the log yet, after every comparison that could refuse the response."""
+        """Return (kind, field, value, event id) of what is not in the log yet.
+
+        Raises BadInput for a response that contradicts the log, before anything is stored.
+        """
         state = place.state
         new: list[tuple[Kind, str | None, str | None, str]] = []
-        for kind, name, value, there in _said(response, state):
+        for kind, name, value, stored in _parts(response, state):
             key = name or str(kind)
             event_id = _event_id(self._info.batch, response, key, value, kinds.get(key, ""))
-            if value == there:
+            if value == stored:
                 if kind == Kind.LABEL and _declares(place, key, kinds[key]):
                     new.append((kind, name, value, event_id))
                 else:
                     self._done.unchanged += kind == Kind.LABEL
                 continue
             if any(e.event_id == event_id for e in place.events):
-                # Known and replaced since. What was undone here comes back, unless its record still says it elsewhere:
-                # pulling again must not take the undo back.
-                if there is not None or response.source:
+                # This event is in the log and was replaced since. If it was undone at the terminal, a file with the same
+                # answer restores it. A server's record does not: pulling again must not reverse the undo.
+                if stored is not None or response.source:
                     self._done.older += 1
                     continue
                 event_id = str(ULID())
-            if there is not None:
+            if stored is not None:
                 if not self._how.latest:
-                    raise conflict(response, key, there, value)
+                    raise conflict(response, key, stored, value)
                 if response.at and place.at.get(key, "") > response.at:
                     self._done.older += 1
                     continue
@@ -217,6 +225,7 @@ class BatchLog:
 
     def _places_of(self, who: str) -> dict[tuple[str, int], _Place | tuple[int, str]]:
         if who not in self._places:
+            # The lock of a labelling session: an import while this person labels would move the queue below the screen.
             self._locks.enter_context(self._store.run_lock(f"annotate {self._info.batch} {who}"))
             query = (
                 "SELECT unit_id, repeat, position, role FROM assignments WHERE batch = ? AND annotator_id = ?"
@@ -234,7 +243,7 @@ class BatchLog:
             raise BadInput(
                 f"{response.annotator} was not asked to label '{response.unit}' twice", field="repeat"
             )
-        ensure_person(self._conn, response)
+        check_person(self._conn, response.annotator, create=True)
         place = Place(response.unit, role)
         [position] = add_places(self._conn, self._info.batch, response.annotator, [place])
         self._done.joined[response.annotator] += 1
@@ -259,22 +268,22 @@ class BatchLog:
                         self._done.conflicts += len(values) > 1
 
 
-def _said(response: Response, state: State) -> list[tuple[Kind, str | None, str, str | None]]:
+def _parts(response: Response, state: State) -> list[tuple[Kind, str | None, str, str | None]]:
     """Return (kind, field, the response's value, the study's value or None) for everything in the response."""
-    said: list[tuple[Kind, str | None, str, str | None]] = []
+    parts: list[tuple[Kind, str | None, str, str | None]] = []
     for name, value in response.answers.items():
-        said.append((Kind.LABEL, name, value, None if state.skipped else state.answers.get(name)))
+        parts.append((Kind.LABEL, name, value, None if state.skipped else state.answers.get(name)))
     if response.skipped:
-        there = SKIPPED if state.skipped else ", ".join(state.answers.values()) or None
-        said.append((Kind.SKIP, None, SKIPPED, there))
+        stored = SKIPPED if state.skipped else ", ".join(state.answers.values()) or None
+        parts.append((Kind.SKIP, None, SKIPPED, stored))
     if response.spans is not None and (response.spans or state.spans):
-        there = dumps([list(s) for s in sorted(state.spans)]) if state.spans else None
-        said.append((Kind.SPAN, None, dumps([list(s) for s in sorted(response.spans)]), there))
+        stored = dumps([list(s) for s in sorted(state.spans)]) if state.spans else None
+        parts.append((Kind.SPAN, None, dumps([list(s) for s in sorted(response.spans)]), stored))
     if response.note:
-        said.append((Kind.NOTE, None, response.note, state.note))
+        parts.append((Kind.NOTE, None, response.note, state.note))
     if response.flag:
-        said.append((Kind.FLAG, None, response.flag, state.flag))
-    return said
+        parts.append((Kind.FLAG, None, response.flag, state.flag))
+    return parts
 
 
 def _declares(place: _Place, name: str, kind: str) -> bool:
@@ -287,12 +296,9 @@ def _declares(place: _Place, name: str, kind: str) -> bool:
 
 
 def _event_id(batch: str, response: Response, part: str, value: str, kind: str) -> str:
-    """Return the id of an event; the same answer of the same person has the same id, so a second import adds
-    nothing.
-
-    Without a time or a record id, an answer cannot be distinguished from its repetition: then the import's id
-    does it, and an answer that is already valid is not stored again.
-    """
+    """Return the id of an event. The same answer of the same person has the same id, so a second import adds nothing."""
+    # Without a time or a record, an answer cannot be distinguished from its repetition. Its id is then random, and an
+    # answer that is already valid is not stored again.
     if not response.at and not response.source:
         return str(ULID())
     parts = [batch, response.annotator, response.unit, response.repeat, part, value, response.at or "", kind]

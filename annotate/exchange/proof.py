@@ -1,14 +1,11 @@
-"""Proof that an incoming label is about the text in the study: the text itself, or its hash.
-
-White space is ignored: spreadsheets and databases trim and join it, and nobody judges by it.
-"""
+"""Proof that an incoming label is about the text in the study: the text itself, or its hash."""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from annotate.exchange.texts import OneOf, compose, flat
+from annotate.exchange.texts import InputsOfAnyTask, compose, flat
 from judge.errors import BadInput
 
 SHA_KEY = "text_sha256"
@@ -31,63 +28,60 @@ class Unproven(BadInput):
 
 def text_sha(inputs: Mapping[str, Any]) -> str:
     """Return the hash of what a unit shows: 32 hex digits of the SHA-256 of its inputs, without white space."""
-    parts = [[name, _bare(flat(name, value))] for name, value in sorted(inputs.items())]
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()[
-        :32
-    ]
+    parts = [[name, bare(flat(value))] for name, value in sorted(inputs.items())]
+    # Texts of a study may contain lone surrogates, which UTF-8 has no code for.
+    content = json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
-def differs_by_hash(said: str | None, inputs: Mapping[str, Any] | None) -> str | None:
-    """Return what is wrong with a record's hash: "" if it matches, None if there is none."""
-    if not said:
+def differs_by_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | None:
+    """Return what is wrong with a record's hash: "" if it matches, None if there is nothing to compare."""
+    if not sha:
         return None
-    differences = [
-        ""
-        if said == text_sha(texts)
-        else "the hash of its text is another one: it was labelled on another text"
-        for texts in _until(inputs, lambda texts: said == text_sha(texts))
-    ]
-    return min(differences, default=None)
+    reason = "the hash of its text is another one: it was labelled on another text"
+    return _difference(inputs, lambda texts: sha == text_sha(texts), reason)
 
 
-def differs_by_text(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
+def differs_by_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
     """Return the same for a record with the text: all inputs as we write them, or one of them unchanged."""
-    if not isinstance(said, str) or not said:
+    if not isinstance(text, str) or not text:
         return None
-    bare = _bare(said)
+    bare_text = bare(text)
 
     def fits(texts: Mapping[str, Any]) -> bool:
-        known = [compose(texts)[0], *(v for v in texts.values() if isinstance(v, str))]
-        return bare in map(_bare, known)
+        possible = [compose(texts)[0], *(v for v in texts.values() if isinstance(v, str))]
+        return bare_text in map(bare, possible)
 
-    differences = [
-        "" if fits(texts) else "its text is not that of the unit" for texts in _until(inputs, fits)
-    ]
-    return min(differences, default=None)
+    return _difference(inputs, fits, "its text is not that of the unit")
 
 
-def differs_by_inputs(said: Any, inputs: Mapping[str, Any] | None) -> str | None:
+def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | None:
     """Return the same for a record with inputs by name; the message names the first difference."""
-    if not isinstance(said, Mapping) or inputs is None:
+    if not isinstance(given, Mapping) or inputs is None:
         return None
     # The inputs of all tasks at once: a task with fewer inputs would compare less.
     inputs = dict(inputs)
-    there = {name: said[name] for name in inputs if said.get(name) is not None}
-    for name, value in there.items():
-        if _bare(flat(name, value)) != _bare(flat(name, inputs[name])):
+    compared = {name: given[name] for name in inputs if given.get(name) is not None}
+    for name, value in compared.items():
+        if bare(flat(value)) != bare(flat(inputs[name])):
             return f"its '{name}' is not that of the unit"
-    return "" if there else None
+    return "" if compared else None
 
 
-def _until(
-    inputs: Mapping[str, Any] | None, fits: Callable[[Mapping[str, Any]], bool]
-) -> Iterator[Mapping[str, Any]]:
-    """Yield the texts that the unit may have shown, up to the first match."""
-    for texts in inputs.each() if isinstance(inputs, OneOf) else [] if inputs is None else [inputs]:
-        yield texts
+def _difference(
+    inputs: Mapping[str, Any] | None, fits: Callable[[Mapping[str, Any]], bool], reason: str
+) -> str | None:
+    """Return "" if the inputs under one of the possible tasks fit, else the reason; None without any inputs."""
+    difference = None
+    for texts in inputs.each() if isinstance(inputs, InputsOfAnyTask) else [] if inputs is None else [inputs]:
         if fits(texts):
-            return
+            return ""
+        difference = reason
+    return difference
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
+    """Return a text without white space, for comparisons."""
+    # Spreadsheets and databases trim and join white space, and nobody judges by it. PostgreSQL refuses NUL, so it is sent
+    # to Label Studio as U+FFFD.
     return "".join(text.split()).replace("\x00", "\ufffd")

@@ -1,8 +1,6 @@
-"""Incoming labels without proof: stored with the reason, used by no number, decided by a lead.
+"""The quarantine: incoming labels without proof, with the reason, until a lead accepts or drops them.
 
-A record is identified by its content, so that a second import does not list it twice. A record with a doubt
-about its text stays until a lead decides, even if the text is corrected meanwhile: the text that the
-annotator saw is unknown.
+No number uses a record of the quarantine.
 """
 
 import hashlib
@@ -21,22 +19,28 @@ from judge.store.listing import dicts
 from judge.store.study import dumps, now
 from judge.types import Json
 
+# If the text was in doubt, a corrected text in a later import proves nothing: nobody can tell which text the annotator saw.
 LASTING = ("text", "conflict")
-"""Doubts that a later import of the same record cannot settle."""
+"""Codes of doubts that a later import of the same record cannot settle."""
 KEPT = ("unit", "annotator", "answers", "spans", "skipped", "flag", "note", "seconds", "at", "blind", "repeat",
         "layers", "source")  # fmt: skip
+"""Attributes of a response that a record stores; the others come from the study."""
 
 
 def record_of(batch: str | None, form: str, response: Response) -> str:
-    """Return the id of a record: who labelled which unit with what and when, and its origin."""
+    """Return the id of a record: the hash of its content and of its origin."""
+    # By content, so that importing the same file twice does not list a record twice.
     parts = [batch, form, response.source, _payload(response)]
     return hashlib.sha256(dumps(parts).encode()).hexdigest()[:32]
 
 
-def hold(
+def add(
     conn: sqlite3.Connection, batch: str | None, form: str, response: Response | None, error: BadInput
 ) -> None:
-    """Add a record to the quarantine unless it is listed, inside the caller's transaction."""
+    """Add a record to the quarantine unless it is listed, inside the caller's transaction.
+
+    `response` is None for a record that could not be parsed.
+    """
     place = f"{error.path}:{error.line}" if error.line else error.path
     code = error.code if isinstance(error, Unproven) else error.field or "record"
     reason = (
@@ -49,10 +53,10 @@ def hold(
     else:
         record, payload = record_of(batch, form, response), dumps(_payload(response))
         who, unit = response.annotator, response.unit
-    keep(conn, record, batch, form, (place, who, unit), code, reason, payload)
+    add_row(conn, record, batch, form, (place, who, unit), code, reason, payload)
 
 
-def keep(
+def add_row(
     conn: sqlite3.Connection,
     record: str,
     batch: str | None,
@@ -62,7 +66,8 @@ def keep(
     reason: str,
     payload: str | None,
 ) -> None:
-    """Add the row of a record unless it is listed; `about` is its place, its person and its unit."""
+    """Add the row of a record unless it is listed; `about` is its place in the file, its annotator and its unit."""
+    # Names, units and reasons quote a foreign file, which may contain lone surrogates that SQLite refuses.
     values = [*map(_clean, about), code, _clean(reason), payload, now()]
     conn.execute(
         "INSERT OR IGNORE INTO quarantine (record, batch, format, place, annotator, unit, code, reason, response, "
@@ -71,8 +76,9 @@ def keep(
     )
 
 
-def stands(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
-    """Return the status of a record that a lead has decided, or that only a lead can; None for others."""
+def status_of(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> str | None:
+    """Return the status of a record that a lead has decided, or that only a lead can decide; None for others."""
+    # The id of a server's record (`source`) and its time identify it too, if its content is read differently now.
     row = conn.execute(
         "SELECT status, code FROM quarantine WHERE record = ? OR (? <> '' AND json_extract(response, '$.source') = ? "
         "AND json_extract(response, '$.at') = ?) ORDER BY status = 'settled', status = 'open'",
@@ -83,8 +89,8 @@ def stands(conn: sqlite3.Connection, batch: str | None, form: str, response: Res
     return str(row[0])
 
 
-def settle_record(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
-    """Close a quarantined record that has been proved since: it is in the study now."""
+def settle(conn: sqlite3.Connection, batch: str | None, form: str, response: Response) -> None:
+    """Close the record of a response that was proved by a later import and is in the study now."""
     conn.execute(
         "UPDATE quarantine SET status = 'settled', decided_at = ? WHERE status = 'open' AND batch IS ? AND format = ? "
         "AND (record = ? OR (place = ? AND ? <> '') OR (json_extract(response, '$.source') = ? AND ? <> ''))",
@@ -94,7 +100,7 @@ def settle_record(conn: sqlite3.Connection, batch: str | None, form: str, respon
 
 
 def listing(store: Store, batch: str | None = None, status: str | None = "open") -> list[dict[str, Json]]:
-    """Return one row a record, oldest first; `status` None for all."""
+    """Return one row a record, oldest first, of one batch or all, and with one status or any (None)."""
     query = (
         "SELECT quarantine_id AS id, batch, format, place, annotator, unit, code, reason, status, found_at, decided_at, "
         "note, response IS NOT NULL AS readable FROM quarantine WHERE (? IS NULL OR batch = ?) AND (? IS NULL OR status = ?) "
@@ -107,7 +113,7 @@ def listing(store: Store, batch: str | None = None, status: str | None = "open")
 
 
 def drop(store: Store, numbers: Sequence[int], note: str | None = None) -> int:
-    """Reject records for good; `--all` still lists them. Raises UsageError for one that is not open."""
+    """Reject records for good, and return their number. Raises UsageError for a record that is not open."""
     with store.transaction() as conn:
         for number in numbers:
             open_record(conn, number)
@@ -128,7 +134,7 @@ def open_record(conn: sqlite3.Connection, number: int) -> dict[str, Any]:
 
 
 def decide(conn: sqlite3.Connection, number: int, status: str, note: str | None) -> None:
-    """Store a lead's decision on a record."""
+    """Store a lead's decision on a record, with the lead's note."""
     conn.execute(
         "UPDATE quarantine SET status = ?, decided_at = ?, note = ? WHERE quarantine_id = ?",
         [status, now(), note, number],

@@ -1,4 +1,4 @@
-"""One person's answers to one unit, in the form that every format uses."""
+"""A response, one person's answers to one unit: the form between the study and every format."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,28 +8,37 @@ from datetime import UTC, datetime
 from annotate.sitting.desk import batch_info
 from annotate.sitting.events import ASSISTED, spans_of
 from annotate.store import ADJUDICATED
+from judge.errors import BadInput
 from judge.labels.relation import SOURCES_OF_ANSWERS
 from judge.store import Store
-from judge.types import Where
+from judge.types import Json, Where
 
 NOWHERE = Where("", 0)
 
 
 def stamp(moment: datetime) -> str:
-    """Return a time as the study stores it: UTC, milliseconds; a time without a zone is taken as UTC."""
-    known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return known.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """Return a time as the study stores it: in UTC, with milliseconds. A time without a zone is taken as UTC."""
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return zoned.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def number_of(value: Json, name: str) -> float | None:
+    """Return a number of a JSON record, None if it is missing. Raises BadInput for anything else."""
+    # True is an int in Python.
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        raise BadInput("must be a number", field=name)
+    return None if value is None else float(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One person's answers to one unit, or a part of them: a file may have the others elsewhere.
+    """One person's answers to one unit, or a part of them: other rows of a file may have the rest.
 
-    `spans` are (input, start, end) in code points; None means that the file has no information on evidence,
-    an empty list that nothing was marked. `seconds` is the total time on the unit so far, `at` the time of
-    the answer in UTC as ISO 8601. `blind` is None if unknown; `layers` has fields with better information
-    (`assisted`, `undeclared`). `repeat` is 1 for the second answer to a unit that was shown twice. The fields
-    after `where` are set when a response is read from the study.
+    `spans` are (input, start, end) in code points; None means that the file has no information on evidence, an
+    empty list that nothing was marked. `seconds` is the total time on the unit so far, `at` the time of the answer
+    in UTC as ISO 8601. `blind` is None if unknown; `layers` overrides it for single fields (`assisted`,
+    `undeclared`). `repeat` is 1 for the second answer to a unit that was shown twice. `role` and the attributes
+    after it are set only when a response is read from the study.
     """
 
     unit: str
@@ -46,20 +55,20 @@ class Response:
     layers: Mapping[str, str] = field(default_factory=dict)
     where: Where = NOWHERE
     differs: str | None = None
-    """What shows that it was given on another text than the unit's: "" when the texts agree, None when the
-    record carries neither text nor hash."""
+    """How the text in the record differs from the unit's: "" if the texts agree, None without a text or a hash."""
     doubt: tuple[str, str] | None = None
-    """What the record cannot show, as (code, reason): it goes to the quarantine."""
+    """Why the record goes to the quarantine, as (code, reason)."""
     source: str = ""
-    """The record of another program that says it, where that program can take it back."""
+    """The address of the record in another program, if that program can withdraw it."""
     role: str = "sample"
     question: str | None = None
     revised: Mapping[str, str] = field(default_factory=dict)
     stratum: str | None = None
     weight: float | None = None
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Field -> what says the same: the batch, and each import or other way by which the person gave this label, too.
-    Nothing where the label does not count: it is in conflict, it was decided against, or the unit is a check."""
+    """Field -> every source of the same label by this person: the batch, and each import.
+
+    Empty for a label that does not count: it is in conflict, a lead decided against it, or the unit is a check."""
 
     def is_blind(self, name: str) -> bool | None:
         """Return whether a question was answered without visible suggestions; None: unknown."""
@@ -68,7 +77,7 @@ class Response:
 
 
 def responses(store: Store, batch: str) -> Iterator[Response]:
-    """Yield everything that people of a batch have answered or skipped, by annotator and position.
+    """Yield every response of a batch, skipped units included, by annotator and position.
 
     Adjudicated answers come last, under the annotator `adjudicated`.
     """

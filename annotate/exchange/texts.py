@@ -1,19 +1,18 @@
-"""A unit as one plain text, for tools that show a single one; and evidence marked in it, back in its input."""
+"""A unit as one plain text, for tools that show a single text, and evidence marked there mapped back to its input."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from judge.errors import BadInput
-from judge.prompts.inputs import LIST_INPUTS
 
 Spans = list[tuple[str, int, int]]
 EVIDENCE = "evidence"
 
 
-class OneOf(Mapping[str, Any]):
-    """What a unit may have shown where nobody says which task: its inputs under each task that labels such units.
+class InputsOfAnyTask(Mapping[str, Any]):
+    """The inputs of a unit whose task is unknown: those under each task that labels such units.
 
-    As a mapping it holds them all. `each` reads them one by one, those of the task that fitted last first.
+    As a mapping it has the inputs of all these tasks. `each` yields them task by task.
     """
 
     def __init__(self, each: Callable[[], Iterator[Mapping[str, Any]]]) -> None:
@@ -21,7 +20,8 @@ class OneOf(Mapping[str, Any]):
         self._rest: Iterator[Mapping[str, Any]] | None = None
 
     def each(self) -> Iterator[Mapping[str, Any]]:
-        """The inputs under each task."""
+        """Yield the inputs under each task, those of the task that fitted last first."""
+        # Most files belong to one task, so the first comparison usually succeeds: the others are read only if it fails.
         yield from self._texts
         if self._rest is None:
             self._rest = self._each()
@@ -51,40 +51,41 @@ class TextPart(NamedTuple):
 
 
 def title(name: str) -> str:
-    """An input's name for people: `passage_title` -> `Passage title`."""
+    """Return an input's name as a heading: `passage_title` -> `Passage title`."""
     return name.replace("_", " ").capitalize()
 
 
 def compose(inputs: Mapping[str, Any]) -> tuple[str, list[TextPart]]:
-    """All inputs under their names, as they stand, and where each text is."""
+    """Return all inputs under their headings as one text, and the place of each text input in it."""
     text, parts = "", []
     for name, value in inputs.items():
         text += f"{title(name)}:\n"
-        shown = flat(name, value)
+        shown = flat(value)
         if isinstance(value, str):
             parts.append(TextPart(name, len(text), len(text) + len(shown)))
         text += f"{shown}\n\n"
     return text.removesuffix("\n\n"), parts
 
 
-def flat(name: str, value: Any) -> str:
-    """One input as text: passages numbered, options by letter, several answers a line each."""
+def flat(value: Any) -> str:
+    """Return one input as text: passages numbered, options by letter, several answers a line each."""
     if isinstance(value, Mapping):
         return "\n".join(f"{k}. {v}" for k, v in value.items())
-    if isinstance(value, list) and name in LIST_INPUTS:
+    if isinstance(value, list) and value and all(isinstance(passage, Mapping) for passage in value):
         return "\n\n".join(_passage(n, p) for n, p in enumerate(value, 1))
     return "\n".join(str(v) for v in value) if isinstance(value, list) else str(value)
 
 
-def _passage(number: int, passage: Mapping[str, str]) -> str:
-    about = " · ".join(passage[k] for k in ("title", "date", "source") if passage.get(k))
+def _passage(number: int, passage: Mapping[str, Any]) -> str:
+    # A record of a foreign file may have anything in these places, and is compared with ours all the same.
+    about = " · ".join(str(passage[k]) for k in ("title", "date", "source") if passage.get(k))
     return (
         f"[{number}] {about}\n{passage.get('text', '')}" if about else f"[{number}] {passage.get('text', '')}"
     )
 
 
 def outward(spans: Sequence[tuple[str, int, int]], parts: Sequence[TextPart]) -> Iterator[tuple[int, int]]:
-    """Evidence in inputs as (start, end) in the composed text."""
+    """Yield evidence in inputs as (start, end) in the composed text, in code points."""
     starts = {p.name: p.start for p in parts}
     for name, start, end in spans:
         if name in starts:
@@ -92,13 +93,13 @@ def outward(spans: Sequence[tuple[str, int, int]], parts: Sequence[TextPart]) ->
 
 
 def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any] | None) -> Spans:
-    """(start, end) in `text` as evidence in the inputs; the text is our composed one, or one input as it stands.
+    """Return (start, end) in `text` as evidence in the inputs. `text` is our composed text, or one input unchanged.
 
-    Raises BadInput when the text is neither, or when a span lies in no single input.
+    Raises BadInput for any other text, and for a span that is not within one input.
     """
     if not spans:
         return []
-    if inputs is None or isinstance(inputs, OneOf):
+    if inputs is None or isinstance(inputs, InputsOfAnyTask):
         raise BadInput("evidence can only be placed with --batch", field="spans")
     composed, parts = compose(inputs)
     if text != composed:

@@ -1,4 +1,4 @@
-"""A file of a format into the study, and a batch into the files of a format."""
+"""Import the labels of a file of any format, and export a batch to files of a format."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -8,10 +8,10 @@ from typing import Any
 
 from annotate.exchange.base import Bad, Export, Format, ReadOptions
 from annotate.exchange.files import Out
-from annotate.exchange.intake import take
+from annotate.exchange.intake import store_responses
 from annotate.exchange.responses import Response, responses
-from annotate.exchange.taken import Intake, Taken
-from annotate.exchange.units import ExchangeUnits, absent, shown_by, shown_by_any
+from annotate.exchange.result import ImportOptions, ImportResult
+from annotate.exchange.units import ExchangeUnits, absent, inputs_of_any_task, inputs_of_task
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
 from judge.errors import BadInput, UsageError
@@ -25,7 +25,7 @@ def import_file(
     store: Store,
     path: Path,
     form: Format,
-    how: Intake,
+    how: ImportOptions,
     *,
     batch: str | None = None,
     task: Task | None = None,
@@ -33,10 +33,10 @@ def import_file(
     field: str | None = None,
     options: Mapping[str, str] | None = None,
     bad: Bad | None = None,
-) -> Taken:
-    """Store what a file says, all or nothing. `bad` gets each row that cannot be used; without it the first raises.
+) -> ImportResult:
+    """Store the labels of a file, all or nothing. `bad` is called for each unusable row; without it the first one raises.
 
-    Raises BadInput with file, line and field; UsageError and StudyError as `take`.
+    Raises BadInput with file, line and field; UsageError and StudyError as `store_responses`.
     """
     complain = bad or stop
     info = batch_info(store, batch) if batch else None
@@ -45,9 +45,9 @@ def import_file(
         if info:
             inputs = stack.enter_context(ExchangeUnits(store, info).reader())
         elif task:
-            inputs = shown_by(store, task)
+            inputs = inputs_of_task(store, task)
         else:
-            inputs = shown_by_any(store)
+            inputs = inputs_of_any_task(store)
         unread: list[BadInput] = []
 
         def unreadable(error: BadInput) -> None:
@@ -55,7 +55,7 @@ def import_file(
             unread.append(error)
 
         reading = ReadOptions(unreadable, info.task if info else task, inputs, person, field, options or {})
-        done = take(
+        done = store_responses(
             store, form.read_responses(path, reading), how, complain, batch=batch, task=task, unread=unread
         )
         done.remarks = reading.remarks
@@ -64,8 +64,11 @@ def import_file(
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written; `rows` counts them by file, `repeats` hidden repeats and `adopted` finished units that were left
-    out."""
+    """The result of an export.
+
+    `rows` counts rows by file, `repeats` hidden repeats that were left out, and `adopted` units that were left out
+    because they were labelled before the draw.
+    """
 
     batch: str
     task: str
@@ -78,7 +81,7 @@ class Exported:
     adopted: int = 0
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented shape."""
         files = [{"file": name, "rows": n} for name, n in self.rows.items()]
         return {
             **attributes(self, "batch", "task", "format", "path", "units"),
@@ -98,7 +101,7 @@ def export_batch(
     person: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Exported:
-    """Write the batch. Raises UsageError for what does not exist, BadInput when there are no labels yet."""
+    """Write the batch. Raises UsageError for an unknown batch or person, BadInput if there is nothing to export."""
     if form.ending is not None and path.suffix:
         format_of(path, {form.ending: form.name})
     info = batch_info(store, batch)
@@ -108,7 +111,7 @@ def export_batch(
         form.write(export, Out(path, "file"), options or {})
     if not len(units):
         raise UsageError(f"batch '{batch}' has no units")
-    # An empty cell would ask for a second label, which the first one has led.
+    # A unit that was labelled before the draw would be labelled a second time, by somebody who knows the first label.
     adopted = 0 if labels else units.leave_out_adopted()
     if not len(units):
         raise BadInput(
@@ -123,7 +126,7 @@ def export_batch(
     with Out(path, form.writes or "file") as out:
         form.write(replace(export, responses=answered), out, options or {})
     if not labels:
-        # A file for another tool is a push by hand: whoever labels there sees their units, checks among them.
+        # Whoever labels the file sees its units, so it counts as an exposure like a push to a server.
         with store.transaction() as conn:
             exposure.note_batch(conn, info.task, batch, units.people, "push")
     return Exported(

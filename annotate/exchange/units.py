@@ -1,7 +1,4 @@
-"""The units of a batch as a blind annotator sees them: read through the blind connection itself.
-
-What no screen shows cannot get into a file this way: SQLite refuses the judge, gold, `meta` and labels.
-"""
+"""The units of a batch as a blind annotator sees them."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from annotate.drawing.sample import shuffled
-from annotate.exchange.texts import OneOf
+from annotate.exchange.texts import InputsOfAnyTask
 from annotate.sitting.blind import Blind, Seat
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.queue import LISTS, Queue
@@ -38,15 +35,14 @@ class ExchangeUnit:
 
     @property
     def main(self) -> str | None:
-        """The input that evidence is marked in, as in the terminal: the passage, else the answer."""
+        """The input in which evidence is marked, as in the terminal: the passage, else the answer."""
         return next((n for n in ("passage", "answer") if self.inputs.get(n)), None)
 
 
 class ExchangeUnits:
-    """The units of a batch, each once, or of one person, in a seeded order that says nothing of their role.
+    """The units of a batch, or of one person, each once, in a seeded order that is independent of their roles.
 
-    Hidden repeats are left out: two records of one unit would not be hidden. Raises UsageError when the
-    batch is not for that person.
+    Hidden repeats are left out. Raises UsageError if the person is no annotator of the batch.
     """
 
     def __init__(self, store: Store, info: BatchInfo, person: str | None = None) -> None:
@@ -61,22 +57,22 @@ class ExchangeUnits:
         if person is not None and person not in people:
             raise not_for(info.batch, person, people)
         self.seats: dict[int, tuple[str, int]] = {}
-        """Of one person: position in the queue -> (unit, repeat), hidden repeats too."""
+        """Position in the queue of `person` -> (unit, repeat), hidden repeats included."""
         self.repeats = 0
         self._places: dict[str, tuple[str, int]] = {}
         for who, position, unit, repeat in rows:
             if person in (None, who):
                 if person is not None:
                     self.seats[position] = (unit, repeat)
+                # Two records of one unit in a file would show that it is a repeat.
                 self.repeats += bool(repeat)
                 if not repeat:
                     self._places.setdefault(unit, (who, position))
-        seed = info.plan.seed
-        self.ids = shuffled(self._places, seed, "export")
+        # The order of the queue would show which units are checks.
+        self.ids = shuffled(self._places, info.plan.seed, "export")
 
     def leave_out_adopted(self) -> int:
-        """Take out the units that all of these people finished by labels which they gave before the batch was drawn: there is
-        nothing left to do on them. Returns how many."""
+        """Leave out the units that all annotators finished by labels given before the draw, and return their number."""
         query = """
             SELECT a.unit_id FROM assignments AS a WHERE a.batch = ? AND a.role = 'sample'
                 AND a.annotator_id IN (SELECT value FROM json_each(?)) GROUP BY a.unit_id
@@ -97,14 +93,16 @@ class ExchangeUnits:
         return unit in self._places
 
     def each_unit(self) -> Iterator[ExchangeUnit]:
-        """Every unit with its inputs."""
+        """Yield every unit with its inputs."""
         with self.reader() as inputs_of:
             for unit in self.ids:
                 yield ExchangeUnit(unit, inputs_of(unit))
 
     @contextmanager
     def reader(self) -> Iterator[Any]:
-        """A function from a unit's id to its inputs, None for a unit that is not in the batch."""
+        """Yield a function from a unit's id to its inputs, None for a unit that is not in the batch."""
+        # Read through the blind connection, SQLite refuses the judge, gold, `meta` and labels: what no screen shows cannot
+        # get into a file.
         queues: dict[str, Queue] = {}
         opened: list[Blind] = []
 
@@ -126,20 +124,20 @@ class ExchangeUnits:
 
 
 def absent(store: Store, info: BatchInfo) -> frozenset[str]:
-    """The optional inputs that no unit of a batch has."""
+    """Return the optional inputs that no unit of a batch has."""
     names = info.task.spec.optional_inputs
     if not names:
         return frozenset()
-    there = ", ".join(f"max(coalesce({column(info.task, n)}, '') NOT IN ('', '[]'))" for n in names)
-    query = f"SELECT {there} FROM unit_texts AS t WHERE t.unit_id IN (SELECT unit_id FROM assignments WHERE batch = ?)"
+    columns = ", ".join(f"max(coalesce({column(info.task, n)}, '') NOT IN ('', '[]'))" for n in names)
+    query = f"SELECT {columns} FROM unit_texts AS t WHERE t.unit_id IN (SELECT unit_id FROM assignments WHERE batch = ?)"
     present = store.conn.execute(query, [info.batch]).fetchone()
-    return frozenset(name for name, is_there in zip(names, present, strict=True) if not is_there)
+    return frozenset(name for name, is_present in zip(names, present, strict=True) if not is_present)
 
 
-def shown_by(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]:
-    """A function from the id of any unit of the study to what the task shows of it, as `ExchangeUnits.reader` gives it.
+def inputs_of_task(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]:
+    """Return a function from the id of any unit of the study to its inputs under a task.
 
-    None for a unit that is not there, or of which the task asks nothing.
+    It returns None for a unit that does not exist, or is of another kind than the task's units.
     """
     names = task.input_names
     columns = ", ".join(f'{column(task, n)} AS "{n}"' for n in names)
@@ -166,19 +164,19 @@ def shown_by(store: Store, task: Task) -> Callable[[str], dict[str, Any] | None]
     return inputs_of
 
 
-def shown_by_any(store: Store) -> Callable[[str], OneOf]:
-    """The same where nobody says which task was labelled: each task of the study, then each that is shipped."""
+def inputs_of_any_task(store: Store) -> Callable[[str], InputsOfAnyTask]:
+    """Return the same for a file whose task is unknown: each task of the study, then each shipped task."""
     names = [name for (name,) in store.conn.execute("SELECT task FROM tasks ORDER BY task")]
     shown: list[Callable[[str], dict[str, Any] | None]] = []
-    alike: set[tuple[Any, ...]] = set()
+    known: set[tuple[Any, ...]] = set()
     for task in chain(
         (stored_task(store, n) for n in names), (load_task(n) for n in find_tasks() if n not in names)
     ):
-        # Tasks that show the same of the same units need no second look.
+        # Tasks that show the same inputs of the same units need not be compared twice.
         key = (task.spec.unit, *((n, column(task, n)) for n in task.input_names))
-        if key not in alike:
-            alike.add(key)
-            shown.append(shown_by(store, task))
+        if key not in known:
+            known.add(key)
+            shown.append(inputs_of_task(store, task))
 
     def each(unit: str) -> Iterator[dict[str, Any]]:
         for inputs_by_task in list(shown):
@@ -188,7 +186,7 @@ def shown_by_any(store: Store) -> Callable[[str], OneOf]:
                     shown.insert(0, inputs_by_task)
                 yield inputs
 
-    return lambda unit: OneOf(lambda: each(unit))
+    return lambda unit: InputsOfAnyTask(lambda: each(unit))
 
 
 _ABOUT = ("title", "date", "source", "text")

@@ -8,7 +8,7 @@ label_imports labels made elsewhere: one row an import that brought something ne
 label_studio_projects, _tasks, _annotations   where a batch was pushed, and what came from there;
               `person` is empty where one project serves all
 event_sources which record of another program an event came from, so that it can be retracted with it
-quarantine    incoming labels that did not prove themselves, with the reason; no number reads it
+quarantine    incoming labels without proof, with the reason; no number reads it
 exposures     what a person was shown of a unit, append-only, over all batches, packs, pushes and imports
 batch_changes what a lead did to a batch in flight, append-only
 handed_over   seats in queues that were taken from somebody, so that a pack made before can still come back

@@ -176,7 +176,7 @@ def _refused(
         payload = _payload(packed, batch, person, position, new) | {"believed": code != "time"}
         record = hashlib.sha256(dumps([batch, person, position, sorted(new)]).encode()).hexdigest()[:32]
         about = (path.name, person, units[position])
-        quarantine.keep(conn, record, batch, "pack", about, code, problem, dumps(payload))
+        quarantine.add_row(conn, record, batch, "pack", about, code, problem, dumps(payload))
     return refused
 
 

@@ -247,7 +247,7 @@ def test_files_that_cannot_be_read(path: Path, tmp_path: Path) -> None:
         ("cut.json", "argilla", "cut.json:1: not JSON"),
         ("more.json", "argilla", "more behind the end of the list"),
         ("no.zip", "doccano", "cannot be unpacked"),
-        ("folder", "doccano", "holds no .jsonl"),
+        ("folder", "doccano", "has no .jsonl"),
         ("folder", "jsonl", "directory"),
         ("folder", "csv", "directory"),
         ("missing.csv", "csv", "No such file"),
@@ -353,7 +353,7 @@ def test_without_a_batch_a_text_or_hash_is_compared_all_the_same(
     file = write_lines(tmp_path / "x.jsonl", [good, bad, edited])
     args = ("import", file, "--from", "jsonl", *task, "--new-people", "--blind", "-d", path)
     told = annotate(*args, code=1).stderr
-    assert "2 records did not prove themselves" in told
+    assert "2 records are in quarantine" in told
     assert {row[0] for row in all_labels(path)} == {unit}
     assert rows_of(path, "SELECT unit, code FROM quarantine ORDER BY 1") == sorted(
         [(other, "text"), (third, "text")]
@@ -383,7 +383,18 @@ def test_without_a_task_the_texts_of_any_task_are_proof(tmp_path: Path, task: st
     told = annotate(
         "import", write_lines(tmp_path / "y.jsonl", rows), "--from", "jsonl", "--blind", "-d", study, code=1
     )
-    assert "3 records did not prove themselves" in told.stderr
+    assert "3 records are in quarantine" in told.stderr
+
+
+@pytest.mark.parametrize("context", [[{"title": 5, "text": ["x"]}], [{"text": "x"}, "y"], ["x"], {"A": 1}])
+def test_malformed_passages_in_a_record_are_another_text(tmp_path: Path, context: object) -> None:
+    """Before, a passage that was no object ended the import with a traceback."""
+    study = build_answers(tmp_path / "s.db")
+    batch(study, "grounding", n=1, annotators=["bob"], where="answer_system = 'model'")
+    [unit] = units(study)
+    row = {"unit": unit, "annotator": "bob", "field": "x", "label": "y", "inputs": {"context": context}}
+    args = ("import", write_lines(tmp_path / "x.jsonl", [row]), "--from", "jsonl", "--blind", "-d", study)
+    assert "1 records are in quarantine" in annotate(*args, code=1).stderr
 
 
 def test_an_exported_file_is_an_exposure(path: Path, tmp_path: Path) -> None:
@@ -563,7 +574,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     for place, kind, told in [
-        (tmp_path / "mine", "folder", "holds other files"),
+        (tmp_path / "mine", "folder", "other files"),
         (target, "folder", "is a file"),
         (folder, "file", "is a folder"),
         (tmp_path / "no" / "x", "file", "does not exist"),

@@ -11,7 +11,7 @@ import pytest
 
 from annotate.batch_plan import Policy
 from annotate.drawing.extend import extend_batch
-from annotate.exchange.intake import Intake, accept, take
+from annotate.exchange.intake import ImportOptions, accept, store_responses
 from annotate.exchange.quarantine import listing
 from annotate.exchange.responses import Response
 from annotate.leading.adjudication import fill_queue, predecide, set_policy
@@ -459,8 +459,8 @@ def test_an_import_leaves_the_place_of_what_was_handed_over(tmp_path: Path, same
     with open_study(path) as store:
         pack(store, "pilot", "alice", out)
         hand_over(store, "pilot", "alice", ["dave"])
-        how = Intake("csv", blind="blind", new_people=True)
-        done = take(
+        how = ImportOptions("csv", blind="blind", new_people=True)
+        done = store_responses(
             store, [Response(unit, "alice", answers={"stance": "support"})], how, _raise, batch="pilot"
         )
     assert done.joined == {"alice": 1} and queue(path, "alice") == [unit]

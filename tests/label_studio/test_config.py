@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from annotate.exchange.label_studio.annotations import find_span, read_result
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.sdk import Check
-from annotate.exchange.label_studio.tasks import data_of, input_text, prediction, shown_text
+from annotate.exchange.label_studio.tasks import data_of, input_text, prediction
 from annotate.exchange.units import ExchangeUnit
 from judge.errors import BadInput, UsageError
 from judge.prompts import load_task
@@ -173,7 +173,7 @@ def test_offsets_are_code_points_and_are_checked() -> None:
 
 @given(st.text(), st.data())
 def test_any_span_of_any_text_is_found_in_both_counts(text: str, data: st.DataObject) -> None:
-    shown = shown_text(text)
+    shown = input_text(text)
     assert len(shown) == len(text)
     if not shown:
         return
@@ -191,9 +191,9 @@ def test_lists_and_passages_as_text() -> None:
     assert input_text(["x", "y"]) == "x\ny"
     assert (
         input_text([{"title": "T", "date": "2024", "text": "body"}, {"text": "b2"}])
-        == "[1] T · 2024\nbody\n\n[2] \nb2"
+        == "[1] T · 2024\nbody\n\n[2] b2"
     )
-    assert shown_text("a\r\nb\rc\x00") == "a \nb\nc\ufffd"
+    assert input_text("a\r\nb\rc\x00") == "a \nb\nc\ufffd"
 
 
 def test_the_score_of_a_prediction_is_its_least_sure_label() -> None:

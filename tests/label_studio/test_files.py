@@ -200,7 +200,7 @@ def test_who_answered_must_be_known(
     path = put(tmp_path / "export.json", [answered(exported[0], 1, GOOD)])
     words = ("import", str(path), "--from", "label-studio", "--batch", "pilot")
     done = annotate(*words, db=study, code=1)
-    assert "say who that is with -O users=1=NAME" in done.err
+    assert "-O users=1=NAME" in done.err
     assert "write it as" in annotate(*words, "-O", "users=alice", db=study, code=2).err
     assert "--batch NAME" in annotate("import", str(path), "--from", "label-studio", db=study, code=2).err
 

@@ -1,4 +1,4 @@
-"""Our own rows, the same in JSON Lines and CSV: units to annotate, and labels one a row."""
+"""Our own rows of labels, the same in JSON Lines, CSV and Parquet."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,12 +13,12 @@ from judge.types import Where
 
 COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
            "flag", "note", "spans", "at", "stratum", "weight", "sources", SHA_KEY)  # fmt: skip
-"""Of labels, with evidence, time and `labels.sources`."""
+"""The columns of the labels, with evidence, time and sources."""
 BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False: False}
 
 
 def label_rows(export: Export) -> Iterator[dict[str, Any]]:
-    """One row a label; a unit that was skipped, or has only a note, a flag or evidence, is a row without a label."""
+    """Yield one row a label. A unit that was skipped, or has only a note, a flag or evidence, is a row without a label."""
     shas = {unit.unit_id: text_sha(unit.inputs) for unit in export.units()}
     for r in export.responses():
         about = {
@@ -52,13 +52,15 @@ def responses(
     reading: ReadOptions,
     spans: Callable[[Any], Any],
 ) -> Iterator[Response]:
-    """The responses in rows of ours; rows of the layer `revised` and of the annotator `adjudicated` are not read.
+    """Yield the responses in our rows. `spans` parses the column of evidence.
 
     A row with no `field` but with columns named after the task's questions has one answer in each.
     """
     fields = [q.field for q in reading.task.spec.questions] if reading.task else []
 
     def read_row(row: Mapping[str, Any], where: Where) -> Iterator[Response]:
+        # A revised label was given after the judge was shown, and a lead's decision is nobody's label: neither may come
+        # back as a first label.
         if row.get("layer") != "revised" and row.get("annotator") != ADJUDICATED:
             yield _response(row, where, reading, fields, spans)
 
@@ -106,6 +108,7 @@ def _response(
 def _differs(row: Mapping[str, Any], reading: ReadOptions) -> str | None:
     inputs = reading.inputs(str(row.get("unit") or ""))
     differences = [differs_by_inputs(row.get("inputs"), inputs), differs_by_hash(row.get(SHA_KEY), inputs)]
+    # The greatest text is a reason, if one of the two checks found a difference.
     return max((f for f in differences if f is not None), default=None)
 
 
@@ -119,21 +122,23 @@ def _number(value: Any, name: str) -> float | None:
 
 
 def whole(value: float | None, name: str) -> int:
-    """0 for none. Raises BadInput for a part of a number."""
+    """Return a number as an integer, 0 for None. Raises BadInput for a fraction."""
     if value is not None and value != value // 1:
         raise BadInput("must be a whole number", field=name)
     return int(value or 0)
 
 
 def checked_spans(value: Any) -> list[tuple[str, int, int]] | None:
-    """[[input, start, end], ...] as it stands in a row; None when there is none. Raises BadInput."""
+    """Return the evidence [[input, start, end], ...] of a row, None if there is none. Raises BadInput."""
     if value in (None, "", []):
         return None
     checked = []
     for span in value if isinstance(value, list) else [None]:
-        if not isinstance(span, list) or len(span) != 3 or not isinstance(span[0], str):
-            raise BadInput("must be a list of [input, start, end]", field="spans")
-        if not all(isinstance(n, int) and not isinstance(n, bool) for n in span[1:]):
-            raise BadInput("must be a list of [input, start, end]", field="spans")
-        checked.append((span[0], span[1], span[2]))
+        match span:
+            case [str(name), int(start), int(end)] if not isinstance(start, bool) and not isinstance(
+                end, bool
+            ):
+                checked.append((name, start, end))
+            case _:
+                raise BadInput("must be a list of [input, start, end]", field="spans")
     return checked

@@ -7,8 +7,7 @@ Out: a folder with `settings.json` and `records.jsonl`. In: records, one a line 
     dataset = rg.Dataset(name="pilot", settings=settings).create()
     dataset.records.log([rg.Record.from_dict(json.loads(line)) for line in open("DIR/records.jsonl")])
 
-Argilla names people by UUID: `users.json` beside the records, or -O users=FILE, says who is who. Its names
-take no dot, so the field `raguard.role` is the question `raguard-role` (our fields have no hyphen).
+Argilla names people by UUID: `users.json` beside the records, or -O users=FILE, maps them to names.
 """
 
 import json
@@ -65,7 +64,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 
 
 def settings(task: Task) -> dict[str, Any]:
-    """The settings of a dataset for this task, as `rg.Settings.from_json` reads them."""
+    """Return the settings of a dataset for this task, as `rg.Settings.from_json` reads them."""
     main = _main(task)
     required = [_field(name, True) for name in task.required_inputs]
     questions = [_question(q) for q in task.spec.questions]
@@ -77,8 +76,9 @@ def settings(task: Task) -> dict[str, Any]:
             "allow_overlapping": False,
             "visible_options": None,
         }
-        questions.append(_question_settings(SPANS, "Evidence", None, False, evidence))
-    questions.append(_question_settings(NOTE, "Note", None, False, {"type": "text", "use_markdown": False}))
+        questions.append(_question_settings(SPANS, "Evidence", False, evidence))
+    # Without Markdown, markup in a text is shown as it is.
+    questions.append(_question_settings(NOTE, "Note", False, {"type": "text", "use_markdown": False}))
     return {
         "guidelines": markdown(task),
         "fields": required + [_field(name, False) for name in task.spec.optional_inputs],
@@ -104,17 +104,16 @@ def _question(question: Question) -> dict[str, Any]:
         how: dict[str, Any] = {"type": "label_selection", "options": options, "visible_options": None}
     else:
         how = {"type": "text", "use_markdown": False}
-    return _question_settings(_there(question.field), question.ask or title(question.field), None, True, how)
+    return _question_settings(_argilla_name(question.field), question.ask or title(question.field), True, how)
 
 
-def _question_settings(
-    name: str, heading: str, description: str | None, required: bool, how: dict[str, Any]
-) -> dict[str, Any]:
-    return {"name": name, "title": heading, "description": description, "required": required, "type": how["type"],
+def _question_settings(name: str, heading: str, required: bool, how: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "title": heading, "description": None, "required": required, "type": how["type"],
             "settings": how}  # fmt: skip
 
 
-def _there(field: str) -> str:
+def _argilla_name(field: str) -> str:
+    # Argilla allows no dot in the name of a question, and our fields have no hyphen: the names stay unique.
     return field.replace(".", "-")
 
 
@@ -127,8 +126,8 @@ def _user(name: str) -> str:
 
 
 def fields(unit: ExchangeUnit) -> dict[str, str]:
-    """The inputs as text fields."""
-    return {name: flat(name, value) for name, value in unit.inputs.items()}
+    """Return the inputs as text fields."""
+    return {name: flat(value) for name, value in unit.inputs.items()}
 
 
 def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dict[str, list[dict[str, Any]]]:
@@ -143,9 +142,9 @@ def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dic
         for question in task.spec.questions:
             if question.field in response.answers:
                 value: Any = response.answers[question.field]
-                answers.setdefault(_there(question.field), []).append({"value": value, **about})
+                answers.setdefault(_argilla_name(question.field), []).append({"value": value, **about})
             elif response.skipped:
-                answers.setdefault(_there(question.field), []).append({"value": None, **about})
+                answers.setdefault(_argilla_name(question.field), []).append({"value": None, **about})
         if response.note:
             answers.setdefault(NOTE, []).append({"value": response.note, **about})
         spans = [{"start": a, "end": b, "label": EVIDENCE} for n, a, b in response.spans or () if n == main]
@@ -155,10 +154,7 @@ def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dic
 
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Yield the submitted responses. Discarded ones are skips; drafts and suggestions are ignored.
-
-    The nested export of SDK 2.8 leaves the status out: such responses go to the quarantine.
-    """
+    """Yield the submitted responses. Discarded ones are skips; drafts and suggestions are ignored."""
     if reading.options.get("status", "submitted") != "submitted":
         raise UsageError(f"-O status={reading.options['status']}: only submitted can be declared")
     if path.is_dir():
@@ -196,8 +192,9 @@ def _responses(
     for name, value, user, state in _values(row):
         by_user.setdefault(user, {})[name] = value
         status[user] = state or status.get(user) or reading.options.get("status", "")
-    questions = {_there(q.field): q.field for q in reading.task.spec.questions}
+    questions = {_argilla_name(q.field): q.field for q in reading.task.spec.questions}
     for user, values in by_user.items():
+        # An unknown status, of a later version, must not be taken for "submitted".
         if status[user] not in ("", "submitted", "discarded", "draft"):
             raise BadInput(f"'{status[user]}' is no status: submitted, discarded, draft", field="responses")
         if status[user] == "draft":
@@ -216,8 +213,9 @@ def _responses(
             note=_text(values[NOTE], NOTE) if values.get(NOTE) else None,
             blind=False if _suggested(row) else None,
             where=where,
+            # The nested export of SDK 2.8 leaves the status out, so a draft or a discarded response looks submitted.
             doubt=None if status[user] else ("status", NO_STATUS),
-            differs=differs_by_inputs(_shown(row), reading.inputs(unit)),
+            differs=differs_by_inputs(_fields_of(row), reading.inputs(unit)),
         )
 
 
@@ -228,28 +226,22 @@ def _suggested(row: Mapping[str, Any]) -> bool:
     )
 
 
-def _shown(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of a record by name, nested or flat."""
+def _fields_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a record by name, nested or flat."""
     nested = row.get("fields")
-    if isinstance(nested, Mapping):
-        return nested
-    return row
+    return nested if isinstance(nested, Mapping) else row
 
 
 def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]]:
-    """(question, value, user, status) of a record, nested or flat."""
+    """Yield (question, value, user, status) of a record, nested or flat."""
     nested = row.get("responses")
     if isinstance(nested, Mapping):
         for name, given in nested.items():
             for response in given if isinstance(given, list) else [None]:
                 if not isinstance(response, Mapping) or "value" not in response:
                     raise BadInput("must be lists of {value, user_id}", field=f"responses.{name}")
-                yield (
-                    str(name),
-                    response["value"],
-                    str(response.get("user_id") or ""),
-                    _state(response.get("status")),
-                )
+                user, status = str(response.get("user_id") or ""), response.get("status")
+                yield str(name), response["value"], user, None if status is None else str(status)
     elif nested is not None:
         raise BadInput("must be an object: question -> list of responses", field="responses")
     for key in row:
@@ -261,12 +253,9 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]
         lists = [v for v in (values, people, states) if v is not None]
         if not all(isinstance(v, list) and len(v) == len(values) for v in lists) or people is None:
             raise BadInput("values, users and status must be lists of one length", field=key)
-        for i, value in enumerate(values):
-            yield name, value, str(people[i] or ""), _state(states[i] if states else None)
-
-
-def _state(value: Any) -> str | None:
-    return None if value is None else str(value)
+        statuses = states or [None] * len(values)
+        for value, user, status in zip(values, people, statuses, strict=True):
+            yield name, value, str(user or ""), None if status is None else str(status)
 
 
 def _text(value: Any, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Our own CSV: units with an empty column for each answer (for a spreadsheet), or labels one a row; both ways."""
+"""Our own CSV, read and written: units with an empty column for each answer (for a spreadsheet), or labels one a row."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Units: the inputs, then an empty column for each question and a note. Labels: rows of our own."""
+    """Write units (the inputs, then an empty column for each question and for a note), or rows of labels."""
     name = out.path.name
     out.rows[name] = 0
     with out.open() as file:
@@ -49,7 +49,8 @@ def _cell(value: Any) -> str:
 
 
 def _harmless(text: str) -> str:
-    # A spreadsheet runs a cell that begins like a formula; these texts are shown and never read back.
+    # A spreadsheet runs a cell that begins like a formula, and passages are untrusted. The texts are not read back, so
+    # the apostrophe changes no label.
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

@@ -1,8 +1,8 @@
 """doccano's JSON Lines for text classification (github.com/doccano/doccano, `data_export`).
 
-Out: a folder with `examples.jsonl` and `labels.json` to import into a project, and the guidelines. In:
-what a project exports, one file for each annotator (`alice.jsonl`, or the zip or folder of them), or
-`all.jsonl` of a collaborative project, which does not say who answered.
+Written: a folder with `examples.jsonl` and `labels.json` to import into a project, and the guidelines. Read: the
+export of a project, one file for each annotator (`alice.jsonl`, or the zip or folder of them), or `all.jsonl`
+of a collaborative project, which names no annotator.
 
     {"id": 1, "text": "...", "label": ["support"], "Comments": [], "adjudge_unit_id": "..."}
 
@@ -35,7 +35,7 @@ LABELS = ("label", "labels", "cats")
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """`examples.jsonl`, or with labels `ANNOTATOR.jsonl` for each person."""
+    """Write `examples.jsonl`, or with labels `ANNOTATOR.jsonl` for each person."""
     task = export.task
     out.write_json(
         "labels.json", [{"text": _label(task, f, v.value), **_key(v.key)} for f, v in _labels(task)]
@@ -49,6 +49,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
         return
     units = {unit.unit_id: unit for unit in export.units()}
     for name in sorted({r.annotator for r in export.responses()}):
+        # A name from an imported file must not choose where a file is written.
         if "/" in name or name in NOBODY:
             raise BadInput(f"annotator '{name}' cannot be the name of a file")
         with out.lines(f"{name}.jsonl") as put:
@@ -85,7 +86,7 @@ def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     if path.is_dir():
         files = sorted(path.glob("*.jsonl"))
         if not files:
-            raise BadInput("the folder holds no .jsonl file", path=str(path))
+            raise BadInput("the folder has no .jsonl file", path=str(path))
         for file in files:
             yield from _file(file, None, file.stem, reading)
     elif path.suffix.lower() == ".zip":
@@ -99,7 +100,7 @@ def _archive(path: Path, reading: ReadOptions) -> Iterator[Response]:
         with zipfile.ZipFile(path) as archive:
             names = sorted(n for n in archive.namelist() if n.endswith(".jsonl"))
             if not names:
-                raise BadInput("the archive holds no .jsonl file", path=str(path))
+                raise BadInput("the archive has no .jsonl file", path=str(path))
             for name in names:
                 with archive.open(name) as member:
                     yield from _file(path / name, member, Path(name).stem, reading)
@@ -170,6 +171,7 @@ def _answers(words: list[str], reading: ReadOptions) -> dict[str, str]:
     only = reading.field or (next(iter(questions)) if len(questions) == 1 else None)
     labels: dict[str, list[str]] = {}
     for word in words:
+        # A label of the only question may itself contain "=".
         field, equals, value = word.partition("=")
         named = bool(equals) and field in questions and not (only and word in reading.domain(only))
         if not named and only is None:

@@ -1,4 +1,4 @@
-"""Our own JSON Lines: units one a line, or labels one a line; both ways."""
+"""Our own JSON Lines, read and written: one unit a line, or one label a line."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ WRITES, ENDING = "file", ".jsonl"
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Units as {"unit", "inputs", "text_sha256"}, labels as rows of `_own.COLUMNS`."""
+    """Write units as {"unit", "inputs", "text_sha256"}, or labels as rows of `_own.COLUMNS`."""
     with out.lines() as put:
         if export.labels:
             for row in label_rows(export):
@@ -26,5 +26,5 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Labels as `write` writes them; also {"unit", "annotator", "FIELD": "label", ...}."""
+    """Yield labels as `write` writes them, or in rows {"unit", "annotator", "FIELD": "label", ...}."""
     return responses(json_records(path, reading.bad), path, reading, checked_spans)

@@ -1,4 +1,4 @@
-"""Label Studio's files: a project to set up by hand, and its JSON export back. No SDK is needed for either."""
+"""Label Studio's files: a project to set up by hand, and its JSON export. Neither needs the vendor's SDK."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ OPTIONS = {"users": "who a user there is here, as 2=alice,bob@example.org=bob"}
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """The labelling configuration, the units as tasks, and the guidelines. Raises UsageError for --labels."""
+    """Write the labelling configuration, the units as tasks, and the guidelines. Raises UsageError for --labels."""
     if export.labels:
         raise UsageError("label-studio takes units, not finished labels: --to jsonl --labels")
     layout = ConfigLayout(export.task, export.absent)
@@ -46,9 +46,9 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
-    """Every annotation of a JSON export. Labels are blind when no task of the file has a prediction.
+    """Yield every annotation of a JSON export. Labels are blind if no task of the file has a prediction.
 
-    Raises UsageError when the task is not known, BadInput for a file that is no JSON export.
+    Raises UsageError if the task is unknown, BadInput for a file that is no JSON export.
     """
     if reading.task is None:
         raise UsageError("--from label-studio needs the batch that was exported: --batch NAME")
@@ -66,7 +66,7 @@ def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
         except BadInput as e:
             reading.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
             continue
-        # The latest counts, so it comes last.
+        # With --latest the last response counts, so the latest annotation has to come last.
         for annotation in sorted(annotations, key=_updated):
             try:
                 response, problems = reader.response(
@@ -109,13 +109,14 @@ def _updated(annotation: Any) -> str:
 
 
 def _blind(path: Path) -> bool | None:
-    """False when people saw predictions, True when the file says that there were none, else None."""
-    said = False
+    """Return False if annotators saw predictions, True if the file says that there were none, else None."""
+    is_stated = False
     for _, task in json_records(path, lambda e: None):
+        # An export reduces predictions to ids, which is enough to see that there were some.
         if task.get("predictions") or task.get("total_predictions"):
             return False
-        said = said or "predictions" in task or "total_predictions" in task
-    return True if said else None
+        is_stated = is_stated or "predictions" in task or "total_predictions" in task
+    return True if is_stated else None
 
 
 def _users(text: str) -> dict[str, str]:
@@ -129,7 +130,7 @@ def _users(text: str) -> dict[str, str]:
 
 
 def _author(value: Any, users: Mapping[str, str]) -> str:
-    """Who answered: as told, else the name before the @ of the e-mail."""
+    """Return the annotator: by the option, else the name before the @ of the e-mail."""
     candidates = (
         [value]
         if not isinstance(value, Mapping)
@@ -143,6 +144,6 @@ def _author(value: Any, users: Mapping[str, str]) -> str:
     if mail is None:
         who = names[0] if names else "missing"
         raise BadInput(
-            f"is user {who}: say who that is with -O users={who}=NAME, or --as NAME", field="completed_by"
+            f"is user {who}: map the user with -O users={who}=NAME, or --as NAME", field="completed_by"
         )
     return mail.partition("@")[0]

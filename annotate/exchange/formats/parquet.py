@@ -5,7 +5,7 @@
 pyarrow (Apache-2.0, 165 MB) is an optional package: pip install 'adjudge[parquet]'.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -22,14 +22,14 @@ NAME = "parquet"
 HELP = "Parquet with a data set card, for Hugging Face: units, and with --labels the labels too"
 WRITES = "folder"
 OPTIONS = {"licence": "licence of the texts, as Hugging Face spells it (cc-by-4.0); default: other"}
-BATCH = 1000
+ROW_GROUP = 1000
 PASSAGE = ("title", "date", "source", "text")
 TYPES = {"repeat": "int32", "blind": "bool", "seconds": "float64", "weight": "float64"}
 """Columns of the labels that are not text."""
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """`data/units.parquet`, with labels `data/labels.parquet`, and `README.md` with the features."""
+    """Write `data/units.parquet`, with labels `data/labels.parquet`, and `README.md` with the features."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -46,19 +46,15 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
         file = f"data/{name}.parquet"
         out.rows[file] = sizes[file] = 0
         with out.guarded(), pyarrow.parquet.ParquetWriter(out.place(file), schema) as writer:
-            for some in _some(rows):
-                table = pyarrow.Table.from_pylist(some, schema)
+            # In groups, so that a batch of 100,000 units does not fill the memory.
+            remaining = iter(rows)
+            while group := list(islice(remaining, ROW_GROUP)):
+                table = pyarrow.Table.from_pylist(group, schema)
                 writer.write_table(table)
-                out.rows[file] += len(some)
+                out.rows[file] += len(group)
                 sizes[file] += table.nbytes
     with out.open("README.md") as file_:
         file_.write(_card(export, {n: c for n, (c, _) in tables.items()}, out.rows, sizes, options))
-
-
-def _some(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    left = iter(rows)
-    while some := list(islice(left, BATCH)):
-        yield some
 
 
 def _unit_columns(task: Task) -> dict[str, Any]:
@@ -104,7 +100,7 @@ def _arrow(pyarrow: Any, kind: Any) -> Any:
 
 
 def _feature(name: str, kind: Any) -> dict[str, Any]:
-    """A column in the card's words."""
+    """Return a column as the data set card describes it."""
     if isinstance(kind, list):
         inner = kind[0]
         if isinstance(inner, dict):
@@ -144,7 +140,7 @@ def _card(
     if "labels" in tables:
         parts.append(
             f"`labels` has {rows['data/labels.parquet']:,} rows, one a unit, annotator, question and layer: `first` was "
-            "given blind, `assisted` with suggestions in sight, `undeclared` is not known to be either, `revised` came "
+            "given blind, `assisted` with visible suggestions, `undeclared` is not known to be either, `revised` came "
             "after the judge was shown. A row without a label was skipped, or has only a note or evidence. Rows of the "
             "roles `training` and `attention` are checks with a known answer, `repeat` is a unit answered again; `weight` "
             "is how many units of the study one unit of the sample stands for. `spans` are code points of an input."

@@ -1,8 +1,6 @@
 """Prodigy's JSON Lines (https://prodi.gy/docs/api-interfaces): `choice`, `text_input` and binary classification.
 
-One row a unit and question, because a Prodigy task has one set of options. Our own keys start with
-`adjudge_`; Prodigy keeps keys it does not know and shows only those it does, so an id in them (which may
-name a system) is not on the screen.
+One row a unit and question, because a Prodigy task has one set of options.
 
     prodigy mark DATASET tasks.jsonl --view-id choice
     prodigy db-out DATASET > done.jsonl
@@ -19,7 +17,7 @@ from annotate.exchange.base import UNIT_KEY, ExchangeUnit, Export, Out, ReadOpti
 from annotate.exchange.files import json_records
 from annotate.exchange.formats._own import whole
 from annotate.exchange.proof import differs_by_text
-from annotate.exchange.responses import stamp
+from annotate.exchange.responses import number_of, stamp
 from annotate.exchange.texts import EVIDENCE, compose, inward, outward
 from judge.errors import BadInput
 from judge.prompts.spec import Question
@@ -37,7 +35,7 @@ FIELD_KEY, INPUT = "adjudge_field", "user_input"
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """Tasks to annotate, or with labels the same with answers: a row for each person."""
+    """Write tasks to annotate, or with labels the same tasks with answers, a row for each person."""
     with out.lines() as put:
         if not export.labels:
             for unit in export.units():
@@ -54,6 +52,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 
 
 def _task(unit: ExchangeUnit, question: Question) -> dict[str, Any]:
+    # Prodigy stores unknown keys and does not show them, so annotators do not see an id that may name a system.
     row: dict[str, Any] = {"text": compose(unit.inputs)[0], UNIT_KEY: unit.unit_id, FIELD_KEY: question.field}
     if question.labels:
         options = [
@@ -88,8 +87,8 @@ def _answered(unit: ExchangeUnit, question: Question, response: Response, first:
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the responses of a file that `prodigy db-out` wrote.
 
-    `accept` is an answer, `ignore` a skip, `reject` a skip with a flag; of a binary task (`label` without
-    options) `reject` is the other label when there are two, and no answer when there are more.
+    `accept` is an answer, `ignore` a skip, `reject` a skip with a flag. In a binary task (`label` without options)
+    `reject` is the other label if there are two, and no answer if there are more.
     """
     records = json_records(path, reading.bad)
     return reading.each(path, records, lambda row, where: _responses(row, where, reading))
@@ -108,11 +107,12 @@ def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> It
         answers = {name: _accepted(row, name, reading)}
     elif answer == "reject" and _is_binary(row):
         domain = reading.domain(name)
-        said = _word(row["label"], "label")
-        if said not in domain or len(domain) != 2:
+        rejected = _word(row["label"], "label")
+        # With three labels, rejecting one does not say which of the other two is meant.
+        if rejected not in domain or len(domain) != 2:
             reading.remarks["rejected labels that say no other label"] += 1
             return
-        answers = {name: next(v for v in domain if v != said)}
+        answers = {name: next(v for v in domain if v != rejected)}
     yield Response(
         unit=unit,
         annotator=_annotator(row, reading),
@@ -122,10 +122,10 @@ def _responses(row: Mapping[str, Any], where: Where, reading: ReadOptions) -> It
         flag=_optional(row, "adjudge_flag")
         or ("rejected in Prodigy" if answer == "reject" and not answers else None),
         note=_optional(row, "adjudge_note"),
-        seconds=_number(row.get("adjudge_seconds"), "adjudge_seconds"),
+        seconds=number_of(row.get("adjudge_seconds"), "adjudge_seconds"),
         at=_time(row.get("_timestamp")),
         blind=_blind(row.get("adjudge_blind")),
-        repeat=whole(_number(row.get("adjudge_repeat"), "adjudge_repeat"), "adjudge_repeat"),
+        repeat=whole(number_of(row.get("adjudge_repeat"), "adjudge_repeat"), "adjudge_repeat"),
         where=where,
         differs=differs_by_text(row.get("text"), reading.inputs(unit)),
     )
@@ -172,7 +172,8 @@ def _accepted(row: Mapping[str, Any], name: str, reading: ReadOptions) -> str:
 
 
 def _named(options: Any, chosen: str, name: str, reading: ReadOptions) -> str:
-    """The chosen option's id, or its text where the id is no label but the text is one (ids are often numbers)."""
+    """Return the chosen option's id, or its text if only the text is a label."""
+    # Prodigy's own recipes often number the options.
     domain = reading.domain(name)
     if chosen in domain or not isinstance(options, list):
         return chosen
@@ -181,6 +182,7 @@ def _named(options: Any, chosen: str, name: str, reading: ReadOptions) -> str:
 
 
 def _annotator(row: Mapping[str, Any], reading: ReadOptions) -> str:
+    # Without ?session=NAME in its address, Prodigy makes a session name of the data set and the time.
     name = _optional(row, "_annotator_id") or _optional(row, "_session_id") or ""
     dataset = reading.options.get("dataset")
     if dataset:
@@ -198,21 +200,13 @@ def _spans(row: Mapping[str, Any], unit: str, reading: ReadOptions) -> list[tupl
 
 
 def _time(value: Any) -> str | None:
-    number = _number(value, "_timestamp")
+    number = number_of(value, "_timestamp")
     if number is None:
         return None
     try:
         return stamp(datetime.fromtimestamp(number, UTC))
     except (OverflowError, ValueError, OSError) as e:
         raise BadInput("is no time", field="_timestamp") from e
-
-
-def _number(value: Any, name: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInput("must be a number", field=name)
-    return float(value)
 
 
 def _blind(value: Any) -> bool | None:

@@ -1,4 +1,4 @@
-"""Any table of labels, whose columns are recognised or named: one row a unit, question and annotator."""
+"""A table of labels from anywhere, with recognised or named columns: one row a unit, question and annotator."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +25,17 @@ OPTIONS = {
 
 def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the labels, row by row. A row with an empty label is skipped."""
-    there = columns_of(path)
-    columns = {key: reading.options.get(key) or _usual(key, there) for key in OPTIONS}
+    present = columns_of(path)
+    columns = {key: reading.options.get(key) or _usual(key, present) for key in OPTIONS}
     if reading.as_person:
         del columns["annotator"]
     if reading.field:
         del columns["field"]
-    _hint(path, reading.options.get("label", "label"))
+    label = reading.options.get("label", "label")
+    if path.suffix.lower() in (".csv", ".tsv") and label not in present and {"unit", SHA_KEY} <= set(present):
+        reason = "this is a sheet that `annotate export` wrote: say --from csv"
+        raise BadInput(reason, path=str(path), line=1, field=label)
+    # Labels that an earlier `annotate export --labels` wrote have their design weights with them.
     if (
         list(table(path, list(columns.values())).columns).count(WEIGHT) == 1
         and WEIGHT not in columns.values()
@@ -49,29 +53,15 @@ def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
             reading.bad(BadInput("a row needs an annotator and a field", path=str(path), line=line))
 
 
-def _usual(role: str, there: Sequence[str]) -> str:
+def _usual(role: str, present: Sequence[str]) -> str:
     """Return the column with this role by its usual names, or our own name, which the table then lacks."""
-    return role if role in there or role not in NAMES else recognised(there, role) or role
+    return role if role in present or role not in NAMES else recognised(present, role) or role
 
 
 def _weight(row: Mapping[str, str | None]) -> float | None:
-    """Return the design weight that `annotate export --labels` writes; None where the column says something else."""
+    """Return the design weight in a row; None if the column is something else than a weight."""
     try:
         weight = float(row.get(WEIGHT) or "nan")
     except ValueError:
         return None
     return weight if 0 < weight < math.inf else None
-
-
-def _hint(path: Path, label: str) -> None:
-    """Refuse a sheet that adjudge exported: its answers are in columns named after the questions."""
-    if path.suffix.lower() not in (".csv", ".tsv"):
-        return
-    there = columns_of(path)
-    if label not in there and {"unit", SHA_KEY} <= set(there):
-        raise BadInput(
-            "this is a sheet that `annotate export` wrote: say --from csv",
-            path=str(path),
-            line=1,
-            field=label,
-        )

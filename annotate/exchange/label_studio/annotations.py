@@ -1,8 +1,6 @@
-"""An annotation of the JSON export, or of the server, as a response: its answers, evidence and note, and whose it is.
+"""An annotation of the JSON export, or of the server, as a response: its answers, evidence, note and annotator.
 
-Regions are checked without Label Studio's SDK. Offsets of evidence are code points of the text that was shown, as the
-page of server 1.23 counts them. Other programs count UTF-16 units, so a span that holds its own words only when counted
-that way is taken so; one that holds them in neither is reported.
+Regions are checked here too, because Label Studio's SDK may not be installed.
 """
 
 import math
@@ -16,8 +14,8 @@ from annotate.exchange.label_studio.config import EVIDENCE, MARK, NOTE, ConfigLa
 from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import User
 from annotate.exchange.label_studio.tasks import input_text
-from annotate.exchange.proof import Unproven
-from annotate.exchange.responses import Response, stamp
+from annotate.exchange.proof import Unproven, bare
+from annotate.exchange.responses import Response, number_of, stamp
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import people_of
 from judge.errors import BadInput, UsageError
@@ -40,10 +38,10 @@ class Marked:
 
 
 def read_result(layout: ConfigLayout, result: Any, text: str) -> Marked:
-    """The regions of one annotation; `text` is the main input as it was shown.
+    """Parse the regions of one annotation; `text` is the main input as it was shown.
 
-    Raises BadInput, its field being the control, for a control, type, label or number that the task does
-    not have, and for two answers to one question.
+    Raises BadInput that names the control, for a control, type, label or number that the task does not have, and
+    for two answers to one question.
     """
     if not isinstance(result, list):
         raise BadInput("must be a list of regions", field="result")
@@ -132,28 +130,28 @@ def _add_span(layout: ConfigLayout, value: Mapping[str, Any], text: str, number:
 
 
 def _offset(value: Any) -> int | None:
-    if isinstance(value, str) and value.isdecimal():  # as older versions wrote them
+    # Older versions of Label Studio write offsets as text.
+    if isinstance(value, str) and value.isdecimal():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, int] | None:
-    """Return the span in code points, or None if `said` is not at that place.
-
-    The offsets are tried as code points first, then as UTF-16 units.
-    """
+    """Return the span in code points, or None if its words `said` are not at that place."""
     if said is None:
         return (start, end) if 0 <= start < end <= len(text) else None
     wanted = said.split()
     if 0 <= start < end <= len(text) and text[start:end].split() == wanted:
         return start, end
+    # The page of server 1.23 counts code points, but other programs that write this format count UTF-16 units.
     units = text.encode("utf-16-le", "surrogatepass")
     if not 0 <= 2 * start < 2 * end <= len(units):
         return None
     try:
         first = len(units[: 2 * start].decode("utf-16-le"))
         inside = units[2 * start : 2 * end].decode("utf-16-le")
-    except UnicodeDecodeError:  # the offset cuts a character in two
+    except UnicodeDecodeError:
+        # The offset is inside a character.
         return None
     return (first, first + len(inside)) if inside.split() == wanted else None
 
@@ -170,7 +168,7 @@ class Reader:
     check: Check | None
     inputs: Inputs
     author: Callable[[Any], str]
-    """Who a user is, from `completed_by`; raises BadInput."""
+    """Return the annotator for a value of `completed_by`; raises BadInput."""
 
     def response(
         self,
@@ -182,7 +180,7 @@ class Reader:
         data: Mapping[str, Any] | None = None,
         source: str = "",
     ) -> tuple[Response, list[str]]:
-        """The response, and what of it could not be taken over. Raises BadInput naming the field."""
+        """Return the response and the problems of regions that are left out. Raises BadInput that names the field."""
         if not isinstance(annotation, Mapping):
             raise BadInput("must be an object", field="annotations")
         inputs = self.inputs(unit)
@@ -207,8 +205,9 @@ class Reader:
             spans=None if skipped else marked.spans,
             skipped=skipped,
             note=marked.note,
-            seconds=_seconds(annotation.get("lead_time")),
+            seconds=number_of(annotation.get("lead_time"), "lead_time"),
             at=_time(annotation.get("updated_at") or annotation.get("created_at")),
+            # An annotation that was made from a prediction is not blind, even if the predictions were deleted since.
             blind=False if _from_prediction(annotation) else blind,
             where=where,
             differs=None if data is None else self._differs(data, inputs),
@@ -218,29 +217,22 @@ class Reader:
         return response, marked.problems
 
     def _differs(self, data: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
-        """What of a task's data is not the text of its unit; a word for the first input, "" when all agree."""
+        """Return what is wrong with the first input in a task's data that is not the unit's; "" if all are."""
+        # Anybody with access to the server can edit the data of a task.
         for name in self.layout.inputs:
-            there = data.get(name, "")
-            if not isinstance(there, str) or there != input_text(inputs.get(name)):
+            text = data.get(name, "")
+            if not isinstance(text, str) or bare(text) != bare(input_text(inputs.get(name))):
                 return f"its '{name}' is not that of the unit: it was edited there"
         return ""
 
 
 def _from_prediction(annotation: Mapping[str, Any]) -> bool:
-    """Whether an annotation was made from a prediction, as it says itself."""
+    """Return whether an annotation says that it was made from a prediction."""
     result = annotation.get("result")
     regions = [r for r in result if isinstance(r, Mapping)] if isinstance(result, list) else []
     return bool(annotation.get("parent_prediction") or annotation.get("prediction")) or any(
         str(r.get("origin", "")).startswith("prediction") for r in regions
     )
-
-
-def _seconds(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInput(f"{value!r} is no number of seconds", field="lead_time")
-    return float(value)
 
 
 def _time(value: Any) -> str | None:
@@ -251,8 +243,11 @@ def _time(value: Any) -> str | None:
 
 
 class Authors:
-    """A user is who `given` says (by e-mail, user name or id), else the annotator of the batch with the same
-    e-mail, user name, or name before the @ of the e-mail, unless two users have that name, or somebody else was said to be that annotator."""
+    """The annotators of a server's users.
+
+    A user is mapped by `given` (by e-mail, user name or id). Another user is the annotator of the batch with the
+    same e-mail, user name, or name before the @ of the e-mail, if no second user matches that annotator.
+    """
 
     def __init__(
         self, store: Store, info: BatchInfo, users: Mapping[int, User], given: Mapping[str, str]
@@ -266,19 +261,20 @@ class Authors:
                 raise UsageError(f"--annotator {name}={given[name]}: no such user there; there are: {known}")
         declared = {number: _declared_name(user, given) for number, user in users.items()}
         guessed = {number: self._guess(user) for number, user in users.items() if not declared[number]}
-        taken = Counter(guessed.values())
+        matches = Counter(guessed.values())
         self._names: dict[Any, str] = {number: name for number, name in declared.items() if name}
+        # With two alices on the server, a guess could give the labels of one to the other.
         self._names |= {
             number: name
             for number, name in guessed.items()
-            if name and taken[name] == 1 and name not in declared.values()
+            if name and matches[name] == 1 and name not in declared.values()
         }
 
     def _guess(self, user: User) -> str | None:
         return next((name for name in _names(user) if name in self._people), None)
 
     def of(self, completed_by: Any) -> str:
-        """The annotator. Raises Unproven for a user who is none of the batch's."""
+        """Return the annotator. Raises Unproven for a user who is no annotator of the batch."""
         number = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
         name = self._names.get(number)
         if name is None:
@@ -287,7 +283,7 @@ class Authors:
             raise Unproven(
                 "person",
                 f"{who} is none of the batch's annotators ({', '.join(self._people)}): "
-                f"say who that is with --annotator {who}=NAME",
+                f"map the user with --annotator {who}=NAME",
                 field="completed_by",
                 who=str(who),
             )

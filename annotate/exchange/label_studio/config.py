@@ -1,8 +1,7 @@
-"""A task file as a Label Studio labelling configuration, and the guidelines that go with it.
+"""A task file as a Label Studio labelling configuration, and its guidelines as HTML.
 
-The texts of a unit are `Text` tags, which show markup as text; every question is a control on the main
-one. The names are ours: a control is called after its field, `adjudge_evidence` and `adjudge_note`
-hold what the terminal keeps beside the answers.
+The texts of a unit are `Text` tags, which show markup as text. Every question is a control on the main text, named
+after its field. `adjudge_evidence` and `adjudge_note` are the controls for evidence and notes.
 """
 
 import json
@@ -33,8 +32,9 @@ _ASKED = (
     "position: sticky; bottom: -8px; z-index: 10; max-height: 50vh; overflow-y: auto; padding: 0.5em 1em calc(0.5em + 8px); "
     "background: var(--color-neutral-background, #fff); border-top: 1px solid #8888"
 )
-"""The questions stay in sight at the foot of the page, however long the texts above them are. Above the page's own bar
-there is room of 8 pixels in which the text would go on below the questions."""
+"""The style of the questions: they stay visible at the foot of the page, however long the texts above them are.
+
+Between the foot and the page's own bar are 8 pixels, in which the text would be visible below the questions."""
 _SPARE = "123456789" + "qwertyuiopasdfghjklzxcvbnm"
 
 
@@ -50,24 +50,24 @@ class ConfigLayout:
 
     @cached_property
     def inputs(self) -> list[str]:
-        """The task's inputs in the order in which they are shown; the main text last."""
+        """The task's inputs in the order of the page, the main text last."""
         names = [n for n in _ORDER if n in self.task.input_names]
         names += [n for n in self.task.input_names if n not in names]
         return [*(n for n in names if n != self.main), self.main]
 
     @cached_property
     def main(self) -> str:
-        """The input that evidence is marked in, and that questions are about."""
+        """The input in which evidence is marked, and which the questions are about."""
         names = self.task.input_names
         return next((n for n in _MAIN if n in names), names[-1])
 
     @property
     def evidence(self) -> bool:
-        """Whether people can mark evidence: in a passage or an answer."""
+        """Whether annotators can mark evidence: only in a passage or an answer."""
         return self.main in _MAIN
 
     def object_name(self, name: str) -> str:
-        """The name of the tag that shows an input; never that of a question."""
+        """Return the name of the tag that shows an input; it differs from every question's name."""
         return f"text_{name}" if name in self.fields else name
 
     @cached_property
@@ -77,19 +77,18 @@ class ConfigLayout:
 
     @cached_property
     def keys(self) -> dict[tuple[str, str], str]:
-        """(field, label) -> key, each once in the page: Label Studio gives a key to one label only."""
-        wanted = label_keys(self.task)
+        """(field, label) -> key."""
+        # All questions are on one page, and Label Studio gives a key to one label only.
         of_task = {label.key for q in self.task.spec.questions for label in q.labels if label.key}
         out: dict[tuple[str, str], str] = {}
-        taken = {*of_task, "e"} if self.evidence else set(of_task)
-        spare = (c for c in _SPARE if c not in taken)
-        for name, keys in wanted.items():
+        used = {*of_task, "e"} if self.evidence else set(of_task)
+        for name, keys in label_keys(self.task).items():
             for key, value in keys.items():
-                hotkey = key if key in of_task or key not in taken else next(spare, None)
+                spare = (c for c in _SPARE if c not in used)
+                hotkey = key if key in of_task or key not in used else next(spare, None)
                 if hotkey is not None:
                     out[name, value] = hotkey
-                    taken.add(hotkey)
-                    spare = (c for c in _SPARE if c not in taken)
+                    used.add(hotkey)
         return out
 
     @cached_property
@@ -99,7 +98,7 @@ class ConfigLayout:
 
     @cached_property
     def xml(self) -> str:
-        """The labelling configuration. Raises UsageError for a label that Label Studio would not keep."""
+        """The labelling configuration. Raises UsageError for a label that Label Studio would not store."""
         view = ET.Element("View")
         texts = ET.SubElement(view, "View", style=_TEXTS)
         questions = ET.SubElement(view, "View", style=_ASKED)
@@ -159,7 +158,7 @@ class ConfigLayout:
                     ET.SubElement(view, "Header", value=meaning, size="6", style=_MEANING)
 
     def region(self, field: str, value: str) -> dict[str, Json]:
-        """An answer as Label Studio stores it. Raises ValueError for a number or list that is none."""
+        """Return an answer as Label Studio stores it. Raises ValueError for an invalid number or list."""
         question = self.fields[field]
         region: dict[str, Json] = {
             "id": f"adjudge-{field}",
@@ -175,10 +174,7 @@ class ConfigLayout:
 
     @cached_property
     def instruction(self) -> str:
-        """Instructions, questions and guidelines as the HTML of the project's instruction page.
-
-        Markdown is formatted, markup is text.
-        """
+        """Instructions, questions and guidelines as the HTML of the project's instruction page."""
         return "\n".join(self._instruction())
 
     def _instruction(self) -> Iterator[str]:
@@ -201,7 +197,8 @@ class ConfigLayout:
 
 
 def _html(markdown: str) -> str:
-    """Markdown as HTML in which its own markup is text, links are http or https, and nothing is loaded."""
+    """Return Markdown as HTML in which markup is text, links are http or https, and nothing is loaded."""
+    # A task file may come from somebody else, and annotators are logged in where this page is shown.
     from markdown_it import MarkdownIt
 
     made = (
@@ -218,6 +215,7 @@ def _shown_key(key: str | None) -> str:
 
 
 def _literal(text: str) -> str:
-    """Text for an attribute: one that begins with $ would be looked up in the task's data."""
+    """Return text for an attribute of a tag."""
     flat = " ".join(text.split())
+    # Label Studio reads an attribute that begins with $ as the name of a variable in the task's data.
     return f"\u200a{flat}" if flat.startswith("$") else flat

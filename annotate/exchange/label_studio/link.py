@@ -14,13 +14,13 @@ from judge.store import Store
 from judge.store.study import dumps, now
 
 Key = tuple[str, int]
-"""A unit, and 0, or 1 for its hidden repeat, which only a project of one person has."""
+"""A unit, and 1 for its hidden repeat, else 0. Only a project of one person has hidden repeats."""
 
 
 class Link(NamedTuple):
-    """A batch's project on one server, `person`'s own or, where that is empty, that of all.
+    """A batch's project on one server: of one `person`, or shared if `person` is empty.
 
-    `assisted`: people there see predictions, those of `run` if we sent them.
+    `assisted`: annotators see predictions, those of `run` if we sent them.
     """
 
     url: str
@@ -31,19 +31,20 @@ class Link(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Where people find it."""
+        """The address of the project in a browser."""
         return f"{self.url}/projects/{self.project}"
 
 
 def mark_of(store: Store, info: BatchInfo, person: str = "") -> str:
-    """Return the mark in a project's description by which it is found again. It is unique to the batch."""
+    """Return the mark in a project's description, which identifies the batch (and the person)."""
+    # A push that is killed after the server created the project, and before the study noted it, looks for this mark.
     row = store.conn.execute("SELECT created, seed FROM batches WHERE batch = ?", [info.batch]).fetchone()
     text = "\x1f".join([info.batch, info.task.sha256, *map(str, row), *([person] if person else [])])
     return f"adjudge:{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 def description(store: Store, info: BatchInfo, run: str | None, person: str = "") -> str:
-    """What a project says of itself: the batch, whose it is, and whose predictions it shows."""
+    """Return a project's description: the batch, the annotator, and the run whose predictions it shows."""
     suffix = f" predictions:{run}" if run else ""
     whose = f", for {person}" if person else ""
     return f"Batch {info.batch} of {info.task.name}{whose}. {mark_of(store, info, person)}{suffix}"
@@ -68,7 +69,7 @@ def stored(store: Store, batch: str, url: str, person: str = "") -> Link | None:
 
 
 def keep(store: Store, batch: str, link: Link) -> None:
-    """Note a project; a batch with predictions is marked as assisted."""
+    """Store the link of a project, and mark the batch as assisted if it has predictions."""
     with store.transaction() as conn:
         conn.execute(
             "INSERT INTO label_studio_projects (batch, url, person, project, assisted, run, created) "
@@ -80,7 +81,7 @@ def keep(store: Store, batch: str, link: Link) -> None:
 
 
 def mark_assisted(store: Store, batch: str, link: Link) -> Link:
-    """From here on the labels from this project count as assisted."""
+    """Mark a project, so that its labels count as assisted from now on, and return the changed link."""
     link = link._replace(assisted=True)
     with store.transaction() as conn:
         query = "UPDATE label_studio_projects SET assisted = 1 WHERE batch = ? AND url = ? AND person = ?"
@@ -103,7 +104,7 @@ def _mark(conn: sqlite3.Connection, batch: str, link: Link) -> None:
 
 
 def forget(store: Store, batch: str, url: str, person: str = "") -> None:
-    """Drop the link; labels stay."""
+    """Delete the link and what the study knows of its tasks; labels stay."""
     with store.transaction() as conn:
         for table in ("annotations", "tasks", "projects"):
             query = f"DELETE FROM label_studio_{table} WHERE batch = ? AND url = ? AND person = ?"
@@ -113,9 +114,10 @@ def forget(store: Store, batch: str, url: str, person: str = "") -> None:
 def find(
     store: Store, info: BatchInfo, server: Server, hint: str, person: str = ""
 ) -> tuple[Link, Project] | None:
-    """The batch's project, or a person's, also one whose making was cut short; None when it was never pushed.
+    """Return the batch's project, or a person's; None if it was never pushed.
 
-    Raises Rejected, with `hint` saying what to do, when the project the study knows is gone.
+    A project that an interrupted push created is found too. Raises Rejected with `hint` as the next step if the
+    stored project was deleted or replaced on the server.
     """
     mark = mark_of(store, info, person)
     link = stored(store, info.batch, server.url, person)
@@ -128,6 +130,7 @@ def find(
         keep(store, info.batch, link)
         return link, project
     project = server.project(link.project)
+    # The server gives the number of a deleted project to a new one, so the number alone proves nothing.
     if project is None or mark not in project.description:
         state = "was deleted there" if project is None else "is another one now"
         whose = f" for {person}" if person else ""
@@ -148,7 +151,7 @@ class KnownTask(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Which unit it is, and whether it is the hidden repeat of it."""
+        """The unit, and whether it is its hidden repeat."""
         return self.unit, self.repeat
 
 
@@ -164,13 +167,13 @@ def tasks_of(store: Store, batch: str, link: Link) -> dict[int, KnownTask]:
 
 
 def add_tasks(store: Store, batch: str, link: Link, tasks: Mapping[int, Key]) -> None:
-    """Note which task is which unit; what was known of a task of this number before is forgotten."""
+    """Store which task is which unit, in place of what was stored for tasks with these numbers."""
     with store.transaction() as conn:
         note_tasks(conn, batch, link, {task: KnownTask(*key, None, None) for task, key in tasks.items()})
 
 
 def note_tasks(conn: sqlite3.Connection, batch: str, link: Link, tasks: Mapping[int, KnownTask]) -> None:
-    """The same with what was read of them, inside the caller's transaction."""
+    """Store tasks with the times at which they were read, inside the caller's transaction."""
     conn.executemany(
         "INSERT INTO label_studio_tasks (batch, url, person, task, unit_id, repeat, pulled, created) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (batch, url, person, task) DO UPDATE SET "
@@ -180,32 +183,30 @@ def note_tasks(conn: sqlite3.Connection, batch: str, link: Link, tasks: Mapping[
 
 
 def drop_tasks(store: Store, batch: str, link: Link, tasks: Iterable[int]) -> None:
-    """Forget tasks that are gone, so that their units are sent again; what was annotated on them stays.
-
-    Their annotations are forgotten with them: the server gives the number of a deleted task to the one that is sent, and a
-    pull would take annotations that it does not have for deleted ones.
-    """
-    gone = [(batch, link.url, link.person, task) for task in tasks]
+    """Delete the records of tasks that were deleted on the server, so that their units are sent again; labels stay."""
+    # The records of their annotations have to go as well. The server gives the number of a deleted task to the next one,
+    # and a pull would take annotations that the new task lacks for deleted ones.
+    keys = [(batch, link.url, link.person, task) for task in tasks]
     with store.transaction() as conn:
         for table in ("label_studio_annotations", "label_studio_tasks"):
             query = f"DELETE FROM {table} WHERE batch = ? AND url = ? AND person = ? AND task = ?"
-            conn.executemany(query, gone)
+            conn.executemany(query, keys)
 
 
 class Survey(NamedTuple):
-    """Compare the tasks of a project with the stored ones, to find out which have to be fetched."""
+    """The tasks of a project on the server beside the stored ones."""
 
     known: dict[int, KnownTask]
     there: dict[int, TaskTimes]
 
     @property
     def gone(self) -> set[int]:
-        """Known tasks that are not there any more, or whose number another task has now."""
+        """Stored tasks that were deleted on the server, or whose number another task has now."""
         return {t for t, known in self.known.items() if t not in self.there or self._other(t, known)}
 
     @property
     def unread(self) -> set[int]:
-        """Tasks that the study has not read as they are now: what is on them only they say themselves."""
+        """Tasks that are new or changed since they were read."""
         return {
             t
             for t, listed in self.there.items()
@@ -216,15 +217,17 @@ class Survey(NamedTuple):
 
     @property
     def strange(self) -> set[int]:
-        """Tasks that nobody here has sent or read."""
+        """Tasks that the study has neither sent nor read."""
         return {t for t in self.there if t not in self.known or self._other(t, self.known[t])}
 
     def _other(self, task: int, known: KnownTask) -> bool:
+        # The time of creation tells a task from a later one with the same number.
         return known.created is not None and not same_time(self.there[task].created, known.created)
 
 
 def survey(store: Store, info: BatchInfo, server: Server, link: Link) -> Survey:
-    """List the project. Equal counts prove nothing: tasks are deleted, and made again under old or new numbers."""
+    """Return the tasks on the server beside the stored ones."""
+    # Equal counts prove nothing: tasks are deleted, and created again under old or new numbers. So all are listed.
     return Survey(tasks_of(store, info.batch, link), server.listing(link.project))
 
 
@@ -234,7 +237,8 @@ def same_time(first: str, second: str | None) -> bool:
 
 
 def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
-    """Position -> unit, of everything that a person has or had in a batch; nobody has none."""
+    """Return position -> unit for everything that a person has or had in a batch; empty for a shared project."""
+    # A unit that was given to somebody else stays in the first person's project, and may be labelled there.
     query = (
         "SELECT position, unit_id, repeat FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication' "
         "UNION SELECT position, unit_id, repeat FROM handed_over WHERE batch = ? AND annotator_id = ?"
@@ -244,7 +248,7 @@ def seats_of(store: Store, batch: str, person: str) -> dict[int, Key]:
 
 
 def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
-    """The unit that a task says it is; in a project of one person with its place there. None when it says neither."""
+    """Return the unit that a task names, and whether it is the repeat; None if it names none, or contradicts itself."""
     data = task.get("data")
     if not isinstance(data, Mapping) or not isinstance(unit := data.get(UNIT_KEY), str):
         return None
@@ -256,21 +260,21 @@ def key_of(task: Mapping[str, Any], seats: Mapping[int, Key]) -> Key | None:
 
 
 def units_there(store: Store, info: BatchInfo, server: Server, link: Link) -> tuple[dict[int, Key], set[Key]]:
-    """(task id -> unit for tasks that are there and say which unit they are, units whose task was deleted).
+    """Return task id -> unit for the tasks on the server that name their unit, and the units whose task was deleted.
 
-    Tasks that a push sent and could not note, and tasks that others imported again, are found by their unit id.
+    Tasks that an interrupted push sent, and tasks that somebody imported again, are recognised by their unit id.
     """
     tasks = survey(store, info, server, link)
     live = {t: known.key for t, known in tasks.known.items() if t in tasks.there and t not in tasks.gone}
     query = "SELECT value FROM json_each(?) WHERE value IN (SELECT unit_id FROM batch_units WHERE batch = ?)"
     seats = seats_of(store, info.batch, link.person)
-    said = {}
+    named = {}
     for task in server.tasks(link.project, sorted(tasks.strange)):
         if key := key_of(task, seats):
-            said[int(task["id"])] = key
-    units = sorted({unit for unit, _ in said.values()})
-    ours = {u for (u,) in store.conn.execute(query, [dumps(units), info.batch])}
-    new = {task: key for task, key in said.items() if key[0] in ours}
+            named[int(task["id"])] = key
+    units = sorted({unit for unit, _ in named.values()})
+    in_batch = {u for (u,) in store.conn.execute(query, [dumps(units), info.batch])}
+    new = {task: key for task, key in named.items() if key[0] in in_batch}
     add_tasks(store, info.batch, link, new)
     live |= new
     return live, {tasks.known[t].key for t in tasks.gone} - set(live.values())

@@ -1,4 +1,4 @@
-"""A batch's annotations back from a Label Studio server, as events: authors, times, edits, skips."""
+"""Fetch a batch's annotations from a Label Studio server, as events: annotators, times, edits, skips."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from annotate.exchange.base import UNIT_KEY
-from annotate.exchange.intake import Intake, take
+from annotate.exchange.intake import ImportOptions, store_responses
 from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio.annotations import Authors, Reader
 from annotate.exchange.label_studio.config import ConfigLayout
@@ -17,7 +17,7 @@ from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import Project, Server
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.taken import Retracted
+from annotate.exchange.result import Retracted
 from annotate.exchange.units import ExchangeUnits
 from annotate.sitting.desk import BatchInfo, batch_info
 from judge.commands import command
@@ -27,19 +27,19 @@ from judge.store.study import dumps
 from judge.types import Where
 
 AT_ONCE = 500
-"""So many tasks are fetched by their ids; with more that changed, the whole export is faster."""
+"""The most changed tasks that are fetched by their ids; with more, the whole export is faster."""
 PAGE = 500
 """Tasks whose answers are stored in one transaction."""
 
 
 @dataclass(slots=True)
 class Pulled:
-    """What a pull did. `new` counts labels by person, `replaced` those of them that took another one's place."""
+    """The result of a pull. `new` counts labels by annotator, `replaced` those that replaced an earlier label."""
 
     batch: str
     url: str
     project: int | None = None
-    """The project of all; None where each person has one."""
+    """The shared project; None if each person has a project."""
     projects: dict[str, int] = field(default_factory=dict)
     """Person -> project."""
     assisted: bool = False
@@ -47,27 +47,27 @@ class Pulled:
     changed_tasks: int = 0
     """Tasks that changed since the last pull."""
     annotations: int = 0
-    """Annotations of these."""
+    """Annotations of the changed tasks."""
     new: Counter[str] = field(default_factory=Counter)
     replaced: int = 0
     older: int = 0
-    """Answers that a later one, here or there, had replaced already."""
+    """Answers that a later answer, in the study or on the server, had replaced already."""
     skips: int = 0
     spans: int = 0
     notes: int = 0
     joined: Counter[str] = field(default_factory=Counter)
-    """Units given to people who were not asked for them: annotator -> how many."""
+    """Annotator -> units that the annotator labelled without an assignment; they are assigned now."""
     incomplete: int = 0
     """Answers that leave a question open."""
     deleted_tasks: int = 0
     deleted_annotations: int = 0
     strange_tasks: int = 0
     quarantined: int = 0
-    """Answers that wait in the quarantine, because they did not prove themselves."""
+    """Answers in the quarantine, because they lack proof."""
     retracted: int = 0
-    """Labels undone here because their annotation was deleted there."""
+    """Labels that were undone because their annotation was deleted on the server."""
     problems: list[str] = field(default_factory=list)
-    """What could not be taken over, each with its task and annotation."""
+    """What was left out, each with its task and annotation."""
 
 
 def pull(
@@ -78,10 +78,10 @@ def pull(
     people: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Pulled:
-    """Bring what is new; doing it again adds nothing. `people` maps an e-mail, user name or id to an annotator.
+    """Store new annotations; a second call adds nothing. `people` maps an e-mail, user name or id to an annotator.
 
-    One annotation that cannot be taken over is named and left, and read again by the next pull; the others
-    come in. Raises UsageError when the batch was never pushed there, ProviderError when the server fails.
+    An unusable annotation is left out and named in `problems`, and the next pull reads it again. Raises UsageError
+    if the batch was never pushed to the server, ProviderError if the server fails.
     """
     info = batch_info(store, batch)
     layout = ConfigLayout(info.task)
@@ -118,9 +118,9 @@ def pull(
 
 
 def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dict[Link, Project]:
-    """The batch's projects; of separate ones that are gone the others are pulled.
+    """Return the batch's projects. If each person has one, those that were deleted are left out and named.
 
-    Raises UsageError when there are none, Rejected when the only one is gone.
+    Raises UsageError if there is none, Rejected if the shared project was deleted.
     """
     hint = f"another one: {command('annotate push', info.batch, '--url', server.url, '--new')}"
     known = list(links.all_stored(store, info.batch, server.url))
@@ -144,12 +144,13 @@ def _projects(store: Store, info: BatchInfo, server: Server, out: Pulled) -> dic
 
 
 def _author(link: Link, authors: Authors, completed_by: Any) -> str:
-    """Who annotated. Raises Unproven for somebody unknown, and for somebody in the project of another person."""
+    """Return the annotator. Raises Unproven for an unknown user, and for a user in the project of another person."""
     who = authors.of(completed_by)
+    # Annotators of one project see each other's annotations, so such a label may not be blind.
     if link.person and who != link.person:
         raise Unproven(
             "person",
-            f"{who} annotated in the project of {link.person}, where {link.person}'s labels are in sight",
+            f"{who} annotated in the project of {link.person}, where {link.person}'s labels are visible",
             field="completed_by",
             who=who,
         )
@@ -158,7 +159,7 @@ def _author(link: Link, authors: Authors, completed_by: Any) -> str:
 
 @dataclass(slots=True)
 class _Page:
-    """Stores the answers of some tasks in one transaction, and then remembers that they were read."""
+    """Stores the answers of some tasks in one transaction, and then marks the tasks as read."""
 
     store: Store
     info: BatchInfo
@@ -170,13 +171,14 @@ class _Page:
     """Position -> unit, in a project of one person."""
 
     def take(self, tasks: Sequence[Mapping[str, Any]]) -> None:
-        """A process that dies in between reads them again, and finds every answer there."""
-        left: set[str] = set()
+        """Store the answers of some tasks."""
+        # The tasks are marked as read afterwards: a process that is killed in between reads them again, and adds nothing.
+        left_out: set[str] = set()
         unread: list[BadInput] = []
 
         def bad(error: BadInput) -> None:
             self.out.problems.append(str(error))
-            left.add(error.path)
+            left_out.add(error.path)
 
         def unreadable(error: BadInput) -> None:
             bad(error)
@@ -186,8 +188,8 @@ class _Page:
             annotations = task.get("annotations")
             if not isinstance(annotations, list) or not all(isinstance(a, dict) for a in annotations):
                 raise ServerFault(f"{self.link.url}: task {task['id']} has no list of annotations")
-        how = Intake("label-studio", latest=True)
-        done = take(
+        how = ImportOptions("label-studio", latest=True)
+        done = store_responses(
             self.store,
             self._responses(tasks, unreadable),
             how,
@@ -201,8 +203,10 @@ class _Page:
         for name in ("replaced", "older", "skips", "spans", "notes", "quarantined", "retracted"):
             setattr(self.out, name, getattr(self.out, name) + getattr(done, name))
         self.out.changed_tasks += len(tasks)
-        failed = {task["id"] for task in tasks if any(_name(task, a) in left for a in task["annotations"])}
-        self._remember(tasks, failed)
+        failed = {
+            task["id"] for task in tasks if any(_name(task, a) in left_out for a in task["annotations"])
+        }
+        self._mark_as_read(tasks, failed)
 
     def _responses(
         self, tasks: Sequence[Mapping[str, Any]], bad: Callable[[BadInput], None]
@@ -245,31 +249,32 @@ class _Page:
         return f"{self.link.address}#{annotation}"
 
     def _retracted(self, tasks: Sequence[Mapping[str, Any]]) -> list[Retracted]:
-        """Annotations that came in and are gone from a task that is still the one they were made on, or were given to
-        somebody else there.
+        """Return imported annotations that were deleted from their task, or given to another user.
 
-        Of a deleted task the labels stay: that says nothing about what its annotators meant.
+        The labels of a deleted task stay.
         """
-        gone = []
+        withdrawn = []
         for task in tasks:
+            # Deleting a task says nothing about what its annotators meant.
             if task["id"] in self.survey.strange or self.survey.known[task["id"]].key != links.key_of(
                 task, self.seats
             ):
                 continue
-            there = {a["id"]: a for a in task["annotations"]}
+            present = {a["id"]: a for a in task["annotations"]}
             for number, unit, repeat, who in self._known_annotations([task["id"]]):
-                if number not in there or (who and self._is_another_s(there[number], who)):
-                    self.out.deleted_annotations += number not in there
+                if number not in present or (who and self._has_other_author(present[number], who)):
+                    self.out.deleted_annotations += number not in present
                     if unit and who:
-                        gone.append(Retracted(who, unit, self._source(number), repeat))
-        return gone
+                        withdrawn.append(Retracted(who, unit, self._source(number), repeat))
+        return withdrawn
 
-    def _is_another_s(self, annotation: Mapping[str, Any], who: str) -> bool:
-        """Whether the server says now that somebody else of the batch made an annotation."""
+    def _has_other_author(self, annotation: Mapping[str, Any], who: str) -> bool:
+        """Return whether the server says now that another annotator of the batch made an annotation."""
         try:
             return self.reader.author(annotation.get("completed_by")) != who
         except Unproven:
-            return False  # nobody says that it is not theirs
+            # An unknown user is no evidence against the annotator.
+            return False
 
     def _known_annotations(self, tasks: Sequence[int]) -> list[tuple[int, str | None, int, str | None]]:
         query = (
@@ -278,7 +283,8 @@ class _Page:
         )
         return self.store.conn.execute(query, [*self._key, dumps(list(tasks))]).fetchall()
 
-    def _remember(self, tasks: Sequence[Mapping[str, Any]], failed: set[int]) -> None:
+    def _mark_as_read(self, tasks: Sequence[Mapping[str, Any]], failed: set[int]) -> None:
+        # A task with a failed annotation stays unread, so that the next pull reads it again.
         ours = {
             task["id"]: links.KnownTask(
                 *key, None if task["id"] in failed else task["updated_at"], task["created_at"]

@@ -21,21 +21,21 @@ from judge.store import Store
 
 @dataclass(slots=True)
 class Pushed:
-    """What a push did. `there` units had a task already; `deleted` had one that somebody removed."""
+    """The result of a push. `there` counts units that had a task already, `deleted` units whose task was deleted."""
 
     batch: str
     url: str
     project: int | None = None
-    """The project of all; None where each person has one."""
+    """The shared project; None if each person has a project."""
     projects: dict[str, int] = field(default_factory=dict)
-    """Person -> project; 0 in a preview of one that is still to be made."""
+    """Person -> project; 0 for a project that a preview would create."""
     created: bool = False
     updated: bool = False
     new: int = 0
     there: int = 0
     deleted: int = 0
     repeats: int = 0
-    """Hidden repeats that are not sent: they stay with the terminal, unless each person has a project."""
+    """Hidden repeats that are not sent to a shared project."""
     assisted: bool = False
     run: str | None = None
     without_prediction: int = 0
@@ -52,12 +52,14 @@ def push(
     separate: bool = False,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Pushed:
-    """Make or complete the batch's project; doing it again adds what is missing and nothing else.
+    """Create or complete the batch's project; a second call adds only what is missing.
 
-    `separate` gives each person a project, with the whole queue of that person; a batch that was pushed so stays so.
-    `run` sends the labels of that judge run as well and marks the batch as assisted. `new` gives up a project that is gone (of separate ones: those that are gone), `restore` sends units again
-    whose task was deleted. Raises UsageError for a batch that cannot be assisted any more, or was pushed the other way,
-    ProviderError when the server fails: then the same call goes on where it stopped.
+    `separate` gives each person a project with that person's queue; a batch that was pushed so stays so. `run`
+    sends the labels of that judge run as predictions, and marks the batch as assisted. `new` abandons the projects
+    that were deleted on the server. `restore` sends units again whose task was deleted.
+
+    Raises UsageError for a batch that cannot be assisted any more, or was pushed the other way, ProviderError if
+    the server fails: then the same call continues where it stopped.
     """
     info = _open(store, batch)
     with store.run_lock(f"label studio {batch}"):
@@ -66,7 +68,7 @@ def push(
         job = _Job(store, info, server, _layout(store, info), Pushed(batch, server.url), progress)
         run_id = judge_run(store, info.task, run, "--with-predictions") if run else None
         for link in known.values() if run_id else ():
-            _same_sight(link, run_id)
+            _check_predictions(link, run_id)
         if people[0] and run_id is None:
             run_id = next((link.run for link in known.values() if link.run), None)
         if new and (people[0] == "" or "" in known):
@@ -88,7 +90,7 @@ def preview(
     separate: bool = False,
     new: bool = False,
 ) -> Pushed:
-    """What a push would send, by what the study knows: nothing is asked of the server, and nothing is written.
+    """Return what a push would send, computed from the study alone: no server is contacted and nothing is written.
 
     Raises UsageError as `push`, and for a unit that the configuration cannot show.
     """
@@ -100,7 +102,7 @@ def preview(
     for person in _people(store, info, known, separate, new):
         link = None if new and not person else known.get(person)
         if link is not None and run_id:
-            _same_sight(link, run_id)
+            _check_predictions(link, run_id)
         units = ExchangeUnits(store, info, person or None)
         there = {task.key for task in links.tasks_of(store, batch, link).values()} if link else set()
         missing = [unit for unit in tasks.wanted(units, person) if unit.key not in there]
@@ -128,11 +130,11 @@ def _layout(store: Store, info: BatchInfo) -> ConfigLayout:
 
 
 def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: bool, new: bool) -> list[str]:
-    """Whose projects there are to be; "" for one of all. Raises UsageError when it was pushed as one, and is to be several."""
+    """Return whose projects to fill; "" is the shared project. Raises UsageError for --separate with a shared project."""
     if "" in known and separate and not new:
         raise UsageError(
-            f"batch '{info.batch}' is one project of all at {known[''].address}: --separate --new gives that up and "
-            f"makes one for each person; first take what is there: {command('annotate pull', info.batch, '--url', known[''].address)}"
+            f"batch '{info.batch}' is one project of all at {known[''].address}: --separate --new abandons it and "
+            f"creates one for each person; first fetch its labels: {command('annotate pull', info.batch, '--url', known[''].address)}"
         )
     if not separate and not any(known):
         return [""]
@@ -142,8 +144,8 @@ def _people(store: Store, info: BatchInfo, known: dict[str, Link], separate: boo
     return people
 
 
-def _same_sight(link: Link, run: str | None) -> None:
-    """Refuse to show the judge in a project that was blind so far, or another run than before."""
+def _check_predictions(link: Link, run: str | None) -> None:
+    """Raise UsageError for predictions in a project that was blind so far, or of another run than before."""
     if run and not link.assisted:
         raise UsageError(
             f"{link.address} was pushed without predictions: with them, its blind labels could not be told from "
@@ -166,12 +168,12 @@ class _Job:
     out: Pushed
     progress: Callable[[int, int], None]
     of: int = 0
-    """How many tasks there are to be in all projects."""
+    """The number of tasks in all projects after the push."""
 
     def send(
         self, person: str, units: ExchangeUnits, run: str | None, *, new: bool, restore: bool, shown: bool
     ) -> None:
-        """Make or complete one project."""
+        """Create or complete one project."""
         out, batch = self.out, self.info.batch
         existing = self._existing(person, new)
         sent: set[Key] = set()
@@ -181,7 +183,8 @@ class _Job:
             out.created = True
         else:
             link, project = existing
-            _same_sight(link, run)
+            _check_predictions(link, run)
+            # Somebody else may have added predictions on the server.
             if project.predictions and not link.assisted:
                 link = links.mark_assisted(self.store, batch, link)
             out.updated |= self._update(link, project)
@@ -196,7 +199,8 @@ class _Job:
         out.there += len(sent)
         out.deleted += len(lost)
         labels = tasks.judged(self.store, self.info, link.run) if link.run else {}
-        model = tasks.model_of(self.store, link.run) if link.run else ""
+        query = "SELECT model FROM runs WHERE run_id = ?"
+        model = self.store.conn.execute(query, [link.run]).fetchone()[0] if link.run else ""
         check = Check(self.layout.xml)
         for page in tasks.pages(tasks.tasks_of(units, self.layout, missing, labels, model, check)):
             self._add(link, units.people, page)
@@ -209,6 +213,8 @@ class _Job:
             raise type(e)(
                 f"{e} (batch '{batch}': {out.there + out.new:,} of {self.of:,} units are known to be there; nothing is sent twice)"
             ) from None
+        # The server returns the ids in the order of the tasks sent. They are stored page by page, so that a push that is
+        # interrupted sends no task twice.
         links.add_tasks(self.store, batch, link, dict(zip(ids, [key for key, _ in page], strict=True)))
         with self.store.transaction() as conn:
             judged = [key[0] for key, task in page if "predictions" in task]
@@ -232,7 +238,7 @@ class _Job:
             return None
 
     def _create(self, person: str, run: str | None, shown: bool) -> Link:
-        """A new project; who joins people who were `shown` predictions from the start gets them too."""
+        """Create a project. `shown`: the batch has shown predictions from the start, so a new person gets them too."""
         info = self.info
         labelled = "SELECT 1 FROM events WHERE batch = ? AND kind = 'label' LIMIT 1"
         if run and not shown and self.store.conn.execute(labelled, [info.batch]).fetchone():
@@ -260,14 +266,14 @@ class _Job:
         return link
 
     def _update(self, link: Link, project: Project) -> bool:
-        """Put our configuration back where somebody changed it."""
+        """Restore our configuration if somebody changed it on the server; return whether it was changed."""
         if project.xml.split() == self.layout.xml.split():
             return False
         self.server.update(link.project, {"label_config": self.layout.xml})
         return True
 
     def _known(self, link: Link, restore: bool) -> tuple[set[Key], set[Key]]:
-        """(units that have a task there, units whose task was deleted and that are not sent again)."""
+        """Return the units that have a task on the server, and those whose task was deleted and is not sent again."""
         live, lost = links.units_there(self.store, self.info, self.server, link)
         if restore:
             there = links.tasks_of(self.store, self.info.batch, link)

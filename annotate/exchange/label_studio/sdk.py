@@ -1,7 +1,6 @@
-"""The one door to Label Studio's SDK: loading it, its check of tasks and regions, and its errors in our words.
+"""The only module that imports Label Studio's SDK: its client, its check of tasks and regions, and its errors.
 
-The key comes from LABEL_STUDIO_API_KEY and goes into the SDK's client only. The SDK's own error texts
-hold headers with cookies, so none of them is passed on.
+The key comes from LABEL_STUDIO_API_KEY and goes into the SDK's client only.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 
 KEY = "LABEL_STUDIO_API_KEY"
 SECONDS = 300.0
-"""How long one call may take: an import of some hundred tasks on a busy server."""
+"""The time limit of one call: an import of some hundred tasks on a busy server can take minutes."""
 
 
 def load() -> Any:
-    """The package. Raises MissingExtra naming the extra."""
-    # It reads the key from the environment as it is imported, and keeps it as a default.
+    """Import the package. Raises MissingExtra that names the extra."""
+    # The package reads the key from the environment when it is imported, and stores it as a default.
     try:
         import label_studio_sdk
     except ImportError as e:
@@ -38,7 +37,7 @@ def load() -> Any:
 
 
 def _interface(xml: str) -> Any:
-    """The vendor's reading of a configuration, which checks regions. Raises ServerFault when it refuses it."""
+    """Return the vendor's parsed configuration. Raises ServerFault if the vendor's check refuses it."""
     load()
     from label_studio_sdk.label_interface.interface import LabelInterface
 
@@ -51,7 +50,7 @@ def _interface(xml: str) -> Any:
 
 
 def address(url: str) -> str:
-    """The server's address as stored: no slash at the end. Raises UsageError for one that is none."""
+    """Return the server's address as stored, without a slash at the end. Raises UsageError for an invalid address."""
     parts = urlsplit(url.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"--url {url}: write it as http://localhost:8080")
@@ -61,13 +60,13 @@ def address(url: str) -> str:
 
 
 def connect(url: str) -> tuple[Any, httpx.Client]:
-    """A client, and its connections, which are to be closed. Raises KeyProblem when the key is missing or has expired."""
+    """Return a client, and its connections for the caller to close. Raises KeyProblem for a missing or expired key."""
     sdk = load()
     key = os.environ.get(KEY, "").strip()
     if not key:
         raise KeyProblem(f"{KEY} is not set: take a key from {url}/user/account (Access Token)")
     if not key.isascii() or not key.isprintable():
-        raise KeyProblem(f"{KEY} holds characters that no key has")
+        raise KeyProblem(f"{KEY} has characters that no key has")
     import httpx
 
     def check(answer: httpx.Response) -> None:
@@ -128,7 +127,7 @@ def _error_of(url: str, status: int, detail: str, missing: str) -> Exception:
 
 
 def _detail(body: Any) -> str:
-    """What the server says, in one short line and without anything that looks like a key."""
+    """Return the server's explanation as one short line, without anything that looks like a key."""
     if isinstance(body, dict):
         errors = body.get("validation_errors") or {}
         parts = (
@@ -138,22 +137,24 @@ def _detail(body: Any) -> str:
         )
         body = "; ".join(p for p in parts if p)
     text = " ".join(str(body or "").split())
+    # A proxy answers with a page of HTML.
     text = "" if text.startswith("<") else text
     return re.sub(r"[\w-]{20,}(\.[\w-]+)*", "…", text)[:200]
 
 
-_LEAD = "Region 0: "
+_REGION_PREFIX = "Region 0: "
+"""The beginning of the vendor's messages; regions are checked one by one, so the number is always 0."""
 
 
 class Check:
-    """Checks regions against a configuration with the SDK's LabelInterface, on this machine."""
+    """A check of tasks and regions against a configuration, with the SDK's LabelInterface, on this machine."""
 
     def __init__(self, xml: str) -> None:
-        """Raises MissingExtra without the SDK."""
+        """Raise MissingExtra without the SDK."""
         self._interface = _interface(xml)
 
     def task(self, task: Mapping[str, Any]) -> None:
-        """Raises BadInput for a task that lacks what the configuration shows."""
+        """Raise BadInput for a task that lacks data that the configuration shows."""
         if not self._interface.validate_task(dict(task)):
             missing = [
                 o.value_name for o in self._interface.objects if task["data"].get(o.value_name) is None
@@ -163,13 +164,14 @@ class Check:
             )
 
     def regions(self, result: Sequence[Mapping[str, Any]]) -> None:
-        """Raises BadInput whose field is the control of the first region that the SDK refuses."""
+        """Raise BadInput that names the control of the first region that the SDK refuses."""
+        # Region by region, because the vendor's check of a whole annotation returns only True or False.
         for number, region in enumerate(result, 1):
             if region.get("type") == "relation":
                 continue
             errors = self._interface.validate_region(dict(region), return_errors=True)
             if errors:
-                reason = str(errors[0]).removeprefix(_LEAD)
+                reason = str(errors[0]).removeprefix(_REGION_PREFIX)
                 name = region.get("from_name")
                 raise BadInput(
                     f"region {number}: {reason}", field=name if isinstance(name, str) else "result"

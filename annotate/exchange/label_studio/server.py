@@ -1,7 +1,4 @@
-"""A Label Studio server: the few calls we make, with errors that say what to do next.
-
-Reading is tried again by the SDK; writing is not, because a server that fails may have written.
-"""
+"""A Label Studio server: the few calls that we make, with errors that name the next step."""
 
 from __future__ import annotations
 
@@ -15,12 +12,13 @@ from judge.types import Json
 
 PAGE = 1000
 IDS = 200
-"""Task ids in one address: proxies refuse long ones."""
+"""Task ids in one address: proxies refuse longer addresses."""
+# The SDK retries calls that read. A call that writes is not retried, because a server that fails may have written.
 _ONCE = {"max_retries": 0}
 
 
 class Project(NamedTuple):
-    """A project as far as we look at it."""
+    """The attributes of a project that we use."""
 
     id: int
     description: str
@@ -30,14 +28,17 @@ class Project(NamedTuple):
 
 
 class TaskTimes(NamedTuple):
-    """When a task was made and last changed: an id may be given again to another task, its making time is not."""
+    """The times at which a task was created and last changed (ISO 8601).
+
+    The server gives the id of a deleted task to another one, so only id and creation time together identify a task.
+    """
 
     created: str
     updated: str
 
 
 class User(NamedTuple):
-    """Who annotated."""
+    """A user of the server, who may be an annotator."""
 
     id: int
     email: str
@@ -48,8 +49,7 @@ class User(NamedTuple):
 
 
 class Server:
-    """One server and one key, with connections that close behind it. Every method raises ProviderError's kinds: exit
-    code 3."""
+    """One server and one key, with connections that `with` closes. Every method raises ProviderError if a call fails."""
 
     def __init__(self, url: str) -> None:
         self.url = sdk.address(url)
@@ -62,7 +62,7 @@ class Server:
         self._http.close()
 
     def project(self, number: int) -> Project | None:
-        """A project, None when it is not there."""
+        """Return a project, None if it does not exist."""
         try:
             with sdk.explained(self.url):
                 return _project(self._client.projects.get(id=number))
@@ -78,7 +78,7 @@ class Server:
         return max((p for p in projects if mark in p.description), key=lambda p: p.id, default=None)
 
     def create(self, settings: Mapping[str, Any]) -> int:
-        """A new project's id."""
+        """Create a project and return its id."""
         with sdk.explained(self.url):
             return int(self._client.projects.create(**settings, request_options=_ONCE).id)
 
@@ -88,7 +88,7 @@ class Server:
             self._client.projects.update(id=number, **settings, request_options=_ONCE)
 
     def add(self, number: int, tasks: Sequence[Mapping[str, Json]]) -> list[int]:
-        """Import tasks; their ids in the same order."""
+        """Import tasks and return their ids in the same order."""
         with sdk.explained(self.url, "the project was deleted while tasks were sent"):
             reply = self._client.projects.import_tasks(
                 id=number, request=list(tasks), return_task_ids=True, request_options=_ONCE
@@ -101,7 +101,8 @@ class Server:
         return ids
 
     def listing(self, number: int) -> dict[int, TaskTimes]:
-        """Every task of a project; slow, some ten seconds for 10,000. Annotations made, edited or deleted change it."""
+        """Return the times of every task of a project, by id. This takes about ten seconds for 10,000 tasks."""
+        # An annotation that is added, edited or deleted changes the time of its task.
         with sdk.explained(self.url, "the project was deleted"):
             tasks = self._client.tasks.list(
                 project=number, page_size=PAGE, include="id,created_at,updated_at", fields="task_only"
@@ -109,17 +110,14 @@ class Server:
             return {int(t.id): TaskTimes(t.created_at.isoformat(), t.updated_at.isoformat()) for t in tasks}
 
     def users(self) -> dict[int, User]:
-        """Everybody on the server, by id."""
+        """Return all users of the server, by id."""
         with sdk.explained(self.url):
             return {
                 int(u.id): User(int(u.id), u.email or "", u.username or "") for u in self._client.users.list()
             }
 
     def tasks(self, number: int, ids: Sequence[int] | None) -> Iterator[dict[str, Any]]:
-        """Tasks with their data and annotations, as the JSON export has them; all of them without `ids`.
-
-        The reply is kept in a temporary file, so that a big project does not fill the memory.
-        """
+        """Yield tasks with their data and annotations, as in the JSON export; all tasks if `ids` is None."""
         if ids is not None and not ids:
             return
         for start in range(0, 1 if ids is None else len(ids), IDS):
@@ -129,6 +127,7 @@ class Server:
     def _export(self, number: int, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         import ijson
 
+        # In a file, because the export of a large project would fill the memory.
         with tempfile.TemporaryFile() as file:
             with sdk.explained(self.url, "the project was deleted"):
                 for part in self._client.projects.exports.download_sync(

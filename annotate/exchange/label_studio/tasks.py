@@ -1,4 +1,4 @@
-"""Units as Label Studio tasks: our unit id and the inputs as text, with the judge's labels if asked for, in pages to send."""
+"""Units as Label Studio tasks: our unit id and the inputs as text, on request with the judge's labels, in pages to send."""
 
 from __future__ import annotations
 
@@ -10,73 +10,58 @@ from annotate.exchange.base import PLACE_KEY, UNIT_KEY
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key
 from annotate.exchange.label_studio.sdk import Check
+from annotate.exchange.texts import flat
 from annotate.exchange.units import ExchangeUnit, ExchangeUnits
 from annotate.sitting.desk import BatchInfo
 from judge.store import Store, label_rows
 from judge.store.study import dumps
 from judge.types import Json
 
-_NUL = {0x00: "\ufffd"}
-
 
 def data_of(layout: ConfigLayout, unit: ExchangeUnit, place: int | None = None) -> dict[str, Json]:
-    """The `data` of a unit's task: every input as text, an empty one where the unit has none."""
+    """Return the `data` of a unit's task: every input as text, empty for an input that the unit lacks."""
     texts = {name: input_text(unit.inputs.get(name)) for name in layout.inputs}
     return {UNIT_KEY: unit.unit_id, **({} if place is None else {PLACE_KEY: place}), **texts}
 
 
 def input_text(value: Any) -> str:
-    """An input as text: options with their letters, passages numbered with title, date and source."""
-    if value is None:
-        return ""
-    if isinstance(value, Mapping):
-        return shown_text("\n".join(f"{letter}. {text}" for letter, text in value.items()))
-    if isinstance(value, list):
-        passages = [_passage(n, v) if isinstance(v, Mapping) else str(v) for n, v in enumerate(value, 1)]
-        return shown_text(("\n\n" if any(isinstance(v, Mapping) for v in value) else "\n").join(passages))
-    return shown_text(str(value))
-
-
-def _passage(number: int, passage: Mapping[str, str]) -> str:
-    about = " · ".join(passage[key] for key in ("title", "date", "source") if passage.get(key))
-    return f"[{number}] {about}\n{passage['text']}"
-
-
-def shown_text(text: str) -> str:
-    """The text as it goes out, as long as before: browsers join \\r\\n, and databases refuse NUL."""
-    return text.replace("\r\n", " \n").replace("\r", "\n").translate(_NUL)
+    """Return an input as the text that is sent, in as many code points as the text that evidence refers to."""
+    # Browsers join \r\n to one character, which would move every later offset of evidence. Databases refuse NUL.
+    text = "" if value is None else flat(value)
+    return text.replace("\r\n", " \n").replace("\r", "\n").replace("\x00", "\ufffd")
 
 
 def prediction(
     layout: ConfigLayout, labels: Mapping[str, tuple[str, float | None]], model: str
 ) -> dict[str, Json]:
-    """A judge's labels (field -> label and its probability) as one prediction.
+    """Return a judge's labels (field -> label and its probability) as one prediction.
 
-    Its score is the lowest of the probabilities, None when one of them is not known.
+    Its score is the lowest probability, None if a probability is missing.
     """
-    chances = [chance for _, chance in labels.values()]
-    known = [c for c in chances if c is not None]
+    probabilities = [p for _, p in labels.values()]
+    present = [p for p in probabilities if p is not None]
     return {
         "model_version": model,
-        "score": round(min(known), 6) if known and len(known) == len(chances) else None,
+        "score": round(min(present), 6) if present and len(present) == len(probabilities) else None,
         "result": [layout.region(field, value) for field, (value, _) in labels.items()],
     }
 
 
 TASKS = 250
 BYTES = 4_000_000
-"""One import holds at most so many tasks, and stays under this size unless one task is larger."""
+"""The most tasks and bytes of one import; a larger task is sent alone."""
 
 
 class Sent(NamedTuple):
-    """One task to send. `place` is its position in the queue of whose project it is."""
+    """One task to send. `place` is its position in the queue of the project's annotator; None in a shared project."""
 
     key: Key
     place: int | None = None
 
 
 def wanted(units: ExchangeUnits, person: str) -> list[Sent]:
-    """Every task of a project: a person's whole queue in its order, hidden repeats too, or each unit once for all."""
+    """Return every task of a project: a person's queue in its order, or each unit once if the project is shared."""
+    # A project of one person may have hidden repeats. In a shared one, two tasks of a unit would not be hidden.
     if person:
         return [Sent(key, place) for place, key in sorted(units.seats.items())]
     return [Sent((unit, 0)) for unit in units.ids]
@@ -90,7 +75,8 @@ def tasks_of(
     model: str,
     check: Check,
 ) -> Iterator[tuple[Key, dict[str, Json]]]:
-    """The tasks, read through the blind connection and checked by the vendor's own rules."""
+    """Yield the tasks, read through the blind connection and checked by the vendor's own rules."""
+    # The server accepts unknown choices and controls, so the check has to be ours.
     with units.reader() as inputs_of:
         for (unit, repeat), place in missing:
             task: dict[str, Json] = {"data": data_of(layout, ExchangeUnit(unit, inputs_of(unit)), place)}
@@ -104,7 +90,7 @@ def tasks_of(
 
 
 def pages(tasks: Iterator[tuple[Key, dict[str, Json]]]) -> Iterator[list[tuple[Key, dict[str, Json]]]]:
-    """The tasks in pages of TASKS and BYTES."""
+    """Yield the tasks in pages of at most TASKS tasks and BYTES bytes."""
     page: list[tuple[Key, dict[str, Json]]] = []
     size = 0
     for key, task in tasks:
@@ -123,7 +109,7 @@ Judged = Mapping[str, Mapping[str, tuple[str, float | None]]]
 
 
 def judged(store: Store, info: BatchInfo, run: str) -> Judged:
-    """Unit -> field -> (label, its probability) of a run, for labels that the task has."""
+    """Return unit -> field -> (label, its probability) of a run, for labels that the task has."""
     out: dict[str, dict[str, tuple[str, float | None]]] = {}
     for question in info.task.spec.questions:
         domain = info.task.domain(question.field)
@@ -134,11 +120,6 @@ def judged(store: Store, info: BatchInfo, run: str) -> Judged:
         )
         for unit, value, distribution in rows:
             if not domain or value in domain:
-                chances: Any = json.loads(distribution) if distribution else {}
-                out.setdefault(unit, {})[question.field] = (value, chances.get(value))
+                probabilities: Any = json.loads(distribution) if distribution else {}
+                out.setdefault(unit, {})[question.field] = (value, probabilities.get(value))
     return out
-
-
-def model_of(store: Store, run: str) -> str:
-    """The model of a run."""
-    return str(store.conn.execute("SELECT model FROM runs WHERE run_id = ?", [run]).fetchone()[0])

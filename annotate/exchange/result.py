@@ -1,4 +1,4 @@
-"""Options for importing responses, and the result of an import."""
+"""The options of an import of responses, and its result."""
 
 import sqlite3
 from collections import Counter
@@ -16,16 +16,19 @@ from judge.types import Json
 
 Blindness = Literal["blind", "assisted"]
 COUNTED = {Kind.SKIP: "skips", Kind.SPAN: "spans", Kind.NOTE: "notes", Kind.FLAG: "flags"}
-"""Events beside labels -> the attribute of Taken that counts them."""
+"""Kind of an event other than a label -> the attribute of ImportResult that counts it."""
+MOST_LISTED = 10
+"""Annotators that a message names: an import from a crowd platform can have hundreds."""
 
 
 @dataclass(frozen=True)
-class Intake:
-    """Options of an import.
+class ImportOptions:
+    """The options of an import.
 
-    `blind` declares what the file cannot say: whether annotators saw suggestions of a judge or of anybody. In
-    a batch, only labels that are known to be blind count in headline numbers. With `latest`, a later answer
-    of the same person replaces the earlier one (the log keeps both); otherwise they are a conflict.
+    `blind` declares what the file cannot contain: whether annotators saw suggestions of a judge or of anybody.
+    In a batch, only labels that are known to be blind count in headline numbers. With `latest`, a later answer
+    of the same person replaces the earlier one, and the log keeps both; otherwise they are a conflict. `people`
+    maps names in the file to annotators, `labels` maps values by field.
     """
 
     format: str
@@ -48,13 +51,13 @@ class Retracted(NamedTuple):
 
 
 @dataclass(slots=True)
-class Taken:
-    """What came in.
+class ImportResult:
+    """The result of an import, in counts.
 
-    `new` counts labels by annotator, `declared` known ones of which it is now known whether they are blind,
-    `replaced` those of them that took the place of another one, `older` answers that a later one had replaced
-    already. `confirmed` counts labels that the person had given by another way. `left_out` counts what only a
-    batch can keep.
+    `new` counts labels by annotator, and `replaced` those of them that replaced an earlier label. `declared`
+    counts stored labels whose blindness is known from now on, `older` answers that a later one had replaced
+    already, `confirmed` labels that another source of the same person has too. `left_out` counts what only a
+    batch can store.
     """
 
     new: Counter[str] = field(default_factory=Counter)
@@ -64,7 +67,7 @@ class Taken:
     replaced: int = 0
     older: int = 0
     conflicts: int = 0
-    """Labels that contradict another source of the same person: none counts until a lead resolves it."""
+    """Labels that contradict another source of the same person: none of them counts until a lead resolves it."""
     retracted: int = 0
     """Labels that were undone because their record was withdrawn."""
     quarantined: int = 0
@@ -79,7 +82,7 @@ class Taken:
     notes: int = 0
     flags: int = 0
     joined: Counter[str] = field(default_factory=Counter)
-    """Units that were assigned to people who labelled them without an assignment: annotator -> number."""
+    """Annotator -> units that the annotator labelled without an assignment; they are assigned now."""
     left_out: Counter[str] = field(default_factory=Counter)
     blind: Counter[str] = field(default_factory=Counter)
     """New and newly declared labels by blindness: blind, assisted, undeclared."""
@@ -91,11 +94,8 @@ class Taken:
     @property
     def changed(self) -> bool:
         """Whether anything was stored."""
-        return any((self.quarantined, self.retracted, self.new, self.confirmed, self.declared, *self._kept()))
-
-    def _kept(self) -> list[int]:
-        """How many skips, evidence, notes and flags."""
-        return [getattr(self, name) for name in COUNTED.values()]
+        others = [getattr(self, name) for name in COUNTED.values()]
+        return any((self.quarantined, self.retracted, self.new, self.confirmed, self.declared, *others))
 
     def as_json(self) -> dict[str, Json]:
         """Return the documented shape, with the units counted."""
@@ -112,36 +112,36 @@ class Taken:
     def notes_for_people(self, batch: str | None) -> list[str]:
         """Return further notes on the import, one a line."""
         lines = []
-        kept = [f"{n} {noun}" for noun, n in zip(COUNTED.values(), self._kept(), strict=True) if n]
-        if kept:
-            lines.append(f"also new: {', '.join(kept)}")
+        others = [f"{n} {noun}" for noun in COUNTED.values() if (n := getattr(self, noun))]
+        if others:
+            lines.append(f"also new: {', '.join(others)}")
         if self.replaced or self.older:
             lines.append(
-                f"{self.replaced} took the place of an earlier answer, {self.older} were older than what stands"
+                f"{self.replaced} labels replaced an earlier answer; {self.older} were older than the stored answer"
             )
         lines += [f"{n} {noun}: nothing to import" for noun, n in self.remarks.items()]
         if self.people:
             lines.append(f"new people: {', '.join(self.people)}")
         if self.joined:
-            lines.append(f"units given to people who were not asked for them: {short_list(self.joined)}")
+            lines.append(f"units labelled without an assignment, assigned now: {short_list(self.joined)}")
         if self.left_out:
             listed = ", ".join(f"{n} {noun}" for noun, n in self.left_out.items())
-            lines.append(f"{listed} left out: only a batch keeps them (--batch)")
+            lines.append(f"{listed} left out: only a batch stores them (--batch)")
         if self.unproven and batch:
             lines.append(
-                f"{self.unproven} records carry neither their text nor its hash: that it was this text is not shown"
+                f"{self.unproven} records have neither their text nor its hash: it is not proved that they are about this text"
             )
         if self.quarantined:
             lines.append(
-                f"{self.quarantined} records did not prove themselves and are in no number: {command('annotate quarantine list')}"
+                f"{self.quarantined} records are in quarantine and in no number: {command('annotate quarantine list')}"
             )
         if self.declared:
-            lines.append(f"{self.declared} labels that were there are now declared")
+            lines.append(f"{self.declared} stored labels are now declared")
         if self.confirmed:
-            lines.append(f"{self.confirmed} labels were given by another way, too: both sources are kept")
+            lines.append(f"{self.confirmed} labels have another source, too: both sources are stored")
         if self.conflicts:
             lines.append(
-                f"{self.conflicts} labels contradict what the same person said by another way; they count as unlabelled "
+                f"{self.conflicts} labels contradict another source of the same person; they count as unlabelled "
                 f"until somebody decides:\n{command('annotate conflicts list')}"
             )
         if self.blind[UNDECLARED]:
@@ -156,19 +156,20 @@ class Taken:
         return lines
 
 
-def short_list(counts: Counter[str], most: int = 10) -> str:
-    """Return names with their counts, the first `most` of them."""
-    listed = ", ".join(f"{who} {n}" for who, n in list(counts.items())[:most])
-    more = len(counts) - most
+def short_list(counts: Counter[str]) -> str:
+    """Return names with their counts, the first MOST_LISTED of them; "none" for no name."""
+    listed = ", ".join(f"{who} {n}" for who, n in list(counts.items())[:MOST_LISTED])
+    more = len(counts) - MOST_LISTED
     return f"{listed} and {more} more people ({counts.total()} in all)" if more > 0 else listed or "none"
 
 
-def kind_of(response: Response, name: str, how: Intake) -> str:
-    """Return blind, assisted or undeclared: by the file, else by declaration. Assisted has priority."""
-    known = response.is_blind(name)
-    if known is False or how.blind == ASSISTED:
+def kind_of(response: Response, name: str, how: ImportOptions) -> str:
+    """Return whether the answer to a field is blind, assisted or undeclared: by the file, else by declaration."""
+    blind_in_file = response.is_blind(name)
+    # --blind only fills a gap: it cannot undo what the file itself says.
+    if blind_in_file is False or how.blind == ASSISTED:
         return ASSISTED
-    return BLIND if known or how.blind else UNDECLARED
+    return BLIND if blind_in_file or how.blind else UNDECLARED
 
 
 def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
@@ -180,17 +181,12 @@ def conflict(response: Response, name: str, there: str, here: str) -> BadInput:
     return BadInput(message, field=name)
 
 
-def check_person(conn: sqlite3.Connection, who: str) -> None:
-    """Raise BadInput for a name that no person can have."""
+def check_person(conn: sqlite3.Connection, who: str, *, create: bool = False) -> None:
+    """Raise BadInput for a name that no person can have. `create`: add the person to the study."""
     try:
-        check_human(conn, who)
-    except UsageError as e:
-        raise BadInput(str(e), field="annotator") from e
-
-
-def ensure_person(conn: sqlite3.Connection, response: Response) -> None:
-    """Create the annotator. Raises BadInput for an invalid name."""
-    try:
-        ensure_human(conn, [response.annotator])
+        if create:
+            ensure_human(conn, [who])
+        else:
+            check_human(conn, who)
     except UsageError as e:
         raise BadInput(str(e), field="annotator") from e
