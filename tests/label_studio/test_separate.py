@@ -116,7 +116,7 @@ def test_who_annotates_in_the_project_of_somebody_else_waits(
     label_studio.client("bob").annotations.create(id=other.id, result=[choice("stance", "refute")])
     came = pull(annotate, queued, url, key, code=1)
     assert came["new"] == {"alice": 1} and came["held"] == 1
-    assert "bob annotated in the project of alice, where alice's labels are in sight" in came["problems"][0]
+    assert "bob annotated in the project of alice, where alice's labels are visible" in came["problems"][0]
     assert stored(queued, "bob") == {}
     (row,) = held(annotate, queued)
     assert row["code"] == "person"
