@@ -121,7 +121,7 @@ REMOVED_OPTIONS: dict[str, str] = {
     "annotate agreement --csv": "--output FILE.csv",
     "annotate report --junit": "--output FILE.xml",
     "annotate report --summary": "--output FILE",
-    "annotate report --format": "--output FILE.json",
+    "annotate report --format": "--output FILE.html (or .md, .tex, .json, .csv)",
     "annotate report --limit": "A report lists at most 50 disagreements of each judge.",
     "annotate report --probabilities": "A column probabilities is recognised by its name.",
     "annotate report --require-trust": "--fail-under verdict=trust",

@@ -73,9 +73,8 @@ def _sit(
 
     # In a browser there is no terminal: annotate serve says so by naming the driver.
     if not plain and not (os.environ.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stdout.isatty())):
-        raise UsageError(
-            "this needs a terminal; annotate serve opens it in a browser, --plain goes line by line"
-        )
+        browser = "" if adjudicate else "; annotate serve opens it in a browser, --plain goes line by line"
+        raise UsageError(f"annotate {'adjudicate' if adjudicate else 'open'} needs a terminal{browser}")
     with open_study(db) as store:
         task = batch_info(store, name).task
         keys = load_keymap(own_keymap(), task)
@@ -115,7 +114,7 @@ def _sit(
 @click.command("serve")
 @click.argument("name", cls=BatchName)
 @click.option("--as", "person", cls=Person, required=True, metavar="NAME", help="Name of the annotator.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8642)
+@click.option("--port", type=click.IntRange(1, 65535), default=8642, help="Port to listen on.")
 @db_option
 def serve(name: str, person: str, port: int, db: Path) -> None:
     """Label the batch NAME in a browser on this machine.

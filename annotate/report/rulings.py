@@ -231,7 +231,11 @@ def _ahead(verdict: Verdict) -> str:
     next_look = draw.next_place is not None and not verdict.refused and not hopeless
     parts = [f" The next look is at {draw.next_place:,} units."] if next_look else []
     # Labels with gaps: the units that would do are labelled already, and the place before them is not complete.
-    if verdict.more_units and verdict.more_units > 0:
+    # A frame ends: no verdict can rest on more units than it has.
+    left = draw.looks.ahead[-1] - (draw.looks.places or (draw.looks.size,))[-1] if draw.looks else None
+    if verdict.more_units and left is not None and verdict.more_units > left:
+        parts.append(f" Only {left:,} more can be drawn; about {verdict.more_units:,} are needed.")
+    elif verdict.more_units and verdict.more_units > 0:
         units = (
             f"about {verdict.more_units:,} more"
             if not verdict.of.sums.weighted

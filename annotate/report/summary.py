@@ -205,19 +205,65 @@ def short(document: Document) -> Document:
     ]
     about = dict(document.about)
     start = (
-        f"On the field {document.facts['field']} ({about.get('labels', '')}), {about.get('judge') or about.get('judges')} "
-        f"was compared with {counted(len(document.facts['people']), 'person', 'people')}; the reference is {about['reference']}."
+        f"The field {document.facts['field']} ({about.get('labels', '')}) was labelled by {about.get('judge') or about.get('judges')} "
+        f"and {counted(len(document.facts['people']), 'person', 'people')}; the reference is {about['reference']}."
     )
-    verdicts = " ".join(f"{r.sentence} {r.because}." for r in document.rulings)
+    verdicts = " ".join(_verdict(r) for r in document.rulings)
     text = " ".join(
         [
             start,
+            *_annotators(document),
             "; ".join(agreements) + ".",
             verdicts,
             f"Intervals: {about['intervals']}; {about['settings']}.",
         ]
     )
     return replace(document, sections=[Section(KEY, section.title, [Paragraph(text), table])])
+
+
+PROFILE = {
+    "qualification": "qualification",
+    "training": "training",
+    "paid": "payment",
+    "consent": "consent",
+}
+"""Key of an annotator's profile -> its word. Reviewers ask for each of them."""
+
+
+def _verdict(ruling: Ruling) -> str:
+    """Return the verdict with its reason; a verdict that is not computed yet has its reason in its sentence."""
+    reason, _, units = ruling.because.partition(" (n = ")
+    if units and reason.lower() in ruling.sentence.lower():
+        return ruling.sentence
+    return f"{ruling.sentence} {ruling.because}."
+
+
+def _annotators(document: Document) -> list[str]:
+    """Return who annotated, and in brackets what the author must add because the study does not record it."""
+    people = [str(name) for name in document.facts["people"]]
+    if not people:
+        return []
+    tables = [t for s in document.sections if s.key == "who" for t in s.tables() if t.key == "annotators"]
+    profiles = {
+        str(row[0]): {column.title: str(value) for column, value in zip(t.columns, row, strict=True) if value}
+        for t in tables
+        for row in t.rows
+    }
+    texts = []
+    known = {name: [k for k in PROFILE if k in profiles.get(name, {})] for name in people}
+    if len(people) <= MANY:
+        described = [
+            f"{name} ({'; '.join(f'{PROFILE[k]}: {profiles[name][k]}' for k in known[name])})"
+            for name in people
+            if known[name]
+        ]
+        texts += [f"Annotators: {', '.join(described)}."] if described else []
+    missing = [word for k, word in PROFILE.items() if any(k not in known[name] for name in people)]
+    if missing:
+        lacking = [name for name in people if len(known[name]) < len(PROFILE)]
+        whom = ", ".join(lacking) if len(lacking) <= MANY else f"{len(lacking)} annotators"
+        texts.append(f"[To add by the author: {', '.join(missing)} of {whom}.]")
+    return texts
 
 
 def _in_words(m: Measure) -> str:

@@ -180,7 +180,9 @@ def test_labels_made_elsewhere(study: Path, tmp_path: Path, capsys: pytest.Captu
 def test_a_terminal_is_needed(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     batch(study, n=4)
     code, _, err = run(capsys, "open", "pilot", "--as", "alice", "-d", str(study))
-    assert code == 2 and "needs a terminal" in err
+    assert code == 2 and "needs a terminal" in err and "--plain" in err
+    code, _, err = run(capsys, "adjudicate", "pilot", "--as", "lead", "-d", str(study))
+    assert code == 2 and "needs a terminal" in err and "--plain" not in err
 
 
 async def test_the_browser_needs_the_token_and_it_works_once() -> None:

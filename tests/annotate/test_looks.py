@@ -28,6 +28,19 @@ from tests.annotate.report_helpers import U, add_run, study
 TABLES = ("prevalence", "latent_agreement")
 
 
+def test_where_the_frame_ends_first_the_sentence_says_so(tmp_path: Path) -> None:
+    """No sentence asks for more units than can be drawn, and the paragraph for papers gives a reason once."""
+    db, truth = world(tmp_path)
+    few = " OR ".join(f"unit_id = '{unit}'" for unit in sorted(truth)[:10])
+    with open_study(db) as store:
+        draw(store, "pilot", 4, where=few)
+        label(store, "pilot", truth, 0, 4)
+        (ruling,) = ruled(store)
+    assert "Only 6 more can be drawn; about" in ruling.sentence
+    text = annotate("report", "--short", "-d", db).stdout
+    assert text.lower().count("the first verdict is computed when the first 10 units") == 1
+
+
 def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
     db, truth = world(tmp_path)
     with open_study(db) as store:

@@ -131,3 +131,14 @@ def test_the_box_holds_the_agreement_that_the_verdict_rests_on(tmp_path: Path) -
         assert first["value"] == pytest.approx(cohen_kappa_score(list(judged), list(other)), abs=1e-9)
         short = annotate("report", table, *options, "--short").stdout
         assert "jackknife t by unit in the verdict" in short
+
+
+def test_the_paragraph_has_the_annotators_and_what_the_author_must_add(study: Path) -> None:
+    annotate("annotators", "set", "ann", "--qualification", "MSc in linguistics", "--consent", "signed")
+    text = annotate("report", "--short").stdout
+    assert "Annotators: ann (qualification: MSc in linguistics; consent: signed)." in text
+    assert "To add by the author: qualification, training, payment, consent of ann, bob, cy." in text
+    for person in PEOPLE:
+        profile = ("--qualification", "MSc", "--training", "none", "--paid", "no", "--consent", "signed")
+        annotate("annotators", "set", person, *profile)
+    assert "To add" not in annotate("report", "--short").stdout
