@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import click
 
 from judge import markdown
-from judge.console import TO_WRITE, note, together, visible
+from judge.console import TO_WRITE, note, visible
 from judge.errors import BadInput, BelowThreshold, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,11 +79,6 @@ def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F],
     )
 
 
-def GateFiles(junit: Path | None, summary: Path | None) -> Files:
-    """Return the files of `gate_options`, for commands that have these options yet."""
-    return Files((), () if junit is None else (junit,), () if summary is None else (summary,))
-
-
 def _write_undecided(context: click.Context, path: Path) -> None:
     """Write the JUnit file at once, as an error, until `decide` replaces it with the outcome.
 
@@ -91,38 +86,6 @@ def _write_undecided(context: click.Context, path: Path) -> None:
     """
     why = "the command ended before its gates were decided: see what it printed"
     path.write_text(_junit(context.command_path, [Gate("decided", False, why)], "error"), "utf-8")
-
-
-def _undecided(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    if path is not None:
-        if path.suffix != ".xml":
-            raise UsageError(f"--junit {path}: name a file that ends in .xml")
-        _write_undecided(context, path)
-    return path
-
-
-def _markdown_file(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file that is no Markdown: the summary is appended, and the study's name is easily typed here."""
-    # GitHub names its own file without an ending.
-    if path is not None and path.suffix not in {"", ".md"}:
-        raise UsageError(f'--summary {path}: name a file that ends in .md, or "$GITHUB_STEP_SUMMARY"')
-    return path
-
-
-gate_options = together(
-    click.option(
-        "--junit",
-        type=TO_WRITE,
-        callback=_undecided,
-        help="Write the outcome of the gates as JUnit XML: FILE.xml.",
-    ),
-    click.option(
-        "--summary",
-        type=TO_WRITE,
-        callback=_markdown_file,
-        help='Append the outcome of the gates to this Markdown file, as "$GITHUB_STEP_SUMMARY".',
-    ),
-)
 
 
 def decide(title: str, gates: Sequence[Gate], files: Files) -> None:

@@ -10,7 +10,7 @@ from judge.free_text import parse_free_text
 from judge.parse import parse_choice, parse_json
 from judge.prompts.load import Task
 from judge.prompts.render import CODES, Mode
-from judge.runner.requests import label_orders
+from judge.runner.modes import label_orders
 from judge.store import Store
 from judge.store.export import stored_task
 from judge.store.label_rows import with_replies, without_judgement

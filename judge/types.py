@@ -271,7 +271,6 @@ class Reply:
     resolved_model: str | None = None
     tokens: Sequence[TokenChoice] | None = None
     rate: RateState | None = None
-    request_id: str | None = None
     masked: bool = False
     system_fingerprint: str | None = None
 

@@ -20,7 +20,7 @@ from judge.errors import UsageError
 from judge.improve import ladder
 from judge.labels import relation
 from judge.runner import open_patiently
-from judge.runner.identity import own_runs
+from judge.runner.identity import matching_runs
 from judge.runner.plan import Plan, RunReport
 from judge.runner.run import run_task
 from judge.stats.drift import as_codes, drift_power, noise_of
@@ -129,7 +129,7 @@ def mark(number: int, place: int) -> dict[str, Json]:
 def opening_run(store: Store, asking: Asking, number: int) -> str | None:
     """The complete run of the beginning of a set, where it was asked with the settings of this plan."""
     plan = replace(asking.plan, extra={**asking.plan.extra, **mark(number, 0)})
-    runs = own_runs(store, plan, asking.provider)
+    runs = matching_runs(store, plan, asking.provider)
     marks = ",".join("?" * len(runs))
     query = f"SELECT run_id FROM runs WHERE run_id IN ({marks}) AND finished IS NOT NULL"
     finished = [run for (run,) in store.conn.execute(query, runs)]

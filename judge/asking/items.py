@@ -78,7 +78,7 @@ def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
     """The messages of the first unit of the first of these tasks that has one; of an answer's sentence where there are answers."""
     from judge.prompts import load_task
     from judge.prompts.raw import renderer_of
-    from judge.runner.requests import choose_mode, label_orders
+    from judge.runner.modes import choose_mode, label_orders
     from judge.store import selection
 
     for name in (GROUNDED, *tasks):

@@ -244,13 +244,13 @@ def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: 
 
 def continued(store: Store, asking: Asking) -> Asking:
     """The same with what the run took before: its limits hold however often it is resumed."""
-    from judge.runner.identity import own_runs
+    from judge.runner.identity import matching_runs
     from judge.store.runs import used
 
     plan = asking.plan
     if plan.max_tokens is None and plan.max_cost is None:
         return asking
-    run_ids = own_runs(store, plan, asking.provider, asking.provider.describe().get("base_url"))
+    run_ids = matching_runs(store, plan, asking.provider, asking.provider.describe().get("base_url"))
     return dataclasses.replace(
         asking, plan=dataclasses.replace(plan, before=used(store.conn, run_ids[0]) if run_ids else (0, 0.0))
     )

@@ -202,7 +202,7 @@ def render(
     judge tasks render stance --unit pairs:1/a --answers codes
     """
     from judge.prompts.raw import renderer_of
-    from judge.runner.requests import choose_mode, label_orders
+    from judge.runner.modes import choose_mode, label_orders
     from judge.store import selection
     from judge.store.export import known_task
 

@@ -68,7 +68,7 @@ class Rewriter:
         `budget` has room for the call, which is cancelled after `seconds`.
         """
         claim = budget.claim(request)
-        budget.hold(claim)
+        budget.reserve(claim)
         try:
             async with asyncio.timeout(seconds):
                 reply = await self.provider.complete(request)

@@ -24,9 +24,9 @@ from judge.jobs.read import JobTally
 from judge.permissions import check_folder
 from judge.providers.base import Provider
 from judge.runner.ends import close, judged_before, labelled
-from judge.runner.identity import own_runs
+from judge.runner.identity import matching_runs
 from judge.runner.plan import Plan, RunReport
-from judge.runner.retry import told_to_wait
+from judge.runner.retry import retry_after_of
 from judge.store import jobs, runs
 from judge.store.jobs import Job
 from judge.store.study import Store, explained
@@ -161,7 +161,7 @@ class _Batched:
         return tokens + self.tally.spent.tokens, cost + self.tally.spent.cost
 
     def _held_before(self) -> list[Job]:
-        return [job for run in own_runs(self.store, self.plan, self.provider) for job in self._open(run)]
+        return [job for run in matching_runs(self.store, self.plan, self.provider) for job in self._open(run)]
 
     def _follow(self, report: RunReport) -> bool:
         """Post, wait and read until no batch of the run is open; False if a limit ends it before."""
@@ -273,7 +273,10 @@ class _Batched:
         now = time.monotonic()
         self.failing_since = self.failing_since or now
         patience = self.plan.patience
-        return now - self.failing_since >= patience.outage or told_to_wait(error) > patience.most_told
+        return (
+            now - self.failing_since >= patience.outage
+            or retry_after_of(error) > patience.longest_retry_after
+        )
 
     def _say(self, text: str) -> None:
         if text and text != self.last_text:

@@ -232,7 +232,7 @@ class _Writing:
             if not self.budget.fits(claim):
                 self.done.stopped = self.budget.reason
                 return False
-            self.budget.hold(claim)
+            self.budget.reserve(claim)
             part = self.files.put(lines.written(self.job.vendor, name, self.reader.body(question.request)))
             tokens, cost = claim.tokens, None if cost is None else claim.cost
             unit_of_id[question.sha] = name, part

@@ -241,7 +241,6 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
         usage=usage,
         resolved_model=http.text_of(body.get("model")) or None,
         rate=rate(headers),
-        request_id=headers.get("request-id") or http.text_of(body.get("id")) or None,
     )
 
 

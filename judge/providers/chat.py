@@ -153,7 +153,6 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         resolved_model=http.text_of(body.get("model")) or None,
         tokens=tokens,
         rate=rate(headers),
-        request_id=headers.get("x-request-id") or http.text_of(body.get("id")) or None,
         masked=masked is not None,
         system_fingerprint=http.text_of(body.get("system_fingerprint")) or None,
     )

@@ -84,7 +84,6 @@ class Provider(openai.Provider):
             resolved_model=http.text_of(body.get("model")) or None,
             tokens=tokens,
             rate=chat.rate(headers or {}),
-            request_id=(headers or {}).get("x-request-id"),
         )
 
     def describe(self) -> Mapping[str, Json]:

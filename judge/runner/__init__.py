@@ -1,4 +1,4 @@
-"""Units in, judgements in the study: asking, retrying, parsing, and committing before counting."""
+"""Run a task: units in, judgements in the study, with retries, budgets and rate limits."""
 
 from judge.runner.opening import open_patiently
 from judge.runner.plan import Live, Plan, RunReport

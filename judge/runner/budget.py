@@ -1,8 +1,8 @@
-"""What an invocation may use: tokens and money, with limits that are never crossed.
+"""The budget of an invocation: limits of tokens and money that are never exceeded.
 
-Before a call is sent, the most it can take is set aside: one token for each UTF-8 byte of the request (no
-tokenizer makes more) with something for the format around it, and the whole token limit of the reply. The reply
-says what was used; a call that ended without one, and may have been worked on, counts with all that was set aside.
+Before a call is sent, the maximum that it can cost is reserved: one token for each UTF-8 byte of the request (no
+tokenizer produces more), an allowance for the chat format, and the whole token limit of the reply. The reply says what
+was used. A call that ended without a reply, and may have been processed, counts with its whole reserve.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from judge.runner.requests import estimate_tokens
 from judge.types import Json, RateState, Request, Usage
 
 PER_MESSAGE = 16
-"""Tokens that a chat template puts around a message, at most."""
+"""Maximum number of tokens that a chat template adds to a message."""
 PER_CALL = 64
+"""The same for a whole request."""
 HAIR = 1e-9
-"""Sums of fractions may end so much above what they add up to."""
+"""Relative tolerance for rounding errors in sums of costs."""
 LEAST_DIFFERENCE = 0.005
-"""Of the cost: smaller differences between the server's and our own are those of rounding."""
+"""Relative differences of cost below this are rounding, and are not reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """What is set aside for one call: the most `tokens`, `output` of them in the reply, and their `cost` (US dollars).
+    """The reserve of one call: at most `tokens`, of these `output` in the reply, and their `cost` in US dollars.
 
-    `estimate` is what it will likely take, for the pace of sending.
+    `estimate` is the expected number of tokens, which the rate controller uses.
     """
 
     estimate: int
@@ -41,9 +42,10 @@ class Reserve:
     cost: float
 
     def most(self, usage: Usage, price: Price | None) -> tuple[int, float]:
-        """The most tokens and US dollars of a call whose server may have said one of the counts only.
+        """Return an upper bound on tokens and US dollars of a call whose server may have reported only one of the counts.
 
-        What a count that is said has beyond its part of the reserve comes on top: the other may still be at its most.
+        If a reported count exceeds its part of the reserve, the excess is added: the other count may still be at its
+        maximum.
         """
         into = max(0, (usage.input_tokens or 0) - (self.tokens - self.output))
         out = max(0, (usage.output_tokens or 0) - self.output)
@@ -52,10 +54,10 @@ class Reserve:
 
 @dataclass(slots=True)
 class Spent:
-    """What an invocation has used. `tokens` and `cost` (US dollars) count lost calls at their most.
+    """The use of an invocation. `tokens` and `cost` (US dollars) count lost calls at their maximum.
 
-    `uncounted` are replies whose server did not say how many tokens they took: they count at their most, too. The server
-    said of `reporting` replies what they cost, `reported` in all; by our prices those were `computed`.
+    `uncounted` is the number of replies without token counts, which count at their maximum, too. For `reporting` replies
+    the server reported a cost, `reported` in total; by the price list those replies cost `computed`.
     """
 
     tokens: int = 0
@@ -67,10 +69,9 @@ class Spent:
     computed: float = 0.0
 
     def charge(self, usage: Usage, price: Price | None, most_tokens: int, most_cost: float) -> float:
-        """Count a reply, and return its cost: the larger of what the price and what the server say.
+        """Count a reply. Return its cost: the larger of the price list's and the server's amount.
 
-        Where the server does not say both counts, the reply counts with the most that the call could have taken
-        (`Reserve.most`).
+        Without both token counts, the reply counts with its upper bound (`Reserve.most`).
         """
         is_counted = has_counts(usage)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
@@ -86,12 +87,12 @@ class Spent:
         return cost
 
     def add(self, other: Spent) -> None:
-        """Add what something else has used."""
+        """Add the use of another part."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def remarks(self, is_counted: bool) -> list[str]:
-        """What people should know of the bill; `is_counted` says whether a price or a limit makes the counts matter."""
+        """Return remarks on the bill; `is_counted`: a price or a limit makes token counts matter."""
         said = []
         if self.uncounted and is_counted:
             said.append(
@@ -111,9 +112,9 @@ class Spent:
 
 @dataclass(slots=True)
 class Opened:
-    """What opening a provider took: the questions about its server, and the time in seconds.
+    """The cost of opening a provider: its start-up probes, and the time in seconds.
 
-    `begun` is the time of the first question (`time.monotonic`), None where none was asked. `rates` has, by address, the
+    `begun` is the time of the first probe (`time.monotonic`), None without any. `rates` has, by address, the
     last rate headers and when they came (by the loop's clock).
     """
 
@@ -127,7 +128,7 @@ class Opened:
     rates: dict[str, tuple[RateState, float]] = field(default_factory=dict)
 
     def as_json(self, priced: bool) -> dict[str, Json]:
-        """As stored with a run; lost calls cost their most."""
+        """Return the document to store with a run; lost calls count at their maximum."""
         return {
             "calls": self.calls,
             "lost": self.spent.lost,
@@ -138,9 +139,9 @@ class Opened:
 
 
 class Budget:
-    """Counts calls against limits (None = none). `usage` gets the tokens of replies, `spent` everything.
+    """Counts calls against limits (None = no limit). `usage` receives the tokens of replies, `spent` everything.
 
-    `before` are the tokens and US dollars that earlier invocations of the run took of the same limits.
+    `before` are the tokens and US dollars of earlier invocations of the run, which count against the same limits.
     """
 
     def __init__(
@@ -154,18 +155,18 @@ class Budget:
     ) -> None:
         self.max_tokens, self.max_cost, self.price = max_tokens, max_cost, price
         self.usage, self.spent, self.before = usage, spent, before
-        self._held_tokens = 0
-        self._held_cost = 0.0
-        self._held = 0
+        self._reserved_tokens = 0
+        self._reserved_cost = 0.0
+        self._n_reserved = 0
         self._over = self._over_cost = 1.0
-        """How far beyond the most a reply has gone by its server's count, in tokens and in money: all other calls are taken
-        for as much."""
+        """The largest factor by which a server's count exceeded a reserve, in tokens and in money. A server that counts too
+        much once may do so again, so every other reserve is multiplied by it."""
         self._ended = asyncio.Event()
         self._schema: tuple[Mapping[str, Json] | None, int] = (None, 0)
 
     @property
     def reason(self) -> str:
-        """Why nothing more is sent."""
+        """The reason why nothing more is sent."""
         tokens, cost = self.before
         earlier = f" ({tokens:,} of them used before)" if tokens else ""
         limits = [] if self.max_tokens is None else [f"{self.max_tokens:,} tokens{earlier}"]
@@ -174,7 +175,7 @@ class Budget:
         return f"another call could cross the limit of {' and '.join(limits)}"
 
     def claim(self, request: Request) -> Reserve:
-        """The most that a request can take."""
+        """Return the reserve of a request."""
         into = PER_CALL + sum(_bytes(m.content) + PER_MESSAGE for m in request.messages)
         if request.schema is not None:
             into += self._schema_bytes(request.schema)
@@ -187,15 +188,15 @@ class Budget:
         )
 
     def _schema_bytes(self, schema: Mapping[str, Json]) -> int:
-        # A run has one schema, and nobody changes it: written out once.
+        # A run has one schema, so it is encoded once.
         if self._schema[0] is not schema:
             self._schema = (schema, len(json.dumps(schema)))
         return self._schema[1]
 
     def fits(self, claim: Reserve | None = None) -> bool:
-        """Whether what is used, what is set aside, and one more call stay within the limits."""
-        tokens = math.ceil(self._over * (self._held_tokens + (claim.tokens if claim else 0)))
-        cost = self._over_cost * (self._held_cost + (claim.cost if claim else 0.0))
+        """Return whether the use so far, all reserves and one more call stay within the limits."""
+        tokens = math.ceil(self._over * (self._reserved_tokens + (claim.tokens if claim else 0)))
+        cost = self._over_cost * (self._reserved_cost + (claim.cost if claim else 0.0))
         return (self.max_tokens is None or self._all_tokens + tokens <= self.max_tokens) and (
             self.max_cost is None or self._all_cost + cost <= self.max_cost
         )
@@ -209,16 +210,16 @@ class Budget:
         return self.before[1] + self.spent.cost
 
     async def room(self, claim: Reserve) -> bool:
-        """Wait while calls in flight may yet use less than is set aside; whether the call then fits."""
-        while not self.fits(claim) and self._held:
+        """Wait while calls in flight may still use less than their reserves. Return whether the call then fits."""
+        while not self.fits(claim) and self._n_reserved:
             self._ended.clear()
             await self._ended.wait()
         return self.fits(claim)
 
     async def again(self, claim: Reserve) -> bool:
-        """Whether a call that was lost can be sent once more; its claim is held either way.
+        """Return whether a lost call can be sent once more; its claim stays reserved in either case.
 
-        Meanwhile it holds nothing: calls that wait for each other's claims would wait for ever.
+        The claim is released during the wait: two calls that wait for each other's reserves would wait forever.
         """
         if self.fits():
             return True
@@ -226,24 +227,24 @@ class Budget:
         try:
             return await self.room(claim)
         finally:
-            self.hold(claim)
+            self.reserve(claim)
 
-    def hold(self, claim: Reserve) -> None:
-        """Set aside what a call can take; it is about to go out."""
-        self._held += 1
-        self._held_tokens += claim.tokens
-        self._held_cost += claim.cost
+    def reserve(self, claim: Reserve) -> None:
+        """Reserve the maximum of a call that is about to be sent."""
+        self._n_reserved += 1
+        self._reserved_tokens += claim.tokens
+        self._reserved_cost += claim.cost
 
     def release(self, claim: Reserve) -> None:
-        """The call came to its end, and what it used is counted."""
-        self._held -= 1
-        self._held_tokens -= claim.tokens
-        # Sums of fractions: nothing set aside is exactly nothing.
-        self._held_cost = self._held_cost - claim.cost if self._held else 0.0
+        """Release the reserve of a call that has ended and was counted."""
+        self._n_reserved -= 1
+        self._reserved_tokens -= claim.tokens
+        # Rounding errors of the sums must not remain when nothing is reserved.
+        self._reserved_cost = self._reserved_cost - claim.cost if self._n_reserved else 0.0
         self._ended.set()
 
     def answered(self, claim: Reserve, usage: Usage) -> None:
-        """Count a reply; what its server does not say counts at its most."""
+        """Count a reply. Missing token counts count at their maximum."""
         for name in ("input_tokens", "output_tokens", "cached_tokens"):
             self.usage[name] += getattr(usage, name) or 0
         tokens, most_cost = claim.most(usage, self.price)
@@ -252,12 +253,12 @@ class Budget:
         self._over_cost = max(self._over_cost, self._over)
         most_cost = max(most_cost, self._over_cost * claim.cost)
         cost = self.spent.charge(usage, self.price, max(tokens, self._tokens(claim)), most_cost)
-        # The most and the cost are sums of fractions: a hair more is not more.
+        # Both are sums of fractions, so a tiny excess is a rounding error.
         if cost > claim.cost * (1 + HAIR) > 0:
             self._over_cost = max(self._over_cost, cost / claim.cost)
 
     def failed(self, claim: Reserve, error: BaseException) -> None:
-        """Count a call without a reply, unless its server never had it or turned it down."""
+        """Count a call without a reply, unless the server never received it or refused it."""
         if not _may_be_billed(error):
             return
         self.spent.lost += 1
@@ -269,7 +270,10 @@ class Budget:
 
     @property
     def crossed(self) -> str | None:
-        """By how much a limit is crossed, which only a server can do that bills more than a call can take; None = it is not."""
+        """The message for an exceeded limit; None if all are kept.
+
+        Only a server that bills more than a call can cost exceeds one.
+        """
         over, said, factor = [], [], 1.0
         if self.max_tokens is not None and self.spent.tokens and self._all_tokens > self.max_tokens:
             over.append(f"{self._all_tokens - self.max_tokens:,} tokens")
@@ -288,7 +292,7 @@ class Budget:
 
 
 def has_counts(usage: Usage) -> bool:
-    """Whether the server said both counts of a call."""
+    """Return whether the server reported both token counts."""
     return usage.input_tokens is not None and usage.output_tokens is not None
 
 

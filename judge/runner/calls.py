@@ -1,4 +1,4 @@
-"""One unit's calls: sent until there is an answer, repaired once, given up on when it never comes."""
+"""Make the calls of one unit: with retries, one repair of an unreadable reply, and rules for giving up."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,21 +18,21 @@ from judge.providers.conformance import check_reply
 from judge.runner.budget import Budget, Reserve
 from judge.runner.dispatch import Dispatcher
 from judge.runner.requests import Asker
-from judge.runner.retry import Patience, told_to_wait
+from judge.runner.retry import Patience, retry_after_of
 from judge.runner.server import ModelServer, Slot, ending
 from judge.store.judgements import RequestRecord
 from judge.types import Reply, Request, Status
 
 UNKNOWN_MODEL = 3
-"""This many units that an address or a model was not found for, none answered meanwhile, and the run stops."""
+"""The run stops after so many units with HTTP 404 and no answer in between: the address or the model is wrong."""
 HOPELESS_REFUSALS = 30
-"""The same for requests that the server refuses each for itself, before it has answered one."""
+"""The run stops after so many refused requests (4xx) if the server has not answered any."""
 NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A request and how it ended: with a reply, or with the error that was given up on (`failed`)."""
+    """A request and its outcome: a reply, or the error after the last try (status `failed`)."""
 
     record: RequestRecord
     parsed: Parsed
@@ -44,10 +44,10 @@ class Attempt:
 
 @dataclass(slots=True)
 class ModelNames:
-    """What the servers of a run may call its model.
+    """The model names that the replies of a run may carry.
 
-    `compared`: addresses whose names were compared when the run began. Their first reply may add the name that they
-    sign with.
+    `compared`: addresses whose reported names were compared when the run began. The first reply of each may add a name:
+    some servers list a model under another name than their replies carry.
     """
 
     names: set[str]
@@ -55,10 +55,10 @@ class ModelNames:
 
 
 class Caller:
-    """Sends requests within gate, patience and budget, to the server that the dispatcher names.
+    """Sends requests within the rate limits, retry policy and budget, to the server that the dispatcher selects.
 
-    `stop` ends the sending for a reason, `fail` for an error; both shut the dispatcher, and whoever waits
-    to send is then cancelled, which leaves the unit pending. `named` is None where the model may have any name.
+    `stop` ends the sending for a reason, `fail` for an error. Both shut the dispatcher, which cancels the waiting calls
+    and leaves their units pending. `named` is None if the model may have any name.
     """
 
     def __init__(
@@ -82,12 +82,11 @@ class Caller:
     async def judge(
         self, request: Request, record: RequestRecord, claim: Reserve, slot: Slot
     ) -> list[Attempt]:
-        """Every attempt on one unit; the last one counts.
+        """Return all attempts on one unit; the last one counts.
 
-        The dispatcher's slot is taken already, and the budget's claim is held. One repair follows a reply that cannot
-        be read. Where the model reasons first, that is an attempt of its own, and the answer the next one; so is each
-        of several label orders, and the last one has the label of all. Raises CancelledError when the run is being
-        stopped before the unit's end.
+        The caller has taken the slot and reserved the claim. One repair follows an unreadable reply. If the model reasons
+        first, the reasoning is one attempt and the answer the next one. With several label orders, each is an attempt,
+        and the last one has the averaged label. Raises CancelledError if the run stops before the unit is finished.
         """
         first = await self._attempt(request, record, claim, slot)
         if self.asker.sampling.orders > 1:
@@ -115,7 +114,7 @@ class Caller:
         return [*attempts[:-1], replace(last, parsed=average)]
 
     def _of_order(self, attempt: Attempt, number: int) -> Attempt:
-        return replace(attempt, parsed=self.asker.one_of_several(attempt.parsed, number))
+        return replace(attempt, parsed=self.asker.for_one_order(attempt.parsed, number))
 
     async def _repaired(self, request: Request, first: Attempt) -> list[Attempt]:
         if first.parsed.status is not Status.UNPARSED or first.reply is None or not self.asker.repairs:
@@ -123,21 +122,21 @@ class Caller:
         second = await self._next(
             self.asker.repair(request, first.reply, first.parsed.reason or "not readable")
         )
-        # A repair that is refused (too long now, perhaps) leaves what there was; one that found no
-        # server leaves a unit that the next run takes up again.
+        # If the repair is refused (it may be too long), the unreadable reply remains the result. If no server could be
+        # reached, the unit fails, and the next run retries it.
         return [first] if isinstance(second.error, Rejected) else [first, second]
 
     async def _next(self, request: Request) -> Attempt:
-        """One more call on a unit."""
+        """Make one more call for a unit."""
         claim, slot = await self.admitted(request)
         return await self._attempt(request, self.asker.record(request), claim, slot)
 
     async def admitted(self, request: Request) -> tuple[Reserve, Slot]:
-        """Wait until budget and dispatcher have room for a call. Return what it holds of both."""
+        """Wait until budget and dispatcher have room for a call. Return its reserved claim and its slot."""
         claim = self.budget.claim(request)
         if not await self.budget.room(claim):
             self.stop(self.budget.reason)
-        self.budget.hold(claim)
+        self.budget.reserve(claim)
         try:
             return claim, await self.dispatcher.enter(claim.estimate)
         except BaseException:
@@ -157,10 +156,10 @@ class Caller:
     async def _send(
         self, request: Request, unit: str, claim: Reserve, slot: Slot
     ) -> tuple[Reply, float, str | None]:
-        """Send until there is a reply, within patience; with its latency and who gave it. The slot is given
-        back before every wait.
+        """Send a request, with retries. Return the reply, its latency in seconds, and the server's address.
 
-        While a server is down or overloaded, tries say nothing about the unit and are not counted.
+        The slot is returned before every wait. While a server is down or overloaded, tries say nothing about the unit and
+        are not counted.
         """
         tries, begun = 0, slot.at
         first_call = slot.server.first_call()
@@ -200,7 +199,7 @@ class Caller:
             slot = await self.dispatcher.enter(claim.estimate)
 
     async def _complete(self, server: ModelServer, request: Request, claim: Reserve) -> Reply:
-        """One call, counted however it ends: cancelled ones too, which the server may go on with."""
+        """Make one call and count it, however it ends: a server may finish and bill a cancelled call, too."""
         assert server.provider is not None
         try:
             reply = await server.provider.complete(request)
@@ -215,7 +214,7 @@ class Caller:
         return reply
 
     def _check_model(self, server: ModelServer, reply: Reply) -> None:
-        """Raises UsageError for a reply of another model: a server that was away may come back with one."""
+        """Raise UsageError for a reply of another model: a server may be restarted with other weights."""
         name, named = reply.resolved_model, self._named
         if not name:
             return
@@ -224,54 +223,60 @@ class Caller:
             named.names.add(name)
         elif named.names and name not in named.names:
             raise UsageError(
-                f"{server.url} answers as '{name}', where the run has answers of {', '.join(sorted(named.names))}. That "
-                "reply was not kept. --same-model goes on with the run, --as NAME makes another judge of it"
+                f"{server.url} answers as '{name}', but the run has answers of {', '.join(sorted(named.names))}. That "
+                "reply was not stored. --same-model resumes the run, --as NAME begins another judge"
             )
 
     def _note(self, slot: Slot, begun: float, unit: str, error: ProviderError) -> bool:
-        """Pass a failure on to what is known of its server; end the run when all have been down for too long.
+        """Note a failure of a server, and end the run if all servers have been down for too long.
 
         Return whether the call counts as one of its unit's tries.
         """
         if not error.retryable:
             return True
         now = self.dispatcher.now()
-        wait = told_to_wait(error)
-        if wait > self.patience.most_told:
+        wait = retry_after_of(error)
+        if wait > self.patience.longest_retry_after:
             return True
         counts = slot.server.failed(slot, now, begun, unit, error)
         down = self.dispatcher.down_for()
         absent = isinstance(error, Unreachable) and not error.sent and not self.dispatcher.has_answered
         if down is not None and (absent or down[0] >= self.dispatcher.patience):
-            # One that was never there is more likely a wrong address than an outage.
+            # A server that was never reached is more likely a wrong address than an outage.
             self.last_failure = error
             self.fail(error)
             raise asyncio.CancelledError
         return counts
 
     def _is_servers_fault(self, server: ModelServer, begun: float, error: ProviderError) -> bool:
-        """Whether a unit whose tries are used up shall wait with its server rather than fail."""
-        if not error.retryable or told_to_wait(error) > self.patience.most_told or self.dispatcher.is_shut:
+        """Return whether a unit without tries left waits for its server instead of failing."""
+        if (
+            not error.retryable
+            or retry_after_of(error) > self.patience.longest_retry_after
+            or self.dispatcher.is_shut
+        ):
             return False
         if isinstance(error, RateLimited) and server.answered_at < begun and not server.is_down:
-            # Nothing at all has passed for as long as this unit was tried.
+            # The server has answered no call at all since the first try of this unit.
             server.went_down(self.dispatcher.now(), error)
         return server.is_down
 
     def _give_up(self, error: ProviderError) -> None:
-        """Find out whether the unit or the whole run has no chance. Raises CancelledError when the
-        error says nothing about the unit: it stays pending."""
-        no_end = isinstance(error, RateLimited) and told_to_wait(error) > self.patience.most_told
+        """Decide whether an error concerns this unit only or ends the run.
+
+        Raises CancelledError if it says nothing about the unit, which stays pending.
+        """
+        no_end = isinstance(error, RateLimited) and retry_after_of(error) > self.patience.longest_retry_after
         if isinstance(error, KeyProblem) or no_end:
             self.fail(error)
             raise asyncio.CancelledError
         not_found = isinstance(error, Rejected) and error.status == NOT_FOUND
-        own_fault = isinstance(error, Rejected) and not not_found
-        if self.dispatcher.is_shut and not own_fault:
+        is_about_unit = isinstance(error, Rejected) and not not_found
+        if self.dispatcher.is_shut and not is_about_unit:
             raise asyncio.CancelledError
         self.last_failure = error
-        if own_fault:
-            # More likely about its own text than about the server.
+        if is_about_unit:
+            # Such a refusal is more likely about the unit's text (too long, filtered) than about the server.
             self._refused += 1
             if self._refused >= HOPELESS_REFUSALS and self._answered_at == float("-inf"):
                 self.fail(error)

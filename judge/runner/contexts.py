@@ -66,13 +66,13 @@ class Context:
 
 
 def parse(store: Store, text: str, *, ranking: str | None = None, stage: str | None = None) -> Context:
-    """Read a `--context`. Raises UsageError for anything else, or when it names no one ranking."""
+    """Parse a `--context`. Raises UsageError for an invalid one, and if several rankings or none fit."""
     noisy = _NOISE.fullmatch(text)
     base, noise = (noisy[1], int(noisy[2])) if noisy else (text, 0)
     match = _SPEC.fullmatch(base)
     if match is None:
         raise UsageError(
-            f"--context '{text}' is none, all, oracle, fixed5, top:K or misleading (oracle and misleading also with "
+            f"--context '{text}': write none, all, oracle, fixed5, top:K or misleading (oracle and misleading also with "
             ":FIELD=LABEL,LABEL), and +noise:N after any of them"
         )
     name, chosen = base, None
@@ -91,7 +91,7 @@ def parse(store: Store, text: str, *, ranking: str | None = None, stage: str | N
 
 
 def contexts(store: Store, context: Context) -> dict[str, list[str]]:
-    """item -> its passages; items for which there is nothing to give are not in it (but for `none`)."""
+    """Return item -> its passages. Items without any are left out, except for `none`."""
     if context.kind == "none":
         passages_of: dict[str, list[str]] = {
             i: [] for (i,) in store.conn.execute("SELECT item_id FROM items ORDER BY rowid")
@@ -115,7 +115,7 @@ def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
 
 
 def marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
-    """Item -> its passages in whose `meta` the data set says so."""
+    """Return item -> its passages that the data set marks with this value in their `meta`."""
     query = (
         "SELECT item_id, passage_id FROM passages WHERE json_extract(meta, ?) = ? ORDER BY item_id, position"
     )
@@ -123,7 +123,7 @@ def marked(store: Store, name: str, value: str | int) -> dict[str, list[str]]:
 
 
 def called(store: Store, annotator: str, field: str, values: Sequence[str]) -> dict[str, list[str]]:
-    """Item -> its passages that an annotator has given one of these labels."""
+    """Return item -> its passages to which an annotator gave one of these labels."""
     query = (
         f"SELECT p.item_id, p.passage_id FROM {label_rows.FIRST} JOIN passages AS p ON p.passage_id = l.unit_id "
         f"WHERE l.annotator_id = ? AND l.field = ? AND l.value IN ({','.join('?' * len(values))}) "
@@ -140,10 +140,10 @@ def _grouped(rows: Iterator[Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Add passages of other questions; the order is drawn too, so that noise is not always last.
+    """Add passages of other questions in a random order, so that noise is not always last.
 
-    A passage is no noise for an item when its text is among the item's own or its context. Raises
-    UsageError when a data set is too small.
+    A passage whose text is among the item's passages or its context is no noise for the item. Raises UsageError if a data
+    set is too small.
     """
     questions = dict(store.conn.execute("SELECT item_id, question_id FROM items"))
     pools: dict[str, list[tuple[str, str, str]]] = {}
@@ -157,6 +157,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
     out = {}
     for item, passages in passages_of.items():
         pool = pools.get(item.partition(":")[0], [])
+        # Seeded by the item, so that its noise does not depend on which other items are selected.
         draw = random.Random(f"0:{item}")
         taken = texts.get(item, set()) | {sha_of[p] for p in passages}
         noise: list[str] = []
@@ -179,7 +180,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
 
 
 def _shuffled(draw: random.Random, size: int) -> Iterator[int]:
-    """0 ... size-1 in a random order, one at a time: a few draws are enough, however large the pool."""
+    """Yield 0 ... size-1 in random order (Fisher-Yates, lazily): a large pool is not shuffled for a few draws."""
     moved: dict[int, int] = {}
     for n in range(size):
         place = draw.randrange(n, size)
@@ -196,11 +197,11 @@ class RelevantPassages:
 
 
 def relevant(store: Store, text: str) -> RelevantPassages:
-    """Read a `--relevant`. Raises UsageError for anything else, and when nothing is relevant."""
+    """Parse a `--relevant`. Raises UsageError for an invalid one, and if no passage is relevant."""
     of, colon, kind = text.rpartition(":")
     if kind not in (*RELEVANT_LABELS, "marked") or (colon and (kind == "marked" or not of)):
         raise UsageError(
-            f"--relevant '{text}' is answer, answer+related, marked, RUN:answer or RUN:answer+related"
+            f"--relevant '{text}': write answer, answer+related, marked, RUN:answer or RUN:answer+related"
         )
     who, name = GOLD, kind
     if of:
@@ -212,5 +213,5 @@ def relevant(store: Store, text: str) -> RelevantPassages:
         else called(store, who, RELEVANCE, RELEVANT_LABELS[kind])
     )
     if not passages:
-        raise UsageError(f"--relevant {text}: no passage of the study is relevant by that")
+        raise UsageError(f"--relevant {text}: no passage of the study has such a label or mark")
     return RelevantPassages(name, passages)

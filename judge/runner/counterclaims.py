@@ -1,4 +1,4 @@
-"""Counter claims for claims: is the claim fit, then the counter claim, then both as a pair of items."""
+"""Write counter claims: check each claim, have a counter claim written, and store both as a pair of items."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,11 @@ _ALONE = "item_id IN (SELECT item_id FROM items WHERE pair_id IS NULL)"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Claims by what became of them: the counts from `valid` to `unknown` sum to `claims`, those from
-    `pairs` to `unwritten` to `valid`. `repeated` counter claims are the claim itself."""
+    """Counts of claims by outcome.
+
+    `valid`, `invalid` and `unknown` (no label) sum to `claims`; `pairs`, `repeated` and `unwritten` sum to `valid`. A
+    `repeated` counter claim is the claim itself.
+    """
 
     claims: int
     valid: int
@@ -35,13 +38,14 @@ class Built:
 async def build(
     flow: Flow, check: Flow, tasks: tuple[Task, Task], selection: Selection, into: str | None = None
 ) -> Built:
-    """Check claims that are in no pair, write counter claims to the valid ones, store the pairs.
+    """Check the claims that are in no pair, have counter claims written for the valid ones, and store the pairs.
 
-    `tasks`: claim_validity, for `check`, and counter_claim, for `flow`. Raises UsageError when no claim
-    fits, Halted when a run was stopped.
+    `tasks` are claim_validity, which `check` runs, and counter_claim, which `flow` runs. Raises UsageError if no claim is
+    selected, Halted if a run was stopped.
     """
     store = flow.store
     where = f"({selection.where}\n) AND {_ALONE}" if selection.where else _ALONE
+    # Pairs are items too. Without this condition a second call would write counter claims to them.
     only = Selection(where, selection.limit, selection.sample_seed)
     n, _ = select(store, tasks[0], only)
     items = selected_units(store)

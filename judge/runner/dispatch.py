@@ -1,4 +1,4 @@
-"""Admission of calls: one queue in front of one server or several.
+"""Admit calls to one server or several, from one queue.
 
 A refused call waits out its own backoff, or the Retry-After of its refusal, and delays no other call.
 """
@@ -18,7 +18,7 @@ from judge.runner.rate import MOST
 from judge.runner.server import End, ModelServer, Slot
 
 EARLY_SECONDS = 0.001
-"""A loop's timer is up to this late; the rest is waited for by looking at the clock."""
+"""The event loop's timers are up to this late. The rest of a wait is spent looking at the clock."""
 
 
 class Timer(Protocol):
@@ -29,7 +29,7 @@ class Timer(Protocol):
 
 
 class _Precise:
-    """A timer that is not late: spaced calls go out at even distances, to a server that counts them."""
+    """A timer that is not late: a rate-limited server refuses calls that are not evenly spaced."""
 
     def __init__(self, seconds: float, call: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -47,9 +47,9 @@ class _Precise:
 
 
 class Dispatcher:
-    """Admits calls in the order in which they came, each to the server with most room.
+    """Admits calls in order of arrival, each to the server with the lowest share of its slots in use.
 
-    `concurrency` is the number of calls to each server that the user gave, None = none given; `most` is the number that
+    `concurrency` is the user's number of calls to each server, None = none given; `most` is the number that
     the provider can use. `known` has the concurrency that the study last sustained, by address. `patience` is how
     long, in seconds, all servers may be down.
     """
@@ -77,7 +77,7 @@ class Dispatcher:
         self.is_shut = False
         self.paused = False
         self.refused = 0
-        """Calls that servers have turned down (429, 503)."""
+        """Number of calls that servers have refused (429, 503)."""
 
     @property
     def in_flight(self) -> int:
@@ -91,12 +91,12 @@ class Dispatcher:
 
     @property
     def cuts(self) -> int:
-        """How often a server was sent less."""
+        """How often the concurrency or the rate of a server was cut."""
         return sum(server.rate.cuts for server in self.servers)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What people should know of the servers."""
+        """Remarks on the servers for the user."""
         return tuple(f"{server.url}: {note}" for server in self.servers for note in server.rate.notes)
 
     @property
@@ -105,25 +105,25 @@ class Dispatcher:
         return any(server.answered_at > -math.inf for server in self.servers)
 
     def feed_is_empty(self) -> None:
-        """No unit is left to send: what is still open are stragglers."""
+        """Note that no unit is left to send: calls that are still open are stragglers."""
         for server in self.servers:
             server.rate.feeding = False
 
     def down_for(self) -> tuple[float, ProviderError] | None:
-        """Seconds for which no server at all has been there, with what the last one said; None = one is."""
+        """Return for how many seconds all servers have been down, with the last error; None if one is up."""
         since = [(server.down_since, server.error) for server in self.servers]
         known = [(at, error) for at, error in since if at is not None and error is not None]
         if len(known) < len(since):
             return None
-        at, error = max(known, key=lambda one: one[0])
+        at, error = max(known, key=lambda outage: outage[0])
         return self._clock() - at, error
 
     def now(self) -> float:
-        """Seconds by the clock that all times here are of."""
+        """Return the reading of the clock, in seconds."""
         return self._clock()
 
     async def enter(self, tokens: int = 0) -> Slot:
-        """Take a slot, waiting for one as long as it takes. Raises CancelledError once `shut`."""
+        """Wait for a slot and take it. Raises CancelledError after `shut`."""
         if self.is_shut:
             raise asyncio.CancelledError
         if not self._waiting and not self.paused:
@@ -152,7 +152,7 @@ class Dispatcher:
             self._admit()
 
     async def rest(self, seconds: float) -> None:
-        """Wait outside, before a retry. Raises CancelledError once `shut`."""
+        """Wait before a retry, without a slot. Raises CancelledError after `shut`."""
         if self.is_shut:
             raise asyncio.CancelledError
         ticket: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -165,12 +165,12 @@ class Dispatcher:
             self._resting.discard(ticket)
 
     def pause(self, paused: bool) -> None:
-        """Let nobody in for now, or again; calls under way end."""
+        """Stop admitting calls, or start again. Calls in flight are not affected."""
         self.paused = paused
         self._admit()
 
     def shut(self) -> None:
-        """Let nobody in any more; those who wait are cancelled."""
+        """Stop admitting calls for good; waiting ones are cancelled."""
         self.is_shut = True
         for ticket in [ticket for ticket, _ in self._waiting]:
             ticket.cancel()
@@ -180,7 +180,10 @@ class Dispatcher:
         self._stop_timer()
 
     def _choose(self, tokens: int) -> tuple[Slot | None, float | None]:
-        """Take a slot where most is free; else the seconds until one may be taken, None = when one is left."""
+        """Take a slot of the server with the lowest load.
+
+        Without a free one, return the seconds until a call may be sent; None if it must wait for another to end.
+        """
         now = self._clock()
         best: ModelServer | None = None
         load, soonest = 2.0, None
@@ -195,7 +198,7 @@ class Dispatcher:
         return (None if best is None else best.take(now, tokens)), soonest
 
     def _admit(self) -> None:
-        """Let in who is first, as far as slots and allowances go, and look again when the wait ends."""
+        """Admit waiting calls in order while there are slots, and set a timer for the rest."""
         self._stop_timer()
         while self._waiting and not self.paused:
             ticket, tokens = self._waiting[0]

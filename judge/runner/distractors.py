@@ -1,8 +1,8 @@
-"""Distractors for questions: generate, check, generate again what is not challenging.
+"""Generate distractors for questions, check them, and generate new ones for questions that are not challenging.
 
-Each slot of each iteration is a run of the task `distractor` of its own, whose prompt shows what there is
-already as options; each iteration is followed by the run of `distractor_check` over it. All of it
-is in the study, so the same command goes on where it stopped.
+Each slot of each iteration is a separate run of the task `distractor`, whose prompt shows the existing options. Each
+iteration is followed by a run of `distractor_check`. All of it is stored in the study, so the same command resumes
+where it stopped.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from judge.store.study import Store
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """What is asked for: how many distractors a question, how often again, and what counts as challenging."""
+    """The request: distractors per question, iterations of regeneration, and what counts as challenging."""
 
     task: Task
     check: Task
@@ -34,8 +34,8 @@ class Making:
 
 @dataclass(slots=True)
 class MadeDistractors:
-    """What there is: the questions with their distractors, how many iterations there were, the check's run,
-    items without the task's inputs, and what was kept of the replies."""
+    """The result: questions with their distractors, the number of iterations, the run of the check, the number of
+    items without the task's inputs, and the stored answers."""
 
     questions: dict[str, DistractorItem]
     iterations: int
@@ -43,13 +43,14 @@ class MadeDistractors:
     left_out: int
     kept: Kept
     without_document: int = 0
-    """Questions that have no document which the prompt could show."""
+    """Number of questions without a document that the prompt could show."""
 
 
 async def make(flow: Flow, check: Flow, making: Making, selection: Selection) -> MadeDistractors:
-    """Generate and check until every question is challenging or was generated again often enough.
+    """Generate and check until every question is challenging or all iterations are used.
 
-    `flow` writes, `check` judges. Raises UsageError when no item fits, Halted when a run was stopped.
+    `flow` writes the distractors, `check` judges them. Raises UsageError if no item is selected, Halted if a run was
+    stopped.
     """
     store = flow.store
     n, left_out = select(store, making.task, selection)
@@ -77,7 +78,7 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
 
 
 def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
-    """Item -> the one document that gold calls evidence of its answer, else the item's first passage."""
+    """Return item -> the first passage with gold evidence for its answer, else its first passage."""
     oracle_passages = given.contexts(store, given.parse(store, "oracle"))
     first = given.contexts(store, given.parse(store, "fixed5"))
     return {
@@ -88,7 +89,7 @@ def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
 
 
 def check_making(making: Making) -> None:
-    """Raises UsageError for a system whose name ids cannot hold."""
+    """Raise UsageError for a system's name that cannot be part of an id."""
     if not making.system.strip() or "@" in making.system or "#" in making.system:
         raise UsageError(f"'{making.system}' holds '@' or '#', which join ids: name it with --system")
 
@@ -103,7 +104,8 @@ async def _generate(
 ) -> None:
     for slot in range(1, making.slots + 1):
         condition = f"{PREFIX}{iteration}.{slot}"
-        # What an earlier run of this command has made in this place does not forbid itself.
+        # A resumed command must send the same request for this slot. Otherwise the stored distractor of the slot would
+        # appear among the options that it may not repeat.
         before = distractors.questions(flow.store, making.system, None, items)
         options = {item: _before(q, iteration, slot).taken for item, q in before.items()}
         contexts: Mapping[str, Sequence[str]] = {item: documents.get(item, ()) for item in items}
@@ -120,7 +122,7 @@ async def _generate(
 
 
 def _before(question: DistractorItem, iteration: int, slot: int) -> DistractorItem:
-    """The question as it stood when this slot of this iteration was written."""
+    """Return the question as it was before this slot of this iteration was written."""
     whole = question.iterations[: iteration - 1]
     previous = question.iterations[iteration - 1 : iteration]
     return replace(question, iterations=[*whole, *([d for d in i if d.slot < slot] for i in previous)])

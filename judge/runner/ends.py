@@ -1,4 +1,4 @@
-"""What a run does at its edges: counts, its end noted in the study, signals."""
+"""The edges of a run: counting its units, closing it in the study, and signals."""
 
 import asyncio
 import signal
@@ -15,7 +15,7 @@ from judge.types import Json, Status
 
 
 async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]) -> None:
-    """Note the run's end, again while the study cannot be written; judgements are all in it by now."""
+    """Store the end of the run, with retries while the study is locked. All judgements are stored by then."""
     begun = time.monotonic()
     patience = 0.0 if report.interrupted else plan.patience.outage
     store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * writer.BUSY_SECONDS)}")
@@ -33,12 +33,13 @@ async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str,
 
 
 async def count(store: Store, plan: Plan, report: RunReport, begun: asyncio.Event) -> None:
-    """How many units there are, counted beside the run where it has millions, when its first calls are out."""
+    """Count the units of a large study in a thread, after the first calls of the run are sent."""
 
     def counted() -> tuple[int, int]:
         with store.clone() as other:
             return selection.count_all(other, plan.task)
 
+    # Counting reads every unit of the study, so it starts only after the first units were sent.
     await begun.wait()
     with explained(store.path):
         units, report.left_out = await asyncio.to_thread(counted)
@@ -46,27 +47,27 @@ async def count(store: Store, plan: Plan, report: RunReport, begun: asyncio.Even
 
 
 def statuses(store: Store, plan: Plan, run_id: str, repeat: int) -> Mapping[str, int]:
-    """How the selected units stand; of a run over everything the study keeps the counts."""
+    """Return the number of selected units by status; for a run over all units, the study stores the counts."""
     if plan.selection.is_all:
         return selection.run_statuses(store, run_id, repeat)
     return selection.selected_statuses(store, run_id, repeat)
 
 
 def judged_before(store: Store, plan: Plan, run_id: str) -> int:
-    """Selected units, over all repeats, that have a judgement which this plan does not ask for again."""
+    """Return the number of selected units, over all repeats, with a judgement that this plan does not retry."""
     again = {"pending", str(Status.FAILED), *plan.retry}
     by_repeat = (statuses(store, plan, run_id, repeat) for repeat in range(plan.repeats))
     return sum(n for each in by_repeat for status, n in each.items() if status not in again)
 
 
 def labelled(store: Store, plan: Plan, run_id: str) -> int:
-    """Selected units, over all repeats, that have labels."""
+    """Return the number of selected units, over all repeats, that have labels."""
     return sum(statuses(store, plan, run_id, repeat)[Status.OK] for repeat in range(plan.repeats))
 
 
 @contextmanager
 def hardly_waiting(store: Store) -> Iterator[None]:
-    """Who holds the study is not waited for, but for a commit of the run's own."""
+    """Wait at most 20 ms for a locked study: the event loop stands still meanwhile, and calls in flight with it."""
     store.conn.execute("PRAGMA busy_timeout = 20")
     try:
         yield
@@ -75,7 +76,7 @@ def hardly_waiting(store: Store) -> Iterator[None]:
 
 
 class Interrupts:
-    """Ctrl-C and SIGTERM: each is told to `told`, and what comes before there is a `told` is told then."""
+    """Counts Ctrl-C and SIGTERM until there is a callback, and then calls it for each of them."""
 
     def __init__(self) -> None:
         self.callback: Callable[[], None] | None = None
@@ -97,13 +98,14 @@ class Interrupts:
 
 @contextmanager
 def interrupts() -> Iterator[Interrupts]:
-    """Take Ctrl-C and SIGTERM here, in the running loop, for as long as the block runs."""
+    """Handle Ctrl-C and SIGTERM in the running loop while the block runs."""
     loop, caught, handled = asyncio.get_running_loop(), Interrupts(), []
     for sig in (signal.SIGINT, signal.SIGTERM):
         try:
             loop.add_signal_handler(sig, caught.came)
         except (NotImplementedError, RuntimeError, ValueError):
-            continue  # not the main thread, or a platform without it: Python's own handling stays
+            # Not in the main thread, or not supported by the platform: Python's own handling stays.
+            continue
         handled.append(sig)
     try:
         yield caught

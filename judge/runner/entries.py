@@ -1,4 +1,4 @@
-"""An attempt on a unit as the study keeps it: whoever asked, a run call by call, a batch, or an identical request before."""
+"""Turn attempts into rows of the study, whether a call, a provider batch or an identical earlier request answered."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from judge.types import Judgement, Usage
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """What is kept of a call beside its request and its reply. `timeout` is in seconds."""
+    """The stored facts of a call beside its request and reply. `timeout` is in seconds."""
 
     max_output_tokens: int
     base_url: str | None = None
@@ -24,7 +24,7 @@ class CallFacts:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Makes the entries of one run; `missing` counts the fields that the task's tables had no row for."""
+    """Makes the entries of one run; `missing` counts, by field, the labels for which a derivation table had no row."""
 
     task: Task
     run_id: str
@@ -37,9 +37,10 @@ class Entries:
         gold: Mapping[str, str],
         call: CallFacts | None = None,
     ) -> Entry:
-        """The entry of an attempt at `place` (unit, repeat, number of the attempt), `gold` being the unit's.
+        """Return the entry of an attempt at `place` (unit, repeat, number of the attempt).
 
-        Without `call` it is the answer of an identical request, which cost nothing.
+        `gold` are the unit's gold labels, from which fields are derived. Without `call`, the answer is that of an
+        identical request, and cost nothing.
         """
         parsed, reply, labels = attempt.parsed, attempt.reply, attempt.parsed.labels
         if labels and self.task.spec.derive:

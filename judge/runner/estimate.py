@@ -11,29 +11,29 @@ from dataclasses import dataclass, replace
 from judge.prompts.load import Task
 from judge.prompts.render import Mode
 from judge.providers.base import Provider
-from judge.runner.identity import own_runs
+from judge.runner.identity import matching_runs
+from judge.runner.modes import mode_of
 from judge.runner.plan import Plan
 from judge.runner.prices import Price, find, free
 from judge.runner.rate import MOST
-from judge.runner.requests import CHARACTERS_PER_TOKEN, Asker, mode_of
+from judge.runner.requests import CHARACTERS_PER_TOKEN, Asker
 from judge.store import selection
 from judge.store.study import Store
 from judge.types import Request
 
 SAMPLE = 1000
-"""Units whose prompts are made, of however many there are."""
+"""At most so many prompts are rendered: their mean length is the estimate for all units."""
 LEAST_CACHED = 1024
-"""Tokens that a constant beginning must have before the vendors' caches keep it."""
+"""Minimum length of a constant prefix, in tokens, for the vendors' prompt caches."""
 FREE_TEXT = 80
-"""Tokens of a reason, or of an answer in words."""
+"""Estimated tokens of a rationale, or of an answer in free text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is left to do and what it would take. Costs are US dollars, None without a price; time is seconds.
+    """The remaining work of a plan and its cost. Costs are in US dollars, None without a price; times are in seconds.
 
-    `prefix_tokens` are those of each prompt that are the same for every unit. `basis` says what the
-    numbers of tokens rest on.
+    `prefix_tokens` is the length of the constant part of each prompt. `basis` says how token counts were estimated.
     """
 
     units: int
@@ -62,11 +62,11 @@ class _Measured:
 
 
 def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
-    """Return the estimate for a plan. Raises UsageError as `select` does."""
+    """Estimate a plan without calling its server. Raises UsageError as `select` does."""
     model = plan.asked_as or plan.model
     facts = provider.describe()
     units, left_out = selection.select(store, plan.task, plan.selection)
-    run = next(iter(own_runs(store, plan, provider)), "")
+    run = next(iter(matching_runs(store, plan, provider)), "")
     calls = (
         sum(
             n
@@ -118,7 +118,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
 
 
 def _sample(store: Store, plan: Plan, run: str, asker: Asker) -> list[Request]:
-    """Prompts of some of the units still to be judged, drawn with a seed."""
+    """Render the prompts of a seeded sample of the units that are still to be judged."""
     chosen = plan.selection
     if chosen.limit is None:
         drawn = 0 if chosen.sample_seed is None else chosen.sample_seed
@@ -134,7 +134,7 @@ def _characters(request: Request) -> int:
 
 
 def _measured(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
-    """What the newest run of this task and model took per reply, over its first thousand calls."""
+    """Return the means per reply of the newest run of this task and model, over its first thousand calls."""
     query = """
         SELECT count(*), avg(output_tokens), avg(latency) FROM (
             SELECT output_tokens, latency FROM judgements
@@ -148,7 +148,7 @@ def _measured(conn: sqlite3.Connection, plan: Plan) -> _Measured | None:
 
 
 def _answer_tokens(task: Task, mode: Mode) -> float:
-    """An answer in the task's format: a letter, or its JSON with the longest labels."""
+    """Return the tokens of an answer in the task's format: a letter, or JSON with the longest labels."""
     if mode is Mode.TEXT and not task.spec.questions[0].labels:
         return float(FREE_TEXT)
     if mode is not Mode.JSON:
@@ -162,7 +162,7 @@ def _answer_tokens(task: Task, mode: Mode) -> float:
 
 
 def _cost(price: Price | None, into: float, out: float, calls: int, cached: int = 0) -> float | None:
-    """US dollars of so many calls; the first one fills the cache."""
+    """Return the cost of so many calls in US dollars; the first one fills the cache."""
     if price is None:
         return None
     if price.exact is not None:

@@ -1,8 +1,8 @@
-"""Few-shot examples out of the study: labelled items that a run shows, and leaves out of what it asks.
+"""Few-shot examples from the study: labelled items that a run shows in its prompt and does not judge.
 
-An example of a task on items has the context that the run gives the item (none, where it gives none); one of a task
-on passages the item's first passage that gold calls supporting, else its first one. What it answers is the gold
-label of the task's field, else the item's `claim_verdict`.
+For a task on items, an example has the context that the run gives to the item, if any. For a task on passages, it has
+the item's first passage with the gold label `supporting`, or else its first passage. The answer shown is the gold label
+of the task's field, or else the item's `claim_verdict`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,9 @@ _ROLE = "raguard.role"
 def showing(
     store: Store, task: Task, items: Sequence[str], contexts: Mapping[str, Sequence[str]] | None = None
 ) -> Task:
-    """The task with these items as its examples, in order; `contexts`: item -> the passages it is given.
+    """Return the task with these items as its examples, in order; `contexts`: item -> the passages it is given.
 
-    Raises UsageError for an item that is not there, has no gold label that the task knows, or lacks an input.
+    Raises UsageError for an unknown item, and for one without a usable gold label or without an input of the task.
     """
     return task.showing([_example(store, task, item, (contexts or {}).get(item, ())) for item in items])
 
@@ -32,7 +32,9 @@ def showing(
 def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Example:
     row = store.conn.execute("SELECT claim, question FROM items WHERE item_id = ?", [item]).fetchone()
     if row is None:
-        raise UsageError(f"--examples: no item '{item}'; these are there: {command('judge items show')}")
+        raise UsageError(
+            f"--examples: no item '{item}' in the study; list its items: {command('judge items show')}"
+        )
     inputs: dict[str, str | list[str] | dict[str, str]] = {
         name: value for name, value in zip(("claim", "question"), row, strict=True) if value is not None
     }
@@ -41,6 +43,7 @@ def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Exa
     elif context:
         inputs["context"] = [_text(store, passage) for passage in context]
     field = task.spec.questions[0].field
+    # Data sets of claims have their gold as `claim_verdict`, whatever the task calls its field.
     answer = _gold(store, item, field) or _gold(store, item, VERDICT)
     if len(task.spec.questions) != 1 or answer not in task.domain(field):
         raise UsageError(f"--examples: '{item}' has no gold label that answers {task.name}")

@@ -1,4 +1,4 @@
-"""Several runs one after the other with one open provider: what commands that chain tasks are made of."""
+"""Chain several runs with one open provider, for commands that need more than one task."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from judge.types import Json
 
 
 class Halted(AdjudgeError):
-    """A run of the chain ended before its last unit; `report` says how, and `plan` which it was."""
+    """A run of the chain ended before its last unit; `plan` and `report` are those of that run."""
 
     def __init__(self, plan: Plan, report: RunReport) -> None:
         super().__init__(f"{plan.task.name}: {report.stopped or report.last_failure or report.error}")
@@ -23,7 +23,7 @@ class Halted(AdjudgeError):
 
 @dataclass(slots=True)
 class Flow:
-    """Runs that share model, sampling, pace and budget (`plan`); `reports` has those that have ended."""
+    """Runs that share the model, sampling, limits and budget of `plan`; `reports` has the finished ones."""
 
     store: Store
     provider: Provider
@@ -34,7 +34,8 @@ class Flow:
     async def run(
         self, task: Task, selection: Selection, extra: Mapping[str, Json] | None = None
     ) -> RunReport:
-        """One run over its selection. Raises Halted when it was stopped, or no unit could be asked."""
+        """Run one task over its selection. Raises Halted if the run was stopped or no unit got an answer."""
+        # The limits are those of the whole command: each run gets what the runs before it have left.
         remaining_plan = self.plan.after([report for _, report in self.reports])
         plan = replace(remaining_plan, task=task, selection=selection, extra=dict(extra or {}))
         report = await run_task(self.store, plan, self.provider, self.watch)

@@ -1,4 +1,4 @@
-"""The system under test: a task on items is run with passages as its context, and its replies become answers."""
+"""Generate the answers of a system under test: run a task on items with passages, and store the replies as answers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from judge.errors import AdjudgeError, BadInput, UsageError
 from judge.importers.conditions import CONDITIONS, name_of
 from judge.prompts.load import Task
 from judge.providers.base import Provider
-from judge.runner.identity import own_runs
+from judge.runner.identity import matching_runs
 from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.run import run_task
 from judge.runner.second import INPUT, ShownProbabilities
@@ -20,19 +20,19 @@ from judge.types import Answer, AnswerRow, Json, Status, Where
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What to generate: the plan, whose answers these are, and item -> the passages it is given."""
+    """The request: the plan, the system and condition of the answers, and item -> the passages that it is given."""
 
     plan: Plan
     system: str
     condition: str
     contexts: Mapping[str, Sequence[str]]
     prose: bool = True
-    """False: these texts are no answers in sentences (options of a question), although no label."""
+    """False for texts that are not split into sentences, such as the options of a question."""
     shown: ShownProbabilities | None = None
-    """A second pass: the option probabilities that each item is shown with."""
+    """For a second pass: the option probabilities to show with each item."""
 
     def with_contexts(self) -> Plan:
-        """The plan over the items that have a context, as a run of its own."""
+        """Return the plan over the items with a context; condition and system are part of its run's identity."""
         selection = replace(self.plan.selection, contexts=self.contexts)
         extra = {**self.plan.extra, "context": self.condition, "system": self.system}
         if self.shown is not None:
@@ -43,7 +43,7 @@ class Generation:
 
 @dataclass(slots=True)
 class Kept:
-    """What became of the replies: answers new to the study, all answers of the run, and problems in words."""
+    """The stored answers: how many are new, how many the run has in all, and the problems in words."""
 
     new: int
     answers: int
@@ -51,7 +51,7 @@ class Kept:
 
 
 def check(task: Task, system: str, condition: str, shown: ShownProbabilities | None = None) -> None:
-    """Raises UsageError when the task cannot make answers, or not with a context or with probabilities shown."""
+    """Raise UsageError if the task cannot make answers, or not with this context or with option probabilities."""
     if task.spec.unit != "item":
         raise UsageError(
             f"{task.name} labels units of kind '{task.spec.unit}'; answers are generated for items"
@@ -60,25 +60,25 @@ def check(task: Task, system: str, condition: str, shown: ShownProbabilities | N
     if (shown is not None) != (INPUT in task.required_inputs):
         mismatch = "takes no" if shown is not None else "shows"
         raise UsageError(
-            f"{task.name} {mismatch} option probabilities: --shown RUN:self goes with urag_aware"
+            f"{task.name} {mismatch} option probabilities: use --shown RUN:self together with the task urag_aware"
         )
     if condition.partition("+")[0] != "none" and not takes:
         raise UsageError(f"{task.name} takes no input 'context': use --context none")
     if condition == "none" and "context" in task.required_inputs:
-        raise UsageError(f"{task.name} needs passages: --context none gives it none")
+        raise UsageError(f"{task.name} needs passages: choose another --context than none")
     for value in (system, condition):
         if "@" in value or "#" in value:
-            raise UsageError(f"'{value}' holds '@' or '#', which join ids: name the system with --system")
+            raise UsageError(f"'{value}' contains '@' or '#', which join ids: name the system with --system")
 
 
 def imported_systems(store: Store) -> set[str]:
-    """The systems with answers that no run of this study made."""
+    """Return the systems with answers that no run of this study made."""
     query = "SELECT DISTINCT system FROM answers WHERE NOT EXISTS (SELECT 1 FROM runs WHERE run_id = answers.origin)"
     return {str(row[0]) for row in store.conn.execute(query)}
 
 
 def check_origin(store: Store, system: str, also_generate: bool) -> None:
-    """Raises UsageError for a system whose outputs were imported: a model's would stand among them as its own."""
+    """Raise UsageError for a system with imported outputs: a model's answers must not pass for outputs of that system."""
     if not also_generate and system in imported_systems(store):
         raise UsageError(
             f"outputs of '{system}' were imported: a model's would be taken for its own. Name another --system, or say "
@@ -87,7 +87,10 @@ def check_origin(store: Store, system: str, also_generate: bool) -> None:
 
 
 def check_not_imported(store: Store, system: str, context: str) -> None:
-    """Raises UsageError where the system has imported answers under a paper's name of this context: two for one condition."""
+    """Raise UsageError if the system has imported answers under a paper's name for this context.
+
+    The system would then have two answers for one condition of that paper.
+    """
     query = (
         "SELECT DISTINCT condition FROM answers WHERE system = ? "
         "AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = answers.origin)"
@@ -103,15 +106,14 @@ def check_not_imported(store: Store, system: str, context: str) -> None:
 async def generate(
     store: Store, generation: Generation, provider: Provider, watch: Callable[[Live], None] | None = None
 ) -> tuple[RunReport, Kept]:
-    """Run the plan with an open provider and keep each labelled unit as an answer.
+    """Run the plan with an open provider, and store the reply of each labelled unit as an answer.
 
-    Answers are kept also when the run was interrupted; the same command keeps what a killed process
-    has left. Raises UsageError, before anything is sent, when the study has answers of this system
-    under this condition from elsewhere.
+    Answers are stored also after an interrupted run; after a killed process the same command stores them. Raises
+    UsageError, before anything is sent, if the study has answers of this system and condition from another source.
     """
     check(generation.plan.task, generation.system, generation.condition, generation.shown)
     plan = generation.with_contexts()
-    _refuse_mixing(store, generation, own_runs(store, plan, provider))
+    _refuse_mixing(store, generation, matching_runs(store, plan, provider))
     selection.check_any(store, plan.task, plan.selection)
     report = await run_task(store, plan, provider, watch)
     return report, keep(store, report.run_id, generation)
@@ -132,7 +134,7 @@ def _refuse_mixing(store: Store, generation: Generation, run_ids: Sequence[str])
 
 
 def keep(store: Store, run_id: str, generation: Generation) -> Kept:
-    """Make answers of the run's labelled units that are none yet, in one transaction."""
+    """Store answers for the run's labelled units that have none yet, in one transaction."""
     labels_json = label_rows.objects(
         "j.run_id", "j.unit_id", "json_object('value', l.value, 'why', l.rationale)"
     )
@@ -158,7 +160,7 @@ def keep(store: Store, run_id: str, generation: Generation) -> Kept:
 
 
 def _answer(item: str, labels: Mapping[str, Mapping[str, Json]], generation: Generation) -> Answer:
-    """The first field is the answer's text, the others and the rationale go to its meta."""
+    """Return the answer: its text is the first field; the other fields and the rationale go to its meta."""
     task = generation.plan.task
     first = task.spec.questions[0].field
     if first not in labels:
@@ -170,6 +172,7 @@ def _answer(item: str, labels: Mapping[str, Mapping[str, Json]], generation: Gen
         item=item,
         system=generation.system,
         condition=generation.condition,
+        # SQLite's text functions end at a NUL, so the rest of the answer would be invisible to queries.
         text=str(labels[first]["value"]).replace("\0", "\ufffd"),
         context=list(generation.contexts.get(item, ())),
         prose=generation.prose and not task.spec.questions[0].labels,

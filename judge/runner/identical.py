@@ -1,7 +1,7 @@
-"""Identical requests are sent once: whoever asks the same gets the answer of the first.
+"""Send identical requests once: units with the same request share its answer.
 
-A request is known from the moment it is sent: in flight (who asks the same waits for its outcome),
-answered and not yet committed, or in the study.
+A request is known from the moment it is sent. It is in flight (other units wait for its outcome), answered and not
+yet committed, or stored in the study.
 """
 
 import sqlite3
@@ -25,42 +25,43 @@ class UnitRequest:
 
     @property
     def sha(self) -> str:
-        """What identical questions share."""
+        """The hash that identical requests share."""
         return self.record.request_sha
 
 
 @dataclass(slots=True)
-class _Asked:
+class _InFlight:
     outcome: Attempt | None = None
     waiting: list[UnitRequest] = field(default_factory=list)
 
 
 class Identical:
-    """The requests of one run. `waiting` counts the questions that wait for another one's outcome.
+    """The requests of one run. `waiting` counts the units that wait for another unit's request.
 
-    `fresh`: no answer of another run is taken, however alike the question is.
+    `fresh`: no answer of another run is reused.
     """
 
     def __init__(self, conn: sqlite3.Connection, *, fresh: bool = False) -> None:
         self.waiting = 0
         self._conn, self._fresh = conn, fresh
-        self._asked: dict[str, _Asked] = {}
+        self._in_flight: dict[str, _InFlight] = {}
         self._stored: set[str] = set()
 
     def look_up(self, questions: Sequence[UnitRequest]) -> None:
-        """See which of these the study knows: once for several, before they are asked one by one."""
+        """Look up which of these requests the study has, in one query for all of them."""
         if not self._fresh:
             self._stored = judgements.known_requests(self._conn, [q.sha for q in questions])
 
     def answer(self, question: UnitRequest) -> Attempt | None:
-        """The outcome of an identical request, if there is one by now.
+        """Return the outcome of an identical request; None if there is none yet.
 
-        A unit that is asked again is only given an answer with labels.
+        A unit that is retried gets only an answer with labels.
         """
-        if (pending := self._asked.get(question.sha)) is not None:
+        if (pending := self._in_flight.get(question.sha)) is not None:
             return pending.outcome
         if question.sha not in self._stored:
             return None
+        # The stored answer without labels may be the very one that is being retried.
         again, limit = question.unit.attempts > 0, question.request.max_tokens
         known = judgements.find_known(self._conn, question.sha, labelled=again, limit=limit)
         if known is None:
@@ -73,8 +74,8 @@ class Identical:
         return Attempt(question.record, Parsed(known.status, known.labels, known.reason), reply)
 
     def wait(self, question: UnitRequest) -> bool:
-        """Keep the question until the identical one in flight has its outcome; False without such one."""
-        pending = self._asked.get(question.sha)
+        """Let the unit wait for an identical request in flight. Return False if there is none."""
+        pending = self._in_flight.get(question.sha)
         if pending is None:
             return False
         pending.waiting.append(question)
@@ -82,23 +83,23 @@ class Identical:
         return True
 
     def sent(self, question: UnitRequest) -> None:
-        """From here on the question can be waited for."""
-        self._asked[question.sha] = _Asked()
+        """Note that the request was sent: from now on other units can wait for it."""
+        self._in_flight[question.sha] = _InFlight()
 
     def answered(self, question: UnitRequest, outcome: Attempt) -> list[UnitRequest]:
-        """Note the outcome and return the questions that have waited for it."""
-        pending = self._asked[question.sha]
+        """Note the outcome. Return the units that have waited for it."""
+        pending = self._in_flight[question.sha]
         pending.outcome, waited = outcome, pending.waiting
         pending.waiting = []
         self.waiting -= len(waited)
         return waited
 
     def given_up(self, question: UnitRequest) -> None:
-        """There will be no outcome: the run is being stopped, and who waits for it stays pending."""
-        self.waiting -= len(self._asked.pop(question.sha).waiting)
+        """Note that there will be no outcome because the run is stopping; units that wait for it stay pending."""
+        self.waiting -= len(self._in_flight.pop(question.sha).waiting)
 
     def saved(self, sha: str) -> None:
-        """The study knows this request from here on; what was looked up before did not show it."""
-        self._asked.pop(sha, None)
+        """Note that the request is stored now: a look-up before that did not show it."""
+        self._in_flight.pop(sha, None)
         if not self._fresh:
             self._stored.add(sha)

@@ -1,9 +1,9 @@
-"""Which run of the study a plan is: what changes the meaning of an answer decides, not where it is asked.
+"""Find the run of the study that a plan resumes. Only what changes the meaning of an answer identifies a run.
 
-Task, model (or its name by `--as`), temperature, seed, answer mode, label order and the provider's own
-options make a run; examples, rationale and wording are part of the task's text. Address, token limit and
-time-out are facts of each attempt. The answer mode is that with which the run began: a server that says
-something else about label probabilities one day opens no second run.
+That is the task, the model (or its name by `--as`), temperature, seed, answer mode, label order and the provider's own
+options; examples, rationale and wording are part of the task's text. Address, token limit and time-out are facts of
+each attempt. The answer mode is fixed when the run begins: if a server reports another support for label probabilities
+later, the run is still the same.
 """
 
 import sqlite3
@@ -15,8 +15,9 @@ from judge.errors import UsageError
 from judge.prompts.render import Mode
 from judge.providers.base import Masks, PairReader, Provider
 from judge.providers.masks import MASKS
+from judge.runner.modes import choose_mode, mode_of, takes_codes
 from judge.runner.plan import Plan
-from judge.runner.requests import Asker, choose_mode, mode_of, takes_codes
+from judge.runner.requests import Asker
 from judge.store import runs
 from judge.store.runs import Begun
 from judge.store.study import Store
@@ -27,7 +28,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The run of a plan: `run_id` None = to be begun. `notes` is what people should know about it."""
+    """The run of a plan: `run_id` is None for a new run. `notes` are remarks for the user."""
 
     asker: Asker
     options: Mapping[str, Json]
@@ -36,10 +37,10 @@ class Settled:
 
 
 def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
-    """The run that the plan goes on with or begins, with an open provider.
+    """Return the run that the plan resumes or begins, with an open provider.
 
-    Raises UsageError when the run was asked of a server whose model has another name, here or at another address,
-    and when replicas name their models differently.
+    Raises UsageError if the server reports another model name than the servers of that run, and if replicas report
+    different names.
     """
     facts = provider.describe()
     wants = plan.sampling
@@ -50,7 +51,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
         )
     probed = mode_of(plan.task, provider, plan.sampling)
     if not plan.same_model:
-        _one_model(facts)
+        _check_replica_names(facts)
     run_ids = _of_plan(store.conn, plan, provider, probed, facts.get("base_url"))
     notes: list[str] = []
     mode = probed if run_ids is None else Mode(run_ids.mode)
@@ -58,7 +59,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
         notes += _same_model(store.conn, plan, run_ids, facts)
         if mode is not probed:
             notes.append(
-                f"run {run_ids.run_id} began with --answers {mode} and goes on so, although the model "
+                f"run {run_ids.run_id} began with --answers {mode} and is resumed in that mode, although the model "
                 f"{'gives' if provider.label_codes else 'gives no'} label probabilities now"
             )
     mask = _mask(provider, mode)
@@ -73,15 +74,15 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
     return Settled(asker, options, None if run_ids is None else run_ids.run_id, tuple(notes))
 
 
-def own_runs(store: Store, plan: Plan, provider: Provider, url: Json = None) -> list[str]:
-    """The ids of the runs that the plan could go on with; with `url`, if it was asked there or has none."""
+def matching_runs(store: Store, plan: Plan, provider: Provider, url: Json = None) -> list[str]:
+    """Return the ids of the runs that the plan could resume; with `url`, only runs of that server or of none."""
     run_ids = runs.begun(store.conn, plan.task.name, plan.model, _identities(plan, provider))
     there = url is None or plan.same_model
     return [run.run_id for run in run_ids if there or _is_among(url, list(run.addresses))]
 
 
 def _identities(plan: Plan, provider: Provider) -> list[str]:
-    """One for every answer mode that the plan allows."""
+    """Return the identities of the plan: one for each answer mode and mask that it allows."""
     chosen = plan.sampling.answers
     modes = (
         [Mode.CODES, choose_mode(plan.task, False, chosen)]
@@ -101,14 +102,14 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
 
 
 def _mask(provider: Provider, mode: Mode) -> str | None:
-    """What holds the answers of a run in this mode to the choices; a bias does so for single tokens only."""
+    """Return the mask for a run in this mode. A bias restricts single tokens only, so words have none."""
     if not isinstance(provider, Masks) or mode not in (Mode.CODES, Mode.WORDS):
         return None
     return None if mode is Mode.WORDS and provider.mask == "logit_bias" else provider.mask
 
 
 def _masks(provider: Provider, mode: Mode) -> Sequence[str | None]:
-    """The masks with which a run of the plan can have begun."""
+    """Return the masks with which a run of the plan can have begun."""
     if not isinstance(provider, Masks) or mode not in (Mode.CODES, Mode.WORDS):
         return (None,)
     if provider.chosen_mask == "auto":
@@ -117,17 +118,17 @@ def _masks(provider: Provider, mode: Mode) -> Sequence[str | None]:
 
 
 def _mask_of(run: Begun, provider: Provider, now: str | None, notes: list[str]) -> str | None:
-    """The mask with which a run began; it goes on so. Raises UsageError when the server does not hold answers so."""
+    """Return the mask with which a run began. Raises UsageError if the server does not support it."""
     began = run.options.get("mask")
     if began is None and now is not None:
         notes.append(
-            f"run {run.run_id} began with answers that nothing holds to the labels and goes on so, although the server "
-            f"takes a mask now ({now})"
+            f"run {run.run_id} began without a mask and is resumed without one, although the server supports "
+            f"mask={now} now"
         )
     if began is not None and began != now:
         raise UsageError(
-            f"run {run.run_id} began with the answers held to the labels by mask={began}, which this server was not found "
-            f"to do: --option mask={began} asks for it, --as NAME makes another judge"
+            f"run {run.run_id} began with mask={began}, which was not detected on this server: require it with --option "
+            f"mask={began}, or begin another judge with --as NAME"
         )
     return None if began is None else str(began)
 
@@ -135,30 +136,33 @@ def _mask_of(run: Begun, provider: Provider, now: str | None, notes: list[str]) 
 def _of_plan(
     conn: sqlite3.Connection, plan: Plan, provider: Provider, probed: Mode, url: Json
 ) -> Begun | None:
-    """Of several: the one whose mode was left open as now, then the mode of now, its mask, its address."""
+    """Return the best match of several runs: by `--answers`, then by mode, mask and address."""
     run_ids = runs.begun(conn, plan.task.name, plan.model, _identities(plan, provider))
 
     def fit(run: Begun) -> tuple[bool, bool, bool, bool]:
-        asked_so = run.options.get("answers") == plan.sampling.answers
-        masked_so = run.options.get("mask") == _mask(provider, Mode(run.mode))
-        return asked_so, run.mode == probed, masked_so, _is_among(url, list(run.addresses))
+        same_answers = run.options.get("answers") == plan.sampling.answers
+        msame_answers = run.options.get("mask") == _mask(provider, Mode(run.mode))
+        return same_answers, run.mode == probed, msame_answers, _is_among(url, list(run.addresses))
 
     return max(run_ids, key=fit, default=None)
 
 
-def _one_model(facts: Mapping[str, Json]) -> None:
-    """Raises UsageError when replicas name their models differently."""
+def _check_replica_names(facts: Mapping[str, Json]) -> None:
+    """Raise UsageError if replicas report different model names."""
     named = {url: name for url, name in (facts.get("replicas") or {}).items() if name}
     if len(set(named.values())) > 1:
         models_of = ", ".join(f"{url} '{name}'" for url, name in named.items())
         raise UsageError(
-            f"--base-url: the servers do not call their model the same ({models_of}); leave out those that have another "
-            "one, or say --same-model"
+            f"--base-url: the servers report different model names ({models_of}); leave out those with another model, or "
+            "add --same-model"
         )
 
 
 def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping[str, Json]) -> list[str]:
-    """What to say about a model that has another name now than in this run."""
+    """Return a note if a vendor's model has another name now than in this run.
+
+    Raises UsageError for any other server: it may serve other weights.
+    """
     url, name = facts.get("base_url"), facts.get("reports")
     addresses = run.addresses
     if not url or not addresses or plan.same_model:
@@ -167,7 +171,7 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
     if name in known or (_is_among(url, list(addresses)) and (not name or not known)):
         return []
     if _is_among(url, list(addresses)) and facts.get("own_server"):
-        # A vendor's alias moves on, and nobody can ask for what it was.
+        # A vendor's alias moves on to newer models, and the earlier one cannot be requested any more.
         return [f"run {run.run_id} has answers of {_listed(known)}; {plan.model} is '{name}' now"]
     before = f"called its model {_listed(known)}" if known else "did not name its model"
     now = f"calls its model '{name}'" if name else "does not name it"
@@ -178,7 +182,7 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
 
 
 def run_words(plan: Plan) -> str:
-    """Task and model, for messages."""
+    """Return task and model, for messages."""
     return f"{plan.task.name}, {plan.model}"
 
 
@@ -187,7 +191,7 @@ def _is_among(url: Json, addresses: Sequence[str]) -> bool:
 
 
 def _plain(url: str) -> tuple[str, str, int | None, str]:
-    """An address with one name for this machine, and without the words for a default port."""
+    """Return the parts of an address, with one name for this machine and an explicit port."""
     parts = urlsplit(url)
     host = "localhost" if parts.hostname in _LOOPBACK else str(parts.hostname)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

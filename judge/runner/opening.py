@@ -1,6 +1,6 @@
-"""Opening a provider: what the study knows of its server is taken up, and only a new server is asked questions first.
+"""Open a provider: reuse the stored facts about its server, and probe only a server that the study does not know.
 
-The questions are ordinary calls: they count against the limits of the run, and are retried with its patience.
+Start-up probes are ordinary calls: they count against the limits of the run and are retried by its policy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from judge.providers.replicas import replicas
 from judge.runner.budget import Budget, Opened
 from judge.runner.dispatch import Dispatcher
 from judge.runner.ends import judged_before, labelled
-from judge.runner.identity import own_runs
+from judge.runner.identity import matching_runs
 from judge.runner.plan import Live, Plan, RunReport
 from judge.runner.prices import Price
 from judge.runner.rate import START
@@ -28,16 +28,16 @@ from judge.store.study import Store
 from judge.types import Reply, Request
 
 WARN_AFTER = 3
-"""Failures of the opening questions after which people are told that the server is waited for."""
+"""So many failures of the start-up probes are followed by a warning that the command waits for the server."""
 _log = logging.getLogger(__name__)
 
 
 async def open_or_finished(
     store: Store, provider: Provider, plan: Plan, watch: Callable[[Live], None] | None = None
 ) -> Plan | RunReport:
-    """Open the provider as `open_patiently`. If no unit is left to judge, return the report instead, without any call.
+    """Open the provider as `open_patiently`. If no unit is left to judge, return the finished run's report instead.
 
-    `watch` is called once with that report.
+    In that case nothing is sent, and `watch` is called once with that report.
     """
     if (report := _finished(store, plan, provider)) is None:
         return await open_patiently(provider, plan, store=store)
@@ -47,9 +47,9 @@ async def open_or_finished(
 
 
 def _finished(store: Store, plan: Plan, provider: Provider) -> RunReport | None:
-    """Return the report of the plan's run. None if it has units to judge, or was sent to another address."""
+    """Return the report of the plan's run; None if it has units to judge, or was made at another address."""
     facts = provider.describe()
-    run_ids = own_runs(store, plan, provider, facts.get("base_url"))
+    run_ids = matching_runs(store, plan, provider, facts.get("base_url"))
     # Of runs in several answer modes, only the server can say which one is resumed.
     if len(run_ids) != 1:
         return None
@@ -74,12 +74,12 @@ async def open_patiently(
     opened: Opened | None = None,
     store: Store | None = None,
 ) -> Plan:
-    """Open a provider. Return the plan with what that took, which counts against its limits.
+    """Open a provider. Return the plan with the cost of the start-up probes, which counts against its limits.
 
-    `price` is that of the provider's model where it is not the plan's, `opened` is filled as the questions go, and
-    `store` is the study that may know the server. A server that fails in a way that may pass is asked again, for as
-    long as the plan's patience; one that accepts no connection is not waited for. Raises LimitReached where a limit
-    has no room for the questions about the server, and what `Provider.open` raises.
+    `price` is the price of the provider's model if it differs from the plan's. `opened` is updated after each probe.
+    `store` is the study that may have facts about the server. Temporary failures are retried by the plan's policy, but a
+    server that accepts no connection is not waited for. Raises LimitReached if a limit is too low for the probes, and
+    the errors of `Provider.open`.
     """
     opened = opened or Opened()
     if isinstance(provider, Probing):
@@ -107,7 +107,7 @@ async def open_patiently(
 
 
 async def _opened(provider: Provider, patience: Patience, opened: Opened) -> None:
-    """Open the provider, again after each failure that may pass. Raises the last one when patience ends."""
+    """Open the provider, with retries after temporary failures. Raises the last failure when the patience is used up."""
     begun, tries = time.monotonic(), 0
     while True:
         answered = opened.answered
@@ -117,7 +117,7 @@ async def _opened(provider: Provider, patience: Patience, opened: Opened) -> Non
         except ProviderError as error:
             # A server that accepts no connection is more likely a wrong address than an outage.
             is_absent = isinstance(error, Unreachable) and not error.sent
-            # The backoff stops growing, the tries go on. Where some of the questions were answered, it begins anew.
+            # The backoff stops growing, but the tries continue. After any answered probe it begins anew.
             tries = 1 if opened.answered > answered else min(tries + 1, patience.tries - 1)
             wait = patience.wait(error, tries)
             if is_absent or wait is None or time.monotonic() - begun > patience.outage:
@@ -129,18 +129,18 @@ async def _opened(provider: Provider, patience: Patience, opened: Opened) -> Non
 
 
 class _Purse:
-    """Pays for the questions to one server out of what the plan may use, `concurrency` of them at once."""
+    """Pays for the probes of one server from the plan's limits; at most `concurrency` of them run at once."""
 
     def __init__(self, budget: Budget, opened: Opened, concurrency: int | None, url: str) -> None:
         self.budget, self.opened, self.url = budget, opened, url
         self._room = asyncio.Semaphore(concurrency or START)
         self._is_over = False
-        """A question did not fit into a limit, so that no other one is of use."""
+        """Whether a probe has exceeded a limit: the others are useless without it."""
 
     async def pay(
         self, request: Request, send: Send, is_needed: Callable[[], bool] = lambda: True
     ) -> Reply | None:
-        """What `send` returns, counted. Raises LimitReached."""
+        """Return the result of `send`, after counting it. Raises LimitReached."""
         async with self._room:
             return await self._paid(request, send, is_needed)
 
@@ -155,7 +155,7 @@ class _Purse:
                 f"{self.budget.reason}: the next of the short questions with which the server is probed takes up to "
                 f"{claim.tokens:,} tokens, {self.budget.spent.tokens + self.budget.before[0]:,} are used; no unit was asked: raise the limit"
             )
-        self.budget.hold(claim)
+        self.budget.reserve(claim)
         self.opened.calls += 1
         self.opened.begun = self.opened.begun or time.monotonic()
         try:
@@ -165,7 +165,8 @@ class _Purse:
             raise
         else:
             self.opened.answered += 1
-            if reply is not None:  # None: it was turned down, and cost nothing
+            # None is a refusal, which costs nothing.
+            if reply is not None:
                 self.budget.answered(claim, reply.usage)
                 if reply.rate is not None:
                     self.opened.rates[self.url] = (reply.rate, asyncio.get_running_loop().time())

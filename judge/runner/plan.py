@@ -1,4 +1,4 @@
-"""What a run is asked to do, and how it stands."""
+"""The plan of a run, and its report."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ STATUSES = tuple(map(str, Status))
 
 
 class Used(Protocol):
-    """A part of an invocation that is over, and what it took of the limits."""
+    """A finished part of an invocation, with its share of the limits."""
 
     @property
     def spent(self) -> Spent:
-        """Tokens and US dollars."""
+        """Its tokens and US dollars."""
 
     @property
     def seconds(self) -> float:
-        """Time."""
+        """Its time in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run is asked to do.
+    """The plan of a run: what to judge, how, and within which limits.
 
     `max_tokens` (in and out), `max_cost` (US dollars) and `max_time` (seconds) bound this invocation; `prices`
     are those of the user's file, by model.
@@ -47,7 +47,7 @@ class Plan:
     sampling: Sampling = field(default_factory=Sampling)
     repeats: int = 1
     concurrency: int | None = None
-    """Calls at once to each server, from the first call on; None = what the rate controller finds."""
+    """Concurrent calls to each server, from the first call on; None = the rate controller decides."""
     retry: Collection[str] = ()
     max_tokens: int | None = None
     max_cost: float | None = None
@@ -55,32 +55,32 @@ class Plan:
     prices: Mapping[str, Mapping[str, Json]] | None = None
     patience: Patience = field(default_factory=Patience)
     extra: Mapping[str, Json] = field(default_factory=dict)
-    """Beside task, model and sampling what makes this a run of its own (the context of generated answers)."""
+    """Options that are part of the run's identity beside task, model and sampling (the context of generated answers)."""
     fresh: bool = False
-    """Ask everything anew: no stored answer to an identical request is taken."""
+    """Send every request: no stored answer to an identical request is reused."""
     same_model: bool = False
-    """Another address has the same model, whatever name it gives it."""
+    """Treat the model at another address as the same, even if it reports another name."""
     asked_as: str | None = None
     """The model as typed, when `model` is the name that `--as` gave the judge."""
     typed: Mapping[str, Json] = field(default_factory=dict)
     """Facts that a command needs to resume the run: see `judge.run_options.typed`."""
 
     before: tuple[int, float] = (0, 0.0)
-    """Tokens and US dollars that earlier invocations of the run took: they count against `max_tokens` and `max_cost`."""
+    """Tokens and US dollars of earlier invocations of the run: they count against `max_tokens` and `max_cost`."""
     opened: Opened | None = None
-    """What opening the provider took: the first run has it in its report and its record."""
+    """The cost of opening the provider, which the report and the record of the first run include."""
 
     def price(self, facts: Mapping[str, Json]) -> Price | None:
-        """The price of the model, of which the provider says these facts.
+        """Return the price of the model; `facts` are those of its provider.
 
-        Raises UsageError when a limit of money needs one and there is none.
+        Raises UsageError if a limit of money needs a price and there is none.
         """
         model = self.asked_as or self.model
         price = find(model, facts, self.prices)
         return price if self.max_cost is None else wanted(model, price)
 
     def after(self, reports: Iterable[RunReport]) -> Plan:
-        """The plan with what these runs, one after the other, have left of its limits."""
+        """Return the plan with what these runs, one after the other, have left of its limits."""
         done = list(reports)
         # That a provider was opened is counted in the first report after it.
         is_counted = any(report.opened is self.opened for report in done)
@@ -88,7 +88,7 @@ class Plan:
         return replace(left, opened=None) if is_counted else left
 
     def less(self, *done: Used) -> Plan:
-        """The plan with what these have left of its limits."""
+        """Return the plan with what these parts have left of its limits."""
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
         return replace(
             self,
@@ -100,9 +100,11 @@ class Plan:
 
 @dataclass(slots=True)
 class RunReport:
-    """How a run stands. `ended` holds this invocation's units by status; they sum up to `units`
-    with `reused` (judged before, or answered by an identical request) and `pending`. While a run over
-    millions goes, `units` is 0 until they are counted."""
+    """The state of a run.
+
+    `ended` counts this invocation's units by status. Together with `reused` (judged before, or answered by an identical
+    request) and `pending` they sum to `units`. In a run over millions of units, `units` is 0 until they are counted.
+    """
 
     run_id: str
     resumed: bool
@@ -112,16 +114,16 @@ class RunReport:
     reused: int = 0
     labelled: int = 0
     reserved: int = 0
-    """Of the pending units those that a batch in flight is asking (`judge jobs show`)."""
+    """How many of the pending units are in an open provider batch (`judge jobs show`)."""
     seconds: float = 0.0
     usage: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
     opened: Opened | None = None
-    """What opening the provider took, of `usage` and `spent`."""
+    """The part of `usage` and `spent` that opening the provider took."""
     price: Price | None = None
     cuts: int = 0
     derived: Counter[str] = field(default_factory=Counter)
-    """Derived fields -> answers that the task's tables had no row for."""
+    """Derived field -> answers for which the task's table had no row."""
     stopped: str | None = None
     error: AdjudgeError | None = None
     last_failure: ProviderError | None = None
@@ -130,17 +132,17 @@ class RunReport:
 
     @property
     def done(self) -> int:
-        """Units with a judgement, from this invocation or before."""
+        """Units with a judgement, from this invocation or an earlier one."""
         return self.reused + sum(self.ended.values())
 
     @property
     def pending(self) -> int:
-        """Units still without one."""
+        """Units without a judgement."""
         return self.units - self.done
 
     @property
     def ending(self) -> AdjudgeError | None:
-        """The error that ended the run; a provider's where nothing at all has a label."""
+        """The error that ended the run, or the last provider's error if no unit has a label."""
         nothing = self.labelled == 0 and isinstance(self.last_failure, ProviderError)
         return self.error or (self.last_failure if nothing else None)
 
@@ -173,7 +175,7 @@ class RunReport:
         }
 
     def remarks(self, plan: Plan) -> list[str]:
-        """What people should know of the run beside its counts."""
+        """Return remarks for the user beside the counts."""
         is_counted = self.price is not None or plan.max_tokens is not None
         said = [*self.notes, *self.spent.remarks(is_counted)]
         if self.left_out:
@@ -192,13 +194,13 @@ class RunReport:
 
 @dataclass(slots=True)
 class Live:
-    """What a progress line shows, read whenever it likes."""
+    """The state that a progress line shows; it is updated while the run goes on."""
 
     report: RunReport
     dispatcher: Dispatcher
     started: float
     stalled: tuple[float, AdjudgeError] | None = None
-    """Since when (as `time.monotonic`) and why no commit can be made; None = they can."""
+    """Since when (`time.monotonic`) and why commits fail; None = they succeed."""
 
 
 class RunDisplay(Protocol):

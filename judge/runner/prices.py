@@ -1,8 +1,7 @@
-"""What a model costs: the vendors' list prices by `genai-prices`, or those of a file of yours.
+"""Prices of models: the vendors' list prices by `genai-prices`, or those of a price file of the user.
 
-Prices are in US dollars for a million tokens. The package holds the prices of its release day and is never asked
-to fetch newer ones; its version is the date of a price. A server at an address of yours has no price unless a
-file says one:
+Prices are in US dollars per million tokens. The package contains the prices of its release day and never fetches newer
+ones, so its version is the date of a price. A server of the user has no price unless a file has one:
 
     {"openai/my-model": {"input": 0.25, "output": 2.0, "cached": 0.025, "batch": {"input": 0.125, "output": 1.0}}}
 """
@@ -22,16 +21,16 @@ from judge.types import Json, Usage, attributes
 
 MILLION = 1_000_000
 IN_THIS_PROCESS = frozenset(("scripted", "llamacpp", "embedded", "onnx"))
-"""Vendors that nobody is paid for: a limit of money asks for no price of theirs."""
+"""Vendors of models that run in this process and cost nothing: a limit of money needs no price for them."""
 _KNOWN = {"input", "output", "cached", "written", "batch"}
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens: put in, put out, read from a cache, written into one.
+    """US dollars per million tokens: input, output, read from the cache, written to the cache.
 
-    `source` says whose and of when. `exact` counts a price that depends on the size of the call, from
-    (input, output, cached, written) tokens; the numbers are then those of a small call.
+    `source` names the price list and its version. If a price depends on the size of the call, `exact` computes the cost
+    of a call from its (input, output, cached, written) tokens, and the numbers are those of a small call.
     """
 
     input: float
@@ -42,12 +41,13 @@ class Price:
     exact: Callable[[int, int, int, int], float] | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """US dollars of one call; None when the server did not count its tokens."""
+        """Return the cost of one call in US dollars; None if the server did not count its tokens."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         into, cached, written = usage.input_tokens, usage.cached_tokens or 0, usage.written_tokens or 0
         if self.exact is not None:
             return self.exact(into, usage.output_tokens, cached, written)
+        # Input tokens include cached and written ones, which have prices of their own.
         fresh = max(0, into - cached - written)
         parts = (
             fresh * self.input,
@@ -58,7 +58,7 @@ class Price:
         return sum(parts) / MILLION
 
     def most(self, into: int, out: int) -> float:
-        """The most that a call of at most so many tokens costs, whatever of it a cache takes or gives."""
+        """Return an upper bound on the cost of a call with at most so many tokens, whatever the cache does."""
         if self.exact is not None:
             return max(
                 self.exact(into, out, 0, 0), self.exact(into, out, 0, into), self.exact(into, out, into, 0)
@@ -66,12 +66,12 @@ class Price:
         return (into * max(self.input, self.cached, self.written) + out * self.output) / MILLION
 
     def as_json(self) -> dict[str, Json]:
-        """As stored with a run."""
+        """Return the price as stored with a run."""
         return attributes(self, "input", "output", "cached", "written", "source")
 
 
 def charged(price: Price | None, usage: Usage) -> float | None:
-    """US dollars that a call counts with: the larger of what the price and what the server say, None where neither does."""
+    """Return the cost to count for a call: the larger of the price list's and the server's amount; None without either."""
     computed = None if price is None else price.cost(usage)
     known = [cost for cost in (computed, usage.cost) if cost is not None]
     return max(known, default=None)
@@ -80,22 +80,23 @@ def charged(price: Price | None, usage: Usage) -> float | None:
 def find(
     model: str, facts: Mapping[str, Json], file: Mapping[str, Mapping[str, Json]] | None, batch: bool = False
 ) -> Price | None:
-    """The price of a model (`vendor/name`), None when it has none: of the file, else the vendor's own.
+    """Return the price of a model (`vendor/name`), from the file, else from the vendor's list; None without one.
 
-    `facts` is what the provider describes; `batch` asks for the price of provider batches.
+    `facts` are those of `Provider.describe`; `batch` selects the price of provider batches.
     """
     if file and model in file:
         return _of_file(file[model], batch)
     vendor, _, name = model.partition("/")
+    # A compatible server under the same model name has its own prices, which the vendor's list does not contain.
     if not facts.get("own_server"):
         return None
     return _of_vendor(vendor, name, batch)
 
 
 def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
-    """A file of prices: model -> input, output, and optionally cached, written and batch.
+    """Read a price file: model -> input, output, and optionally cached, written and batch.
 
-    Raises BadInput, with the model and the field, for anything else.
+    Raises BadInput that names the model and the field.
     """
     try:
         price_table = json.loads(path.read_bytes(), object_pairs_hook=whole_object)
@@ -153,7 +154,8 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
         return float(calculated.total_price)
 
     try:
-        small = 1_000  # tokens: under every threshold above which a call costs more
+        # Tokens of a small call: below every threshold above which a larger price applies.
+        small = 1_000
         into, out = of_call(small, 0, 0, 0), of_call(0, small, 0, 0)
         cached, written = of_call(small, 0, small, 0), of_call(small, 0, 0, small)
         large = of_call(10 * MILLION, MILLION, 0, 0)
@@ -172,17 +174,17 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
 
 
 def free(model: str) -> Price | None:
-    """The price of a model that runs in this process: nothing."""
+    """Return the price 0 of a model that runs in this process; None for any other model."""
     here = model.partition("/")[0] in IN_THIS_PROCESS
     return Price(0.0, 0.0, 0.0, 0.0, "it runs in this process") if here else None
 
 
 def wanted(model: str, price: Price | None) -> Price:
-    """The price, for a limit of money. Raises UsageError when there is none, and says how to tell it."""
+    """Return the price that a limit of money needs. Raises UsageError, with the option to add, if it is unknown."""
     price = price or free(model)
     if price is None:
         raise UsageError(
-            f"no price is known for {model}: say it with --prices FILE, as in "
+            f"no price is known for {model}: give one with --prices FILE, as in "
             f'{{"{model}": {{"input": 0.25, "output": 2.0}}}} (US dollars for a million tokens)'
         )
     return price

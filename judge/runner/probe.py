@@ -1,8 +1,9 @@
-"""Probing a judge: the same units changed in ways that should not matter, asked in a study of their own, and what flips.
+"""Probe a judge: change units in ways that should not matter, judge the copies, and count the labels that flip.
 
-    found = await probe(store, scratch, plan, provider, Wanted(field="stance", n=50))
+    result = await probe(store, scratch, plan, provider, Wanted(field="stance"))
 
-`scratch` is another study: what is asked there is no label of the one that is probed. Kept, it is gone on with.
+The copies are judged in another study, `scratch`, so that their labels never count for the probed one. If that file is
+kept, a later call resumes there.
 """
 
 import json
@@ -34,8 +35,11 @@ KINDS = ("passage", "item")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is probed: labels of `field`, by these probes (of PROBES). `nothing` is the label that fits an empty passage
-    (None: the one that the judge gives it most often); `paraphrases` are claims or questions in other words."""
+    """The request: labels of `field`, by these probes (of PROBES).
+
+    `nothing` is the right label for an empty passage (None: the one that the judge gives most often). `paraphrases` maps
+    claims or questions to other words.
+    """
 
     field: str
     probes: Sequence[str] = PROBES
@@ -46,10 +50,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class ProbeOutcome:
-    """One probe: the share of units whose label flips (on empty passages: that get another label than `nothing`).
+    """The result of one probe: the share of units whose label flips; on empty passages, with another label than `nothing`.
 
-    `towards`: of those, how many give the label that an injected instruction asked for, or keep the label that they
-    had with the passage. `lost`: units with a label before and none after. `why`: it was left out, and why.
+    `towards`: how many of those get the label that an injected instruction requested, or (empty passages) keep the
+    label that they had with the passage. `lost`: units with a label before and none after. `why`: the reason if the probe
+    was left out.
     """
 
     probe: str
@@ -62,7 +67,7 @@ class ProbeOutcome:
 
 @dataclass(slots=True)
 class Probed:
-    """What came out. `reports` are the runs in the scratch study; the last one may have been stopped."""
+    """The results. `reports` are the runs in the scratch study; the last one may have been stopped."""
 
     rows: list[ProbeOutcome] = default(default_factory=list)
     reports: list[RunReport] = default(default_factory=list)
@@ -73,7 +78,7 @@ class Probed:
 
     @property
     def ended(self) -> RunReport | None:
-        """The run that did not come to its end; None when all did."""
+        """The run that was stopped early; None if all runs finished."""
         last = self.reports[-1] if self.reports else None
         stopped = last is not None and (last.stopped or last.interrupted or last.error)
         return last if stopped else None
@@ -87,29 +92,29 @@ async def probe(
     wanted: Wanted,
     watch: Callable[[Live], None] | None = None,
 ) -> Probed:
-    """Ask about the plan's units and about their changed copies, with an open provider.
+    """Judge the plan's units and their changed copies, with an open provider.
 
-    Raises UsageError for tasks that are not on passages or items, labels and probes that are none, and no units.
+    Raises UsageError for a task that is not on passages or items, for unknown labels and probes, and without any unit.
     """
     task, name = plan.task, wanted.field
     if task.spec.unit not in KINDS:
         raise UsageError(
-            f"{task.name} is on units of kind {task.spec.unit}: probes change passages and items"
+            f"{task.name} labels units of kind {task.spec.unit}: only tasks on passages and items can be probed"
         )
     domain = task.domain(name)
     if len(domain) < 2:
         raise UsageError(f"'{name}' of {task.name} has no labels that could flip")
     if wanted.nothing is not None and wanted.nothing not in domain:
-        raise UsageError(f"'{wanted.nothing}' is no label of '{name}'; it has {', '.join(domain)}")
+        raise UsageError(f"'{wanted.nothing}' is not a label of '{name}'; its labels are {', '.join(domain)}")
     if unknown := [p for p in wanted.probes if p not in PROBES]:
-        raise UsageError(f"no probe '{unknown[0]}'; there are {', '.join(PROBES)}")
+        raise UsageError(f"unknown probe '{unknown[0]}'; the probes are {', '.join(PROBES)}")
     items = _items(store, plan)
     if not items:
-        raise UsageError(f"{store.path}: no unit that {task.name} can show")
+        raise UsageError(f"{store.path}: no unit has the inputs of {task.name}")
     if scratch.conn.execute("SELECT EXISTS (SELECT 1 FROM imports WHERE format <> ?)", [FORMAT]).fetchone()[
         0
     ]:
-        raise UsageError(f"{scratch.path}: is a study with items of its own: probe into another file")
+        raise UsageError(f"{scratch.path}: a study with other items; name another file")
     probed = Probed(n_units=len(items))
     _add(scratch, (replace(item, dataset=BASE) for item in items))
 
@@ -168,7 +173,7 @@ async def probe(
         towards = targets if probe_name == "injection" else None
         probed.rows.append(units.flips(probe_name, changed[probe_name], copies, towards))
     given = Counter(label for p in NOTHING for label in changed.get(p, {}).values())
-    # By the order of the labels where two are as frequent, so that nothing decides by chance.
+    # Of equally frequent labels the first in the task's order, so that the result does not depend on chance.
     probed.nothing = wanted.nothing or (max(domain, key=lambda label: given[label]) if given else None)
     for probe_name in NOTHING:
         if probe_name in changed:
@@ -197,17 +202,17 @@ class _Units:
         towards: Mapping[int, str] | None = None,
         nothing: str | None = None,
     ) -> ProbeOutcome:
-        """What became of the labels; with `nothing` a label counts that is not this one, whatever it was before."""
-        asked_units = [n for n in self.labels if of is None or n in of]
-        both = [n for n in asked_units if n in after]
+        """Count the flips. With `nothing`, every label other than this one counts, whatever it was before."""
+        chosen = [n for n in self.labels if of is None or n in of]
+        both = [n for n in chosen if n in after]
         flipped = [n for n in both if after[n] != (nothing or self.labels[n])]
         reached = None if towards is None else sum(after[n] == towards[n] for n in flipped)
         return ProbeOutcome(
             name,
-            self._rate(name, both, flipped, len(asked_units)),
+            self._rate(name, both, flipped, len(chosen)),
             len(flipped),
             reached,
-            len(asked_units) - len(both),
+            len(chosen) - len(both),
         )
 
     def none(self, name: str, why: str) -> ProbeOutcome:
@@ -216,8 +221,8 @@ class _Units:
         )
         return ProbeOutcome(name, rate, 0, why=why)
 
-    def _rate(self, name: str, units: Sequence[int], hit: Sequence[int], n_asked: int) -> Measure:
-        """The share with its interval by question: Wilson's on as many units as the questions stand for."""
+    def _rate(self, name: str, units: Sequence[int], hit: Sequence[int], n_chosen: int) -> Measure:
+        """Return the share with its interval by question: Wilson's, with the effective number of units."""
         if not units:
             return self.none(name, "no unit has a label before and after").rate
         values = np.isin(units, hit).astype(np.float64)
@@ -230,16 +235,16 @@ class _Units:
             confidence=self.wanted.confidence,
             field=self.wanted.field,
         ).human_only
-        return replace(made, measure=f"{name}_rate", coverage=len(units) / n_asked)
+        return replace(made, measure=f"{name}_rate", coverage=len(units) / n_chosen)
 
 
 def _other(domain: Sequence[str], label: str) -> str:
-    """The label that an injected instruction asks for: the next one."""
+    """Return the label that an injected instruction requests: the next one in the task's order."""
     return domain[(domain.index(label) + 1) % len(domain)]
 
 
 def _labels(scratch: Store, run: str, name: str, dataset: str, repeat: int = 0) -> dict[int, str]:
-    """Number of the unit -> label, of the copies in a data set."""
+    """Return number of the unit -> label, for the copies in a data set."""
     values = relation.values(scratch.conn, run, name, repeat=repeat)
     prefix = f"{dataset}:"
     return {
@@ -253,15 +258,13 @@ def _add(scratch: Store, items: Iterable[Item]) -> None:
     rows = (Row(item, Where("probe", n)) for n, item in enumerate(items, 1))
 
     def bad(error: Exception) -> None:
-        raise UsageError(
-            f"{scratch.path}: was made of other units ({error}): probe into another file"
-        ) from error
+        raise UsageError(f"{scratch.path}: a probe of other units ({error}); name another file") from error
 
     add_items(scratch, rows, ImportInfo(FORMAT, {}), [], bad)
 
 
 def _items(store: Store, plan: Plan) -> list[Item]:
-    """A copy of each selected unit, numbered: its item with its passage, or with all of them."""
+    """Return a numbered copy of each selected unit: its item with its passage, or with all passages."""
     selection.select(store, plan.task, plan.selection)
     items = []
     for n, unit in enumerate(selection.selected_units(store)):
@@ -289,7 +292,7 @@ def _copy(store: Store, n: int, item_id: str, question_id: str, passage_id: str 
 
 
 def as_json(probed: Probed) -> dict[str, Json]:
-    """The documented shape."""
+    """Return the documented shape."""
     return {
         "units": probed.n_units,
         "labelled": probed.n_labelled,

@@ -21,7 +21,6 @@ from collections import deque
 from dataclasses import dataclass
 from statistics import median
 
-from judge.runner.allowance import Allowance
 from judge.runner.spacing import Spacing
 from judge.types import RateState
 
@@ -59,10 +58,10 @@ class RateController:
         self.in_flight = 0
         self.cuts = 0
         self.notes: list[str] = []
-        """What people should know of the server, with what to type next."""
+        """Remarks on the server for the user, each with the option to type next."""
         self.most_used = 0
         self.feeding = True
-        """Units are left to send."""
+        """Whether units are left to send."""
         self._requests, self._tokens = Allowance(), Allowance()
         self._full_at = self._cut_at = self._replied_at = -math.inf
         self._latencies: deque[float] = deque(maxlen=RECENT_REPLIES)
@@ -73,16 +72,16 @@ class RateController:
 
     @property
     def sustained(self) -> int:
-        """The concurrency that the server has borne: the limit where it was reached, else the most calls at once."""
+        """The concurrency that the server has sustained: the limit if it was reached, else the most calls at once."""
         return self.limit if self.most_used >= self.limit else self.most_used
 
     def delay(self, now: float, tokens: int = 0) -> float:
-        """Seconds until a call of so many tokens may go out, if the limit has room for it."""
+        """Return the seconds until a call of so many tokens may be sent, if the limit has room for it."""
         waits = (self._requests.wait(1, now), self._tokens.wait(tokens, now))
         return max(0.0, self.spacing.delay(now), *waits)
 
     def sent(self, now: float, tokens: int = 0) -> None:
-        """A call goes out."""
+        """Note that a call of so many tokens is sent."""
         self.in_flight += 1
         self.most_used = max(self.most_used, self.in_flight)
         if self.in_flight >= self.limit:
@@ -92,13 +91,13 @@ class RateController:
         self._tokens.take(tokens, now)
 
     def ended(self, tokens: int = 0) -> None:
-        """A call of so many tokens has come back, however it went."""
+        """Note that a call of so many tokens has ended, in whatever way."""
         self.in_flight -= 1
         self._requests.in_flight -= 1
         self._tokens.in_flight -= tokens
 
     def replied(self, now: float, sent_at: float, limit: int) -> None:
-        """A good reply to a call that was sent under this limit."""
+        """Note a good reply to a call that was sent when the limit was `limit`."""
         self.spacing.accepted()
         self._latencies.append(now - sent_at)
         self._replies.append(now)
@@ -107,7 +106,8 @@ class RateController:
             self._doublings.clear()
             self._undone_above, self._try_again_at = self.ceiling, math.inf
         if self.limit >= self._undone_above or self._full_at < sent_at:
-            return  # As many as there may be, or fewer were sent than the limit allows.
+            # The limit is at its maximum, or it was not reached, so that nothing is known about a higher one.
+            return
         self._judge_doubling(now, now - sent_at, limit)
         # Little's law: so long would a call take if one more brought no reply more per second.
         if self.limit < self._undone_above and self._throughput(now) > (self.limit + 1) / (
@@ -116,15 +116,17 @@ class RateController:
             self.limit += 1
 
     def refused(self, now: float, sent_at: float) -> None:
-        """The server turned a call down (429, 503)."""
+        """Note that the server refused a call (429, 503)."""
         self.cuts += self.spacing.refused(now, sent_at)
 
     def timed_out(self, now: float, sent_at: float) -> bool:
         """Lower the limit if a call had no answer in time because the server has too many. Return whether that is so."""
+        # The call was sent before the last cut, which was made for this same overload.
         if sent_at <= self._cut_at:
             return True
         if self.timeout == math.inf:
-            self.timeout = max(now - sent_at, 1e-3)  # The provider has one and does not say which.
+            # The provider has a time-out but does not report it.
+            self.timeout = max(now - sent_at, 1e-3)
         is_silent = self.feeding and self._replied_at < sent_at
         is_slow = bool(self._latencies) and median(self._latencies) >= self.timeout * STRAGGLER_SHARE
         served = int(self._throughput(now, until_now=True) * self.timeout * SAFE_SHARE)
@@ -141,7 +143,7 @@ class RateController:
         return True
 
     def restart(self, now: float) -> None:
-        """The server is back after an outage: begin as at an unknown one."""
+        """Begin again after an outage, as at an unknown server."""
         self.limit = min(self.limit, START)
         self.spacing = Spacing()
         self._begin_again(now)
@@ -156,14 +158,14 @@ class RateController:
         )
 
     def _begin_again(self, now: float) -> None:
-        """Forget what was measured at another limit; calls that were sent before are no evidence about this one."""
+        """Discard the measurements at another limit: calls that were sent before are no evidence about this one."""
         self._cut_at = now
         self._replies.clear()
         self._doublings.clear()
         self._undone_above, self._try_again_at = self.ceiling, math.inf
 
     def _throughput(self, now: float, until_now: bool = False) -> float:
-        """Replies per second, 0 before the second one; `until_now` counts the time without one since."""
+        """Return the replies per second, 0 before the second one; `until_now` includes the time since the last one."""
         if len(self._replies) < 2:
             return 0.0
         seconds = (now if until_now else self._replies[-1]) - self._replies[0]
@@ -204,3 +206,50 @@ class _Latency:
     def error2(self) -> float:
         """The squared standard error of the mean."""
         return self._squares / max(1, self.n - 1) / max(1, self.n)
+
+
+class Allowance:
+    """One of the limits in a server's rate headers: on requests, or on tokens.
+
+    Until the reset, the allowance is what the last reply stated, less the calls in flight, which the server may not have
+    counted yet. After the reset, the allowance is unknown until the next reply. Until then calls are spaced at the limit
+    per window: a burst would be refused by every server that rounds its reset down.
+    """
+
+    __slots__ = ("in_flight", "left", "limit", "next", "reset", "window")
+
+    def __init__(self) -> None:
+        self.left: float | None = None
+        self.limit: float | None = None
+        self.reset = self.next = -math.inf
+        self.window = 0.0
+        """The longest time until a reset in any header so far, in seconds."""
+        self.in_flight = 0.0
+
+    def wait(self, cost: float, now: float) -> float:
+        """Return the seconds until `cost` fits. Even a call above the limit waits for one reset only."""
+        if self.left is not None and now >= self.reset:
+            self.left = None
+        if self.left is None:
+            return max(0.0, self.next - now)
+        return 0.0 if cost <= self.left else self.reset - now
+
+    def take(self, cost: float, now: float) -> None:
+        """Subtract the cost of a call."""
+        self.in_flight += cost
+        if self.left is not None:
+            self.left -= cost
+        elif self.limit:
+            self.next = max(self.next, now) + cost * self.window / self.limit
+
+    def note(
+        self, left: int | None, seconds: float | None, limit: int | None, now: float, in_reply: float
+    ) -> None:
+        """Note a rate header: `left` of the limit remain, and in `seconds` the limit is full again.
+
+        `in_reply` is the cost of the call whose reply this is: the server has counted that one.
+        """
+        if left is None or seconds is None:
+            return
+        self.left, self.reset = left - max(0.0, self.in_flight - in_reply), now + seconds
+        self.limit, self.window = limit, max(self.window, seconds)

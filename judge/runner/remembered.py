@@ -1,4 +1,4 @@
-"""What a study remembers of servers between runs: the answers to the opening questions, and the concurrency sustained."""
+"""Reuse what a study has stored about servers: the results of start-up probes, and the concurrency sustained."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ from judge.types import Json
 
 
 def recall(store: Store, provider: Provider) -> None:
-    """Hand what the study has learnt of a server to the provider, or to each of its replicas."""
+    """Give the stored facts about a server to the provider, or to each of its replicas."""
     known = runs.known_servers(store.conn, provider.describe())
     for member in replicas(provider):
         server = known.get(str(member.describe().get("base_url")))
@@ -22,13 +22,13 @@ def recall(store: Store, provider: Provider) -> None:
 
 
 def server_notes(servers: Sequence[ModelServer], known: Mapping[str, runs.KnownServer]) -> dict[str, Json]:
-    """Return what the study is to remember of these servers, by address. `known` is what it remembered before."""
+    """Return the facts about these servers to store, by address. `known` has those of earlier runs."""
     notes: dict[str, Json] = {}
     for server in servers:
         before = known.get(server.url or "")
         sustained = server.rate.sustained
         if not server.rate.cuts and before is not None:
-            # A short run that was sent without trouble says nothing against more calls at once.
+            # A short run needs few calls at once, so its number is no evidence against the larger one of an earlier run.
             sustained = max(sustained, before.concurrency or 0)
         learnt: dict[str, Json] = {}
         if isinstance(server.provider, Learning) and server.provider.learnt_at:
@@ -41,10 +41,10 @@ def server_notes(servers: Sequence[ModelServer], known: Mapping[str, runs.KnownS
 def names_allowed(
     store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]
 ) -> ModelNames | None:
-    """Return the names under which the servers may answer. None: any, because a vendor's own alias may move on.
+    """Return the model names that replies of the run may carry; None if any name is accepted.
 
-    `facts` is what the provider describes. A server that is started again with other weights within a run must not add
-    their answers to it.
+    `facts` are those of `Provider.describe`. A server that is restarted with other weights during a run must not add
+    their answers to it. A vendor's own server is exempt, because its alias may move on to a new model.
     """
     opened, replicas_named, url = plan.opened, facts.get("replicas"), facts.get("base_url")
     was_asked = opened is None or opened.calls > 0
@@ -53,7 +53,7 @@ def names_allowed(
         return ModelNames(set(by_url.values()), set(by_url) if was_asked else set())
     if not url or facts.get("own_server"):
         return None
-    # A new run takes the name that the first reply has: what the study remembers may be another model.
+    # A new run accepts the name in its first reply: the name stored in the study may be that of another model.
     is_open = was_asked or not report.resumed
     names = runs.reported_models(store.conn, report.run_id)
     return ModelNames(names, {str(url)} if is_open else set())

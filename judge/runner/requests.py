@@ -1,15 +1,12 @@
-"""Building requests: what is sent, and the hash that says two of them are the same."""
+"""Build requests with the hashes that identify them, and parse the replies to labels."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import random
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import permutations
 from json.encoder import encode_basestring as json_string
 
 from judge.errors import UsageError
@@ -22,17 +19,19 @@ from judge.prompts.raw import RawRenderer
 from judge.prompts.render import Mode, Renderer
 from judge.providers.base import PairReader, Provider
 from judge.providers.tokens import label_distribution, word_distribution
+from judge.runner.modes import check_pair, label_orders, mode_of, several_orders
 from judge.store.judgements import RequestRecord
 from judge.store.runs import REQUEST_VERSION
 from judge.store.study import canonical
 from judge.types import Answered, Json, LabelDistribution, Message, Reply, Request, Status, Unit, attributes
 
 CHARACTERS_PER_TOKEN = 4
+"""A rough average for English text, for estimates before a server reports its counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the model is asked. All but `max_output_tokens` is part of a run's identity."""
+    """The sampling settings. All but `max_output_tokens` are part of a run's identity."""
 
     temperature: float | None = 0.0
     seed: int | None = None
@@ -40,58 +39,24 @@ class Sampling:
     answers: str = "auto"
     label_order: str = "declared"
     orders: int = 1
-    """In how many orders the labels are shown, one after the other; their distributions are averaged."""
+    """In how many orders the labels are shown, one call each; the distributions are averaged against position bias."""
 
     def as_options(self) -> dict[str, Json]:
-        """As stored with the run."""
+        """Return the options as stored with the run."""
         return {
             **({"orders": self.orders} if self.orders > 1 else {}),
             **attributes(self, "temperature", "seed", "max_output_tokens", "answers", "label_order"),
         }
 
 
-def label_orders(task: Task, order: str) -> dict[str, list[str]]:
-    """The order in which each question's labels are shown: declared, reversed or shuffled:SEED.
-
-    Raises UsageError for anything else.
-    """
-    orders = {q.field: task.domain(q.field) for q in task.spec.questions}
-    word, _, seed = order.partition(":")
-    if word == "shuffled" and seed.isdigit():
-        shuffler = random.Random(int(seed))
-        return {field: shuffler.sample(labels, len(labels)) for field, labels in orders.items()}
-    if order == "reversed":
-        return {field: labels[::-1] for field, labels in orders.items()}
-    if order == "declared":
-        return orders
-    raise UsageError(f"--label-order is declared, reversed or shuffled:SEED, not '{order}'")
-
-
-def several_orders(first: Sequence[str], orders: int) -> list[list[str]]:
-    """`orders` different orders of the labels, the first one as given.
-
-    Two: it and its reverse. More: its rotations, so that as many orders as labels show each label once at each
-    place (a Latin square), then those of its reverse. Raises UsageError for more than twice as many as labels.
-    """
-    n = len(first)
-    most = 2 if n == 2 else 2 * n
-    if orders > most:
-        raise UsageError(f"--label-order {orders}: {n} labels are shown in at most {most} orders")
-    if orders == 2:
-        return [list(first), list(first)[::-1]]
-    turns = [[*part[i:], *part[:i]] for part in (list(first), list(first)[::-1]) for i in range(n)]
-    # Fewer orders than labels: places as far apart as can be.
-    return [turns[i * n // orders] for i in range(orders)] if orders < n else turns[:orders]
-
-
 class Asker:
     """Turns units into requests and replies into labels, for one task, model and sampling.
 
-    With several label orders a unit takes a request for each: `request` makes the first, `in_other_orders` the
-    rest, and `average` one label of their answers.
+    With several label orders, a unit takes one request for each: `request` makes the first one, `in_other_orders` the
+    others, and `average` combines their answers to one label.
 
-    `options` is how the run is begun, identity and facts. `mode` is that of the run that is continued
-    (None: what suits the provider), `mask` what holds the answer to the choices; `old` are options of runs whose requests were hashed in the first way.
+    `mode` is the answer mode of a resumed run (None: the one that suits the provider); `mask` is the server's restriction
+    of answers to the choices. `options` are the options with which a new run is stored.
     """
 
     def __init__(
@@ -105,8 +70,7 @@ class Asker:
     ) -> None:
         if task.people_only:
             raise UsageError(
-                f"{task.name} shows gold ({', '.join(task.spec.shows_gold)}): it is for people and not blind; "
-                "no model is asked"
+                f"{task.name} shows gold ({', '.join(task.spec.shows_gold)}), so it is for human annotators only"
             )
         self.task, self.model, self.sampling = task, model, sampling
         self.mode = mode or mode_of(task, provider, sampling)
@@ -127,39 +91,39 @@ class Asker:
         thinking = facts.get("thinking_tokens") or 0
         if thinking >= sampling.max_output_tokens:
             raise UsageError(
-                f"--max-output-tokens {sampling.max_output_tokens} holds the reasoning too: with thinking={thinking} "
+                f"--max-output-tokens {sampling.max_output_tokens} includes the reasoning: with thinking={thinking} "
                 f"give at least {thinking + 256}"
             )
         timeout = facts.get("timeout")
         self.timeout = timeout if isinstance(timeout, int | float) else None
         parameters: dict[str, Json] = {"seed": sampling.seed, "temperature": sampling.temperature}
         if sampling.orders > 1:
-            # What comes of the first of several requests is not the label that this request alone gives.
+            # Here the first of several requests gives no label by itself. A run with one order must not reuse its answer.
             parameters["orders"] = sampling.orders
         for name in ("options", "content"):
             if facts.get(name):
-                # The provider's own (how hard to think, say, or what a script says) change the answers
-                # as much as a temperature.
+                # The provider's own options (effort of reasoning, the content of a script) change the answers as much
+                # as a temperature.
                 self.options[name] = parameters[name] = facts[name]
         if mask is not None:
-            # Whole probabilities of the labels instead of a part of the model's: another answer.
+            # Under a mask the labels share the whole probability, so it is a different answer.
             self.options["mask"] = parameters["mask"] = mask
         self._parameters = canonical(parameters)
-        # A handful of labels makes a handful of replies: most have been read before.
+        # A few labels make few distinct replies, and most have been parsed before.
         self._parsed = lru_cache(maxsize=1024)(lambda text, stop: parse_json(task, Reply(text, stop)))
         schema = self.renderer.schema
         self._schema = None if schema is None else canonical(schema)
         self._views = [self._view(renderer) for renderer in renderers]
 
     def _renderers(self) -> Sequence[Renderer | PairRenderer | RawRenderer]:
-        """One for each label order."""
+        """Return one renderer for each label order."""
         task, sampling = self.task, self.sampling
         if task.spec.raw and self.mode is not Mode.PAIR:
             if sampling.orders > 1 or sampling.label_order != "declared":
                 raise UsageError(f"{task.name} is sent as its file is written (raw): leave --label-order out")
             return [RawRenderer(task, self.mode)]
         if self.mode is Mode.PAIR:
-            _check_pair(task, sampling)
+            check_pair(task, sampling)
             return [PairRenderer(task)]
         shown = label_orders(task, sampling.label_order)
         if sampling.orders == 1:
@@ -181,7 +145,7 @@ class Asker:
         end = f',"version":{REQUEST_VERSION}'
         if renderer.words is not None:
             end += f',"words":{canonical(list(renderer.words))}'
-        # What stands before, after and behind the unit's own turns in the request's canonical JSON.
+        # The parts of the request's canonical JSON around the unit's own messages.
         hashing = _Hashing(
             _sha256(f'{{"codes":{canonical(renderer.codes)},"messages":{prefix[:-1]},'),
             f'],"model":{canonical(self.model)},"parameters":{self._parameters},"repeat":',
@@ -190,14 +154,14 @@ class Asker:
         return _View(renderer, prefix, hashing)
 
     def _shown(self, request: Request) -> _View:
-        """The label order that a request shows."""
+        """Return the view with the label order that a request shows."""
         if len(self._views) == 1:
             return self._views[0]
         prefix = request.messages[: request.prefix]
         return next(view for view in self._views if view.renderer.prefix == prefix)
 
     def request(self, unit: Unit, repeat: int) -> tuple[Request, RequestRecord]:
-        """The request for a unit. Raises TaskError when the template cannot show its inputs."""
+        """Return the request for a unit. Raises TaskError if the template cannot render its inputs."""
         prompt = self.renderer.render(unit.inputs)
         request = Request(
             model=self.model,
@@ -215,7 +179,7 @@ class Asker:
         return request, self.record(request)
 
     def record(self, request: Request) -> RequestRecord:
-        """The request as stored, under its hash."""
+        """Return the request as stored, with its hash."""
         unit_turns = _canonical_turns(request.messages[request.prefix :])
         view = self._shown(request)
         return RequestRecord(
@@ -230,23 +194,23 @@ class Asker:
 
     @property
     def repairs(self) -> bool:
-        """Whether a reply that cannot be read is asked for once more: never of a raw task, which is sent as it is."""
+        """Whether an unreadable reply is repaired by a second call. A raw task is sent as it is, so it never is."""
         return not self.task.spec.raw
 
     def repair(self, request: Request, reply: Reply, reason: str) -> Request:
-        """Ask once more, showing the model its own reply and what was wrong with it."""
-        again = f"This could not be used: {reason}. Answer with {_ONE_OF[self.mode]} and nothing else."
+        """Return the request for a repair, which shows the model its own reply and what was wrong with it."""
+        again = f"This could not be used: {reason}. Answer with {_EXPECTED[self.mode]} and nothing else."
         turns = (Message("assistant", reply.text or "(empty)"), Message("user", again))
         return replace(request, messages=(*request.messages, *turns))
 
     def conclude(self, request: Request, reply: Reply) -> Request:
-        """After the reasoning: the same once more, with it, for the letter or the label."""
+        """Return the request after the reasoning: the same messages with the reasoning, for the letter or the label."""
         turns = (Message("assistant", reply.text), Message("user", self.renderer.then_answer))
         codes, words = self.renderer.codes, self.renderer.words
         return replace(request, messages=(*request.messages, *turns), codes=codes, words=words)
 
     def in_other_orders(self, request: Request) -> list[Request]:
-        """The same unit with the labels in each of the other orders."""
+        """Return the requests for the same unit with the labels in the other orders."""
         unit_turns = request.messages[request.prefix :]
         return [
             replace(
@@ -258,10 +222,10 @@ class Asker:
             for view in self._views[1:]
         ]
 
-    def one_of_several(self, parsed: Parsed, number: int) -> Parsed:
-        """What is kept of the answer in one order, `number` from 1: its probabilities as the reason, no label.
+    def for_one_order(self, parsed: Parsed, number: int) -> Parsed:
+        """Return the stored result for one label order (`number` from 1): its probabilities as the reason, and no label.
 
-        Without probabilities the unit has no average, and so no label.
+        Without probabilities there is no average, and so the unit gets no label.
         """
         if parsed.status is not Status.OK:
             return parsed
@@ -273,7 +237,7 @@ class Asker:
         return Parsed(Status.OK, reason=which_order + json.dumps(masses, ensure_ascii=False))
 
     def average(self, answers: Sequence[Parsed]) -> Parsed:
-        """One label of the answers in all orders: that of the mean distribution."""
+        """Return the label of the mean distribution over all orders."""
         distributions = [d for parsed in answers for label in parsed.labels if (d := label.distribution)]
         n = len(distributions)
         mean = LabelDistribution(
@@ -289,14 +253,14 @@ class Asker:
         return Parsed(Status.OK, (Answered(answers[0].labels[0].field, mean.argmax(), mean),))
 
     def parse(self, reply: Reply, request: Request | None = None) -> Parsed:
-        """The labels of a reply, or why there are none; the reasoning before a letter is ok without any.
+        """Return the labels of a reply, or the reason why there are none. Reasoning before a letter is ok without labels.
 
-        `request` says which of two calls it answers, where the model reasons first.
+        If the model reasons first, `request` shows which of the two calls the reply answers.
         """
         try:
             return self._parse_reply(reply, request)
         except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
-            # Whatever a model writes is about its unit.
+            # A model can write anything, and that must fail its unit only and not the run.
             return Parsed(Status.UNPARSED, reason=f"the reply cannot be read: {type(e).__name__}: {e}"[:300])
 
     def _parse_reply(self, reply: Reply, request: Request | None) -> Parsed:
@@ -312,7 +276,7 @@ class Asker:
             parsed = self._choice(reply, view, request.codes)
             if parsed.status is Status.REFUSED or any(label.distribution for label in parsed.labels):
                 return parsed
-            # Without probabilities the letter is found in the text, as in the mode `text`.
+            # Without probabilities the letter is searched in the text, as in the mode `text`.
             written = parse_free_text(self.task, reply, request.codes)
             return replace(written, reason=written.reason or parsed.reason)
         if not self.reasons_first or request is None:
@@ -324,7 +288,10 @@ class Asker:
         return replace(parsed, labels=tuple(replace(label, rationale=why) for label in parsed.labels))
 
     def _checked(self, parsed: Parsed, quote: str | None, request: Request | None) -> Parsed:
-        """The same, or no label where the quote that the task asks for is not in the unit's passages."""
+        """Return no label if the task requires a quote and it is not in the unit's passages, else the same result.
+
+        An invented quote shows that the label does not rest on the passages.
+        """
         if self.task.spec.rationale != "quote" or parsed.status is not Status.OK or request is None:
             return parsed
         if is_quoted(quote or "", shown_passages(request.messages[request.prefix :])):
@@ -332,7 +299,7 @@ class Asker:
         return Parsed(Status.UNPARSED, reason=f"the quote is not in the passages: {quote!r:.200}")
 
     def _choice(self, reply: Reply, view: _View, letters: str | None = None) -> Parsed:
-        """`letters` are the options that this unit has, where the labels are letters of options."""
+        """Parse one choice. `letters` are the unit's options if the labels are letters of options."""
         codes, labels = view.renderer.codes or "", view.renderer.labels
         if letters is not None:
             codes, labels = letters, list(letters)
@@ -353,7 +320,7 @@ class Asker:
         return parse_choice(self.task, reply, labels, codes, distribution, why_none)
 
 
-_ONE_OF = {
+_EXPECTED = {
     Mode.CODES: "exactly one of the letters",
     Mode.WORDS: "exactly one of the labels",
     Mode.JSON: "the one JSON object asked for",
@@ -364,7 +331,7 @@ _ONE_OF = {
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """One label order: how prompts look in it, their constant part as JSON, and the hash of a request."""
+    """One label order: its renderer, the constant part of its prompts as JSON, and the hashing of its requests."""
 
     renderer: Renderer | PairRenderer | RawRenderer
     prefix: str
@@ -394,83 +361,16 @@ def _reasoning(reply: Reply) -> Parsed:
 
 
 REASONING = "reasoning; the answer is the next attempt"
-"""Why an attempt that is ok has no label."""
-
-
-def mode_of(task: Task, provider: Provider, sampling: Sampling) -> Mode:
-    """How this provider is asked: `choose_mode`, or nothing at all where it reads pairs of texts."""
-    if isinstance(provider, PairReader):
-        return Mode.PAIR
-    return choose_mode(task, provider.label_codes or sampling.orders > 1, sampling.answers)
-
-
-def _check_pair(task: Task, sampling: Sampling) -> None:
-    """Raises UsageError for what cannot be asked of a model that reads no prompt."""
-    refused = {
-        f"--answers {sampling.answers}": sampling.answers != "auto",
-        "--label-order": sampling.label_order != "declared" or sampling.orders > 1,
-        **{f"--{name}": True for name in task.overrides},
-    }
-    if wrong := [option for option, given in refused.items() if given]:
-        raise UsageError(
-            f"{wrong[0]} means nothing to a model that reads two texts and no prompt: leave it out"
-        )
-
-
-def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
-    """Codes when the model gives their probabilities and the task is one choice, else JSON.
-
-    A raw task is answered in free text, whatever `answers` says, but for the letters of options.
-
-    A rationale before the choice takes two calls with codes: when it is asked for at run time, or codes are. Raises
-    UsageError when codes or words are asked for and the task has several questions, or a rationale after its label;
-    and for words when two labels begin alike.
-    """
-    if task.spec.raw:
-        wanted = answers == "codes" or (answers == "auto" and label_codes)
-        return Mode.CODES if wanted and task.spec.letters else Mode.TEXT
-    if answers in ("codes", "words") and not (task.one_choice or task.reasons_first):
-        raise UsageError(f"{task.name} asks several questions or a rationale after: it needs --answers json")
-    if answers == "words":
-        _check_words(task)
-    if answers == "auto":
-        return Mode.CODES if label_codes and takes_codes(task) else Mode.JSON
-    return Mode(answers)
-
-
-def _check_words(task: Task) -> None:
-    """Raises UsageError for labels that begin with the same word: their first tokens do not tell them apart."""
-    first: dict[str, str] = {}
-    for label in task.domain(task.spec.questions[0].field):
-        token = re.match(r"[^\W_]+|.", label.casefold())
-        other = first.setdefault(token.group() if token else label, label)
-        if other is not label:
-            raise UsageError(
-                f"{task.name}: '{other}' and '{label}' begin alike, so that --answers words cannot tell them "
-                "apart: --answers codes"
-            )
-    for label, other in permutations(first.values(), 2):
-        if label.casefold().startswith(other.casefold()):
-            raise UsageError(
-                f"{task.name}: '{label}' begins with '{other}', so that --answers words cannot tell them apart: "
-                "--answers codes"
-            )
-
-
-def takes_codes(task: Task) -> bool:
-    """Whether a task is answered in codes where the model gives their probabilities, unless told otherwise."""
-    if task.spec.raw:
-        return task.spec.letters
-    return task.one_choice or (task.reasons_first and "rationale" in task.overrides)
+"""The reason of an attempt that is ok without a label."""
 
 
 def estimate_tokens(request: Request) -> int:
-    """A rough count for budgets, before the provider says: four characters a token, plus the answer."""
+    """Estimate the tokens of a request and its answer, before the server reports its counts."""
     return sum(len(m.content) for m in request.messages) // CHARACTERS_PER_TOKEN + 16
 
 
 def _canonical_turns(messages: Sequence[Message]) -> str:
-    """What `canonical` makes of `[[role, content], ...]`, without setting up an encoder for each unit."""
+    """Return the canonical JSON of `[[role, content], ...]`, without a new encoder for each unit."""
     return f"[{','.join(f'[{json_string(m.role)},{json_string(m.content)}]' for m in messages)}]"
 
 

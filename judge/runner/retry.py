@@ -1,4 +1,4 @@
-"""When to try again: exponential back-off with jitter, capped in number."""
+"""The retry policy: exponential backoff with jitter, and a maximum number of tries."""
 
 import math
 import random
@@ -7,43 +7,44 @@ from dataclasses import dataclass, field
 from judge.errors import ProviderError, RateLimited, ServerFault, Unreachable
 
 CHANCE = 1e-7
-"""A unit is given up where so many failures in a row would come to one unit in ten million by chance."""
+"""The chance that a unit fails, by bad luck alone, on every try that it gets: one in ten million."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
     """The retry policy. Times are in seconds; tries count from the first call.
 
-    The wait after the n-th try is drawn from the upper half of `base` doubled n - 1 times, at most
-    `longest`, and is never shorter than what the server asked for. Refused calls have their own,
-    larger number of tries, because the rate controller already spaces them. A server that asks for more than
-    `most_told` is not waited for; a later run is. A server that is down is waited for as long as
-    `outage`, and a study that cannot be written too.
+    The wait after try n is drawn from the upper half of `base * 2**(n - 1)`, at most `longest`, and is never shorter than
+    the server's Retry-After. Refused calls have a larger number of tries of their own, because the rate controller
+    already spaces them. If a Retry-After exceeds `longest_retry_after`, the run ends and can be resumed later. `outage` is
+    how long a run waits for a server that is down, or for a study that another program has locked.
     """
 
     tries: int = 6
     rate_limit_tries: int = 12
     base: float = 0.5
     longest: float = 30.0
-    most_told: float = 900.0
+    longest_retry_after: float = 900.0
     outage: float = 1800.0
     draw: random.Random = field(default_factory=random.Random)
+    """The jitter: clients that were refused together must not come back together."""
 
     def wait(
         self, error: ProviderError, tries: int, flow: float = math.inf, failing: float = 0.0
     ) -> float | None:
-        """Seconds to wait after the failed try number `tries`, None when it is time to give up.
+        """Return the seconds to wait after the failed try number `tries`; None to give up.
 
-        `flow`: in how many seconds the server has given its last answers to others. A call that was refused waits
-        no longer, nor does one whose connection was lost, but for `base`: where others pass it will too, and where
-        nothing passes any more that time grows with every try. `failing`: the share of units whose first call failed
-        at this server. Where many fail, a unit has more tries, because its failures say little about the unit.
+        `flow`: how many seconds the server took for its last few answers to other calls. A refused call waits no longer
+        than that, and a call whose connection was lost no longer than that or `base`: a server that answers other calls
+        will soon answer this one. `failing`: the share of units whose first call failed at this server. If many fail, a
+        unit gets more tries, because its failures say little about the unit itself.
         """
         most = self.rate_limit_tries if isinstance(error, RateLimited) else self.tries
         if failing > 0.0:
+            # Failures at random, each with this probability: so many in a row have the probability CHANCE.
             most = max(most, math.ceil(math.log(CHANCE) / math.log(failing)))
-        retry_after = told_to_wait(error)
-        if not error.retryable or tries >= most or retry_after > self.most_told:
+        retry_after = retry_after_of(error)
+        if not error.retryable or tries >= most or retry_after > self.longest_retry_after:
             return None
         longest = self.longest
         if isinstance(error, RateLimited):
@@ -54,6 +55,6 @@ class Patience:
         return max(backoff, retry_after)
 
 
-def told_to_wait(error: ProviderError) -> float:
-    """Seconds that the server asked to be left alone, 0 when it did not say."""
+def retry_after_of(error: ProviderError) -> float:
+    """Return the seconds of the server's Retry-After, 0 without one."""
     return (error.retry_after or 0.0) if isinstance(error, RateLimited | ServerFault) else 0.0

@@ -1,8 +1,7 @@
-"""One run: pending units through dispatcher, provider and parser to the writer, until none is left.
+"""One run: pending units pass through dispatcher, provider and parser to the writer, until none is left.
 
-The order of events for a unit is fixed: rendered, admitted, sent, parsed, queued, committed,
-counted. Whatever stops a run in between (a kill, a full disk, a dead server, Ctrl-C) leaves the
-unit pending, and the same command picks it up.
+The order of events for a unit is fixed: rendered, admitted, sent, parsed, queued, committed, counted. If anything stops
+the run in between (a kill, a full disk, a dead server, Ctrl-C), the unit stays pending and the same command resumes.
 """
 
 import asyncio
@@ -37,27 +36,30 @@ from judge.store.study import Store, explained
 from judge.types import Json, Status, Unit
 
 GRACE_SECONDS = 10.0
+"""How long calls in flight may take after an interrupt or an error: their replies are paid for."""
 TICK_SECONDS = 0.5
+"""Seconds between two updates of the progress line."""
 COUNTED_FIRST = 20_000
-"""Units of a study that are counted before the first call; more are counted beside the run."""
+"""In a larger study the units are counted in a thread while the run goes on, so that its first call is not delayed."""
 AHEAD = 32
-"""Units rendered and looked up at once, so that the next call is ready when a slot is free."""
+"""Units that are rendered and looked up together, so that the next call is ready when a slot is free."""
 MOST_UNSAVED = 2000
-"""Units that may wait for a commit or for an identical request; then no more are started."""
+"""Maximum number of units that wait for a commit or for an identical request: it bounds the memory of a run."""
 MOST_YOUNG = 20_000
-"""New objects before a collection: with every call in flight looked at, 700 are too few."""
+"""New objects before a garbage collection. Each one visits the objects of all calls in flight, so Python's default of 700
+is too low."""
 MOST_RESTING = 256
-"""Calls that may wait for their next try; with a server that refuses much they would otherwise pile up."""
+"""Maximum number of calls that wait for a retry. With a server that refuses many calls they would pile up."""
 
 
 async def run_task(
     store: Store, plan: Plan, provider: Provider, watch: Callable[[Live], None] | None = None
 ) -> RunReport:
-    """Judge the plan's pending units with an open provider and return how it went.
+    """Judge the plan's pending units with an open provider. Return the report.
 
-    A study that cannot be written, a refused key or a dead server ends the run: the report then
-    carries the error, and everything acknowledged before it is in the study. `watch` is called
-    at the beginning, after every commit, and twice a second in between.
+    A study that cannot be written, a refused key or a dead server ends the run. The report then has the error, and
+    everything that was acknowledged before is in the study. `watch` is called at the beginning, after every commit, and
+    twice a second in between.
     """
     taken = take_in(store)
     settled = settle(store, plan, provider)
@@ -71,7 +73,8 @@ async def run_task(
     else:
         late = False
         units, left_out = selection.select(store, plan.task, plan.selection)
-    with interrupts() as signals:  # from before the run is in the study, until its end is
+    # From before the run is stored until its end is: an interrupt in between must not leave a run without its end.
+    with interrupts() as signals:
         return await _begun(store, plan, provider, settled, (units, left_out, late), watch, signals)
 
 
@@ -84,16 +87,19 @@ async def _begun(
     watch: Callable[[Live], None] | None,
     signals: Interrupts,
 ) -> RunReport:
-    """The run itself, over the selected units: how many, how many were left out, and whether they are counted late."""
+    """Start the run in the study, run it, and close it.
+
+    `selected`: how many units are selected and left out, and whether they are counted later.
+    """
     units, left_out, late = selected
     facts = dict(provider.describe())
     price = plan.price(facts)
     run_id, resumed = runs.start_run(store, plan.task, plan.model, settled.options, facts, settled.run_id)
     if price is not None:
         facts["price"] = price.as_json()
-    # For who watches from elsewhere; while millions are being counted it is not known.
+    # `judge runs watch` reads this in another process; None while the units are being counted.
     facts["selected"] = None if late else units * plan.repeats
-    # Before the first unit is sent: a killed run must not lose the answers to the opening questions.
+    # Before the first unit is sent: a killed run must not lose the results of the start-up probes, which were paid for.
     known = runs.known_servers(store.conn, facts)
     opened_servers = [ModelServer(member, 1) for member in replicas(provider)]
     runs.keep_facts(store, run_id, {**facts, runs.SERVERS: server_notes(opened_servers, known)})
@@ -113,7 +119,7 @@ async def _begun(
     report.labelled = labelled(store, plan, run_id)
     report.notes += run.dispatcher.notes
     if not isinstance(report.error, StudyError):
-        # What a server refuses of a request shows in the first calls.
+        # Described again, because a server may have refused parameters in the first calls.
         charged = runs.charged(store.conn, run_id, report.spent.tokens, report.spent.cost)
         now_known = {**provider.describe(), runs.SERVERS: run.servers(), runs.SPENT: charged}
         await close(store, plan, report, {**facts, **now_known})
@@ -151,7 +157,7 @@ class _Run:
         self.caller = Caller(
             asker, self.dispatcher, plan.patience, self.budget, self._stop, self._fail, named
         )
-        # A run begins with the first question to its server.
+        # The time of a run includes its start-up probes.
         opening = plan.opened.seconds if plan.opened is not None else 0.0
         self.live = Live(report, self.dispatcher, time.monotonic() - opening)
         self.feeder: asyncio.Task[None] | None = None
@@ -160,13 +166,13 @@ class _Run:
         self.entries = Entries(plan.task, report.run_id, report.derived)
         self.room = asyncio.Event()
         self.begun = asyncio.Event()
-        """The first units are found, or there are none."""
+        """Set when the first units were sent, or if there are none."""
         patience = plan.patience.outage
         self.writer = Writer(store, self._acknowledged, self._fail, patience=patience, stalled=self._stalled)
 
     async def go(self) -> None:
-        """Feed, wait, commit; interrupts and errors stop the feeding and let calls in flight end."""
-        # What is imported and loaded stays until the end; every full collection would look at it again.
+        """Feed units, wait for their calls, and commit; interrupts and errors stop the feeding only."""
+        # Imported modules stay until the end, and every full garbage collection would visit them again.
         gc.freeze()
         young = gc.get_threshold()
         gc.set_threshold(MOST_YOUNG, *young[1:])
@@ -185,7 +191,7 @@ class _Run:
                 timer.cancel()
             self._cancel()
             self.report.last_failure = self.caller.last_failure
-            # By how much is known when the last call is back.
+            # The excess over a limit is final only now, when the last call has ended.
             self.report.stopped = self.budget.crossed or self.report.stopped
             await asyncio.gather(*self.tasks, return_exceptions=True)
             await self.writer.close()
@@ -210,7 +216,7 @@ class _Run:
         while ahead := list(islice(units, AHEAD)):
             questions = [self._question(unit, repeat) for unit in ahead]
             self.identical.look_up(questions)
-            # What a batch is asking is not asked here: it would be paid twice.
+            # Requests in an open provider batch are skipped, because they would be paid for twice.
             waiting = jobs.reserved(self.store.conn, [q.sha for q in questions])
             for question in questions:
                 if question.sha in waiting:
@@ -233,10 +239,11 @@ class _Run:
             self.identical.sent(question)
             self._spawn(self._judge(question, claim, slot))
             return
-        await asyncio.sleep(0)  # a study full of known requests must not keep the loop to itself
+        # In a study full of known requests, this loop would otherwise block all other tasks.
+        await asyncio.sleep(0)
 
     def _crowded(self) -> bool:
-        """Whether too much waits: for a commit, for an identical request, or for its next try."""
+        """Return whether too many units wait: for a commit, for an identical request, or for a retry."""
         unsaved = self.identical.waiting + self.writer.unsaved
         return unsaved >= MOST_UNSAVED or len(self.tasks) > self.dispatcher.ceiling + MOST_RESTING
 
@@ -280,22 +287,22 @@ class _Run:
             self.watch(self.live)
 
     def _keep_learnt(self) -> None:
-        """Note what the server has just refused: a kill must not lose it."""
+        """Store new facts about the server, such as a refused parameter: a kill must not lose them."""
         facts = dict(self.provider.describe())
         if facts == self.facts:
             return
         price = {} if self.report.price is None else {"price": self.report.price.as_json()}
         with suppress(StudyError), hardly_waiting(self.store):
-            # Held by another program: with the next commit, then. Calls in flight wait for this thread.
+            # If the study is locked, the next commit stores them. This thread also serves the calls in flight.
             runs.keep_facts(self.store, self.report.run_id, {**facts, **price, runs.SERVERS: self.servers()})
             self.facts = facts
 
     def servers(self) -> dict[str, Json]:
-        """Return what the study is to remember of the servers, so that the next run need not find it out."""
+        """Return the facts about the servers to store, so that the next run need not probe them."""
         return server_notes(self.dispatcher.servers, self.known)
 
     def _stalled(self, error: AdjudgeError | None) -> None:
-        """A commit cannot be made for now: nothing more is sent, and what was received waits."""
+        """Pause the sending while commits fail; received replies wait."""
         self.live.stalled = None if error is None else (time.monotonic(), error)
         self.dispatcher.pause(error is not None)
 
@@ -307,7 +314,7 @@ class _Run:
     # Stopping
 
     def _stop_in_time(self) -> list[asyncio.TimerHandle]:
-        """With a limit of time: send nothing more shortly before it, and give up what is in flight at it."""
+        """With a limit of time, stop sending shortly before it, and cancel the calls that are in flight at it."""
         most = self.plan.max_time
         if most is None:
             return []
@@ -317,20 +324,20 @@ class _Run:
         return [self.loop.call_later(before, self._stop, reason), self.loop.call_later(most, self._cancel)]
 
     def interrupt(self) -> None:
-        """Let calls in flight end, send nothing more; a second time: let nothing end."""
+        """Stop sending and let calls in flight end; a second interrupt cancels these, too."""
         if self.report.interrupted:
             self._cancel()
         self.report.interrupted = True
         self._stop("interrupted", GRACE_SECONDS)
 
     def _fail(self, error: AdjudgeError) -> None:
-        """End the run; replies on their way are waited for a little, and kept."""
+        """End the run because of an error. Replies that arrive within GRACE_SECONDS are stored."""
         if self.report.error is None and (not self.report.interrupted or isinstance(error, StudyError)):
             self.report.error = error
         self._stop(str(error), GRACE_SECONDS)
 
     def _stop(self, reason: str, grace: float | None = None) -> None:
-        """Send nothing more; calls in flight have `grace` seconds, None = all they need."""
+        """Stop sending; calls in flight have `grace` seconds to end, None = no limit."""
         self.report.stopped = self.report.stopped or reason
         self.dispatcher.shut()
         if self.feeder is not None:

@@ -1,10 +1,15 @@
 """A second pass over multiple-choice questions: the model sees option probabilities and answers again (URAG, section 5.2).
 
-`--shown RUN:self` shows the probabilities that the first pass RUN gave the options of each question, renormalised
-over them; `--shown RUN:wrong` shows them with the probability of the most probable option and that of the least probable
-one exchanged, for every question, whether or not the first pass was right; `--shown RUN:wrong-second` exchanges the most
-probable option with the second. (The paper exchanges the first with "a lower one" and does not say which.) Of options with the same probability the first counts. A question with a single option, or
-with the same probability for all, cannot be turned and is left out of both. Which option is right is never used.
+RUN is the first pass, whose probabilities are renormalised over the options of each question:
+
+- `--shown RUN:self` shows them as they are.
+- `--shown RUN:wrong` exchanges the probabilities of the most and the least probable option, for every question,
+  whether or not the first pass was right.
+- `--shown RUN:wrong-second` exchanges those of the two most probable options. The paper exchanges the first with "a
+  lower one" and does not say which.
+
+Of options with equal probabilities the first one counts. A question with one option, or with equal probabilities for
+all, has nothing to exchange and is left out of both. The right option is never used.
 """
 
 import json
@@ -23,28 +28,28 @@ KINDS = ("self", "wrong", "wrong-second")
 
 @dataclass(frozen=True, slots=True)
 class ShownProbabilities:
-    """Item -> the text that shows its probabilities. `name` tells the run by what it was shown."""
+    """Item -> the text that shows its probabilities. `name` is part of the run's identity: RUN:KIND."""
 
     name: str
     texts: dict[str, str]
 
     @property
     def mark(self) -> str:
-        """What the condition of the answers ends in."""
+        """The ending of the condition under which the answers are stored."""
         return mark(self.name.rpartition(":")[2])
 
 
 def mark(kind: str) -> str:
-    """What the condition of answers by a second pass ends in: `+self-aware`, `+wrong-aware`, `+wrong-second-aware`."""
+    """Return the ending of the condition of a second pass: `+self-aware`, `+wrong-aware`, `+wrong-second-aware`."""
     return f"+{kind}-aware"
 
 
 def read_probabilities(store: Store, text: str) -> ShownProbabilities:
-    """Read a `--shown`. Raises UsageError for anything else, and for a run without label probabilities."""
+    """Parse a `--shown`. Raises UsageError for an invalid one, and for a run without label probabilities."""
     of, _, kind = text.rpartition(":")
     if kind not in KINDS or not of:
         raise UsageError(
-            f"--shown '{text}' is RUN:self, RUN:wrong or RUN:wrong-second, RUN being the first pass"
+            f"--shown '{text}': write RUN:self, RUN:wrong or RUN:wrong-second, where RUN is the first pass"
         )
     run = find_run(store, of)
     field = stored_task(store, str(run["task"])).spec.questions[0].field
@@ -73,7 +78,7 @@ def read_probabilities(store: Store, text: str) -> ShownProbabilities:
 
 
 def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dict[str, float] | None:
-    """The probabilities of a question's own options, which sum to 1; None where one is not known, or all are 0."""
+    """Return the probabilities of a question's options, which sum to 1; None if one is unknown or all are 0."""
     of_options = [masses.get(letter) for letter in options]
     known = [mass for mass in of_options if mass is not None]
     total = math.fsum(known)
@@ -83,7 +88,7 @@ def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dic
 
 
 def exchanged(probabilities: Mapping[str, float], *, second: bool = False) -> dict[str, float] | None:
-    """The same numbers with the highest and the lowest (or the second highest) exchanged; None where these are the same."""
+    """Exchange the highest probability with the lowest or second highest one; None if the two are equal."""
     ordered = sorted(probabilities, key=lambda letter: -probabilities[letter])
     first = ordered[0]
     # Of options with the same probability the first one counts.
@@ -95,5 +100,5 @@ def exchanged(probabilities: Mapping[str, float], *, second: bool = False) -> di
 
 
 def as_text(probabilities: Mapping[str, float]) -> str:
-    """One option a line, in the options' order: `A. 0.700`."""
+    """Return one option a line, in the order of the options: `A. 0.700`."""
     return "\n".join(f"{letter}. {mass:.3f}" for letter, mass in probabilities.items())

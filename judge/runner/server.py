@@ -1,7 +1,7 @@
-"""One model server as the run sees it: its rate controller, and whether it is there.
+"""The state of one model server: its rate controller, and whether it is reachable.
 
-A server that cannot be reached, or that fails or refuses many calls in a row, is down: one call at a time finds out whether
-it is back.
+A server that cannot be reached, or that fails or refuses many calls in a row, is down. Then only one call at a time is
+sent, to find out whether it is back.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from judge.errors import ProviderError, RateLimited, Rejected, ServerFault, Unreachable
 from judge.providers.base import Provider
 from judge.runner.rate import RateController
-from judge.runner.retry import told_to_wait
+from judge.runner.retry import retry_after_of
 
 SUSPECTS, IN_A_ROW = 3, 16
 """A server counts as down when it accepts no connection, or when calls of this many new units have failed and so many
@@ -39,7 +39,7 @@ FIRST_PROBE, LAST_PROBE = 0.5, 30.0
 
 
 class End(Enum):
-    """How a call ended, as far as the server's capacity goes."""
+    """How a call ended, as evidence about the server's capacity."""
 
     REPLY = "reply"
     REFUSED = "refused"
@@ -64,7 +64,7 @@ class FirstCall:
 
 
 class ModelServer:
-    """One server: its rate controller, and whether it is there. Times are in seconds of one clock, `now` its reading."""
+    """One server: its rate controller, and whether it is down. Times are in seconds of one clock; `now` is its reading."""
 
     def __init__(
         self,
@@ -116,13 +116,13 @@ class ModelServer:
         return max(0.0, self._probe_at - now) if self.is_down else self.rate.delay(now, tokens)
 
     def take(self, now: float, tokens: int = 0) -> Slot:
-        """A call goes out."""
+        """Note that a call is sent. Return its slot."""
         self._probing = self.is_down
         self.rate.sent(now, tokens)
         return Slot(self, now, self.rate.limit, tokens)
 
     def leave(self, slot: Slot, now: float, end: End) -> None:
-        """A call came back."""
+        """Note that the call of a slot has ended."""
         if self.down_since is not None and slot.at >= self.down_since:
             self._probing = False
         self.rate.ended(slot.tokens)
@@ -133,40 +133,40 @@ class ModelServer:
             self.rate.refused(now, slot.at)
 
     def flow(self, now: float) -> float:
-        """Seconds since the last FLOW answers began to come, infinite before as many have.
+        """Return how many seconds the server took for its last FLOW answers, infinite before there are so many.
 
-        No longer than the shortest such time of the last answers, or LEAST_FLOW: the last few units of a run get answers
-        more rarely because they wait, and would wait the longer for that.
+        At most the shortest such time of the last answers, or LEAST_FLOW. At the end of a run, answers become rarer
+        because the last units wait; without this bound they would wait the longer for that.
         """
         if len(self._answers) < FLOW:
             return math.inf
         return min(now - self._answers[0], max(LEAST_FLOW, min(self._flows)))
 
     def failing(self) -> float:
-        """The share of units, of the last FIRST_CALLS, whose first call failed; 0 before a few of them."""
+        """Return the share of the last FIRST_CALLS units whose first call failed; 0 if there are only a few."""
         ended = [call.is_failed for call in self._first_calls if call.is_failed is not None]
-        # Below 1 also where all failed: a unit that never gets through is given up at some time.
+        # The + 1 keeps it below 1 if all failed, so that a unit that never succeeds is given up at last.
         return sum(ended) / (len(ended) + 1) if len(ended) >= FEWEST_FIRST_CALLS else 0.0
 
     def first_call(self) -> FirstCall:
-        """Note that the first call of a unit is sent. The caller notes there how it ends.
+        """Note that the first call of a unit is sent. Return the record in which the caller notes how it ends.
 
-        They count in the order in which they were sent: refusals come back before answers, so that those that ended last
-        would be mostly answered ones.
+        Calls count in the order in which they were sent. In the order of their ends, refusals would come first because
+        they are faster than answers.
         """
         self._first_calls.append(FirstCall())
         return self._first_calls[-1]
 
     def failed(self, slot: Slot, now: float, begun: float, unit: str, error: ProviderError) -> bool:
-        """A call has failed in a way that may pass; its unit's first call went out at `begun`.
+        """Note a temporary failure of a call; the first call of its unit was sent at `begun`.
 
-        Return whether that counts as one of the unit's tries: it does not where the server is down or overloaded.
+        Return whether it counts as one of the unit's tries. It does not if the server is down or overloaded.
         """
         if self.down_since is not None:
             if slot.at >= self.down_since:
                 self._probes += 1
                 wait = min(LAST_PROBE, FIRST_PROBE * 2.0 ** (self._probes - 1))
-                self._probe_at = now + max(wait, told_to_wait(error))
+                self._probe_at = now + max(wait, retry_after_of(error))
                 self.error = error
             return False
         timed_out = isinstance(error, Unreachable) and error.timed_out
@@ -189,10 +189,10 @@ class ModelServer:
         return not (timed_out and self.rate.timed_out(now, slot.at))
 
     def went_down(self, now: float, error: ProviderError) -> None:
-        """Wait for the server from now on."""
+        """Mark the server as down from now on."""
         self.down_since, self.error = now, error
         self._probing, self._probes = False, 0
-        self._probe_at = now + max(FIRST_PROBE / 4, told_to_wait(error))
+        self._probe_at = now + max(FIRST_PROBE / 4, retry_after_of(error))
         self._suspects.clear()
         self._refusals = self._failures = 0
 
@@ -210,7 +210,7 @@ class ModelServer:
 
 
 def ending(error: BaseException | None) -> End:
-    """How a call ended that raised this, None = nothing."""
+    """Return how a call ended that raised this error (None = no error)."""
     if error is None or isinstance(error, Rejected):
         return End.REPLY
     if isinstance(error, RateLimited) or (isinstance(error, ServerFault) and error.overloaded):

@@ -39,23 +39,23 @@ class Spacing:
 
     def __init__(self) -> None:
         self.rate: float | None = None
-        """Calls per second, None = as many as the limit allows."""
+        """Calls per second; None = as many as the concurrency allows."""
         self._background = 0.0
         self._trial: _Trial | None = None
         self._next = self._fastest = 0.0
         self._calls_since_refusal = 0
         self._refused_in_a_row = 0
         self._refusal_seconds = 0.0
-        """How long a refusal takes to come back, at most."""
+        """The longest time that a refusal took to arrive, in seconds."""
         self._counted_from, self._counted_until = -math.inf, math.inf
         self._sent = self._refused = 0
 
     def delay(self, now: float) -> float:
-        """Seconds until the next call may go out."""
+        """Return the seconds until the next call may be sent."""
         return 0.0 if self.rate is None else max(0.0, self._next - now)
 
     def sent(self, now: float) -> None:
-        """A call goes out."""
+        """Note that a call is sent."""
         trial = self._trial
         if trial is None and self._sent >= WINDOW_CALLS:
             if self.rate is None:
@@ -82,14 +82,15 @@ class Spacing:
         self._next = max(self._next, now - late) + gap
 
     def accepted(self) -> None:
-        """A call was answered."""
+        """Note that a call was answered."""
         self._refused_in_a_row = 0
 
     def refused(self, now: float, sent_at: float) -> bool:
-        """A call was refused. Return whether a search for a slower rate begins."""
+        """Note that a call was refused. Return whether a search for a slower rate begins."""
         self._refusal_seconds = max(now - sent_at, 0.95 * self._refusal_seconds)
         if not self._counted_from <= sent_at <= self._counted_until:
-            return False  # It was sent at another rate.
+            # It was sent at another rate.
+            return False
         self._refused += 1
         if self._trial is not None:
             return False
@@ -112,7 +113,7 @@ class Spacing:
 
     @property
     def _target(self) -> float:
-        """The share of refusals to settle at."""
+        """The share of refusals at which the rate settles."""
         near = (
             TARGET_SHARE
             if self.rate and self._refusal_seconds * self.rate < NEAR_SHARE
@@ -122,7 +123,7 @@ class Spacing:
 
     @property
     def _step(self) -> float:
-        """What a refusal takes off the rate: less where it is known only after many more calls were sent."""
+        """The change of the log rate after a refusal: smaller if many more calls were sent before it arrived."""
         assert self.rate is not None
         return STEP / (1 + self._refusal_seconds * self.rate / 4)
 
@@ -132,13 +133,13 @@ class Spacing:
         self._fastest = max(self._fastest, self.rate)
 
     def _search(self, now: float, rate: float) -> None:
-        """Look for a rate at which fewer calls are refused, from this one downwards."""
+        """Search for a rate at which fewer calls are refused, from this one downwards."""
         self._trial = _Trial()
         self.rate = max(SLOWEST_RATE, rate)
         self._begin(now)
 
     def _end_trial(self, trial: _Trial, now: float) -> None:
-        """Decide whether the slower rate has helped, and what comes next."""
+        """Decide whether the slower rate has helped: keep it, go slower, or send freely again."""
         assert self.rate is not None
         taken = 1 - self._refused / self._sent
         gained = 1.0 if trial.accepted is None else (taken - trial.accepted) / (1.001 - trial.accepted)
@@ -156,7 +157,7 @@ class Spacing:
         self._begin(now)
 
     def _begin(self, now: float) -> None:
-        """Count anew."""
+        """Restart the count of calls and refusals."""
         self._counted_from, self._counted_until = now, math.inf
         self._sent = self._refused = 0
 

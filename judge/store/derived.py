@@ -134,20 +134,20 @@ def keep(
     units: Sequence[str],
     columns: Sequence[FieldLabels],
     missing: Mapping[int, tuple[Status, str]],
-    options: Mapping[str, Json] | None = None,
+    options: Mapping[str, Json],
 ) -> tuple[str, bool]:
     """Store a derived run in one transaction: a judgement for each of `units` (sorted), its labels, what it was
     fitted on.
 
     `missing`: position in `units` -> why it has no label. `result` is a hash of the labels: a stored run with the
-    same derivation and the same result is not written again. Returns the run's id and whether it was stored already.
+    same derivation and the same result is not written again. `options` are further options of the run. Returns the run's id and whether it was stored already.
     """
     stored_derivation = derivation.as_json()
     recorded = {
         name: stored_derivation[name] for name in ("kind", "method", "fields", "parameters", "fitted")
     }
     parents = [p.run_id for p in derivation.parents]
-    all_options = {**(options or {}), "derived": {**recorded, "parents": parents, "result": result}}
+    all_options = {**options, "derived": {**recorded, "parents": parents, "result": result}}
     with _quick(store) as conn:
         if earlier := begun(conn, task.name, model, [identity(all_options)]):
             return earlier[0].run_id, True

@@ -110,13 +110,11 @@ def of_items(conn: sqlite3.Connection, unit: str, field: str, annotator: str) ->
     return None if row is None else str(row[0])
 
 
-def conflicts(
-    conn: sqlite3.Connection, fields: Iterable[str] | None = None, *, derived: bool = False
-) -> list[Conflict]:
+def conflicts(conn: sqlite3.Connection, fields: Iterable[str] | None = None) -> list[Conflict]:
     """Return every label whose sources contradict each other, of these fields, in the order of the study.
 
-    A conflict of a derived field that only follows from its source field is left out, unless `derived`: resolving the
-    source field resolves both.
+    A conflict of a derived field that only follows from its source field is left out: resolving the source field
+    resolves both.
     """
     query = (
         "SELECT c.annotator_id, c.field, c.unit_id, c.repeat, c.derived_from FROM label_conflicts AS c "
@@ -128,8 +126,7 @@ def conflicts(
     return [
         Conflict(who, field, unit, repeat, said(conn, unit, field, who, repeat))
         for who, field, unit, repeat, source_field in rows
-        if (selected is None or field in selected)
-        and (derived or (who, source_field, unit, repeat) not in in_conflict)
+        if (selected is None or field in selected) and (who, source_field, unit, repeat) not in in_conflict
     ]
 
 

@@ -20,7 +20,8 @@ from judge.store import _merge_rows as rows
 from judge.store import _merge_runs as runs
 from judge.store import label_sources
 from judge.store.jobs import rebased
-from judge.store.study import Store, explained, only_here
+from judge.store.locks import only_here
+from judge.store.study import Store, explained
 from judge.types import Json
 
 COUNTED = ("items", "passages", "answers", "units", "tasks", "judgements", "batches")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
@@ -19,14 +18,15 @@ from judge import migrations
 from judge.commands import command
 from judge.errors import StudyError, WriteFailed
 from judge.store import schema
+from judge.store.locks import is_locked, only_here
 from judge.types import Json
 
 MOST_AT_ONCE = 32
 BUSY_SECONDS = 30.0
 FEW_PAGES = -4000
 """SQLite's cache size while a whole study is read once: negative means kilobytes, so 4,000 kB."""
-LOOKS, LOOK_SECONDS = 5, 0.02
-"""How often a locked run lock is tried, and the seconds between two tries."""
+LOOK_SECONDS = 0.02
+"""Seconds between two tries to switch the journal of a locked study."""
 _log = logging.getLogger(__name__)
 
 
@@ -111,17 +111,7 @@ class Store:
 
     def is_running(self, activity: str) -> bool:
         """Return whether some process has the run lock of `activity`."""
-        try:
-            file = os.open(self._lock_path(activity), os.O_RDONLY)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(file)
-        return False
+        return is_locked(self._lock_path(activity))
 
     def _lock_path(self, activity: str) -> Path:
         study = self.path.resolve()
@@ -165,15 +155,13 @@ class Store:
                 raise
 
 
-def insert_rows(
-    conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]], many: int = MOST_AT_ONCE
-) -> None:
-    """Run an `INSERT ... VALUES ?` for all rows, `many` rows a statement, inside the caller's transaction.
+def insert_rows(conn: sqlite3.Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
+    """Run an `INSERT ... VALUES ?` for all rows, several rows a statement, inside the caller's transaction.
 
     Not `executemany`: it releases and retakes the interpreter's lock for every row. Beside a busy event loop, it
     waits for the lock each time.
     """
-    at = 0
+    at, many = 0, MOST_AT_ONCE
     while at < len(rows):
         # Powers of two, so that few different statements are compiled, and each only once.
         while many > len(rows) - at:
@@ -181,55 +169,6 @@ def insert_rows(
         marks = ",".join(["(" + ",".join("?" * len(rows[at])) + ")"] * many)
         conn.execute(statement.replace("?", marks, 1), list(chain.from_iterable(rows[at : at + many])))
         at += many
-
-
-@contextmanager
-def only_here(path: Path, busy: str) -> Iterator[None]:
-    """Lock this file for one process. The operating system releases the lock if the process dies.
-
-    Raises StudyError, with the text `busy`, if another process has it.
-    """
-    try:
-        file = _locked(path)
-    except BlockingIOError as e:
-        raise StudyError(busy) from e
-    except OSError as e:
-        raise StudyError(f"cannot lock {path}: {e.strerror}") from e
-    try:
-        yield
-    finally:
-        # Deleted while still locked: `_locked` recognises a file that was deleted between its open and its
-        # lock.
-        path.unlink(missing_ok=True)
-        os.close(file)
-
-
-def _locked(path: Path) -> int:
-    """Return the descriptor of the file, locked by this process.
-
-    Raises BlockingIOError if another process has it.
-    """
-    tries = LOOKS
-    while True:
-        # Read-only, because a lock file of another user cannot be opened for writing. Locking does not need
-        # it.
-        file = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
-        try:
-            tries -= 1
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The previous process has deleted the file before it released it. Another process may already
-            # have locked a new file of that name, so a lock on the deleted one counts for nothing.
-            if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
-                return file
-        except BlockingIOError:
-            if not tries:
-                os.close(file)
-                raise
-            time.sleep(LOOK_SECONDS)  # `is_running` of another process locks the file for a moment
-        except BaseException:
-            os.close(file)
-            raise
-        os.close(file)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

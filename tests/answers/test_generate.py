@@ -69,7 +69,7 @@ def test_noise_comes_from_other_questions_and_is_drawn_with_one_seed(judge: Judg
 
 
 BAD = [
-    ("every", "--context 'every' is none, all, oracle, fixed5, top:K or misleading"),
+    ("every", "--context 'every': write none, all, oracle, fixed5, top:K or misleading"),
     ("top:0", "--context 'top:0' is none"),
     ("none+noise:0", "--context 'none+noise:0' is none"),
     ("top:3 --ranking x", "no ranking fits: choose with --ranking and --stage; there are: first (retrieve)"),

@@ -9,7 +9,7 @@ import pytest
 
 from judge.cli.thresholds import score_gates, thresholds
 from judge.errors import BadInput, BelowThreshold, UsageError
-from judge.gates import Files, Gate, GateFiles, decide, output_option
+from judge.gates import Files, Gate, decide, output_option
 from judge.types import Measure
 from tests.cli.helpers import checked
 from tests.formats import RAGUARD_CLAIMS, raguard
@@ -141,7 +141,7 @@ def test_files_of_gates_and_an_old_pass_that_does_not_stay(judge: Judge, tmp_pat
 
 def test_text_from_elsewhere_stays_text(tmp_path: Path) -> None:
     hostile = 'a<b> & "c" | x\n# head `tick` @team http://evil.example \x1b[31m \ufffe\u202e end'
-    files = GateFiles(tmp_path / "g.xml", tmp_path / "s.md")
+    files = Files(junit=(tmp_path / "g.xml",), summaries=(tmp_path / "s.md",))
     with pytest.raises(BelowThreshold):
         decide(hostile, [Gate(hostile, False, hostile)], files)
     case = ElementTree.parse(tmp_path / "g.xml").getroot()[0][0]
@@ -153,7 +153,7 @@ def test_text_from_elsewhere_stays_text(tmp_path: Path) -> None:
         assert part not in row
     with pytest.raises(UsageError, match="there is no gate"):
         decide("t", [], files)
-    decide("t", [], GateFiles(None, None))
+    decide("t", [], Files())
 
 
 def test_output_sorts_its_files_by_their_names(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_judge_without_a_label_passes_no_threshold(tmp_path: Path, db: Path) -
 def test_nothing_of_a_probe_is_a_label_of_the_study(tmp_path: Path, db: Path) -> None:
     probed(db, *model(tmp_path))
     told = judge("probe", "stance", "-d", db, *model(tmp_path), "--keep", db, code=2).stderr
-    assert "is a study with items of its own: probe into another file" in told
+    assert "a study with other items" in told
     with Store.open(db) as store:
         assert store.conn.execute("SELECT count(*) FROM runs").fetchone() == (0,)
         assert store.conn.execute("SELECT count(*) FROM items").fetchone() == (UNITS,)
@@ -153,18 +153,18 @@ def test_a_kept_study_is_gone_on_with_and_asks_nothing_twice(tmp_path: Path, db:
     assert again == rows and asked() == 3 * UNITS
     other = planted(tmp_path, UNITS + 1, name="other")
     assert (
-        "made of other units"
+        "a probe of other units"
         in judge("probe", "stance", "-d", other, *options, "--keep", kept, code=2).stderr
     )
 
 
 def test_what_cannot_be_probed_is_refused(tmp_path: Path, db: Path) -> None:
     for options, told in (
-        (["--fail-over", "injected=0.1"], "no probe 'injected'"),
+        (["--fail-over", "injected=0.1"], "unknown probe 'injected'"),
         (["--fail-over", "2"], "between 0 and 1"),
-        (["--nothing", "maybe"], "is no label of 'stance'"),
+        (["--nothing", "maybe"], "'maybe' is not a label of 'stance'"),
         (["--probe", "order", "--fail-over", "length=0.1"], "that probe is not asked for"),
-        (["--where", "dataset = 'none'"], "no unit that stance.v2 can show"),
+        (["--where", "dataset = 'none'"], "no unit has the inputs of stance.v2"),
     ):
         assert told in judge("probe", "stance", *model(tmp_path), "-d", db, *options, code=2).stderr
 

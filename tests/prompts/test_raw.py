@@ -10,7 +10,8 @@ from judge.prompts import Mode, Task, load_task, parse_task
 from judge.prompts.raw import renderer_of
 from judge.providers.base import Settings
 from judge.providers.scripted import Provider
-from judge.runner.requests import Asker, Sampling, choose_mode
+from judge.runner.modes import choose_mode
+from judge.runner.requests import Asker, Sampling
 from judge.types import Json, Reply, Status, Unit
 from tests.annotate.agreement_helpers import annotate
 from tests.annotate.agreement_helpers import judge as command

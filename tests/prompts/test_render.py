@@ -8,7 +8,7 @@ import pytest
 from judge.prompts import Mode, Renderer, load_task
 from judge.prompts.render import CODES
 from judge.prompts.spec import Example
-from judge.runner.requests import label_orders
+from judge.runner.modes import label_orders
 from tests.prompts.helpers import BODY, STANCE, changed, task
 
 UNIT = {"claim": "Tea cures colds.", "passage": "Tea is a drink."}

@@ -89,7 +89,7 @@ async def test_each_label_has_its_probability() -> None:
     assert reason is None and found is not None
     assert list(found.probabilities.values()) == pytest.approx([0.7, 0.2, 0.1])
     assert reply.usage == Usage(100, 1, 40, 5)
-    assert (reply.resolved_model, reply.request_id) == ("gpt-6-luna-2026-09-01", "req_7")
+    assert reply.resolved_model == "gpt-6-luna-2026-09-01"
 
 
 async def test_several_questions_are_one_request_each_with_its_choices() -> None:

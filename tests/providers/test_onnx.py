@@ -210,9 +210,9 @@ def test_labels_that_the_task_has_not_are_refused(tmp_path: Path) -> None:
 )
 def test_what_only_a_prompt_could_say_is_refused(tmp_path: Path, sampling: Sampling, says: str) -> None:
     provider = opened(nli(tmp_path))
-    with pytest.raises(UsageError, match=f"{says} means nothing to a model that reads two texts"):
+    with pytest.raises(UsageError, match=says):
         Asker(load_task("stance"), "m", provider, sampling)
-    with pytest.raises(UsageError, match="--guidelines means nothing"):
+    with pytest.raises(UsageError, match="--guidelines"):
         Asker(load_task("stance").with_guidelines(), "m", provider, Sampling())
 
 

@@ -12,7 +12,8 @@ from judge.errors import UsageError
 from judge.prompts import load_task
 from judge.providers import base
 from judge.providers.tokens import word_distribution
-from judge.runner.requests import Asker, Sampling, several_orders
+from judge.runner.modes import several_orders
+from judge.runner.requests import Asker, Sampling
 from judge.store import Store
 from judge.types import Json, Reply, Request, TokenChoice, Unit, Usage
 from tests.cli.helpers import checked

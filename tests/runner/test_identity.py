@@ -148,7 +148,7 @@ async def test_replicas_that_have_different_models_are_refused(db: Path) -> None
         provider = replicated("openai/loopback", base.Settings(base_url=one.url, replicas=(two.url,)))
         await provider.open()
         asked = one.requests + two.requests
-        with pytest.raises(UsageError, match="do not call their model the same") as stopped:
+        with pytest.raises(UsageError, match=r"--base-url: .*--same-model") as stopped:
             await run(db, provider)
         assert one.url in str(stopped.value) and "'other-weights'" in str(stopped.value)
         assert one.requests + two.requests == asked
@@ -178,9 +178,7 @@ async def test_a_replica_that_comes_later_with_another_model_is_found_out(
         report = await run(db, provider)
         await provider.close()
         assert isinstance(report.error, UsageError)
-        assert f"{two.url} answers as 'other-weights', where the run has answers of loopback" in str(
-            report.error
-        )
+        assert f"{two.url} answers as 'other-weights'" in str(report.error)
         names = select(db, "SELECT DISTINCT resolved_model FROM judgements")
         assert set(names) <= {("loopback-2026-01-01",)}, "nothing of it is in the run"
         assert report.pending > 0
@@ -238,7 +236,7 @@ async def test_a_probe_that_answers_differently_once_opens_no_second_run(db: Pat
     rest = await run(db, other, asked)
     assert (rest.run_id, rest.labelled, len(other.requests)) == (half.run_id, UNITS, UNITS - 5)
     assert {r.codes is not None for r in other.requests} == {at_first}, "in the mode with which it began"
-    assert "goes on so" in rest.notes[0]
+    assert "--answers codes" in rest.notes[0] or "--answers json" in rest.notes[0]
     # Asked for by name, the other mode is another run; left open, it is still the first one.
     named = await run(db, other, plan(sampling=Sampling(answers="json" if at_first else "codes")))
     assert not named.resumed

@@ -129,7 +129,7 @@ def test_the_rationale_is_part_of_the_runs_identity(judge: Judge, study: None) -
     refused = judge(
         "run", "stance", "-m", "scripted/hash", "--rationale", "after", "--answers", "codes", code=2
     )
-    assert "needs --answers json" in refused.err
+    assert "--answers json" in refused.err
     # What the study keeps of the task is the file, not what a run asked for.
     assert column("SELECT DISTINCT json_extract(front_matter, '$.rationale') FROM tasks") == ["none"]
 

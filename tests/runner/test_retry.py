@@ -56,6 +56,6 @@ def test_what_the_server_asked_for_is_kept(kind: type[RateLimited] | type[Server
 
 
 def test_nobody_waits_for_hours() -> None:
-    patience = Patience(most_told=900)
+    patience = Patience(longest_retry_after=900)
     assert patience.wait(RateLimited("x", 900.0), 1) == 900.0
     assert patience.wait(RateLimited("x", 901.0), 1) is None

@@ -15,9 +15,9 @@ import pytest
 from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from judge.store import Store
+from judge.store.locks import only_here
 from judge.store.origin import origins
 from judge.store.runs import add_probes
-from judge.store.study import only_here
 from tests.cli.helpers import Done, checked, process, script, write_rows
 from tests.jobs.helpers import submit, threaded, write_batch
 from tests.loopback.batches_server import OpenAIBatchServer

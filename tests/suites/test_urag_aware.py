@@ -146,7 +146,7 @@ def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
     run = first_run()
     generate = ("answers", "generate", "urag_aware", "-m", "m", "--context", "all")
     assert (
-        "is RUN:self, RUN:wrong or RUN:wrong-second"
+        "RUN:self, RUN:wrong or RUN:wrong-second"
         in judge(*generate[:-3], "scripted/hash", *generate[-2:], "--shown", f"{run}:x", code=2).err
     )
     asked = ("answers", "generate", "urag_choice", "-m", "scripted/hash", "--context", "all")

@@ -1,0 +1,120 @@
+"""How a task is put to a model: the answer mode, and the orders in which the labels are shown."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+from judge.errors import UsageError
+from judge.prompts.load import Task
+from judge.prompts.render import Mode
+from judge.providers.base import PairReader, Provider
+
+if TYPE_CHECKING:
+    from judge.runner.requests import Sampling
+
+
+def mode_of(task: Task, provider: Provider, sampling: Sampling) -> Mode:
+    """Return the answer mode for this provider; a classifier that reads pairs of texts has no prompt."""
+    if isinstance(provider, PairReader):
+        return Mode.PAIR
+    return choose_mode(task, provider.label_codes or sampling.orders > 1, sampling.answers)
+
+
+def check_pair(task: Task, sampling: Sampling) -> None:
+    """Raise UsageError for settings without a meaning for a model that reads no prompt."""
+    refused = {
+        f"--answers {sampling.answers}": sampling.answers != "auto",
+        "--label-order": sampling.label_order != "declared" or sampling.orders > 1,
+        **{f"--{name}": True for name in task.overrides},
+    }
+    if wrong := [option for option, given in refused.items() if given]:
+        raise UsageError(
+            f"{wrong[0]} has no effect on a model that reads two texts and no prompt: leave it out"
+        )
+
+
+def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
+    """Return the answer mode: codes if the model gives their probabilities and the task is one choice, else JSON.
+
+    A raw task is answered in free text, whatever `answers` says, except for the letters of options. With codes, a
+    rationale before the choice takes two calls; that is chosen if the rationale or the codes were requested explicitly.
+    Raises UsageError for codes or words with several questions or with a rationale after the label, and for words if two
+    labels begin alike.
+    """
+    if task.spec.raw:
+        wanted = answers == "codes" or (answers == "auto" and label_codes)
+        return Mode.CODES if wanted and task.spec.letters else Mode.TEXT
+    if answers in ("codes", "words") and not (task.one_choice or task.reasons_first):
+        raise UsageError(
+            f"{task.name} has several questions, or a rationale after its label: use --answers json"
+        )
+    if answers == "words":
+        _check_words(task)
+    if answers == "auto":
+        return Mode.CODES if label_codes and takes_codes(task) else Mode.JSON
+    return Mode(answers)
+
+
+def _check_words(task: Task) -> None:
+    """Raise UsageError for labels that begin with the same word: their first tokens cannot distinguish them."""
+    first: dict[str, str] = {}
+    for label in task.domain(task.spec.questions[0].field):
+        token = re.match(r"[^\W_]+|.", label.casefold())
+        other = first.setdefault(token.group() if token else label, label)
+        if other is not label:
+            raise UsageError(
+                f"{task.name}: '{other}' and '{label}' begin alike, so that --answers words cannot tell them "
+                "apart: --answers codes"
+            )
+    for label, other in permutations(first.values(), 2):
+        if label.casefold().startswith(other.casefold()):
+            raise UsageError(
+                f"{task.name}: '{label}' begins with '{other}', so that --answers words cannot tell them apart: "
+                "--answers codes"
+            )
+
+
+def takes_codes(task: Task) -> bool:
+    """Return whether `--answers auto` means codes for a task, if the model gives their probabilities."""
+    if task.spec.raw:
+        return task.spec.letters
+    return task.one_choice or (task.reasons_first and "rationale" in task.overrides)
+
+
+def label_orders(task: Task, order: str) -> dict[str, list[str]]:
+    """Return each question's labels in the order declared, reversed or shuffled:SEED.
+
+    Raises UsageError for any other order.
+    """
+    orders = {q.field: task.domain(q.field) for q in task.spec.questions}
+    word, _, seed = order.partition(":")
+    if word == "shuffled" and seed.isdigit():
+        shuffler = random.Random(int(seed))
+        return {field: shuffler.sample(labels, len(labels)) for field, labels in orders.items()}
+    if order == "reversed":
+        return {field: labels[::-1] for field, labels in orders.items()}
+    if order == "declared":
+        return orders
+    raise UsageError(f"--label-order '{order}': write declared, reversed or shuffled:SEED")
+
+
+def several_orders(first: Sequence[str], orders: int) -> list[list[str]]:
+    """Return `orders` different orders of the labels, the first one as given.
+
+    Two orders are the given one and its reverse. More are its rotations, so that n orders of n labels show each label
+    once at each position (a Latin square), followed by the rotations of its reverse. Raises UsageError for more than twice
+    as many orders as labels.
+    """
+    n = len(first)
+    most = 2 if n == 2 else 2 * n
+    if orders > most:
+        raise UsageError(f"--label-order {orders}: {n} labels are shown in at most {most} orders")
+    if orders == 2:
+        return [list(first), list(first)[::-1]]
+    turns = [[*part[i:], *part[:i]] for part in (list(first), list(first)[::-1]) for i in range(n)]
+    # With fewer orders than labels, a label's positions are as far apart as possible.
+    return [turns[i * n // orders] for i in range(orders)] if orders < n else turns[:orders]
