@@ -70,8 +70,8 @@ def test_noise_comes_from_other_questions_and_is_drawn_with_one_seed(judge: Judg
 
 BAD = [
     ("every", "--context 'every': write none, all, oracle, fixed5, top:K or misleading"),
-    ("top:0", "--context 'top:0' is none"),
-    ("none+noise:0", "--context 'none+noise:0' is none"),
+    ("top:0", "--context 'top:0'"),
+    ("none+noise:0", "--context 'none+noise:0'"),
     ("top:3 --ranking x", "no ranking fits: choose with --ranking and --stage; there are: first (retrieve)"),
     ("none --stage rerank", "--ranking and --stage go with --context top:K"),
     ("none --system a@b", "name the system with --system"),

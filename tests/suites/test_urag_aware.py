@@ -152,7 +152,7 @@ def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
     asked = ("answers", "generate", "urag_choice", "-m", "scripted/hash", "--context", "all")
     assert "takes no option probabilities" in judge(*asked, "--shown", f"{run}:self", code=2).err
     asked = ("answers", "generate", "urag_aware", "-m", "scripted/hash", "--context", "all")
-    assert "shows option probabilities: --shown RUN:self" in judge(*asked, code=2).err
+    assert "--shown RUN:self" in judge(*asked, code=2).err
     assert "needs --aware self" in judge("score", *AWARE, code=2).err
     distributed(run, {f"u:{name}": None for name in WITH})
     assert "no probabilities of options to show" in judge("score", *AWARE, "--aware", "self", code=2).err
