@@ -17,18 +17,18 @@ list of such objects with "system". `--map` reads any key from another path (`an
 `answers.text=output` within the elements). A CSV cell contains lists as JSON or separated by `;`.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
+from judge.files import loads
 from judge.importers import fields
 from judge.importers.base import Bad, Options
 from judge.importers.paths import MISSING, follow, no_such_path, without
-from judge.importers.records import Records, csv_records, json_records, placed
-from judge.types import DEFAULT_CONDITION, Answer, AnswerRow, Claim, Vote, Where
+from judge.importers.records import Records, built, table_or_json
+from judge.types import DEFAULT_CONDITION, Answer, AnswerRow, Claim, Vote
 
 KEYS = (
     "id",
@@ -52,27 +52,18 @@ def read_answers(
     path: Path, options: Options, system: str | None, condition: str | None, bad: Bad
 ) -> Iterator[AnswerRow]:
     """Yield the answers of one file. Raises UsageError for a --map that fits no key or no row."""
-    # `.csv.gz` is a table, too, so every suffix counts.
-    cells = any(ending in path.suffixes for ending in (".csv", ".tsv"))
-    records: Records = csv_records(path, bad)[1] if cells else json_records(path, bad)
-    yield from of_records(records, options, system, condition, cells, bad)
+    records, is_table = table_or_json(path, bad)
+    yield from of_records(records, options, system, condition, is_table, bad)
 
 
 def of_records(
     records: Records, options: Options, system: str | None, condition: str | None, cells: bool, bad: Bad
 ) -> Iterator[AnswerRow]:
     """Yield the answers of records; `cells`: rows of a table, whose cells contain lists as text. Raises as `read_answers`."""
-    path = records.path
     reader = _Reader(options, system, condition, cells)
-    for number, record in records.rows:
-        try:
-            answers = reader.answers(record)
-        except BadInput as error:
-            bad(placed(error, path, number, records.word))
-            continue
-        for answer in answers:
-            yield AnswerRow(answer, Where(str(path), number))
-    reader.finish(path)
+    for answer, where in built(records, reader.answers, bad):
+        yield AnswerRow(answer, where)
+    reader.finish(records.path)
 
 
 ROUNDING = 0.005
@@ -106,7 +97,7 @@ class _Reader:
         item = fields.identifier(self._value(row, "id"), "id")
         several = self._value(row, "answers")
         if self._cells and isinstance(several, str):
-            several = _loaded(several, "answers")
+            several = fields.json_in(several, "answers")
         if several is None:
             return [self._answer(row, item, "", None)]
         if isinstance(several, Mapping):
@@ -194,7 +185,9 @@ class _Reader:
         votes: list[Vote] = []
         for group, read_votes in (("gold", self._labels.gold), ("votes", self._labels.people)):
             value = self._value(source, group, prefix)
-            labels = dict(fields.mapping(_loaded(value, group) if isinstance(value, str) else value, group))
+            labels = dict(
+                fields.mapping(fields.json_in(value, group) if isinstance(value, str) else value, group)
+            )
             labels |= {k.removeprefix(f"{group}."): v for k, v in source.items() if k.startswith(f"{group}.")}
             for name in self._maps:
                 if name.startswith(f"{prefix}{group}."):
@@ -202,14 +195,14 @@ class _Reader:
                     labels[key.removeprefix(f"{group}.")] = self._value(source, key, prefix)
             for name, value in labels.items():
                 if group == "votes" and isinstance(value, str):
-                    value = _loaded(value, f"votes.{name}") if value else None
+                    value = fields.json_in(value, f"votes.{name}") if value else None
                 votes += read_votes(name, value, f"{prefix}{group}.{name}")
         return votes
 
     def _claims(self, value: Any, place: str) -> list[Claim]:
         claims = []
         if self._cells and isinstance(value, str):
-            value = _loaded(value, place)
+            value = fields.json_in(value, place)
         for number, entry in enumerate(fields.listing(value, place)):
             entry = {"text": entry} if isinstance(entry, str) else fields.mapping(entry, f"{place}.{number}")
             text = fields.required(entry.get("text"), f"{place}.{number}.text")
@@ -227,7 +220,7 @@ class _Reader:
         Probabilities that were rounded to two decimals may sum to slightly more; they are divided by their sum.
         """
         if self._cells and isinstance(value, str):
-            value = _loaded(value, place)
+            value = fields.json_in(value, place)
         masses = {}
         for letter, mass in fields.mapping(value, place).items():
             if isinstance(mass, bool) or not isinstance(mass, int | float) or not 0 <= mass <= 1:
@@ -246,7 +239,7 @@ class _Reader:
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(("gold.", "votes."))}
         paths = [where for name, where in self._maps.items() if name.startswith(prefix)]
         rest = {k: v for k, v in without(left, paths).items() if v != "" and not isinstance(v, dict | list)}
-        named = _loaded(row_meta, "meta") if isinstance(row_meta, str) else row_meta
+        named = fields.json_in(row_meta, "meta") if isinstance(row_meta, str) else row_meta
         return {**rest, **(named if isinstance(named, dict) else {} if named is None else {"meta": named})}
 
 
@@ -256,14 +249,8 @@ def _names(value: Any, place: str) -> list[str] | None:
         return None if value is None else fields.texts(value, place)
     if value.lstrip().startswith("["):
         try:
-            return fields.texts(json.loads(value), place)
-        except ValueError:
+            cited = loads(value)
+        except (ValueError, RecursionError):
             return [n.strip() for inside in _BRACKETS.findall(value) for n in inside.split(",") if n.strip()]
+        return fields.texts(cited, place)
     return [n.strip() for n in value.split(";") if n.strip()]
-
-
-def _loaded(cell: str, place: str) -> Any:
-    try:
-        return json.loads(cell)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"not JSON: {error}", field=place) from error

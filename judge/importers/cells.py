@@ -1,17 +1,113 @@
-"""Refuse strange cells of a common table: texts that are too long, NUL characters, and formulas of a spreadsheet."""
+"""Read the cells of a table: lists as JSON or as Python prints them (`['a', "b"]`), and what is refused.
 
-from __future__ import annotations
+pandas writes a list into CSV as Python prints it. Nothing is evaluated: the tokens of such a text are rewritten as
+JSON, and `judge.files.loads` parses that. Sizes and depth are limited, because the file is untrusted.
+"""
 
+import ast
+import json
 import re
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from judge.errors import BadInput
-from judge.importers.literals import MOST_CHARACTERS
+from judge.files import loads
 
+MOST_CHARACTERS = 8 * 2**20
+"""Longest cell. A passage is a page of text; anything longer is a broken quote or an attack."""
+DEEPEST = 20
+"""Deepest nesting of lists and objects."""
+_BEGINS = ("[", "{", "(")
+# Cells that begin like this are meant to be lists of texts or objects; `[1] Paris is ...` and `(see below)` are not.
+_MEANT = re.compile(r"""\s*(?:[\[(]\s*(?:[urbf]?['"\[{(]|[A-Za-z_][\w.]*\()|\{\s*['"]|array\(|\[\s*\])""")
+# Possessive quantifiers: without them the engine would keep a backtracking point for each character.
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<mark>[\[\](){},:])
+  | (?P<text>'[^'\\]*+(?:\\.[^'\\]*+)*+'|"[^"\\]*+(?:\\.[^"\\]*+)*+")
+  | (?P<word>(?:True|False|None|true|false|null|nan|NaN)\b)
+  | (?P<number>-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)
+    )\s*""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS = {"True": "true", "False": "false", "None": "null", "nan": "null", "NaN": "null"}
+_MARKS = {"(": "[", ")": "]"}
 # A formula such as =SUM(A1:A3), =A1, =B2+1 or =cmd|... stands where its value should be, and a spreadsheet that opens our
 # export would run it. A wiki heading, which begins with ==, is ordinary text.
 _FORMULA = re.compile(r"=\s*(?:[A-Za-z_][\w.$]*\s*(?:[(|!:]|$)|\$?[A-Z]{1,3}\$?\d+\s*[-+*/^&<>=])")
+
+
+def parsed(cell: str) -> list[Any] | dict[str, Any] | None:
+    """Return the list or object in a cell, None where the cell is text.
+
+    Raises ValueError, with the reason, for a cell that begins as a list of texts or objects and cannot be parsed.
+    """
+    if cell.lstrip()[:1] not in _BEGINS and not _MEANT.match(cell):
+        return None
+    try:
+        value = loads(cell)
+    except (ValueError, RecursionError):
+        if not _MEANT.match(cell):
+            return None
+        try:
+            value = loads("".join(_as_json(cell)))
+        except json.JSONDecodeError as error:
+            raise ValueError(f"not JSON, and no list as Python prints one: {error.msg}") from error
+    return value if isinstance(value, list | dict) else None
+
+
+def _as_json(text: str) -> Iterator[str]:
+    """Yield the tokens of Python's literals as those of JSON. Raises ValueError."""
+    at = depth = 0
+    before, is_comma = "", False
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise ValueError(_strange(text, at))
+        kind, part = str(token.lastgroup), token[str(token.lastgroup)]
+        if kind == "text" and before == "text":
+            raise ValueError(
+                "two texts without a comma between them, as numpy prints an array: it is ambiguous where a passage ends; "
+                "write the table as JSON Lines (to_json) or as Parquet"
+            )
+        closes = kind == "mark" and part in "])}"
+        # Python allows a comma before the closing bracket, JSON does not.
+        if is_comma and not closes:
+            yield ","
+        is_comma = part == "," and kind == "mark"
+        depth += (part in "[({") - closes if kind == "mark" else 0
+        # A cell of opening brackets only would otherwise exhaust the parser's recursion.
+        if depth > DEEPEST:
+            raise ValueError(f"lists nested over {DEEPEST} deep")
+        if kind == "text":
+            yield json.dumps(_unquoted(part))
+        elif not is_comma:
+            yield _MARKS.get(part, part) if kind == "mark" else _WORDS.get(part, part)
+        before, at = kind, token.end()
+
+
+def _unquoted(token: str) -> str:
+    """Return the text of one string literal."""
+    if "\\" not in token:
+        return token[1:-1]
+    with warnings.catch_warnings():
+        # Python keeps an unknown escape as it is and warns; the warning would be about the user's file, not our code.
+        warnings.simplefilter("ignore")
+        try:
+            value = ast.literal_eval(token)
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(f"a text with a broken escape: {token[:40]}") from error
+    return str(value)
+
+
+def _strange(text: str, at: int) -> str:
+    excerpt = text[at : at + 30].split("\n")[0]
+    if re.match(r"\.\.\.", excerpt):
+        return "the list was shortened with ... when it was printed: write the whole column"
+    if re.match(r"[A-Za-z_][\w.]*\(", excerpt):
+        return f"an object of a program ({excerpt.partition('(')[0]}(...)) and no text: write its text, or the column as JSON"
+    return f"not JSON, and no list as Python prints one: {excerpt!r} at character {at + 1}"
 
 
 def refuse_strange(column: str, value: Any) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from judge.errors import BadInput, UsageError
+from judge.files import loads, not_json
 from judge.importers.base import Options
 from judge.types import GOLD, AnnotatorKind, Item, Passage, Vote
 
@@ -49,6 +50,15 @@ def listing(value: Any, field: str) -> list[Any]:
     if not isinstance(value, list):
         raise BadInput(f"must be a list, is {kind(value)}", field=field)
     return value
+
+
+def json_in(cell: str, field: str) -> Any:
+    """Return the JSON in a cell of a table."""
+    # Python's own parser would keep the last of two equal keys, and so drop a label without a message.
+    try:
+        return loads(cell)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(not_json(error), field=field) from error
 
 
 def text(value: Any, field: str) -> str | None:

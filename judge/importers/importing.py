@@ -18,7 +18,7 @@ from judge.importers.base import Bad, Importer, Options, Row
 from judge.importers.mapped import RowReader
 from judge.importers.naming import dataset_name, system_name
 from judge.importers.offers import file_rows
-from judge.importers.records import Records, each, placed
+from judge.importers.records import Records, check_file, each, placed
 from judge.importers.roles import DATASET, LOOKED_AT, taken, understanding
 from judge.store import Store
 from judge.store.imports import ImportInfo, ImportReport
@@ -39,7 +39,7 @@ def import_files(
     its file then leaves nothing in the study.
     """
     for path in paths:
-        _check_file(path)
+        check_file(path)
     together = bool(getattr(importer, "TOGETHER", False))
     groups = [list(paths)] if together else [[p] for p in paths]
     reports = []
@@ -113,7 +113,7 @@ def import_each(
     Raises UsageError for a path that is no file, BadInput for the first bad row unless `skip_bad`.
     """
     for path in paths:
-        _check_file(path)
+        check_file(path)
         skipped, bad = skipping(skip_bad)
         file_info = replace(info, files={str(path): file_sha(path)})
         yield path, add(store, read_rows(path, bad), file_info, skipped, bad)
@@ -129,11 +129,6 @@ def skipping(skip_bad: bool) -> tuple[list[BadInput], Bad]:
         skipped.append(error)
 
     return skipped, bad
-
-
-def _check_file(path: Path) -> None:
-    if not path.is_file():
-        raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
 
 
 def import_rows(

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
+from judge.files import loads
+from judge.importers.fields import word
 from judge.labels import relation
 from judge.labels.rows import TableRows, table
 from judge.labels.values import probabilities
@@ -248,13 +250,7 @@ class _Units:
 
 
 def _word(cell: Json, name: str) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, bool | int | float):
-        return json.dumps(cell)
-    raise BadInput("a cell is text, a number or true/false", field=name)
+    return word(cell, name) or ""
 
 
 def _whole(cell: Json) -> int:
@@ -275,7 +271,7 @@ def _raw(question: Question, cell: Json) -> Json:
     """Return a cell in the form in which a model's JSON would have the value."""
     if isinstance(cell, str) and (question.level == "interval" or question.many):
         try:
-            return json.loads(cell)
+            return loads(cell)
         except (ValueError, RecursionError):
             return cell
     if question.labels and isinstance(cell, int | float) and not isinstance(cell, bool):

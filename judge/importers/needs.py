@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from judge.commands import command
 from judge.importers.conditions import DOCUMENT, name_of
 from judge.retrieve import NAME
-from judge.store.listing import list_outputs
+from judge.store.listing import formats_of, list_outputs
 from judge.store.study import Store
 
 NEEDED = {
@@ -34,10 +34,7 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
     """Return one line for each missing part."""
     missing_parts = []
     for dataset in sorted(set(datasets)):
-        query = (
-            "SELECT DISTINCT m.format FROM items AS i JOIN imports AS m USING (import_id) WHERE i.dataset = ?"
-        )
-        formats = {str(row[0]) for row in store.conn.execute(query, [dataset])}
+        formats = formats_of(store, dataset)
         there: dict[str, list[str]] = {}
         for row in list_outputs(store, dataset):
             there.setdefault(str(row["system"]), []).append(str(row["condition"]))

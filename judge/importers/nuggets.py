@@ -17,7 +17,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad
-from judge.importers.records import Records, csv_records, json_records, placed
+from judge.importers.records import Records, placed, table_or_json
 from judge.store.nuggets import NuggetRow
 from judge.types import Where
 
@@ -27,8 +27,7 @@ SYSTEMS = ("system", "run_id")
 
 def read_nuggets(path: Path, bad: Bad) -> Iterator[NuggetRow]:
     """Yield the nuggets of one file, in order."""
-    is_table = any(ending in path.suffixes for ending in (".csv", ".tsv"))
-    records = csv_records(path, bad, ("nugget", "importance"))[1] if is_table else json_records(path, bad)
+    records, _ = table_or_json(path, bad, ("nugget", "importance"))
     yield from of_records(records, bad)
 
 

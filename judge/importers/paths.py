@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
 from judge.errors import UsageError
+from judge.files import loads
 from judge.importers.guess import nearest
 
 ITEM_FIELDS = (
@@ -82,8 +82,8 @@ def follow(value: Any, path: str) -> Any:
         return follow(value[int(head)], rest) if rest else value[int(head)]
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
-            inside = json.loads(value)
-        except ValueError:
+            inside = loads(value)
+        except (ValueError, RecursionError):
             return MISSING
         return follow(inside, path)
     return MISSING

@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 import ijson
 
 from judge import files
-from judge.errors import BadInput
+from judge.errors import BadInput, UsageError
 from judge.files import LONGEST, opened
 from judge.importers.base import Bad, Row
 from judge.importers.guess import MissingFields
@@ -24,6 +24,8 @@ from judge.types import Item, Where
 __all__ = [
     "LONGEST",
     "Records",
+    "built",
+    "check_file",
     "csv_records",
     "each",
     "is_array",
@@ -32,8 +34,10 @@ __all__ = [
     "json_records",
     "opened",
     "placed",
+    "table_or_json",
 ]
 
+T = TypeVar("T")
 DEEPEST = 200
 """Deepest nesting of lists and objects: ijson keeps the path of each, so memory grows with the square of the depth."""
 LONGEST_NUMBER = 4000
@@ -123,6 +127,12 @@ class Records:
     path: Path
     word: str
     rows: Iterator[tuple[int, Any]]
+
+
+def check_file(path: Path) -> None:
+    """Raise UsageError for a path that is no file."""
+    if not path.is_file():
+        raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
 
 
 def is_array(path: Path) -> bool:
@@ -241,6 +251,13 @@ def csv_records(
     return [name for name in header if name.strip()], records
 
 
+def table_or_json(path: Path, bad: Bad, need: Iterable[str] = ()) -> tuple[Records, bool]:
+    """Return the records of a table with the columns `need`, or of JSON, and whether it is a table: its name decides."""
+    # `.csv.gz` is a table, too, so every ending counts.
+    is_table = any(ending in path.suffixes for ending in (".csv", ".tsv"))
+    return csv_records(path, bad, need)[1] if is_table else json_records(path, bad), is_table
+
+
 def _check(path: Path, header: list[str], need: list[str]) -> None:
     if not header:
         raise BadInput("the file is empty", path=str(path))
@@ -307,13 +324,19 @@ def placed(error: BadInput, path: Path, number: int, word: str = "line") -> BadI
     return BadInput(reason, **where)
 
 
-def each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
-    """Yield rows of the items that `build` makes of each record; its BadInput goes to `bad`, with its place."""
+def built(records: Records, build: Callable[[Any], Iterable[T]], bad: Bad) -> Iterator[tuple[T, Where]]:
+    """Yield everything that `build` makes of each record, with its place; its BadInput goes to `bad`, with its place."""
     for number, record in records.rows:
         try:
-            items = list(build(record))
+            # The whole record is built before anything of it is yielded: a bad record leaves nothing.
+            parts = list(build(record))
         except BadInput as error:
             bad(placed(error, records.path, number, records.word))
             continue
-        for item in items:
-            yield Row(item, Where(str(records.path), number))
+        for part in parts:
+            yield part, Where(str(records.path), number)
+
+
+def each(records: Records, build: Callable[[Any], Iterable[Item]], bad: Bad) -> Iterator[Row]:
+    """Yield rows of the items that `build` makes of each record; raises and reports as `built`."""
+    return (Row(item, where) for item, where in built(records, build, bad))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from judge.errors import BadInput
-from judge.importers import fields, literals
+from judge.importers import cells, fields
 from judge.importers.paths import MISSING, follow, without
 from judge.types import Vote
 
@@ -95,12 +94,9 @@ def decoded(value: Any, name: str, column: str) -> Any:
     if not isinstance(value, str) or name not in (*_LISTS, *_STRUCTURED, *_PLAIN):
         return value
     if name in _STRUCTURED:
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise BadInput(f"not JSON: {error}", field=name) from error
+        return fields.json_in(value, name)
     try:
-        parsed = literals.parsed(value)
+        parsed = cells.parsed(value)
     except ValueError as error:
         raise BadInput(f"{error} (--as-text {column} takes it as text)", field=column) from None
     if name in _PLAIN and parsed:

@@ -10,7 +10,7 @@ from judge import plugins
 from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import base
-from judge.importers.records import Shallow, csv_records, opened
+from judge.importers.records import Shallow, check_file, csv_records, opened
 
 PLAIN = ("csv", "jsonl")
 """Formats of files without signs."""
@@ -62,8 +62,7 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
 
     Raises UsageError for a path that is no file, and for a file that is neither a table nor JSON.
     """
-    if not path.is_file():
-        raise UsageError(f"{path}: {'a folder: name its files' if path.is_dir() else 'no such file'}")
+    check_file(path)
     with opened(path) as handle:
         # The content decides, not the ending of the name.
         start = handle.read(4096).lstrip()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
+
+from judge.files import loads
 
 ANSWER_KEYS = ("answer", "response", "output", "result", "content", "text")
 QUESTION_KEYS = ("question", "query", "input", "user_input", "content", "text")
@@ -21,14 +22,11 @@ def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
     if depth > DEEPEST:
         return None
     if isinstance(value, str):
-        if value[:1] in ("{", "["):
-            try:
-                inner = json.loads(value)
-            except (ValueError, RecursionError):
-                return value
-            # JSON may be the answer itself; messages without text (a tool call) are not an answer.
-            return text_of(inner, names, depth + 1) or (None if _is_chat(inner) else value)
-        return value if value.strip() else None
+        inner = loaded(value)
+        if isinstance(inner, str):
+            return value if value.strip() else None
+        # JSON may be the answer itself; messages without text (a tool call) are not an answer.
+        return text_of(inner, names, depth + 1) or (None if _is_chat(inner) else value)
     if isinstance(value, list):
         texts = [text for part in value if (text := text_of(part, names, depth + 1))]
         # In a chat the last message counts; a message in parts counts in full.
@@ -40,6 +38,16 @@ def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
             if value.get(name) and (text := text_of(value[name], names, depth + 1)):
                 return text
     return None
+
+
+def loaded(value: Any) -> Any:
+    """Parse JSON in text, because exports write inputs and outputs in this form; other values are returned unchanged."""
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
 
 
 def _is_chat(value: Any) -> bool:

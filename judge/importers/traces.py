@@ -30,7 +30,7 @@ from judge.errors import BadInput
 from judge.importers import fields, roles
 from judge.importers.base import Bad, Options, Row
 from judge.importers.naming import dataset_name, hashed, name_by_content, system_name, without_joints
-from judge.importers.records import csv_records, json_records, placed
+from judge.importers.records import built, placed, table_or_json
 from judge.importers.trace_texts import ANSWER_KEYS, QUESTION_KEYS, plain_word, text_of
 from judge.store.items import passage_id
 from judge.store.tool_scores import field_name
@@ -80,17 +80,14 @@ def parts_of(
     If `parse` raises BadInput for a record, the error goes to `bad`, with its place.
     """
     for path in paths:
-        is_csv = any(ending in path.suffixes for ending in (".csv", ".tsv"))
-        records = csv_records(path, bad)[1] if is_csv else json_records(path, bad)
-        for number, record in records.rows:
-            try:
-                row = fields.record(record)
-                parts = list(parse({name: cell or None for name, cell in row.items()} if is_csv else row))
-            except BadInput as error:
-                bad(placed(error, path, number, records.word))
-                continue
-            for part in parts:
-                yield part, Where(str(path), number)
+        records, is_table = table_or_json(path, bad)
+
+        def parts(record: Any, is_table: bool = is_table) -> Iterable[TraceSpan | TraceScore]:
+            row = fields.record(record)
+            # An empty cell is no value; in JSON an empty text is one.
+            return parse({name: cell or None for name, cell in row.items()} if is_table else row)
+
+        yield from built(records, parts, bad)
 
 
 def items(

@@ -14,6 +14,7 @@ from judge.importers.base import Bad
 from judge.importers.conditions import CONDITIONS, DOCUMENT, is_known, known
 from judge.store.export import known_task
 from judge.store.imports import at
+from judge.store.listing import formats_of
 from judge.store.rankings import Ids
 from judge.store.runs import IMPORTED, add_run
 from judge.store.study import Store, canonical, now
@@ -101,8 +102,7 @@ class Verdicts:
     def _papers(self, dataset: str) -> list[str]:
         """Return the papers with named conditions whose format this data set has."""
         if dataset not in self._formats:
-            query = "SELECT DISTINCT m.format FROM items AS i JOIN imports AS m USING (import_id) WHERE i.dataset = ?"
-            self._formats[dataset] = {str(row[0]) for row in self._store.conn.execute(query, [dataset])}
+            self._formats[dataset] = formats_of(self._store, dataset)
         return sorted(self._formats[dataset] & CONDITIONS.keys())
 
     @staticmethod

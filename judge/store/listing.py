@@ -38,6 +38,12 @@ def names_of_content(store: Store, sha: str) -> list[tuple[str, str]]:
     return [(str(dataset), str(system)) for dataset, system in store.conn.execute(query, [sha])]
 
 
+def formats_of(store: Store, dataset: str) -> set[str]:
+    """Return the formats of the imports that a data set's items came with."""
+    query = "SELECT DISTINCT m.format FROM items AS i JOIN imports AS m USING (import_id) WHERE i.dataset = ?"
+    return {str(name) for (name,) in store.conn.execute(query, [dataset])}
+
+
 def list_items(store: Store, dataset: str | None, limit: int) -> list[dict[str, Json]]:
     """Return items in import order, with their number of passages."""
     query = """

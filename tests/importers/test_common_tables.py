@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judge.importers import literals
+from judge.importers import cells
 from tests.formats import write_jsonl
 from tests.suites.helpers import Judge
 
@@ -349,7 +349,7 @@ def test_hostile_files_name_file_row_and_column(
     ],
 )
 def test_lists_in_cells(cell: str, found: Any) -> None:
-    assert literals.parsed(cell) == found
+    assert cells.parsed(cell) == found
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_lists_in_cells(cell: str, found: Any) -> None:
 )  # fmt: skip
 def test_lists_that_cannot_be_read(cell: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        literals.parsed(cell)
+        cells.parsed(cell)
 
 
 ROW = {"user_input": "Is tea hot?", "retrieved_contexts": ["Tea is hot."], "response": "Yes."}

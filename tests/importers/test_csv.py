@@ -86,11 +86,17 @@ def test_bad_rows(tmp_path: Path, body: bytes, place: tuple[int, str], reason: s
 
 
 @pytest.mark.parametrize("column", ["options", "gold", "votes.f", "passages"])
-def test_broken_json_in_a_cell(tmp_path: Path, column: str) -> None:
-    path = write(tmp_path / "d.csv", f'id,claim,{column}\n1,c,"[{{""a"": "\n')
-    loaded = load("csv", path)
-    assert [(b.line, "not JSON" in b.reason) for b in loaded.bads] == [(2, True)]
-    assert loaded.bads[0].field == column.partition(".")[0]
+@pytest.mark.parametrize("cell", ['[{"a": ', "[" * 100_000, '{"a": "\\ud800"}', '{"a": 1, "a": 2}'])
+def test_broken_json_in_a_cell(tmp_path: Path, column: str, cell: str) -> None:
+    quoted = cell.replace('"', '""')
+    loaded = load("csv", write(tmp_path / "d.csv", f'id,claim,{column}\n1,c,"{quoted}"\n'))
+    assert loaded.places == [("d.csv", 2, column.partition(".")[0])]
+
+
+def test_a_path_into_a_cell_that_is_nested_too_deeply_is_in_no_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.csv", f"id,claim,more\n1,c,{'[' * 100_000}\n")
+    with pytest.raises(UsageError, match=r"more\.0"):
+        load("csv", path, maps={"passages.text": "more.0"})
 
 
 @pytest.mark.parametrize(

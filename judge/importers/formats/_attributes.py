@@ -6,12 +6,12 @@ span, because a tracer may write either, whichever program exports it.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from judge.importers.paths import MISSING, follow
+from judge.importers.trace_texts import loaded
 from judge.importers.traces import MODEL, RETRIEVER, TraceSpan
 
 KINDS = {"RETRIEVER": RETRIEVER, "LLM": MODEL}
@@ -49,11 +49,7 @@ def span_of(
 
 def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
     """Return the retrieved documents from a list, its JSON, or attributes numbered from 0."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            value = None
+    value = loaded(value)
     if isinstance(value, dict):
         # Some exports nest numbered attributes into an object with the numbers as keys.
         value = [value[key] for key in sorted(value, key=lambda key: int(key) if key.isdecimal() else 0)]
@@ -73,10 +69,8 @@ def _document(value: Any) -> Any:
     inner = value["document"] if isinstance(value.get("document"), dict) else value
     plain = {name.removeprefix("document."): part for name, part in inner.items()}
     if isinstance(plain.get("metadata"), str):
-        try:
-            plain["metadata"] = json.loads(plain["metadata"])
-        except (ValueError, RecursionError):
-            plain["metadata"] = {"text": plain["metadata"]}
+        metadata = loaded(plain["metadata"])
+        plain["metadata"] = {"text": metadata} if isinstance(metadata, str) else metadata
     return plain
 
 
@@ -85,13 +79,3 @@ def _messages(attributes: Mapping[str, Any]) -> Any:
     start, end = "llm.output_messages.", ".message.content"
     texts = [value for name, value in attributes.items() if name.startswith(start) and name.endswith(end)]
     return texts[-1] if texts else None
-
-
-def loaded(value: Any) -> Any:
-    """Parse JSON in text, because exports write inputs and outputs in this form; other values are returned unchanged."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value

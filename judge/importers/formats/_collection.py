@@ -17,7 +17,7 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.records import LONGEST, Records, opened, placed
+from judge.importers.records import LONGEST, Records, built, opened, placed
 from judge.types import Item, Passage, Vote, Where
 
 NamedEntry = tuple[str, str, str | None]
@@ -240,13 +240,13 @@ def ranked(text: str) -> NamedEntry:
 
 def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[str, Mapping[str, Any], Where]]:
     """Yield (id, record, where) of JSON records whose id has one of these names."""
-    for number, raw in records.rows:
-        try:
-            row = fields.record(raw)
-            name = next((n for n in names if n in row), names[0])
-            yield fields.identifier(row.get(name), name), row, Where(str(records.path), number)
-        except BadInput as error:
-            bad(placed(error, records.path, number, records.word))
+
+    def named(raw: Any) -> list[tuple[str, Mapping[str, Any]]]:
+        row = fields.record(raw)
+        name = next((n for n in names if n in row), names[0])
+        return [(fields.identifier(row.get(name), name), row)]
+
+    yield from ((name, row, where) for (name, row), where in built(records, named, bad))
 
 
 def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, Any]) -> Passage:

@@ -20,7 +20,7 @@ from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
 from judge.importers.mapped import RowReader
 from judge.importers.paths import MISSING, check, follow, without
-from judge.importers.records import csv_records, each, json_records
+from judge.importers.records import each, table_or_json
 from judge.types import Item
 
 NAME = "claim-pairs"
@@ -32,9 +32,8 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield two rows per pair. Raises UsageError for a --map that fits no field or no row."""
     check(options.maps, fields.POLARITIES)
     for path in paths:
-        cells = path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
-        records = csv_records(path, bad)[1] if cells else json_records(path, bad)
-        splitter = _Splitter(path, options, cells)
+        records, is_table = table_or_json(path, bad)
+        splitter = _Splitter(path, options, is_table)
         yield from each(records, splitter.items, bad)
         splitter.finish()
 

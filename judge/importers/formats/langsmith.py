@@ -19,7 +19,7 @@ from typing import Any
 from judge.errors import BadInput
 from judge.importers import fields, traces
 from judge.importers.base import Bad, Options, Row
-from judge.importers.formats._attributes import loaded
+from judge.importers.trace_texts import loaded
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
 NAME = "langsmith"

@@ -15,7 +15,6 @@ becomes a passage too. Chunks of a question that do not stand together give seve
 same item. Item meta: source, doc_name, doc_url, num_doc_labels.
 """
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
+from judge.importers.cells import parsed
 from judge.importers.records import is_array, json_elements, json_pairs, placed
 from judge.types import Item, Passage, Where
 
@@ -163,11 +163,11 @@ class _Builder:
     def _item(self, row: Mapping[str, Any]) -> Item:
         answer = row.get("answer")
         if isinstance(answer, str) and answer.startswith("["):
-            # The repository saves lists as Python prints them, and its evaluation parses them with `ast.literal_eval`.
+            # The repository saves lists as Python prints them.
             try:
-                answer = ast.literal_eval(answer)
-            except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
-                raise BadInput("not a list as Python prints it", field="answer") from error
+                answer = parsed(answer) or answer
+            except ValueError as error:
+                raise BadInput(str(error), field="answer") from error
         return Item(
             source_id=fields.identifier(row.get("query_id"), "query_id"),
             dataset=self._dataset,

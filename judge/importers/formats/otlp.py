@@ -17,7 +17,7 @@ from judge.errors import BadInput
 from judge.importers import fields, traces
 from judge.importers.base import Bad, Options, Row
 from judge.importers.formats._attributes import span_of
-from judge.importers.records import json_elements, placed
+from judge.importers.records import Records, built, json_elements
 from judge.importers.traces import TraceScore, TraceSpan
 from judge.types import Where
 
@@ -39,14 +39,8 @@ def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
 def _parts(paths: Sequence[Path], bad: Bad) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
     for path in paths:
         # Streamed span by span, because a single export may be a line of many megabytes.
-        for number, record in json_elements(path, SPANS, lines=True):
-            try:
-                parts = list(_of_span(fields.record(record)))
-            except BadInput as error:
-                bad(placed(error, path, number, "span"))
-                continue
-            for part in parts:
-                yield part, Where(str(path), number)
+        spans = Records(path, "span", json_elements(path, SPANS, lines=True))
+        yield from built(spans, lambda record: _of_span(fields.record(record)), bad)
 
 
 def _of_span(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:

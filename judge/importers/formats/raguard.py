@@ -24,7 +24,6 @@ text_from = "title"; without a title it is left out and named in the item's meta
 documents_without_text. Both are counted in a note.
 """
 
-import ast
 import hashlib
 import re
 import unicodedata
@@ -36,6 +35,7 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
+from judge.importers.cells import parsed
 from judge.importers.records import Records, csv_records, each, is_array, json_records, placed
 from judge.types import Item, Passage
 
@@ -92,8 +92,8 @@ def listed(cell: Any, field: str) -> list[Any]:
     if isinstance(cell, list) or cell is None or cell == "":
         return cell or []
     try:
-        value = ast.literal_eval(cell) if isinstance(cell, str) else None
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        value = parsed(cell) if isinstance(cell, str) else None
+    except ValueError:
         value = None
     if not isinstance(value, list):
         raise BadInput(f"must be a list such as [1, 2], is '{str(cell)[:40]}'", field=field)

@@ -32,7 +32,7 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.records import Records, csv_records, each, json_records, opened, placed
+from judge.importers.records import Records, each, opened, placed, table_or_json
 from judge.types import Item, Passage, Vote
 
 NAME = "scifact"
@@ -56,11 +56,6 @@ class Abstract:
     structured: bool
 
 
-def is_csv(path: Path) -> bool:
-    """Return whether the file's name says CSV."""
-    return path.name.removesuffix(".gz").endswith(".csv")
-
-
 def is_corpus(path: Path) -> bool:
     """Return whether the file's first line (header or object) mentions abstracts."""
     with opened(path) as handle:
@@ -69,10 +64,8 @@ def is_corpus(path: Path) -> bool:
 
 def claims(path: Path, bad: Bad) -> Records:
     """Return claims as SciFact's own objects: {id, claim, evidence, cited_doc_ids}."""
-    if not is_csv(path):
-        return json_records(path, bad)
-    _, rows = csv_records(path, bad, _CLAIM_COLUMNS)
-    return Records(path, "line", _claims_of(rows, bad))
+    records, is_table = table_or_json(path, bad, _CLAIM_COLUMNS)
+    return Records(path, "line", _claims_of(records, bad)) if is_table else records
 
 
 def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
@@ -106,10 +99,7 @@ def numbers(cell: str, field: str) -> list[int]:
 
 def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Abstract]]:
     """Yield (doc_id, abstract) of the documents in `wanted`."""
-    if is_csv(path):
-        _, records = csv_records(path, bad, ("doc_id", "title", "abstract"))
-    else:
-        records = json_records(path, bad)
+    records, _ = table_or_json(path, bad, ("doc_id", "title", "abstract"))
     for line, raw in records.rows:
         try:
             row = fields.record(raw)
