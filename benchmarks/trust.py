@@ -139,8 +139,7 @@ def commands(a: str, b: str) -> tuple[tuple[str, ...], ...]:
         ("calibrate", "stance", "--run", a),
         ("compare", "stance", "--run", a, "--run", b),
         ("panel", "stance", "--run", a, "--run", b),
-        ("route", "stance", "--run", a, "--dry-run"),
-        ("route", "stance", "--run", a, "--then", b, "--dry-run"),
+        ("route", "stance", "--run", a, "--then", b),
         ("route", "stance", "--run", a),
     )
 

@@ -63,8 +63,8 @@ class _ReaderGone(Exception):
 
 def seconds_of(text: str) -> float:
     """Return the seconds of a duration as typed (2h, 30m, 90s, 1h30m), 0 for a text that is none."""
-    found = _TIME_PARTS.fullmatch(text.strip())
-    parts = found.groups() if found else (None, None, None)
+    duration = _TIME_PARTS.fullmatch(text.strip())
+    parts = duration.groups() if duration else (None, None, None)
     return sum(float(n or 0) * of for n, of in zip(parts, (3600, 60, 1), strict=True))
 
 
@@ -79,7 +79,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
             return float(value)
         seconds = seconds_of(value)
         if seconds <= 0:
-            self.fail(f"'{value}' is no length of time: write 2h, 30m, 90s or 1h30m", param, ctx)
+            self.fail(f"'{value}' is not a duration: write 2h, 30m, 90s or 1h30m", param, ctx)
         return seconds
 
 
@@ -141,8 +141,8 @@ class Command(click.Group):
         except click.exceptions.Exit as e:
             code = e.exit_code
         except click.ClickException as e:
-            if (told := _removed(e)) is not None:
-                print(f"{self.name}: {visible(told)}", file=sys.stderr)
+            if (replacement := _removed(e)) is not None:
+                print(f"{self.name}: {visible(replacement)}", file=sys.stderr)
             else:
                 shown = io.StringIO()
                 e.show(shown)
@@ -159,15 +159,15 @@ class Command(click.Group):
         """Print an error as one line, after its traceback if that is requested."""
         if os.environ.get("JUDGE_DEBUG") == "1":
             traceback.print_exc()
-        code, told = Exit.ERROR, unexpected(error)
+        code, message = Exit.ERROR, unexpected(error)
         if isinstance(error, DatabaseError) and not isinstance(error, IntegrityError):
-            told = f"the study cannot be read: {error}; go back to a copy of it, or try SQLite's .recover"
+            message = f"the study cannot be read: {error}; go back to a copy of it, or try SQLite's .recover"
         if isinstance(error, AdjudgeError):
-            code, told = error.exit_code, str(error)
+            code, message = error.exit_code, str(error)
         elif isinstance(error, OSError):
-            told = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+            message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
             _drop_stdout()
-        print(f"{self.name}: {visible(' '.join(told.splitlines()))}", file=sys.stderr)
+        print(f"{self.name}: {visible(' '.join(message.splitlines()))}", file=sys.stderr)
         return code
 
 
@@ -213,9 +213,7 @@ def csv_cell(value: Any) -> Any:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Return JSON in readable Unicode, with control and direction characters as JSON escapes (nothing is
-
-    lost).
+    """Return JSON in readable Unicode. Control and direction characters become JSON escapes, so nothing is lost.
 
     Raises ValueError for NaN, which would be a bug.
     """
@@ -279,7 +277,8 @@ db_option = click.option(
     envvar=VARIABLE,
     default=DEFAULT_STUDY,
     show_default=True,
-    is_eager=True,  # known to what names a batch of the study
+    # Parsed before all other options: an option that names a batch looks it up in the study.
+    is_eager=True,
     callback=_use_study,
     type=TO_WRITE,
     help="The study file (also JUDGE_DB).",
@@ -385,7 +384,7 @@ def pairs(values: Sequence[str], option: str) -> dict[str, str]:
         # Only the name is repeated, because the value may be a secret.
         secret = ("header.", "query.", "key")
         shown = [re.split(r"[\s:]", value)[0] if value.startswith(secret) else value for value in wrong]
-        told = ", ".join(f"{option} {value}" for value in shown)
-        raise UsageError(f"{told}: write {'it' if len(wrong) == 1 else 'them'} as key=value")
-    found = (value.partition("=") for value in values)
-    return {key.strip(): rest for key, _, rest in found}
+        options = ", ".join(f"{option} {value}" for value in shown)
+        raise UsageError(f"{options}: write {'it' if len(wrong) == 1 else 'them'} as key=value")
+    parts = (value.partition("=") for value in values)
+    return {key.strip(): rest for key, _, rest in parts}

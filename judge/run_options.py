@@ -372,7 +372,7 @@ def limits_of(texts: Sequence[str]) -> RunLimits:
     """Return the limits of several values of --max. Raises UsageError for a malformed one, and for two of a kind."""
     from judge.console import seconds_of
 
-    found: dict[str, float] = {}
+    limits: dict[str, float] = {}
     for text in texts:
         if (amount := _AMOUNT.fullmatch(text.replace(" ", ""))) is None:
             name, value = "seconds", seconds_of(text)
@@ -384,11 +384,11 @@ def limits_of(texts: Sequence[str]) -> RunLimits:
             raise UsageError(
                 f"--max {text}: write 5usd, 2h (30m, 90s) or 1Mtokens (ktokens, tokens), above 0"
             )
-        if name in found:
+        if name in limits:
             raise UsageError(f"--max {text}: there is a limit of this kind already; leave one of them out")
-        found[name] = value
-    tokens = found.get("tokens")
-    return RunLimits(None if tokens is None else int(tokens), found.get("cost"), found.get("seconds"))
+        limits[name] = value
+    tokens = limits.get("tokens")
+    return RunLimits(None if tokens is None else int(tokens), limits.get("cost"), limits.get("seconds"))
 
 
 def order_of(text: str) -> tuple[str, int]:
@@ -436,19 +436,19 @@ def decided(options: RunOptions) -> list[str]:
 
 def words(options: RunOptions) -> list[str]:
     """The options as the words of a command line, where they are not the defaults."""
-    found: list[str] = []
+    line: list[str] = []
     for name, value in given(options).items():
         written = WRITTEN[name]
         if written.kind == "flag":
-            found.append(written.flag)
+            line.append(written.flag)
         elif written.kind == "pairs":
-            found += [word for key, text in value.items() for word in (written.flag, f"{key}={text}")]
+            line += [word for key, text in value.items() for word in (written.flag, f"{key}={text}")]
         elif written.kind in SEVERAL:
-            found += [word for text in value for word in (written.flag, text)]
+            line += [word for text in value for word in (written.flag, text)]
         else:
             text = "none" if value is None else str(value)
-            found += [written.flag, f"{text}s" if written.kind == "time" else text]
-    return found
+            line += [written.flag, f"{text}s" if written.kind == "time" else text]
+    return line
 
 
 def typed(options: RunOptions) -> dict[str, Json]:
@@ -456,11 +456,11 @@ def typed(options: RunOptions) -> dict[str, Json]:
 
     Provider options that may carry a key are left out.
     """
-    found: dict[str, Json] = {}
+    facts: dict[str, Json] = {}
     if options.recipe is not None:
-        found["recipe"] = str(options.recipe)
+        facts["recipe"] = str(options.recipe)
     public = {key: text for key, text in options.settings.items() if not key.startswith(SECRET)}
-    return {**found, "settings": public} if public else found
+    return {**facts, "settings": public} if public else facts
 
 
 def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
@@ -469,25 +469,25 @@ def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
     `model` and `stored` are the columns `model` and `options` of the study's table of runs. The task's own text is in the
     study, so the folder of its file (--prompts) is not needed.
     """
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: stored[name] for name, written in WRITTEN.items() if written.stored and name in stored
     }
-    if isinstance(url := found.pop("base_url", None), str):
-        found["base_url"] = (url,)
+    if isinstance(url := fields.pop("base_url", None), str):
+        fields["base_url"] = (url,)
     if stored.get("orders", 1) != 1:
-        found["label_order"] = _order_text(stored.get("label_order", "declared"), stored["orders"])
-    found["guidelines"] = bool(found.get("guidelines"))
+        fields["label_order"] = _order_text(stored.get("label_order", "declared"), stored["orders"])
+    fields["guidelines"] = bool(fields.get("guidelines"))
     # Runs of earlier versions have only what their provider reported of its options.
-    settings = found.get("settings") or stored.get("options") or {}
+    settings = fields.get("settings") or stored.get("options") or {}
     # A study from somebody else could name a variable that holds a key.
-    found["settings"] = {key: text for key, text in settings.items() if not key.startswith(SECRET)}
-    if found.get("recipe"):
-        found = {name: value for name, value in found.items() if not WRITTEN[name].decided}
-        found["recipe"] = Path(found["recipe"])
-    asked = stored.get("asked_as")
-    if asked:
-        found["asked_as"] = model
-    return str(asked or model), RunOptions(**found)
+    fields["settings"] = {key: text for key, text in settings.items() if not key.startswith(SECRET)}
+    if fields.get("recipe"):
+        fields = {name: value for name, value in fields.items() if not WRITTEN[name].decided}
+        fields["recipe"] = Path(fields["recipe"])
+    model_typed = stored.get("asked_as")
+    if model_typed:
+        fields["asked_as"] = model
+    return str(model_typed or model), RunOptions(**fields)
 
 
 def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
@@ -496,13 +496,13 @@ def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
     By the option's name, as plain values. What a run has beyond the table (a condition, a method) is included.
     """
     _, options = of_stored(model, stored)
-    found = {name: value for name, value in given(options).items() if WRITTEN[name].identity}
-    found.pop("asked_as", None)
-    for name, value in found.items():
-        found[name] = (
+    settings = {name: value for name, value in given(options).items() if WRITTEN[name].identity}
+    settings.pop("asked_as", None)
+    for name, value in settings.items():
+        settings[name] = (
             dict(value) if isinstance(value, Mapping) else str(value) if isinstance(value, Path) else value
         )
-    return found
+    return settings
 
 
 def in_words(settings: Mapping[str, Json]) -> str:
@@ -522,11 +522,11 @@ def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
     known = {*FACTS, *WRITTEN, REPORTED[0], "orders"}
     beyond = {name for _, stored in runs for name in stored} - known
     beyond = {name for name in beyond if len({str(stored.get(name)) for _, stored in runs}) > 1}
-    found = []
+    descriptions = []
     for model, stored in runs:
-        told = in_words(settings_of(model, stored))
+        settings = in_words(settings_of(model, stored))
         extra = [
             f"{name}={str(stored[name])[:40]}" for name in sorted(beyond) if stored.get(name) is not None
         ]
-        found.append(" ".join([*([] if told == "defaults" and extra else [told]), *extra]))
-    return found
+        descriptions.append(" ".join([*([] if settings == "defaults" and extra else [settings]), *extra]))
+    return descriptions

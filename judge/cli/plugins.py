@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 import judge
-from judge import plugins as found
+from judge import plugins as registry
 from judge.console import emit_rows, output_options
 from judge.importers import base as importers
 from judge.providers import base as providers
@@ -24,7 +24,7 @@ def plugins(as_json: bool, as_csv: bool) -> None:
     Plugins add providers, importers, exchange formats, measures and papers. Each one is loaded as a test. If
     one fails, the reason is shown, and the others still work. docs/plugins.md shows how to write a plugin.
     """
-    every = found.every(built_in())
+    every = registry.every(built_in())
     # Providers are made, too: what the runner uses may be set when one is.
     every = [
         replace(p, problem=providers.problem_of(p.name)) if p.kind == "providers" and not p.problem else p

@@ -119,7 +119,9 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
         _paraphrases(options["paraphrases"]),
     )
     if missing := [name for name in limits if name and name not in wanted.probes]:
-        raise UsageError(f"--fail-over {missing[0]}: that probe is not asked for")
+        raise UsageError(
+            f"--fail-over {missing[0]}: this run leaves that probe out; add --probe {missing[0]}"
+        )
     provider = provider_of(model, given)
     with Store.open(options["db"], create=False) as store, _scratch(options["keep"]) as scratch:
         results = asyncio.run(_ask(store, scratch, plan, provider, wanted))
@@ -139,13 +141,12 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
 
 
 async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wanted) -> Probed:
-    from judge.runner import open_patiently
-    from judge.runner.probe import probe as asked
+    from judge.runner import open_patiently, probe
 
     progress = Progress(sys.stderr)
     try:
         plan = await open_patiently(provider, plan, store=store)
-        return await asked(store, scratch, plan, provider, wanted, progress)
+        return await probe.probe(store, scratch, plan, provider, wanted, progress)
     finally:
         progress.end()
         await provider.close()
@@ -153,7 +154,7 @@ async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wante
 
 @contextmanager
 def _scratch(keep: Path | None) -> Iterator[Any]:
-    """The study that is asked in: kept, or in a folder that goes."""
+    """Open the study that the probes run in: the file `keep`, or one in a temporary directory."""
     if keep is not None:
         with Store.open(keep) as store:
             yield store

@@ -63,7 +63,7 @@ class ShownRun:
     def __init__(self, as_json: bool) -> None:
         self._as_json, self._rewrites = as_json, sys.stdout.isatty() and not as_json
         self._seen: deque[tuple[float, int]] = deque()
-        self._told: set[tuple[Any, ...]] = set()
+        self._printed: set[tuple[Any, ...]] = set()
         self._last = ""
 
     def show(self, look: RunStanding, now: float) -> None:
@@ -75,8 +75,8 @@ class ShownRun:
             document["seconds_left"] = None if left is None else round(left, 1)
             print(json_text({"schema": "adjudge/runs-watch/1", **document}), flush=True)
             return
-        new = [f for f in reversed(look.failures) if tuple(f.values()) not in self._told]
-        self._told |= {tuple(f.values()) for f in new}
+        new = [f for f in reversed(look.failures) if tuple(f.values()) not in self._printed]
+        self._printed |= {tuple(f.values()) for f in new}
         text = line(look, rate, left)
         if self._rewrites:
             sys.stdout.write("\r\x1b[K")

@@ -163,7 +163,7 @@ def test_what_cannot_be_probed_is_refused(tmp_path: Path, db: Path) -> None:
         (["--fail-over", "injected=0.1"], "no probe 'injected'"),
         (["--fail-over", "2"], "between 0 and 1"),
         (["--nothing", "maybe"], "'maybe' is not a label of 'stance'"),
-        (["--probe", "order", "--fail-over", "length=0.1"], "that probe is not asked for"),
+        (["--probe", "order", "--fail-over", "length=0.1"], "add --probe length"),
         (["--where", "dataset = 'none'"], "no unit has the inputs of stance.v2"),
     ):
         assert told in judge("probe", "stance", *model(tmp_path), "-d", db, *options, code=2).stderr
