@@ -39,6 +39,7 @@ def command(words: str, *values: object, study: Path | str | None = None) -> str
     """
     path = _study.get() if study is None else str(study)
     parts = [*words.split(), *map(str, values)]
+    # With JUDGE_DB set, a printed command without -d would mean another study when it is typed elsewhere.
     is_default = path == DEFAULT_STUDY and VARIABLE not in os.environ
     if not is_default and not words.startswith(WITHOUT_STUDY):
         parts += ["-d", path]

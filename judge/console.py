@@ -62,7 +62,7 @@ class _ReaderGone(Exception):
 
 
 def seconds_of(text: str) -> float:
-    """Return the seconds of a duration as typed (2h, 30m, 90s, 1h30m), 0 for a text that is none."""
+    """Return the seconds of a duration as typed (2h, 30m, 90s, 1h30m), 0 for any other text."""
     duration = _TIME_PARTS.fullmatch(text.strip())
     parts = duration.groups() if duration else (None, None, None)
     return sum(float(n or 0) * of for n, of in zip(parts, (3600, 60, 1), strict=True))
@@ -97,7 +97,7 @@ class Command(click.Group):
         self._sections = sections or {}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by section; the descriptions of all stand in one column."""
+        """Write the commands by section, with all descriptions in one column."""
         every = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         shown = {
             name: command for name, command in every.items() if command is not None and not command.hidden
@@ -149,7 +149,7 @@ class Command(click.Group):
                 print(visible(shown.getvalue()), end="", file=sys.stderr)
             code = e.exit_code
         except (click.Abort, KeyboardInterrupt):
-            print(f"{self.name}: interrupted; run the same command again to go on", file=sys.stderr)
+            print(f"{self.name}: interrupted; the same command resumes", file=sys.stderr)
             code = Exit.INTERRUPTED
         except Exception as e:
             code = self._report(e)
@@ -160,6 +160,7 @@ class Command(click.Group):
         if os.environ.get("JUDGE_DEBUG") == "1":
             traceback.print_exc()
         code, message = Exit.ERROR, unexpected(error)
+        # A broken constraint is a bug of ours. Every other error of SQLite is about the file.
         if isinstance(error, DatabaseError) and not isinstance(error, IntegrityError):
             message = f"the study cannot be read: {error}; go back to a copy of it, or try SQLite's .recover"
         if isinstance(error, AdjudgeError):
@@ -189,7 +190,8 @@ def _drop_stdout() -> None:
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
-        return  # stdout is not a file, so its flush cannot fail
+        # stdout is not a file, so its flush cannot fail.
+        return
 
 
 def visible(text: str) -> str:
@@ -206,6 +208,7 @@ def csv_cell(value: Any) -> Any:
 
     It has an apostrophe before = + - @ (but not before a number), and control characters are escaped.
     """
+    # A label or a text from somebody else's file may be a formula, which Excel runs when the CSV is opened.
     if not isinstance(value, str):
         return value
     shown = visible(value)
@@ -235,7 +238,7 @@ _IN_SCRIPT = ContextVar("_IN_SCRIPT", default=False)
 
 @contextmanager
 def script() -> Iterator[None]:
-    """While `judge start` types commands: they suggest no next command, because the script types it itself."""
+    """Suppress the suggestions of a next command while `judge start` runs several commands itself."""
     token = _IN_SCRIPT.set(True)
     try:
         yield
@@ -315,7 +318,7 @@ def write_page(path: Path | None, html: Callable[[], str]) -> None:
 
 
 def unit_link(page: str, unit_id: str) -> str:
-    """The address of a unit on a page of `annotate view`: that page, with the unit's id as its fragment."""
+    """Return the address of a unit on a page of `annotate view`: the page with the unit's id as its fragment."""
     return f"{quote(page, safe='/:')}#{quote(visible(unit_id), safe='')}"
 
 
@@ -336,7 +339,7 @@ def emit_rows(
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Return these columns of the rows as CSV with a header; no cell is one that a spreadsheet executes."""
+    """Return these columns of the rows as CSV with a header, without a cell that a spreadsheet would execute."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

@@ -45,7 +45,7 @@ class TaskResult:
 
 @dataclass(slots=True)
 class Beside:
-    """The calibrated judge of a run: before and after, the stored run, or why there is none."""
+    """The calibration of a run: its result and the stored run, or the reason why there is none."""
 
     calibrated: Calibrated | None
     run_id: str | None
@@ -70,7 +70,7 @@ def import_samples(db: Path) -> None:
 async def label(
     store: Store, model: str, provider: Provider, run: Run, name: str, limit: int | None
 ) -> TaskResult:
-    """Run one task on the units with gold for it, up to `limit` of them."""
+    """Run one task on up to `limit` units that have gold labels for it."""
     task = load_task(name)
     field = task.spec.questions[0].field
     wanted = f"unit_id IN ({label_rows.units_of_gold(field)})"
@@ -82,13 +82,14 @@ async def label(
 
 
 def put_right(store: Store, result: TaskResult) -> Beside:
-    """Calibrate the run on gold, cross-fitted by question, and store it if its probabilities have a signal."""
+    """Calibrate the run on gold, cross-fitted by question. Store it if its probabilities have a signal."""
     field = result.plan.task.spec.questions[0].field
     table = derive.read_runs(store, [result.report.run_id], field)
     try:
         done = calibrate(table, derive.reference(store, table, field, None), field, "bias")
     except UsageError as e:
         return Beside(None, None, str(e))
+    # Calibrating probabilities without a signal would only reproduce the label frequencies.
     if done.has_signal is False:
         return Beside(done, None, "no signal is shown in its probabilities on these labels")
     run_id, _ = derive.keep(

@@ -54,6 +54,7 @@ class BadInput(AdjudgeError):
         # An id or a label of a broken file can be a whole text, which nobody could read here.
         reason = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda word: f"{word[0][:_SHORTENED]}…", reason)
         self.reason, self.path, self.line, self.field = reason, path, line, field
+        # As compilers write it, so that editors and terminals turn it into a link.
         where = path + (f":{line}" if line else "")
         parts = [p for p in (where, f"field '{field}'" if field else "", reason) if p]
         super().__init__(": ".join(parts))

@@ -47,6 +47,7 @@ def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
         if answer == WORDS and _NEGATED.search(text[max(0, start - _BEFORE) : start]):
             return Parsed(Status.UNPARSED, reason=f"'{label}' is negated in the reply: {text!r:.80}")
         given_labels[label] = label
+    # "support or refute" is no answer, and the first label that is mentioned is often only discussed.
     if len(given_labels) > 1:
         return Parsed(
             Status.UNPARSED,

@@ -1,4 +1,4 @@
-"""Gates: the conditions that a build depends on, with exit code 5, a JUnit file and a Markdown summary.
+"""Gates: conditions on which a build depends, with exit code 5, a JUnit file and a Markdown summary.
 
 Every command that can stop a build makes a list of `Gate` and passes it to `decide`. Each command defines its own
 conditions; reporting is the same for all of them.
@@ -21,7 +21,7 @@ from judge.errors import BadInput, BelowThreshold, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# XML 1.0 has no way to write these two, and `visible` leaves them.
+# XML 1.0 cannot represent these two, and `visible` does not escape them.
 _NOT_XML = re.compile("[\ufffe\uffff]")
 
 
@@ -36,7 +36,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files of `--output`, by what their names say.
+    """The files of `--output`, by the endings of their names.
 
     `pages` are written by the command itself. `junit` and `summaries` get the outcome of the gates.
     """
@@ -82,17 +82,17 @@ def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F],
 def _write_undecided(context: click.Context, path: Path) -> None:
     """Write the JUnit file at once, as an error, until `decide` replaces it with the outcome.
 
-    So a command that is killed, stopped by a limit or ended by an error leaves neither an old "passed" nor no file at all.
+    Otherwise a command that is killed or fails would leave the "passed" of an earlier build, or no file at all.
     """
     why = "the command ended before its gates were decided: see what it printed"
     path.write_text(_junit(context.command_path, [Gate("decided", False, why)], "error"), "utf-8")
 
 
 def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
-    """Report the gates in words and files. Raises BelowThreshold that names all that failed.
+    """Report the gates in words and files. Raises BelowThreshold, which names all failed ones.
 
-    `title` is the command with what it was about; without gates nothing is written. Raises UsageError for files
-    without a gate: a build would take the missing test for a passed one.
+    `title` is the command with its subject. Without gates nothing is written. Raises UsageError for files without a gate: a
+    build would take the missing test for a passed one.
     """
     if not gates:
         for path in (*files.junit, *files.summaries):
@@ -112,9 +112,9 @@ def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
 
 
 def _junit(title: str, gates: Sequence[Gate], kind: Literal["failure", "error"]) -> str:
-    """One test suite with one case a gate: the form that GitLab, Jenkins and GitHub actions read.
+    """Return one JUnit test suite with a case for each gate, as GitLab, Jenkins and GitHub Actions read it.
 
-    `kind` says what a gate that did not pass is: a failed test, or one that could not be carried out.
+    `kind`: whether a gate that did not pass is a failed test, or one that could not be carried out.
     """
     failed = sum(not gate.passed for gate in gates)
     counts = {"name": _xml(title), "tests": str(len(gates)), "failures": "0", "errors": "0"}
@@ -134,12 +134,12 @@ def _junit(title: str, gates: Sequence[Gate], kind: Literal["failure", "error"])
 
 
 def _xml(text: str) -> str:
-    """Text without the characters that XML cannot hold; ElementTree escapes the markup."""
+    """Replace the characters that XML cannot represent; ElementTree escapes the markup."""
     return _NOT_XML.sub("\ufffd", visible(text))
 
 
 def _summary(title: str, gates: Sequence[Gate]) -> str:
-    """A heading and a table. A file may hold the summaries of several commands, one after the other."""
+    """Return a heading and a table. A file may contain the summaries of several commands."""
     rows = [
         f"| {'passed' if gate.passed else '**failed**'} | {markdown.text(gate.name)} | {markdown.text(gate.why)} |"
         for gate in gates

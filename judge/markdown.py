@@ -1,4 +1,4 @@
-"""Text from elsewhere in Markdown: nothing of it is markup, a link or a mention."""
+"""Escape untrusted text for Markdown: nothing in it becomes markup, a link or a mention."""
 
 import re
 
@@ -11,12 +11,12 @@ _BEFORE_LINK = re.compile(r"(?i)\b(https?|ftp)(:)|\b(www)(\.)")
 
 
 def text(value: str) -> str:
-    """One line in which nothing is markup."""
+    """Return the text as one line in which nothing is markup."""
     return _escaped(" ".join(visible(value).split()))
 
 
 def quoted(value: str) -> str:
-    """A block quote with the lines of the text, in which nothing is markup."""
+    """Return the text as a block quote in which nothing is markup."""
     lines = [_escaped(line.strip()) for line in visible(value).strip().split("\n")]
     return "\n".join(f"> {line}  " if line else ">" for line in lines)
 

@@ -63,6 +63,7 @@ def parse_json(task: Task, reply: Reply) -> Parsed:
         if problem:
             problems.append(problem)
             continue
+        # A nested object with another verdict makes the reply ambiguous: nothing says which one the model means.
         inner = [v for v, bad in (_values(task, o) for o in _inside(candidate)) if not bad]
         for verdict in (values, *inner):
             if verdict not in verdicts:
@@ -71,6 +72,7 @@ def parse_json(task: Task, reply: Reply) -> Parsed:
         return Parsed(Status.TRUNCATED, reason="the reply was cut off at the token limit")
     if problems:
         return Parsed(Status.UNPARSED, reason=problems[0])
+    # Some models answer twice, or think aloud in JSON. Choosing one of the answers would be a guess.
     if len(verdicts) > 1:
         return Parsed(Status.UNPARSED, reason=f"{len(verdicts)} different verdicts in one reply")
     if not verdicts:
@@ -165,6 +167,7 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
         return "", f"'{question.field}' is not a string: {raw!r:.80}"
     if question.level == "text":
         return (raw, None) if raw.strip() else ("", f"'{question.field}' is empty")
+    # Models change the case of labels, which changes nothing about their meaning.
     folded = raw.strip().casefold()
     for label in question.labels:
         if label.value.casefold() == folded:

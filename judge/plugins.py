@@ -5,11 +5,9 @@
 
 | group | an entry point is | found by |
 |---|---|---|
-| adjudge.providers | a module with `Provider` (and `NEEDS`), as those of `judge.providers` | `-m NAME/model`
-|
+| adjudge.providers | a module with `Provider` (and `NEEDS`), as those of `judge.providers` | `-m NAME/model` |
 | adjudge.importers | a module as those of `judge.importers` | `judge items import NAME` |
-| adjudge.exchange | a module as those of `annotate.exchange.formats` | `annotate export --to NAME`, `import
---from NAME` |
+| adjudge.exchange | a module as those of `annotate.exchange.formats` | `annotate export --to NAME`, `import --from NAME` |
 | adjudge.measures | an object as those of `judge.stats.coefficients` | `annotate agreement --measure NAME` |
 | adjudge.papers | a `judge.suites.paper.Paper` | `judge score NAME`, `judge suite NAME` |
 
@@ -80,6 +78,7 @@ def working(kind: str) -> Iterator[tuple[str, Any]]:
         try:
             yield name, find(kind, name)
         except PluginFailed:
+            # One broken package must not stop a command that did not name it.
             continue
 
 
@@ -105,6 +104,7 @@ def every(built_in: dict[str, list[str]]) -> list[Plugin]:
 
 def _points(kind: str) -> list[EntryPoint]:
     """Return the entry points of a group by package and name, so that the order is the same on every machine."""
+    # By the search path, so that a folder that is added to it later is searched, too.
     return _points_on(kind, tuple(sys.path))
 
 
@@ -181,6 +181,7 @@ def _lack(kind: str, name: str, loaded: Any) -> str | None:
     """Return why an object cannot be used as this kind of plugin; None if it can."""
     if isinstance(loaded, type):
         return "it is a class, but an object or a module is needed"
+    # Checked before use: an AttributeError in the middle of a command would not name the package.
     if missing := [part for part in GROUPS[kind] if not hasattr(loaded, part)]:
         return f"it has no '{missing[0]}'"
     if kind == "importers" and not _are_signs(getattr(loaded, "SIGNS", ())):

@@ -59,6 +59,7 @@ def _expected(
     """Return field -> label in the reply, derived fields included; empty if it cannot be parsed without its
     request.
     """
+    # A distribution was stored because it decided: the sampled token of the reply may be another one.
     parsed = _answers(task, options, reply)
     labels = dict(parsed)
     for name, row in stored.items():

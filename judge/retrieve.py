@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from judge.commands import command
 from judge.errors import BadInput, MissingExtra, UsageError
 from judge.store.imports import ImportInfo, ImportReport
+from judge.store.listing import dataset_names
 from judge.store.rankings import Ranked, add_rankings
 from judge.store.study import Store
 from judge.types import Json, Where
@@ -85,9 +86,7 @@ def rank_by_bm25(
 
 def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], list[str]]:
     """Return, for each distinct passage, its copies (item -> passage id) and its text."""
-    there = [str(r[0]) for r in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
-    if dataset is not None and dataset not in there:
-        raise UsageError(f"no data set '{dataset}'; there are: {', '.join(there) or 'none'}")
+    dataset_names(store, dataset)
     query = (
         "SELECT p.content_sha, p.passage_id, p.item_id, p.title, p.text FROM passages AS p "
         "JOIN items AS i USING (item_id) WHERE ?1 IS NULL OR i.dataset = ?1 ORDER BY p.rowid"
@@ -96,6 +95,7 @@ def _passages(store: Store, dataset: str | None) -> tuple[list[dict[str, str]], 
     copies: list[dict[str, str]] = []
     texts: list[str] = []
     for sha, passage, item, title, text in store.conn.execute(query, [dataset]):
+        # A text that many items share must not fill their lists with its copies.
         if sha not in place:
             place[sha] = len(texts)
             texts.append(f"{title}\n{text}" if title else text)

@@ -69,6 +69,11 @@ def _ids(part: str, known: Collection[str]) -> list[str]:
     return [f"{prefix}{n}" for n in range(first, last + 1)]
 
 
+def folded(text: str) -> str:
+    """Normalise a short text for comparisons: case, spaces and a final full stop are ignored."""
+    return " ".join(text.casefold().split()).rstrip(" .")
+
+
 def sentences(text: str) -> list[tuple[int, int]]:
     """Return (start, end) of each sentence, in code points; together they cover every visible character.
 
@@ -131,13 +136,17 @@ def _is_stop(text: str, start: int, end: int, match: re.Match[str]) -> bool:
     follower = visible[0] if visible else ""
     if mark != "." or stop > match.end("end"):
         return mark[-1] == "!" or not follower.islower()
+    # No abbreviation is longer. Without the bound, every full stop would copy the whole text before it.
     before = text[max(start, match.start() - 30) : match.start()]
     word = before.split()[-1] if before and not before[-1].isspace() else ""
     last = word.lstrip("([\"'“‘«*_").casefold()
+    # "J. Smith"
     initial = len(last) == 1 and last.isalpha() and word[-1].isupper()
+    # "3. Mix the flour."
     list_number = last.isdigit() and text[start : match.start()].strip() == last if len(last) < 4 else False
     if last in _ALWAYS or initial or list_number:
         return False
     if last in _ABBREVIATIONS:
+        # After "No.", "St." or "p." a capital or a digit belongs to a name or a number.
         return follower.isupper() and last not in _BEFORE_NUMBERS
     return not follower.islower()

@@ -165,6 +165,7 @@ class Unit:
     inputs: Mapping[str, Json]
     gold: Mapping[str, str]
     attempts: int = 0
+    """How many attempts the run has made on it before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,5 +130,6 @@ def _changes(conn: sqlite3.Connection) -> list[str]:
 
 def execute(file: Path, db: Any) -> None:
     """Execute the statements of a file, which are separated by an empty line."""
+    # Not `executescript`, which commits the open transaction first.
     for statement in file.read_text("utf-8").split("\n\n"):
         db.execute(statement)

@@ -226,6 +226,7 @@ class Masks(Protocol):
 def vendors() -> list[str]:
     """Return all vendors, which are the files of this package."""
     package = importlib.import_module("judge.providers")
+    # The other modules are vendors: a new vendor is one file, which nothing else has to list.
     shared = {
             "base", "bill", "chat", "conformance", "connections", "features", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
         }  # fmt: skip
@@ -282,6 +283,7 @@ def get(model: str, settings: Settings | None = None) -> Provider:
     except AdjudgeError:
         raise
     except Exception as error:
+        # Foreign code can raise anything. The user must learn which package did.
         why = f"it cannot be made: {type(error).__name__}: {error}"
     if why:
         raise plugins.failed("providers", vendor, why)

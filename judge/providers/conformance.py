@@ -26,6 +26,7 @@ def lack(provider: Any) -> str | None:
 
     Methods that need no model are called; the result of `complete` is checked at a run's first reply.
     """
+    # A plain function would fail only when it is awaited, after the run has begun.
     for name in ("open", "complete", "close"):
         method = getattr(provider, name, None)
         if not inspect.iscoroutinefunction(method):
@@ -46,6 +47,7 @@ def lack(provider: Any) -> str | None:
     facts = provider.describe()
     if not isinstance(facts, Mapping):
         return f"its 'describe' returns {type(facts).__name__}, not a mapping"
+    # The facts are stored with the run as JSON.
     try:
         json.dumps(dict(facts))
     except (TypeError, ValueError) as error:

@@ -146,6 +146,7 @@ class Provider:
 
     def remarks(self) -> tuple[str, ...]:
         """Return what the user should know when a run has ended."""
+        # A statement is compared with many passages, so texts and not calls are counted.
         cut = len(self._cut)
         return (f"{cut} texts were longer than {LONGEST} tokens: their rest was not read",) if cut else ()
 

@@ -233,14 +233,13 @@ class Provider(Vendor):
             raise ServerFault(f"{self._who}: the answer {e}{detail}") from e
 
     def _error(self, answer: http.HttpAnswer, complaint: http.Complaint) -> ProviderError:
-        if answer.status == 429 and complaint.code in _NO_MONEY:
+        # An account without money is no rate limit: every further call would be refused, however long it waits.
+        if answer.status == 402 or (answer.status == 429 and complaint.code in _NO_MONEY):
+            lack = "credit" if answer.status == 402 else "quota"
             return KeyProblem(
-                f"{self._who}: the account of {self._key} has no quota left: {complaint.message}"
+                f"{self._who}: the account of {self._key} has no {lack} left: {complaint.message}"
             )
-        if answer.status == 402:
-            return KeyProblem(
-                f"{self._who}: the account of {self._key} has no credit left: {complaint.message}"
-            )
+        # Gemini's compatible API refuses a wrong key with 400.
         if answer.status == 400 and "api key" in complaint.message.lower():
             return KeyProblem(
                 f"{self._who} refused the key (HTTP 400): {complaint.message}; check {self._key}"

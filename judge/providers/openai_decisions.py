@@ -69,6 +69,7 @@ class Provider(openai.Provider):
             answers = dict(zip(names, body["answers"], strict=True))
             refused = any(answer["type"] == "refusal" for answer in answers.values())
             chosen = {} if refused else {name: str(answer["choice"]) for name, answer in answers.items()}
+            # With several questions there is no single choice whose probabilities could be the unit's.
             tokens = None if refused or not request.choices else [_token(answers[names[0]])]
             used = body.get("usage") or {}
             details = used.get("input_tokens_details") or {}

@@ -66,6 +66,7 @@ class Replicas:
         self._failed = [m for m, e in zip(self.members, outcomes, strict=True) if e is not None]
         # A mode that one of the servers lacks cannot be the run's mode.
         self.label_codes = all(member.label_codes for member in self._open_ones())
+        # One mask on all servers, or none: answers with and without a mask belong to different judges.
         masks = {member.mask if isinstance(member, Masks) else None for member in self._open_ones()}
         self.hold(next(iter(masks)) if len(masks) == 1 else None)
         self.mask = self._asks

@@ -41,6 +41,7 @@ class Provider:
         options = settings.vendor_options("scripted", "delay", "logprobs", "script")
         self._script = scripts[name]
         self._lines = _read_script(options.get("script")) if name == "file" else []
+        # Part of the run's identity: a run must not be resumed with another script.
         content = json.dumps(self._lines).encode()
         self._content = {"content": hashlib.sha256(content).hexdigest()} if name == "file" else {}
         self._delay = _seconds(options.get("delay", "0"))

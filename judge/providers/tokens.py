@@ -83,6 +83,7 @@ def _distribution(
     label_of: Callable[[str], str | None],
     masked: bool = False,
 ) -> tuple[LabelDistribution | None, str | None]:
+    # Chat templates of some models begin an answer with a blank or a line break.
     answer = next((t for t in tokens if t.token.strip()), None)
     if answer is None:
         return None, "the reply has no token that could be the answer"

@@ -211,6 +211,7 @@ class Budget:
 
     async def room(self, claim: Reserve) -> bool:
         """Wait while calls in flight may still use less than their reserves. Return whether the call then fits."""
+        # Without a call in flight nothing will be released, and the wait would never end.
         while not self.fits(claim) and self._n_reserved:
             self._ended.clear()
             await self._ended.wait()
@@ -249,6 +250,7 @@ class Budget:
             self.usage[name] += getattr(usage, name) or 0
         tokens, most_cost = claim.most(usage, self.price)
         used = (usage.input_tokens or 0) + (usage.output_tokens or 0) if has_counts(usage) else tokens
+        # A server that exceeds one reserve may exceed those in flight by as much: `fits` multiplies them.
         self._over = max(self._over, used / claim.tokens)
         self._over_cost = max(self._over_cost, self._over)
         most_cost = max(most_cost, self._over_cost * claim.cost)
@@ -299,6 +301,7 @@ def has_counts(usage: Usage) -> bool:
 def _may_be_billed(error: BaseException) -> bool:
     if isinstance(error, Unreachable):
         return error.sent
+    # Vendors bill no refused call. A 5xx, however, may come after the work was done.
     return not isinstance(error, KeyProblem | RateLimited | Rejected)
 
 

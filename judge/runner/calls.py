@@ -102,6 +102,7 @@ class Caller:
         others = self.asker.in_other_orders(request)
         answers, attempts = [first.parsed], [self._of_order(first, 1)]
         for number, other in enumerate(others, 2):
+            # Without the probabilities of one order there is no average, so the others are not paid for.
             if attempts[-1].parsed.status is not Status.OK:
                 return attempts
             attempt = await self._next(other)
@@ -191,10 +192,12 @@ class Caller:
                 return reply, self._answered_at - sent, server.url
             finally:
                 self.dispatcher.leave(slot, ending(error))
+            # The server is at fault: the unit gets all its tries again when the server is back.
             if wait is None:
                 tries, wait = 0, self.patience.longest
             if not await self.budget.again(claim):
                 self.stop(self.budget.reason)
+            # A server that is down has its own schedule of probes, which replaces the backoff.
             await self.dispatcher.rest(0.0 if server.is_down else wait)
             slot = await self.dispatcher.enter(claim.estimate)
 
@@ -203,6 +206,7 @@ class Caller:
         assert server.provider is not None
         try:
             reply = await server.provider.complete(request)
+            # A plugin can return anything.
             check_reply(server.provider, reply)
         except BaseException as error:
             self.budget.failed(claim, error)
@@ -236,6 +240,7 @@ class Caller:
             return True
         now = self.dispatcher.now()
         wait = retry_after_of(error)
+        # Such a wait ends the run (`_give_up`), so nothing is left to decide about the server.
         if wait > self.patience.longest_retry_after:
             return True
         counts = slot.server.failed(slot, now, begun, unit, error)
@@ -267,6 +272,7 @@ class Caller:
         Raises CancelledError if it says nothing about the unit, which stays pending.
         """
         no_end = isinstance(error, RateLimited) and retry_after_of(error) > self.patience.longest_retry_after
+        # Every other unit would meet the same refusal.
         if isinstance(error, KeyProblem) or no_end:
             self.fail(error)
             raise asyncio.CancelledError

@@ -107,6 +107,7 @@ def contexts(store: Store, context: Context) -> dict[str, list[str]]:
 
 
 def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
+    # MIRAGE marks its oracle chunk in the data and not by a label.
     passages_of = marked(store, "oracle", 1) if context.gold is ORACLE else {}
     for field, values in context.gold:
         for item, passages in called(store, GOLD, field, values).items():
@@ -165,6 +166,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
             if len(noise) == context.noise:
                 break
             passage, question, sha = pool[place]
+            # By text: two copies of one passage would be less noise than their number says.
             if question != questions[item] and sha not in taken:
                 taken.add(sha)
                 noise.append(passage)

@@ -12,6 +12,7 @@ from judge.store.imports import ImportReport
 from judge.store.pairs import NewPair, add_pairs
 from judge.store.selection import Selection, select, selected_units
 from judge.store.study import Store
+from judge.text import folded
 
 VALIDITY, COUNTER, CHANGED = "claim_validity", "counter_claim", "changed"
 _ALONE = "item_id IN (SELECT item_id FROM items WHERE pair_id IS NULL)"
@@ -68,7 +69,7 @@ async def build(
     new = [
         NewPair(item, " ".join(counter[item].split()), changed.get(item, ""), run_id)
         for item in valid
-        if item in counter and _folded(counter[item]) != _folded(texts[item])
+        if item in counter and folded(counter[item]) != folded(texts[item])
     ]
     report = add_pairs(store, new, into)
     return Built(
@@ -85,7 +86,3 @@ async def build(
 
 def _claims(store: Store) -> dict[str, str]:
     return dict(store.conn.execute("SELECT item_id, claim FROM items WHERE claim IS NOT NULL"))
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(" .")

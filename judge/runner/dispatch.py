@@ -126,6 +126,7 @@ class Dispatcher:
         """Wait for a slot and take it. Raises CancelledError after `shut`."""
         if self.is_shut:
             raise asyncio.CancelledError
+        # Nobody waits, so the call need not queue; otherwise it would overtake those that do.
         if not self._waiting and not self.paused:
             slot, _ = self._choose(tokens)
             if slot is not None:

@@ -44,6 +44,7 @@ class Entries:
         """
         parsed, reply, labels = attempt.parsed, attempt.reply, attempt.parsed.labels
         if labels and self.task.spec.derive:
+            # Stored when the reply is parsed: gold that is imported later must not change labels that exist.
             derived = derive(self.task, labels, gold)
             self.missing.update(set(self.task.spec.derive) - {a.field for a in derived})
             labels += derived
@@ -61,6 +62,7 @@ class Entries:
             system_fingerprint=None if reply is None else reply.system_fingerprint,
         )
         if call is None:
+            # No usage and no cost: the first unit with this request has them.
             return Entry(judgement, attempt.record, reused=True)
         usage = Usage() if reply is None else reply.usage
         judgement = replace(

@@ -66,6 +66,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
     model = plan.asked_as or plan.model
     facts = provider.describe()
     units, left_out = selection.select(store, plan.task, plan.selection)
+    # The newest one is the run that would be resumed.
     run = next(iter(matching_runs(store, plan, provider)), "")
     calls = (
         sum(

@@ -120,6 +120,7 @@ async def generate(
 
 
 def _refuse_mixing(store: Store, generation: Generation, run_ids: Sequence[str]) -> None:
+    # A score treats the answers of one condition as the output of one system, so they must come from one run.
     other = store.conn.execute(
         "SELECT a.origin, r.task, r.options FROM answers AS a LEFT JOIN runs AS r ON r.run_id = a.origin "
         f"WHERE a.system = ? AND a.condition = ? AND a.origin NOT IN ({','.join('?' * len(run_ids))}) LIMIT 1",
@@ -154,6 +155,7 @@ def keep(store: Store, run_id: str, generation: Generation) -> Kept:
             try:
                 adder.add(AnswerRow(answer, Where(f"run {run_id}", 0)))
             except BadInput as error:
+                # One reply that cannot be an answer must not discard the others, which are paid for.
                 problems.append(f"{item}: {error}")
         total = conn.execute("SELECT count(*) FROM answers WHERE origin = ?", [run_id]).fetchone()[0]
     return Kept(adder.counts["answers"], total, problems)

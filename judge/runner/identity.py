@@ -193,6 +193,7 @@ def _is_among(url: Json, addresses: Sequence[str]) -> bool:
 def _plain(url: str) -> tuple[str, str, int | None, str]:
     """Return the parts of an address, with one name for this machine and an explicit port."""
     parts = urlsplit(url)
+    # A run that began at localhost is resumed at 127.0.0.1: it is the same server.
     host = "localhost" if parts.hostname in _LOOPBACK else str(parts.hostname)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
     return parts.scheme, host, port, parts.path.rstrip("/")

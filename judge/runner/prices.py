@@ -99,6 +99,7 @@ def read_prices(path: Path) -> dict[str, Mapping[str, Json]]:
     Raises BadInput that names the model and the field.
     """
     try:
+        # Not plain JSON: of a duplicate key, one price would be used silently.
         price_table = json.loads(path.read_bytes(), object_pairs_hook=whole_object)
     except OSError as e:
         raise BadInput(f"cannot be read: {e.strerror}", path=str(path)) from e
@@ -124,6 +125,7 @@ def _check(price: Any, path: Path, where: str) -> None:
             raise BadInput(f"unknown (known: {', '.join(sorted(_KNOWN))})", path=str(path), field=field)
         if name == "batch":
             _check(value, path, field)
+        # `true` is an int in Python, and NaN fails the comparison.
         elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise BadInput("not a number from 0", path=str(path), field=field)
 

@@ -147,6 +147,7 @@ async def probe(
                 return probed
             probed.rows.append(units.flips("order", _labels(scratch, report.run_id, name, BASE)))
             continue
+        # Only units with a label before the change: without one, nothing can flip.
         targets = {n: _other(domain, label) for n, label in labels.items()}
         copies = {
             n: copy
@@ -227,6 +228,7 @@ class _Units:
             return self.none(name, "no unit has a label before and after").rate
         values = np.isin(units, hit).astype(np.float64)
         _, clusters = np.unique([self.questions[n] for n in units], return_inverse=True)
+        # Without judge values, `corrected_mean` is the plain mean with its interval by cluster.
         made = corrected_mean(
             np.full(len(units), np.nan),
             values,

@@ -130,6 +130,7 @@ class RateController:
         is_silent = self.feeding and self._replied_at < sent_at
         is_slow = bool(self._latencies) and median(self._latencies) >= self.timeout * STRAGGLER_SHARE
         served = int(self._throughput(now, until_now=True) * self.timeout * SAFE_SHARE)
+        # The other calls are answered in time: it is a straggler, which fewer calls would not help.
         if not (is_silent or is_slow) or served >= self.limit or self.limit == 1:
             return False
         before, self.limit = self.limit, max(1, min(self.limit // 2, served))
@@ -251,5 +252,6 @@ class Allowance:
         """
         if left is None or seconds is None:
             return
+        # The server may not have counted the calls in flight when it wrote the header.
         self.left, self.reset = left - max(0.0, self.in_flight - in_reply), now + seconds
         self.limit, self.window = limit, max(self.window, seconds)

@@ -176,6 +176,7 @@ class ModelServer:
         if isinstance(error, RateLimited):
             if self._refusals == 0:
                 self._refused_from = slot.at
+            # A refusal of a call that was sent before the last answer is no evidence that the server is down now.
             self._refusals += self.answered_at < slot.at
         elif since > self.answered_at:
             self._suspects.add(unit)

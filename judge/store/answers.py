@@ -101,6 +101,7 @@ class AnswerAdder(Adder[AnswerRow]):
             )
             self.counts["answers"] += 1
             self._units(answer_id, item_id, question_id, answer, citable)
+        # A stored answer may get new labels, for example from a second file of votes.
         self.votes.insert(labels)
         if not new and not labels:
             self.counts["unchanged"] += 1
@@ -190,6 +191,7 @@ class AnswerAdder(Adder[AnswerRow]):
 
         unit(answer_id, "answer", None)
         for n, (start, end) in enumerate(sentences(answer.text) if answer.prose else ()):
+            # By sentence, because a citation supports the sentence that it follows and not the whole answer.
             cited, unknown = citable.in_text(answer.text[start:end])
             span: dict[str, object] = {"n": n, "start": start, "end": end, "cited": cited}
             if unknown:

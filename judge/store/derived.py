@@ -171,6 +171,7 @@ def keep(
                 conn, run_id, column.field, column.derived_from, units, column.values, column.distributions
             )
         reason_of = {units[at]: reason for at, reason in missing.items()}
+        # Judgements too: whatever reads a judge's runs reads derived runs in the same way.
         _add_judgements(conn, run_id, derivation.fields, len(units), reason_of)
     return run_id, False
 

@@ -24,6 +24,7 @@ from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.store import label_rows
 from judge.store.study import Store
+from judge.text import folded
 from judge.types import Json
 
 FIELD = "distractor_check"
@@ -146,12 +147,12 @@ def _question(
 ) -> DistractorItem:
     iterations = []
     for n in range(1, max(made, default=0) + 1):
-        right = {_folded(t) for t in (*answers, *options.values())}
+        right = {folded(t) for t in (*answers, *options.values())}
         iteration = []
         for d in sorted(made.get(n, ()), key=lambda d: d.slot):
-            folded = _folded(d.text)
-            usable = bool(folded) and folded not in right and not gives_away(d, answers)
-            right.add(folded)
+            option = folded(d.text)
+            usable = bool(option) and option not in right and not gives_away(d, answers)
+            right.add(option)
             iteration.append(
                 Distractor(d.answer_id, d.slot, d.text, d.document, d.similarity, d.label, usable)
             )
@@ -189,11 +190,6 @@ def only_system(store: Store, system: str | None) -> str:
             else f"no distractors of '{system}'; systems with distractors: {listed}"
         )
     return system
-
-
-def _folded(text: str) -> str:
-    """Normalise a text to compare options: case, spaces and a full stop are ignored."""
-    return " ".join(text.casefold().split()).rstrip(" .")
 
 
 # Multiple-choice questions made from distractors, as rows of a file in URAG's format or ours.

@@ -120,6 +120,7 @@ def judged(store: Store, run: dict[str, Json], task: Task) -> Iterator[dict[str,
     If the run was fitted on labels, the column `FITTED` says whether that included labels of the row's
     question.
     """
+    # Labels on questions with a fold are unbiased: the fit left those questions out.
     questions = {q for q, fold in folds(store.conn, run["run_id"]).items() if fold is None}
     content = "json_object('value', l.value, 'distribution', json(l.distribution), 'rationale', l.rationale)"
     query = f"""

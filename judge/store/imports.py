@@ -104,6 +104,7 @@ def add_rows(
             except BadInput as e:
                 bad(e)
         beside(conn)
+        # The same file imported twice must leave the study as it was, down to the times.
         if sum(n for name, n in adder.counts.items() if name != "unchanged") == 0:
             conn.execute("DELETE FROM imports WHERE import_id = ?", [adder.import_id])
         else:
@@ -144,6 +145,7 @@ class Votes:
             if known is None:
                 self._check(vote, where)
                 new[key] = vote
+            # Neither label replaces the other: which one is right is not for an import to decide.
             elif known != vote.value:
                 raise at(
                     where,

@@ -86,6 +86,7 @@ def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
     The markers are the passages' source ids if all of them are short words and distinct, such as GaRAGe's `cite_3`.
     Otherwise they count from 1.
     """
+    # Readers and systems see the markers of the data set where it has some, so that citations in answers match them.
     source_ids = [name for pid in ids if (name := own_name(pid, item_of[pid])) is not None]
     usable = len(set(source_ids)) == len(ids)
     return dict(zip(source_ids if usable else [str(n) for n in range(1, len(ids) + 1)], ids, strict=True))

@@ -127,6 +127,7 @@ _JUDGEMENTS = "INSERT INTO judgements VALUES ?"
 
 
 def _of_unit(entry: Entry) -> tuple[str | None, str | None]:
+    # A failed request has no answer that an identical request could reuse.
     j = entry.judgement
     return (None, None) if j.status is Status.FAILED else (j.run_id, j.unit_id)
 

@@ -69,6 +69,7 @@ def add_imported(conn: sqlite3.Connection, rows: Sequence[Sequence[Json]]) -> No
 
 def add_first(conn: sqlite3.Connection, rows: Iterable[Sequence[Json]], source: str) -> None:
     """Add votes (unit, field, annotator, value, rationale) that came with items, which carry no time."""
+    # Data files have no time of the vote, so `earliest` and `latest` compare the time of the import.
     stored = now()
     add_imported(
         conn,
@@ -81,6 +82,7 @@ def clear(
 ) -> None:
     """Remove the labels that one source has for these fields of a unit."""
     marks = ", ".join("?" * len(fields))
+    # Only this source: the labels that other sources have of the same person are not its own to remove.
     conn.execute(
         f"DELETE FROM label_sources WHERE annotator_id = ? AND field IN ({marks}) AND unit_id = ? AND repeat = ? "
         "AND source = ?",
@@ -137,6 +139,7 @@ def resolve(
 
     The losing labels stay in `label_sources`, and `label_resolutions` records why they do not count.
     """
+    # Only `labels` of these people are derived again: a study may have millions of others.
     people = set()
     n, at = 0, now()
     for conflict in conflicts_to_resolve:

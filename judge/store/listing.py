@@ -1,12 +1,21 @@
-"""Read items and answers back: the data of `judge items show|show` and `judge answers`."""
+"""Read items and answers back, for listings: `judge items show` and `judge answers`."""
 
 import json
 import sqlite3
 from collections.abc import Iterator
 
+from judge.errors import UsageError
 from judge.store import label_rows
 from judge.store.study import Store
 from judge.types import Json
+
+
+def dataset_names(store: Store, named: str | None = None) -> list[str]:
+    """Return the names of the data sets in order. Raises UsageError if `named` is given and not among them."""
+    names = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
+    if named is not None and named not in names:
+        raise UsageError(f"no data set '{named}'; there are: {', '.join(names) or 'none'}")
+    return names
 
 
 def list_datasets(store: Store) -> list[dict[str, Json]]:
@@ -86,6 +95,7 @@ def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Jso
     verdict_document) and rankings with a system's name are conditions too.
     """
     data = "1" if dataset is None else "a.item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
+    # Distractors are stored as answers, but no system gave them as outputs.
     answers = f"""
         SELECT a.system, a.condition, count(*) AS outputs, sum(trim(a.text) = '') AS empty,
                group_concat(DISTINCT CASE WHEN r.run_id IS NOT NULL THEN 'made by ' || r.model

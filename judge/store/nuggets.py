@@ -88,6 +88,7 @@ class NuggetAdder(Adder[NuggetRow]):
             self.counts["nuggets"] += 1
         elif assigned is None:
             self.counts["unchanged"] += 1
+        # Kept until all rows are read: a judge's assignments become one run, whose identity is a hash of all.
         if assigned is not None:
             self._assigned[assigned] = (str(row.assignment), row.where)
         self.datasets.add(item.partition(":")[0])

@@ -28,6 +28,7 @@ def origin(run: Mapping[str, Json]) -> str | None:
 
 def origins(conn: sqlite3.Connection, run_ids: Collection[str]) -> dict[str, str]:
     """Return the `origin` of each of these runs that was imported or derived."""
+    # `LIKE` on the stored text selects the few candidates without decoding the facts of every run.
     rows = conn.execute(
         "SELECT run_id, provider, derived_from, started FROM runs WHERE derived_from IS NOT NULL "
         "OR provider LIKE '%\"imported\"%'"

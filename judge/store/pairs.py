@@ -74,6 +74,7 @@ def _rows(store: Store, pair: NewPair, into: str | None) -> Iterator[Row]:
             f"'{dataset}' has another counter claim to '{pair.item_id}', and stored rows are never replaced; name another data "
             "set with --into"
         )
+    # Provenance goes to `meta`, which no prompt and no score reads.
     meta: dict[str, Json] = {"from": pair.item_id, "changed": pair.changed, "run": pair.run_id}
     for polarity, text in (("original", str(claim)), ("counter", pair.counter)):
         item = Item(

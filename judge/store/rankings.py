@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at
-from judge.store.listing import dicts
+from judge.store.listing import dataset_names, dicts
 from judge.store.study import Store, dumps
 from judge.types import Json, Where
 
@@ -77,9 +77,7 @@ class Ids:
 
     def __init__(self, store: Store, dataset: str | None = None) -> None:
         self._conn = store.conn
-        names = [str(r[0]) for r in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
-        if dataset is not None and dataset not in names:
-            raise UsageError(f"no data set '{dataset}'; there are: {', '.join(names) or 'none'}")
+        names = dataset_names(store, dataset)
         self._datasets = [dataset] if dataset is not None else names
         self._items: dict[str, str | None] = {}
         self._by_source_id: dict[str, list[tuple[str, str]]] | None = None

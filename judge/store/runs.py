@@ -176,6 +176,7 @@ def start_run(
         if run_id is None and (earlier := begun(conn, task.name, model, [run_identity])):
             run_id = earlier[0].run_id
         if run_id is not None:
+            # Resumed: until it ends again, whoever watches the run must not take it for finished.
             conn.execute("UPDATE runs SET finished = NULL WHERE run_id = ?", [run_id])
             if TRIED not in options:
                 adopt(conn, run_id)

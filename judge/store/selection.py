@@ -282,6 +282,7 @@ def pending(
     Memory stays at one page for any size of study.
     """
     conn = store.conn
+    # Fixed now: a unit that fails during this run is retried by the next run and not for ever by this one.
     _store_retries(conn, run_id, repeat, {str(Status.FAILED), *retry})
     lazy = conn.execute(
         "SELECT 1 FROM sqlite_temp_master WHERE name = 'selection' AND type = 'view'"

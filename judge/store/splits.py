@@ -222,6 +222,7 @@ def closed(store: Store, task_id: str, run: str) -> set[str]:
 
 def closed_questions(store: Store, task_id: str, run: str) -> set[str]:
     """Return the questions of the sealed test; none if a look at the test was for this run."""
+    # The labels of a run that was tested are no longer secret: its look has been paid for.
     if drawn(store, task_id) is None or any(run in each.runs for each in looks(store, task_id)):
         return set()
     return {question for question, part in questions(store, task_id).items() if part == "test"}

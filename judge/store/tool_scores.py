@@ -50,6 +50,7 @@ class ToolScores:
         """Write the runs and return the number of new labels. The same scores again are the same run."""
         new = 0
         for (tool, field, kind), scores in self._of.items():
+            # One word among the scores makes the field text, because a word cannot be placed on a scale of numbers.
             numbers = all(not isinstance(score.value, str) for score in scores.values())
             task = _task(field, kind, "interval" if numbers else "text")
             digest = hashlib.sha256(canonical(sorted((u, s.value) for u, s in scores.items())).encode())
@@ -82,6 +83,7 @@ def field_name(name: str) -> str:
 
 
 def _task(field: str, kind: str, level: str) -> Task:
+    # A task labels one kind of unit, so a score of answers and of passages needs two tasks.
     name = f"{field}_of_{kind}" + ("_in_words" if level == "text" else "")
     text = _TASK.format(field=field, kind=kind, shown=_INPUTS[kind], level=level)
     try:
