@@ -21,11 +21,11 @@ def run_in_batches(
     store: Store,
     asking: Asking,
     options: RunOptions,
-    said: Callable[[str], None] = lambda text: None,
+    notify: Callable[[str], None] = lambda text: None,
 ) -> Ran:
     """Ask what the study has not yet in the provider's batches, and wait for them.
 
-    `said` hears of every change. The report carries the error that ended it early. Raises StudyError when another
+    `notify` is called with every change of state. The report carries the error that ended it early. Raises StudyError when another
     process runs the same, UsageError for what cannot be asked in batches, and what `Provider.open` raises.
     """
     from judge.jobs.whole import Waiting, run_batches
@@ -36,7 +36,9 @@ def run_in_batches(
     check_any(store, plan.task, plan.selection)
     with store.run_lock(f"{plan.task.name} {plan.model}"):
         asking = continued(store, asking)
-        report = run_batches(store, asyncio.run(_opened(store, asking)), asking.provider, Waiting(said=said))
+        report = run_batches(
+            store, asyncio.run(_opened(store, asking)), asking.provider, Waiting(notify=notify)
+        )
         return ended(store, asking, report)
 
 

@@ -97,17 +97,17 @@ def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
     if name is None:
         _list(db, as_json)
         return
-    from judge.jobs.follow import look
+    from judge.jobs.follow import poll
 
     with _of(db, name) as (store, job):
         if job.base_url is None:
-            from judge.jobs.follow import Standing
+            from judge.jobs.follow import FileStatus
             from judge.store import jobs as stored
 
-            standings = [Standing(file) for file in stored.files(store, job.job_id)]
+            statuses = [FileStatus(file) for file in stored.files(store, job.job_id)]
         else:
             with _served(store, job, allowed) as service:
-                standings = look(store, job, service)
+                statuses = poll(store, job, service)
     rows = [
         {
             **attributes(s.file, "file", "lines", "state"),
@@ -116,10 +116,10 @@ def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
             "batch": s.file.batch_id,
             "submitted": s.file.submitted,
         }
-        for s in standings
+        for s in statuses
     ]
     emit_rows("jobs_status", rows, list(rows[0]) if rows else [], as_json)
-    for s in standings:
+    for s in statuses:
         if s.remark:
             note(visible(f"note: {s.file.file}: {s.remark}"))
 
@@ -203,7 +203,7 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
             tally = read_results(store, job, results)
         else:
             with _served(store, job, allowed) as service:
-                follow.look(store, job, service)
+                follow.poll(store, job, service)
                 follow.fetch(store, job, service)
             tally = follow.read_fetched(store, job)
         counts = stored.counts(store, job.job_id)

@@ -182,9 +182,7 @@ class Truth:
         return Fitted(self.word, int(selected.sum()), hashlib.sha256(lines.encode()).hexdigest(), folds)
 
     def by_question(self, folds: int, some: BoolArray | None = None) -> IntArray:
-        """Return a fold for each unit, 0 to folds - 1, and -1 for questions without a label (among `some`
-
-        units).
+        """Return a fold for each unit, 0 to folds - 1, and -1 for questions without a label (among `some` units).
 
         All units of a question share a fold. It depends on the hash of the question's id, so that added units
         change few folds.

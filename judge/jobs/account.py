@@ -22,13 +22,12 @@ SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """The state of a batch. `status` is the vendor's word; `done` of `total` requests, as far as the vendor
+    """The state of a batch.
 
-    counts.
+    `status` is the vendor's word; `done` of `total` requests, as far as the vendor counts.
 
-    `failed` is the reason if the vendor took none of the requests; `results` names the files to fetch after
-    the end, and
-    `answered` is the number of their lines that are answers.
+    `failed` is the reason if the vendor took none of the requests; `results` names the files to fetch after the
+    end, and `answered` is the number of their lines that are answers.
     """
 
     status: str
@@ -42,10 +41,10 @@ class BatchState:
 
 @dataclass(frozen=True, slots=True)
 class FoundBatch:
-    """A batch of the account; `mine` is None if it does not show which job it belongs to."""
+    """A batch of the account; `is_ours` is None if it does not show which job it belongs to."""
 
     batch_id: str
-    mine: bool | None
+    is_ours: bool | None
     ended: bool
 
 
@@ -108,6 +107,7 @@ class Account:
                 if (name := self.id_in(row)) is not None:
                     yield name, row
                     after = name
+            # A server that repeats its last page must not be read for ever.
             if not rows or page.get("has_more") is not True or after == position.get(cursor):
                 return
 

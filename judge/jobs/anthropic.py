@@ -1,7 +1,6 @@
-"""Anthropic's message batches: https://docs.anthropic.com/en/api/creating-message-batches
+"""Anthropic's message batches: https://docs.anthropic.com/en/api/creating-message-batches.
 
-A batch is posted together with its requests and cannot carry a mark of ours. If the response to a post was
-lost, the
+A batch is posted together with its requests and cannot carry a mark of ours. If the response to a post was lost, the
 batch is searched for among all later ones; only its results show which job it belongs to.
 """
 
@@ -67,6 +66,7 @@ class AnthropicBatches:
         counts = response.get("request_counts")
         numbers = {n: bill.counted(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()}
         total = sum(numbers.values())
+        # One of the vendor's servers may report the end before the results are available.
         ended = status == "ended" and isinstance(response.get("results_url"), str)
         return BatchState(
             status, ended, total - numbers.get("processing", 0), total, answered=numbers.get("succeeded", 0)

@@ -23,7 +23,7 @@ MISSING = "the batch ended without a line for it"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FileStatus:
     """The stored state of a file, and the vendor's current state of its batch (None: not requested, or not
     known there).
     """
@@ -33,18 +33,18 @@ class Standing:
     remark: str | None = None
 
 
-def look(store: Store, job: Job, service: BatchService) -> list[Standing]:
+def poll(store: Store, job: Job, service: BatchService) -> list[FileStatus]:
     """Request the state of the batches and store which have ended. Raises ProviderError.
 
     If the vendor has refused a whole batch, its units are released at once.
     """
-    standings = []
+    statuses = []
     for file in jobs.files(store, job.job_id):
-        standings.append(_look(store, job, file, service) if file.state == "submitted" else Standing(file))
-    return standings
+        statuses.append(_polled(store, job, file, service) if file.state == "submitted" else FileStatus(file))
+    return statuses
 
 
-def _look(store: Store, job: Job, file: JobFile, service: BatchService) -> Standing:
+def _polled(store: Store, job: Job, file: JobFile, service: BatchService) -> FileStatus:
     assert file.batch_id is not None
     try:
         state = service.state(file.batch_id)
@@ -52,9 +52,9 @@ def _look(store: Store, job: Job, file: JobFile, service: BatchService) -> Stand
         if error.status != NOT_FOUND:
             raise
         if _age(file) < EARLY_SECONDS:
-            return Standing(file, remark="not known to the vendor yet")
+            return FileStatus(file, remark="not known to the vendor yet")
         remark = f"not known to the vendor; release its units: {command('judge jobs cancel', job.job_id, '--release')}"
-        return Standing(file, remark=remark)
+        return FileStatus(file, remark=remark)
     if state.failed is not None:
         with store.transaction() as conn:
             jobs.release(conn, job.job_id, state.failed, file.part)
@@ -64,10 +64,10 @@ def _look(store: Store, job: Job, file: JobFile, service: BatchService) -> Stand
         jobs.update_file(store, job.job_id, file.part, state="ended", status=state.status)
     elif state.status != file.status:
         jobs.update_file(store, job.job_id, file.part, status=state.status)
-    return Standing(_again(store, job, file), state, state.failed)
+    return FileStatus(_reloaded(store, job, file), state, state.failed)
 
 
-def _again(store: Store, job: Job, file: JobFile) -> JobFile:
+def _reloaded(store: Store, job: Job, file: JobFile) -> JobFile:
     return next(f for f in jobs.files(store, job.job_id) if f.part == file.part)
 
 
@@ -83,11 +83,12 @@ def results_of(job: Job, file: JobFile) -> list[Path]:
 
 
 def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
-    """Download the results of batches that have ended. Returns the paths that were written now.
+    """Download the results of batches that have ended.
 
-    Raises ProviderError; files that were downloaded before the error stay. A batch that the vendor does not
-    know yet is
-    skipped.
+    Returns the paths that were written now.
+
+    Raises ProviderError; files that were downloaded before the error stay. A batch that the vendor does not know
+    yet is skipped.
     """
     written: list[Path] = []
     for file in jobs.files(store, job.job_id):
@@ -103,7 +104,7 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
                 continue
             for suffix, path in zip(SUFFIXES[job.vendor], paths, strict=True):
                 service.fetch(file.batch_id, state, suffix, path)
-            _whole(service, job, file, state, paths)
+            _check_complete(service, job, file, state, paths)
             note_fetched(paths)
         except Rejected as error:
             if error.status != NOT_FOUND:
@@ -120,7 +121,9 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
     return written
 
 
-def _whole(service: BatchService, job: Job, file: JobFile, state: BatchState, paths: list[Path]) -> None:
+def _check_complete(
+    service: BatchService, job: Job, file: JobFile, state: BatchState, paths: list[Path]
+) -> None:
     """Check that no answer which the vendor counts is missing: those are paid for.
 
     Raises ServerFault and deletes the files if one is.
@@ -166,13 +169,10 @@ def read_fetched(store: Store, job: Job) -> JobTally:
 def cancel(
     store: Store, job: Job, service: BatchService | None, *, release: bool = False
 ) -> tuple[int, int, list[str]]:
-    """Stop a job: files that were not posted release their units, and the vendor is asked to stop the
+    """Stop a job: files that were not posted release their units, and the vendor is asked to stop the batches.
 
-    batches.
-
-    A stopped batch still has results. `release` releases all units at once, whatever their batches bring.
-    Returns (units
-    released, batches asked to stop, remarks). Raises ProviderError.
+    A stopped batch still has results. `release` releases all units at once, whatever their batches bring. Returns
+    (units released, batches asked to stop, remarks). Raises ProviderError.
     """
     units, n_cancelled, remarks = 0, 0, []
     for file in jobs.files(store, job.job_id):

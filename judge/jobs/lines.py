@@ -1,9 +1,8 @@
 """Lines of batch files: write a request in a vendor's format, and read a line of results.
 
 OpenAI (and vLLM's `run-batch`): https://platform.openai.com/docs/api-reference/batch. Anthropic:
-https://docs.anthropic.com/en/api/creating-message-batches. Results are untrusted: a line can only set the
-result of the
-request that it names.
+https://docs.anthropic.com/en/api/creating-message-batches. Results are untrusted: a line can only set the result
+of the request that it names.
 """
 
 import json
@@ -19,6 +18,7 @@ URL = "/v1/chat/completions"
 LIMITS = {"openai": (50_000, 200_000_000), "anthropic": (100_000, 255_990_000)}
 """The maximum of lines and bytes of one file. Anthropic's 256 MB include a few bytes around the lines."""
 LONGEST_LINE = 2 * http.MOST_BYTES
+# The request itself was in order, but the key, the rate or the server was not, so it may be sent again.
 _PASSING = {401, 403, 408, 409, 425, 429, 529}
 _NOT_ASKED = {"expired", "canceled", "cancelled"}
 
@@ -32,7 +32,7 @@ class BatchReader(Protocol):
     def parse_answer(self, body: Json, request: Request) -> Reply:
         """Return the reply in the JSON of a successful answer. Raises ValueError."""
 
-    def refusal(self, said: http.Complaint) -> Reply | None:
+    def refusal(self, complaint: http.Complaint) -> Reply | None:
         """Return a reply if an error means a refusal of the model, else None."""
 
 
@@ -40,9 +40,8 @@ class BatchReader(Protocol):
 class ResultLine:
     """The result of one request: a reply, or the reason why there is none.
 
-    `unasked`: the request was not processed (expired, cancelled, a busy server) and may be sent again.
-    `paid`: its cost is
-    unknown and may be the maximum.
+    `unasked`: the request was not processed (expired, cancelled, a busy server) and may be sent again. `paid`:
+    its cost is unknown and may be the maximum.
     """
 
     custom_id: str
@@ -52,7 +51,7 @@ class ResultLine:
     paid: bool = False
 
 
-def written(vendor: str, custom_id: str, body: bytes) -> bytes:
+def request_line(vendor: str, custom_id: str, body: bytes) -> bytes:
     """Return one request as a line."""
     if vendor == "anthropic":
         return b'{"custom_id": "%s", "params": %s}\n' % (custom_id.encode(), body)
@@ -74,6 +73,7 @@ def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
         number = 0
         while line := file.readline(LONGEST_LINE):
             number += 1
+            # The rest of an endless line is read in pieces and dropped, so that it cannot fill the memory.
             if not line.endswith(b"\n") and len(line) == LONGEST_LINE:
                 while rest := file.readline(LONGEST_LINE):
                     if rest.endswith(b"\n"):

@@ -14,11 +14,12 @@ ALTERNATIVES = 20
 
 
 class Offline:
-    """A model of a vendor's format without an address. `label_codes`: its answers will have probabilities.
+    """A model of a vendor's format without an address.
 
-    No server can be probed for how it restricts answers to the labels, so `--option mask=` must name the
-    method. Raises
-    UsageError for a bias, which needs a server's token numbers.
+    `label_codes`: its answers will have probabilities.
+
+    No server can be probed for how it restricts answers to the labels, so `--option mask=` must name the method.
+    Raises UsageError for a bias, which needs a server's token numbers.
     """
 
     max_concurrency: int | None = None

@@ -1,7 +1,6 @@
-"""Batches of OpenAI and compatible servers: https://platform.openai.com/docs/api-reference/batch
+"""Batches of OpenAI and compatible servers: https://platform.openai.com/docs/api-reference/batch.
 
-A file is uploaded (free) and then named by a batch (paid). The batch has our mark in its metadata, so that it
-can be
+A file is uploaded (free) and then named by a batch (paid). The batch has our mark in its metadata, so that it can be
 identified if the response to its creation was lost.
 """
 

@@ -56,7 +56,7 @@ def submit(store: Store, job: Job, service: BatchService) -> PostReport:
     """
     report = PostReport()
     for file in jobs.files(store, job.job_id):
-        if file.state == "posting" and not _settled(store, job, file, service, report):
+        if file.state == "posting" and not _is_settled(store, job, file, service, report):
             continue
         file = next(f for f in jobs.files(store, job.job_id) if f.part == file.part)
         if file.state != "written":
@@ -106,7 +106,7 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
     note(state="submitted", batch_id=batch, submitted=now())
 
 
-def _settled(store: Store, job: Job, file: JobFile, service: BatchService, report: PostReport) -> bool:
+def _is_settled(store: Store, job: Job, file: JobFile, service: BatchService, report: PostReport) -> bool:
     """Return whether it is now known if the file was posted; if so, that is stored."""
     since = datetime.fromisoformat(job.made) - SLACK
     other_batches = jobs.known_batches(store)
@@ -114,15 +114,15 @@ def _settled(store: Store, job: Job, file: JobFile, service: BatchService, repor
     for candidate in service.find(mark_of(file), since):
         if candidate.batch_id in other_batches:
             continue
-        mine = candidate.mine
-        if mine is None and candidate.ended:
-            mine = _is_mine(store, job, file, service, candidate.batch_id)
-        if mine:
+        is_ours = candidate.is_ours
+        if is_ours is None and candidate.ended:
+            is_ours = _is_ours(store, job, file, service, candidate.batch_id)
+        if is_ours:
             jobs.update_file(
                 store, job.job_id, file.part, state="submitted", batch_id=candidate.batch_id, submitted=now()
             )
             return True
-        if mine is None:
+        if is_ours is None:
             unsure.append(candidate.batch_id)
     age = since_posted(file)
     if unsure:
@@ -149,7 +149,7 @@ def since_posted(file: JobFile) -> float:
     return (datetime.now(UTC) - datetime.fromisoformat(file.intended)).total_seconds()
 
 
-def _is_mine(store: Store, job: Job, file: JobFile, service: BatchService, batch_id: str) -> bool | None:
+def _is_ours(store: Store, job: Job, file: JobFile, service: BatchService, batch_id: str) -> bool | None:
     """Return whether a batch has requests of this file; None if its results name no request yet."""
     try:
         seen = list(islice(service.custom_ids(batch_id), PEEKED))

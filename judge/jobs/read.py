@@ -1,8 +1,7 @@
 """Store the results of a job as judgements of its run: each line once, however often a file is read.
 
-A line is matched by its custom id alone. A line of another job is reported and skipped. A malformed line
-fails only its
-own unit.
+A line is matched by its custom id alone. A line of another job is reported and skipped. A malformed line fails
+only its own unit.
 """
 
 from __future__ import annotations
@@ -42,17 +41,15 @@ NAMED = 5
 
 @dataclass(slots=True)
 class JobTally:
-    """The result of reading. `ended` counts units by status; `reused` those with the answer of an identical
+    """The result of reading.
 
-    line.
+    `ended` counts units by status; `reused` those with the answer of an identical line.
 
     `missing`: units without a line in an ended batch. `free`: answers that were not restricted to the labels
-    although the
-    run restricts them. `known`: lines that had been read before. `late`: answers of units that have a newer
-    attempt.
-    `unasked` counts lines that were not processed, by reason, and `released` their units. `unknown` lines
-    belong to another
-    job and `odd` lines are no results: both name the first ones, and `named` counts all.
+    although the run restricts them. `known`: lines that had been read before. `late`: answers of units that have
+    a newer attempt. `unasked` counts lines that were not processed, by reason, and `released` their units.
+    `unknown` lines belong to another job and `odd` lines are no results: both name the first ones, and `named`
+    counts all.
     """
 
     ended: Counter[str] = field(default_factory=Counter)
@@ -163,6 +160,7 @@ class _Reading:
             line = None if row is None else self._parse(row)
             if line is None:
                 tally.odd.append(where)
+            # A requeued task may leave both in one file: that the request was ended, and its answer. The answer counts.
             elif line.custom_id in by_custom_id and (
                 line.unasked or not by_custom_id[line.custom_id][1].unasked
             ):
@@ -223,7 +221,9 @@ class _Reading:
         self._count(line, requests, tally)
         tally.free += self.is_masked and reply is not None and not reply.masked
         reused = False
+        # The reserve of the request is stored with one of its units, which carries the actual cost as well.
         for row in sorted(requests, key=lambda r: -r.most_tokens):
+            # The unit was released and has been asked again since: the newer attempt counts.
             if attempts.get((row.unit_id, row.repeat), 0) >= row.attempt:
                 tally.late += 1
                 continue

@@ -1,8 +1,7 @@
 """Files of results: without the key, complete before they get their name, and verifiable later.
 
-The size and hash of a downloaded file are stored beside it (`part-0001.fetched.json`). A file that was
-truncated later is
-then downloaded again, and its missing lines do not count as unanswered requests.
+The size and hash of a downloaded file are stored beside it (`part-0001.fetched.json`). A file that was truncated
+later is then downloaded again, and its missing lines do not count as unanswered requests.
 """
 
 import json
@@ -48,7 +47,7 @@ def masked(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
     if len(key) < SHORTEST_KEY:
         yield from parts
         return
-    written = re.compile(b"".join(_written(c) for c in key))
+    written = re.compile(b"".join(_spellings(c) for c in key))
     # Most parts do not contain the key. A substring search shows that faster than the pattern.
     run = max(re.findall("[A-Za-z0-9]+", key), key=len, default="").encode()
     signs = (run, *(code % run[0] for code in (b"u00%02x", b"u00%02X") if run))
@@ -65,7 +64,7 @@ def masked(parts: Iterable[bytes], key: str) -> Iterator[bytes]:
     yield buffer
 
 
-def _written(character: str) -> bytes:
+def _spellings(character: str) -> bytes:
     """Return a pattern for a character in JSON text, also in JSON nested in a JSON string."""
     plain, number = re.escape(character).encode(), ord(character)
     slashes = rb"\\{0,%d}" % _MOST_BACKSLASHES

@@ -1,10 +1,8 @@
-"""A complete run in batches: `judge run --batch`.
+"""Run a task in batches, from the first file to the last result: `judge run --batch`.
 
 Each round writes and posts the pending units, follows the batches, and reads their results. Units that were
-released
-without an answer are the next round. Each step is stored before the next one, so that the same command
-resumes after
-any interruption, with the earlier batches.
+released without an answer are the next round. Each step is stored before the next one, so that the same command
+resumes after any interruption, with the earlier batches.
 """
 
 from __future__ import annotations
@@ -36,21 +34,22 @@ POLL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How to wait for batches: poll every `poll` seconds, and call `said` with a text when something has
+    """How to wait for batches: poll every `poll` seconds, and call `notify` with a text when something has
     changed.
     """
 
     poll: float = field(default_factory=lambda: POLL_SECONDS)
-    said: Callable[[str], None] = lambda text: None
+    notify: Callable[[str], None] = lambda text: None
     sleep: Callable[[float], None] = time.sleep
 
 
 def run_batches(store: Store, plan: Plan, provider: Provider, waiting: Waiting) -> RunReport:
-    """Judge the plan's pending units in batches. The caller has the run's lock and has opened the provider.
+    """Judge the plan's pending units in batches.
+
+    The caller has the run's lock and has opened the provider.
 
     Not a coroutine, so that Ctrl-C interrupts the waiting at once. The report carries the error that ended it
-    early; batches
-    posted by then continue at the vendor. Raises UsageError for plans that batches cannot do.
+    early; batches posted by then continue at the vendor. Raises UsageError for plans that batches cannot do.
     """
     with _ended_politely():
         report = _Batched(store, plan, provider, waiting).go()
@@ -142,7 +141,7 @@ class _Batched:
         tokens, cost = self.plan.max_tokens, self.plan.max_cost
         # Earlier jobs may use up to their maximum, too. In the first round the run is not known yet, so they
         # are searched for.
-        earlier_jobs = self._held_before() if report is None else self._open(report.run_id)
+        earlier_jobs = self._earlier_jobs() if report is None else self._open(report.run_id)
         if tokens is not None:
             tokens = max(0, tokens - self._spent[0] - sum(j.most_tokens for j in earlier_jobs))
         if cost is not None:
@@ -151,7 +150,7 @@ class _Batched:
         done = write.write_job(self.store, plan, self.provider, not_again=self.own_jobs)
         if done.job is not None:
             self.own_jobs.append(done.job.job_id)
-            self._say(f"job {done.job.job_id}: {done.lines:,} requests in {len(done.files):,} files")
+            self._notify(f"job {done.job.job_id}: {done.lines:,} requests in {len(done.files):,} files")
         return done
 
     @property
@@ -160,13 +159,13 @@ class _Batched:
         tokens, cost = self.plan.before
         return tokens + self.tally.spent.tokens, cost + self.tally.spent.cost
 
-    def _held_before(self) -> list[Job]:
+    def _earlier_jobs(self) -> list[Job]:
         return [job for run in matching_runs(self.store, self.plan, self.provider) for job in self._open(run)]
 
     def _follow(self, report: RunReport) -> bool:
         """Post, wait and read until no batch of the run is open; False if a limit ends it before."""
         while open_jobs := self._open(report.run_id):
-            if self._over(report, open_jobs):
+            if self._exceeds_limits(report, open_jobs):
                 return False
             states = []
             self.undecided = None
@@ -174,10 +173,10 @@ class _Batched:
                 if job.job_id not in self.own_jobs:
                     self.own_jobs.append(job.job_id)
                 states.append(self._step(job))
-            self._say("; ".join(states))
+            self._notify("; ".join(states))
             if not self._open(report.run_id):
                 break
-            if self.undecided and self._rests(report.run_id):
+            if self.undecided and self._only_undecided_files(report.run_id):
                 report.stopped = self.undecided
                 return False
             left = math.inf
@@ -192,7 +191,7 @@ class _Batched:
             self.waiting.sleep(min(self.waiting.poll, left))
         return True
 
-    def _over(self, report: RunReport, open_jobs: list[Job]) -> bool:
+    def _exceeds_limits(self, report: RunReport, open_jobs: list[Job]) -> bool:
         """Return whether unposted jobs of an earlier command can exceed the limits of this one: then none is
         posted.
         """
@@ -206,6 +205,7 @@ class _Batched:
         tokens = self._spent[0] + sum(j.most_tokens for j in open_jobs)
         cost = self._spent[1] + sum(j.most_cost or 0.0 for j in open_jobs)
         limit, most = self.plan.max_tokens, self.plan.max_cost
+        # The sum of many costs may exceed its exact value by a rounding error.
         if (limit is None or tokens <= limit) and (most is None or cost <= most * (1 + 1e-9)):
             return False
         report.stopped = (
@@ -223,15 +223,15 @@ class _Batched:
             with self.store.run_lock(f"job {job.job_id}"):
                 at = self._service(job)
                 posted = post.submit(self.store, job, at)
-                standing = follow.look(self.store, job, at)
+                statuses = follow.poll(self.store, job, at)
                 follow.fetch(self.store, job, at)
                 self.tally.add(follow.read_fetched(self.store, job))
         except ProviderError as error:
-            if not error.retryable or self._patience_is_over(error):
+            if not error.retryable or self._patience_is_exceeds_limits(error):
                 raise
             return f"waiting: {error}"
         self.failing_since = None
-        refused = [s.state.failed for s in standing if s.state is not None and s.state.failed is not None]
+        refused = [s.state.failed for s in statuses if s.state is not None and s.state.failed is not None]
         if refused:
             raise ProviderError(f"{job.model}: the provider refused all requests of a file: {refused[0]}")
         self.undecided = posted.undecided or self.undecided
@@ -242,11 +242,11 @@ class _Batched:
             + (f" {s.state.done:,}/{s.file.lines:,}" if s.state.done else "")
             if s.state is not None
             else f"{s.file.file} {s.remark or s.file.state}"
-            for s in standing
+            for s in statuses
         ]
         return ", ".join(parts)
 
-    def _rests(self, run_id: str) -> bool:
+    def _only_undecided_files(self, run_id: str) -> bool:
         """Return whether all remaining files may have been posted, for longer than the tolerated outage."""
         unread = [
             file
@@ -269,7 +269,7 @@ class _Batched:
             self.services[key] = service.service_of(self.store.path, job)
         return self.services[key]
 
-    def _patience_is_over(self, error: ProviderError) -> bool:
+    def _patience_is_exceeds_limits(self, error: ProviderError) -> bool:
         now = time.monotonic()
         self.failing_since = self.failing_since or now
         patience = self.plan.patience
@@ -278,10 +278,10 @@ class _Batched:
             or retry_after_of(error) > patience.longest_retry_after
         )
 
-    def _say(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         if text and text != self.last_text:
             self.last_text = text
-            self.waiting.said(text)
+            self.waiting.notify(text)
 
     def _count(self, report: RunReport) -> None:
         """Copy the results of the batches to the report."""

@@ -30,7 +30,7 @@ from judge.runner.prices import Price, find, wanted
 from judge.store import jobs, runs, selection
 from judge.store.jobs import Job, JobFile, JobRequest
 from judge.store.judgements import Entry, add_judgements, add_requests
-from judge.store.study import Store
+from judge.store.study import Store, now
 from judge.types import Json
 
 AT_ONCE = 1000
@@ -39,11 +39,10 @@ AT_ONCE = 1000
 
 @dataclass(slots=True)
 class Written:
-    """The result of writing: `lines` requests for `asked` units (units with equal requests share one).
+    """The files and counts of a job: `lines` requests for `n_units` units (units with equal requests share one).
 
     `job` is None if nothing was written. `reused` units were answered by identical requests in the study,
-    `waiting` units
-    are reserved by other jobs, `units` are all selected ones, times repeats.
+    `waiting` units are reserved by other jobs, `units` are all selected ones, times repeats.
     """
 
     run_id: str
@@ -59,7 +58,6 @@ class Written:
     waiting: int = 0
     stopped: str | None = None
     notes: tuple[str, ...] = ()
-    folder: Path | None = None
 
 
 def write_job(
@@ -86,7 +84,7 @@ def write_job(
     runs.keep_facts(store, run_id, facts)
     if plan.opened is not None:
         runs.add_probes(store, run_id, plan.opened.as_json(price is not None))
-    job_id, made = jobs.new()
+    job_id, made = jobs.new_id(), now()
     place = folder or store.path.resolve().with_suffix(".jobs") / job_id
     # A merged or moved study names this folder from another place; the record shows that its user made it
     # here.
@@ -105,7 +103,7 @@ def write_job(
         state="writing",
         made=made,
     )
-    done = Written(run_id, resumed, units * plan.repeats, left_out, price, notes=settled.notes, folder=place)
+    done = Written(run_id, resumed, units * plan.repeats, left_out, price, notes=settled.notes)
     jobs.begin(store, job)
     try:
         with _Files(place, *lines.LIMITS[vendor]) as files:
@@ -140,9 +138,7 @@ def _check(plan: Plan, settled: Settled) -> None:
 
 
 def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]:
-    """Return the price of a call in a batch, and whether it is one; otherwise the higher price of a single
-
-    call.
+    """Return the price of a call in a batch, and whether it is one; otherwise the higher price of a single call.
 
     Raises UsageError if a limit of money needs a price and there is none.
     """
@@ -199,7 +195,8 @@ class _Writing:
         conn = self.store.conn
         waited = jobs.reserved(conn, shas)
         in_this_job = jobs.in_job(conn, self.job.job_id, shas)
-        standing = jobs.answered_by(conn, self.not_again, shas)
+        # A request that failed in this command's own jobs is sent again by the next command, not in a next round.
+        answered = jobs.answered_by(conn, self.not_again, shas)
         page = _JobPage()
         for question in questions:
             answer = self.identical.answer(question)
@@ -209,7 +206,7 @@ class _Writing:
                 page.entries.append(self.entries.of(answer, place, unit.gold))
             elif question.sha in waited:
                 self.done.waiting += 1
-            elif question.sha not in standing and not self._ask(question, in_this_job, page):
+            elif question.sha not in answered and not self._write_request(question, in_this_job, page):
                 break
         with self.store.transaction() as conn:
             add_requests(conn, [q.record for q in page.records], self.seen)
@@ -217,7 +214,9 @@ class _Writing:
             add_judgements(conn, page.entries, self.seen)
         self.done.reused += len(page.entries)
 
-    def _ask(self, question: UnitRequest, unit_of_id: dict[str, tuple[str, int]], page: _JobPage) -> bool:
+    def _write_request(
+        self, question: UnitRequest, unit_of_id: dict[str, tuple[str, int]], page: _JobPage
+    ) -> bool:
         """Add the request to a file, unless an earlier line has an equal one.
 
         Returns False when a limit is reached.
@@ -233,7 +232,9 @@ class _Writing:
                 self.done.stopped = self.budget.reason
                 return False
             self.budget.reserve(claim)
-            part = self.files.put(lines.written(self.job.vendor, name, self.reader.body(question.request)))
+            part = self.files.put(
+                lines.request_line(self.job.vendor, name, self.reader.body(question.request))
+            )
             tokens, cost = claim.tokens, None if cost is None else claim.cost
             unit_of_id[question.sha] = name, part
             page.records.append(question)
@@ -286,6 +287,7 @@ class _Files:
         return file.part
 
     def _with_room(self, size: int) -> _JobStream:
+        # Lines are never moved between files: what was written is hashed already.
         if self.files:
             last = self.files[-1]
             if last.lines < self.most_lines and last.bytes + size <= self.most_bytes:

@@ -17,7 +17,7 @@ from ulid import ULID
 from judge.commands import command
 from judge.errors import UsageError
 from judge.store.judgements import RequestRecord
-from judge.store.study import Store, dumps, insert_rows, now
+from judge.store.study import Store, dumps, insert_rows
 from judge.types import Json
 
 _JOB = "job_id, run_id, vendor, model, base_url, folder, max_output_tokens, most_tokens, most_cost, price, state, made"
@@ -100,9 +100,9 @@ def begin(store: Store, job: Job) -> None:
         conn.execute(f"INSERT INTO jobs ({_JOB}) VALUES ({','.join('?' * len(row))})", [*row.values()])
 
 
-def new(job_id: str | None = None) -> tuple[str, str]:
-    """Return an id for a job, and the current time."""
-    return job_id or str(ULID()), now()
+def new_id() -> str:
+    """Return an id for a job; ids sort by their time."""
+    return str(ULID())
 
 
 def add_requests(conn: sqlite3.Connection, job_id: str, rows: Sequence[JobRequest]) -> None:

@@ -127,5 +127,5 @@ def fetch(db: Path) -> list[Path]:
     with Store.open(db, create=False) as store:
         job = jobs.find(store, "last")
         with closing(service_of(store.path, job)) as service:
-            follow.look(store, job, service)
+            follow.poll(store, job, service)
             return follow.fetch(store, job, service)

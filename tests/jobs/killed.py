@@ -62,7 +62,7 @@ def arm(step: str) -> None:
         case "batch kept":
             after(post, "submit")
         case "end noted":
-            after(follow, "look", lambda found: any(s.file.state == "ended" for s in found))
+            after(follow, "poll", lambda found: any(s.file.state == "ended" for s in found))
         case "all results kept":
             after(follow, "fetch", bool)
         case "first page read":

@@ -260,9 +260,9 @@ def test_what_was_not_posted_is_given_back(server: Batching, db: Path, judge: Ju
 
 
 def test_a_file_that_was_changed_is_not_posted(server: Batching, db: Path, judge: Judge) -> None:
-    folder = write_batch(db, server).folder
-    assert folder is not None
-    path = folder / "part-0001.jsonl"
+    job = write_batch(db, server).job
+    assert job is not None
+    path = job.folder / "part-0001.jsonl"
     path.write_text(path.read_text("utf-8") + "\n", encoding="utf-8")
     assert f"{path}: changed since it was written" in judge(*batch(server), code=1).err
     path.unlink()

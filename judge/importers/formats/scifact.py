@@ -1,11 +1,11 @@
 """SciFact: scientific claims and the abstracts they cite, labelled by people.
 
-Wadden et al., "Fact or Fiction: Verifying Scientific Claims", EMNLP 2020 (arXiv 2004.14974): an
-abstract supports a claim, refutes it, or gives no information.
+Wadden et al., "Fact or Fiction: Verifying Scientific Claims", EMNLP 2020 (arXiv 2004.14974): an abstract supports
+a claim, refutes it, or gives no information.
 
-Files, together in one import: claims as `claims_*.jsonl` ({id, claim, evidence: {doc_id:
-[{sentences, label}]}, cited_doc_ids}) or as the CSV of the Hugging Face copy (one row an evidence
-set), and the corpus as `corpus.jsonl` or CSV ({doc_id, title, abstract: sentences, structured}).
+Files, together in one import: claims as `claims_*.jsonl` ({id, claim, evidence: {doc_id: [{sentences, label}]},
+cited_doc_ids}) or as the CSV of the Hugging Face copy (one row an evidence set), and the corpus as `corpus.jsonl`
+or CSV ({doc_id, title, abstract: sentences, structured}).
 
 One item a claim, with the question "Is it true that ...?"; its passages are the documents it cites.
 Gold of a passage:
