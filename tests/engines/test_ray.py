@@ -75,8 +75,8 @@ def study(folder: Path, items: int) -> Path:
 
 def counted(path: Path, query: str) -> int:
     with closing(sqlite3.connect(path)) as conn, conn:
-        found: int = conn.execute(query).fetchone()[0]
-    return found
+        n: int = conn.execute(query).fetchone()[0]
+    return n
 
 
 def started(folder: Path, cluster: str, *words: str) -> subprocess.Popen[str]:
@@ -99,7 +99,7 @@ def until_judged(path: Path, n: int, running: subprocess.Popen[str]) -> None:
 
 def workers() -> list[int]:
     """The processes of our actors, by what Ray calls them."""
-    found = []
+    numbers = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -107,8 +107,8 @@ def workers() -> list[int]:
             except OSError:
                 continue
             if name.startswith(b"ray::Worker"):
-                found.append(int(folder.name))
-    return found
+                numbers.append(int(folder.name))
+    return numbers
 
 
 def test_a_killed_worker_costs_its_block_and_nothing_else(tmp_path: Path, cluster: str) -> None:
@@ -135,8 +135,8 @@ def test_a_killed_worker_costs_its_block_and_nothing_else(tmp_path: Path, cluste
     plain = study(other, 30)
     process("run", "stance", *model, cwd=other)
     query = "SELECT unit_id, value FROM labels ORDER BY 1"
-    with closing(sqlite3.connect(path)) as one, closing(sqlite3.connect(plain)) as two:
-        assert one.execute(query).fetchall() == two.execute(query).fetchall()
+    with closing(sqlite3.connect(path)) as first, closing(sqlite3.connect(plain)) as two:
+        assert first.execute(query).fetchall() == two.execute(query).fetchall()
 
 
 async def test_a_death_is_one_however_many_blocks_it_costs() -> None:
@@ -159,10 +159,10 @@ async def test_a_death_is_one_however_many_blocks_it_costs() -> None:
     worker._keep((False, None, {}, ()))
     worker._actor = Dying()
     request = Request("scripted/hash", (), 0)
-    asked = [asyncio.create_task(worker._ask([(request, asyncio.Future())])) for _ in range(3)]
+    tasks = [asyncio.create_task(worker._ask([(request, asyncio.Future())])) for _ in range(3)]
     await asyncio.sleep(0)
     gone.set()
-    await asyncio.gather(*asked)
+    await asyncio.gather(*tasks)
     await worker._ask([(request, asyncio.Future())])
     assert (worker.deaths, worker.lost) == (1, 4)
 

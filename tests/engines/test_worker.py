@@ -25,21 +25,21 @@ def requests(n: int) -> list[Request]:
 
 
 async def answers(worker: Worker, block: list[Request], *rest: Any) -> tuple[dict[int, Any], list[Any]]:
-    found: dict[int, Any] = {}
+    replies: dict[int, Any] = {}
     facts = []
     async for done, said in worker.answer(block, *rest):
         facts.append(said)
         for number, reply in done:
-            assert number not in found, "answered once"
-            found[number] = reply
-    return found, facts
+            assert number not in replies, "answered once"
+            replies[number] = reply
+    return replies, facts
 
 
 async def test_every_request_of_a_block_has_one_answer() -> None:
     worker = Worker(Served("scripted/hash", Settings(options={"delay": "0.001"})))
-    found, _ = await answers(worker, requests(64))
-    assert sorted(found) == list(range(64))
-    assert all(isinstance(reply, Reply) for reply in found.values())
+    replies, _ = await answers(worker, requests(64))
+    assert sorted(replies) == list(range(64))
+    assert all(isinstance(reply, Reply) for reply in replies.values())
     assert await worker.close() == []
 
 
@@ -57,8 +57,8 @@ async def test_an_unknown_fault_is_about_its_request_alone() -> None:
         return await whole(request)
 
     worker._provider.complete = complete  # type: ignore[method-assign]
-    found, _ = await answers(worker, requests(4))
-    assert [type(found[n]).__name__ for n in range(4)] == ["Reply", "ServerFault", "Rejected", "Reply"]
+    replies, _ = await answers(worker, requests(4))
+    assert [type(replies[n]).__name__ for n in range(4)] == ["Reply", "ServerFault", "Rejected", "Reply"]
 
 
 def test_errors_pass_between_processes_with_what_they_know() -> None:
@@ -72,8 +72,8 @@ def test_errors_pass_between_processes_with_what_they_know() -> None:
 async def test_a_provider_that_does_not_open_is_said_as_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker(Served("openai/x", Settings()))
     assert isinstance(await worker.open(), KeyProblem)
-    found, _ = await answers(worker, requests(3))
-    assert [type(e) for e in found.values()] == [KeyProblem] * 3
+    replies, _ = await answers(worker, requests(3))
+    assert [type(e) for e in replies.values()] == [KeyProblem] * 3
 
 
 async def test_what_the_provider_learns_of_its_server_comes_back_with_the_replies() -> None:
@@ -91,8 +91,8 @@ async def test_a_worker_starts_its_own_server_and_ends_it() -> None:
     worker = Worker(Served("openai/own", Settings(), COMMAND))
     opened = await worker.open()
     assert isinstance(opened, tuple), opened
-    found, _ = await answers(worker, requests(3))
-    assert [reply.text for reply in found.values()] == ["A"] * 3
+    replies, _ = await answers(worker, requests(3))
+    assert [reply.text for reply in replies.values()] == ["A"] * 3
     server = worker._server
     assert server is not None and server.poll() is None
     await worker.close()

@@ -79,11 +79,11 @@ class AnthropicServer(LoopbackServer):
             text = text[: len(text) // 2]
         content = [{"type": "text", "text": text}] if text else []
         size = len(content_text(body.get("system"))) + len(question)
-        read, written = self.cached
+        from_cache, written = self.cached
         usage = {
             "input_tokens": size // 4,
             "output_tokens": len(text) // 4 + 1,
-            "cache_read_input_tokens": read,
+            "cache_read_input_tokens": from_cache,
             "cache_creation_input_tokens": written,
         }
         message: dict[str, Any] = {

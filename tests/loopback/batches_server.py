@@ -146,8 +146,8 @@ class OpenAIBatchServer(Batching, OpenAIServer):
             case ("GET", ["files", name, "content"]) if name in self.files:
                 return Out(self.files[name])
             case ("GET", ["files", name]) if name in self.files and self.says_sizes:
-                told = {"id": name, "object": "file", "bytes": len(self.files[name])}
-                return Out(json.dumps(told).encode())
+                document = {"id": name, "object": "file", "bytes": len(self.files[name])}
+                return Out(json.dumps(document).encode())
             case ("POST", ["batches"]):
                 return self._begin(json.loads(payload))
             case ("GET", ["batches"]):
@@ -160,10 +160,10 @@ class OpenAIBatchServer(Batching, OpenAIServer):
         return self.error(404, Fault("404", message="no such address"))
 
     def _begin(self, body: dict[str, Any]) -> Out:
-        held = self.files.get(body["input_file_id"])
-        if held is None:
+        stored = self.files.get(body["input_file_id"])
+        if stored is None:
             return self.error(400, Fault("400", message="no such file"))
-        lines = [json.loads(line) for line in held.splitlines()]
+        lines = [json.loads(line) for line in stored.splitlines()]
         out = self.begin(lines, metadata=body.get("metadata") or {}, input_file=body["input_file_id"])
         if len(lines) > self.takes:
             self.batches[f"batch_{self.created}"].status = "failed"
@@ -193,17 +193,17 @@ class OpenAIBatchServer(Batching, OpenAIServer):
                 errors.append(row)
         for name, rows in (("output", output), ("error", errors)):
             if rows:
-                held = f"file_{len(self.files) + 1}"
+                file_id = f"file_{len(self.files) + 1}"
                 text = "".join(json.dumps(row) + "\n" for row in self.ordered(rows))
-                self.files[held] = text.encode()
-                batch.results[name] = held
+                self.files[file_id] = text.encode()
+                batch.results[name] = file_id
         plain = "cancelled" if batch.status == "cancelling" else "completed"
         batch.status = self.ends_as or plain
 
     def shown(self, batch: Batch) -> dict[str, Any]:
         ended = batch.status not in ("in_progress", "cancelling")
         done = batch.counts["ok"]
-        told = {
+        document = {
             "id": batch.batch_id,
             "object": "batch",
             "endpoint": "/v1/chat/completions",
@@ -221,8 +221,8 @@ class OpenAIBatchServer(Batching, OpenAIServer):
         }
         if batch.status == "failed":
             why = {"code": "too_many", "message": f"more than {self.takes} lines", "line": None}
-            told["errors"] = {"object": "list", "data": [why]}
-        return told
+            document["errors"] = {"object": "list", "data": [why]}
+        return document
 
 
 class AnthropicBatchServer(Batching, AnthropicServer):
@@ -321,8 +321,8 @@ def _uploaded(head: str, payload: bytes) -> bytes:
     """The file in a multipart form."""
     boundary = b"--" + header(head, "content-type").partition("boundary=")[2].strip('"').encode()
     for part in payload.split(boundary):
-        about, found, content = part.partition(b"\r\n\r\n")
-        if found and b'name="file"' in about:
+        about, separator, content = part.partition(b"\r\n\r\n")
+        if separator and b'name="file"' in about:
             return content.removesuffix(b"\r\n")
     return b""
 

@@ -112,6 +112,6 @@ class Plan:
     def next(self, body: dict[str, Any], number: int, text: str) -> Fault | None:
         if self.queue:
             return self.queue.popleft()
-        if self.when is not None and (found := self.when(body, number)):
-            return found
+        if self.when is not None and (fault := self.when(body, number)):
+            return fault
         return next((r.fault for r in self.rules if r.hits(number, text)), None)

@@ -43,7 +43,7 @@ class MaskedServer(OpenAIServer):
             return self.error(400, Fault("400", message=message))
         mask = next((m for m in self.knows if self._choices(m, body)), None)
         if mask is not None:
-            return self._held(mask, self._choices(mask, body), body)
+            return self._masked(mask, self._choices(mask, body), body)
         if str(body["messages"][-1]["content"]).startswith("Say hello"):
             return self._said("Hello", [("Hello", 0.5, {})])
         return super().answer(body, head, fault)
@@ -58,10 +58,10 @@ class MaskedServer(OpenAIServer):
         if mask == "logit_bias":
             return [chr(int(i)) for i in body.get("logit_bias", {})]
         form = (body.get("response_format") or {}).get("json_schema", {}).get("schema", {})
-        found = form.get("properties", {}).get("answer", {}).get("enum", [])
-        return list(found) if body.get("logprobs") else []
+        choices = form.get("properties", {}).get("answer", {}).get("enum", [])
+        return list(choices) if body.get("logprobs") else []
 
-    def _held(self, mask: str, choices: list[str], body: dict[str, Any]) -> Out:
+    def _masked(self, mask: str, choices: list[str], body: dict[str, Any]) -> Out:
         masses = dict(zip(choices, BEFORE, strict=False))
         whole = sum(masses.values())
         chances = {c: p / whole for c, p in masses.items()} if self.after else {**masses, **OTHERS}

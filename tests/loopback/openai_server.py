@@ -109,9 +109,9 @@ class OpenAIServer(LoopbackServer):
             ).encode(),
             headers=b"x-request-id: req_%d\r\n" % self.requests,
         )
-        return self._as_told(out) if self.usage or self.streams else out
+        return self._as_configured(out) if self.usage or self.streams else out
 
-    def _as_told(self, out: Out) -> Out:
+    def _as_configured(self, out: Out) -> Out:
         """The answer with the usage that the test wants, as one piece or as events."""
         body = json.loads(out.body)
         usage = {**body["usage"], **self.usage}

@@ -48,13 +48,13 @@ class ServerProcess:
 
     def stats(self) -> dict[str, int]:
         """requests, max_concurrency, connections."""
-        found: dict[str, int] = self._get("/_stats")
-        return found
+        counts: dict[str, int] = self._get("/_stats")
+        return counts
 
     def bodies(self) -> list[dict[str, Any]]:
         """Every request body, with `--record`."""
-        found: list[dict[str, Any]] = self._get("/_bodies")
-        return found
+        bodies: list[dict[str, Any]] = self._get("/_bodies")
+        return bodies
 
     def _get(self, path: str) -> Any:
         with urllib.request.urlopen(self.url.removesuffix("/v1") + path, timeout=10) as answer:

@@ -216,8 +216,8 @@ def _texts(body: Any) -> str:
         return "".join(_texts(part) for part in body)
     if not isinstance(body, dict):
         return ""
-    own = [v for k, v in body.items() if k in ("content", "text", "system") and isinstance(v, str)]
-    return "".join(own) + "".join(_texts(v) for v in body.values() if isinstance(v, dict | list))
+    texts = [v for k, v in body.items() if k in ("content", "text", "system") and isinstance(v, str)]
+    return "".join(texts) + "".join(_texts(v) for v in body.values() if isinstance(v, dict | list))
 
 
 class _Connection(asyncio.Protocol):

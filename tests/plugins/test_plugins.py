@@ -146,8 +146,8 @@ def test_a_paper_of_a_plugin(example: None, judge: Judge) -> None:
     judge("items", "import", "jsonl", DATA / "rag.jsonl")
     judge("systems", "import", DATA / "answers.jsonl")
     judge("suite", "refusals", "-m", "scripted/first", "--dataset", "rag", "--system", "model-a")
-    found = json.loads(judge("score", "refusals", "--dataset", "rag", "--system", "model-a", "--json").out)
-    (measure,) = found["measures"]
+    document = json.loads(judge("score", "refusals", "--dataset", "rag", "--system", "model-a", "--json").out)
+    (measure,) = document["measures"]
     # deflection's first label is `missing`: scripted/first says so of every answer.
     assert (measure["measure"], measure["value"]) == ("rag_refusal_rate", 1.0)
     assert "refusals" not in judge("score", "--help").out, "help looks for no plugin"
@@ -168,8 +168,8 @@ def test_a_format_of_a_plugin(example: None, judge: Judge, tmp_path: Path) -> No
         writer.writeheader()
         writer.writerows({**row, "stance": "refute"} for row in rows)
     _annotate("import", tmp_path / "sheet.csv", "--from", "csv", "--batch", "b", "--as", "ann")
-    told = _annotate("export", "b", "--to", "tally", "--labels", "-o", tmp_path / "t.txt").err
-    assert "2 units of batch 'b' as tally (t.txt 1)" in told
+    message = _annotate("export", "b", "--to", "tally", "--labels", "-o", tmp_path / "t.txt").err
+    assert "2 units of batch 'b' as tally (t.txt 1)" in message
     assert (tmp_path / "t.txt").read_text("utf-8") == "refute\t2\n"
     assert "can only be exported" in _annotate("import", tmp_path / "t.txt", "--from", "tally", code=2).err
 
@@ -321,7 +321,7 @@ WHOLE = {
 
 
 @pytest.mark.parametrize(
-    ("name", "instead", "told"),
+    ("name", "instead", "message"),
     [
         ("label_codes", "", "it has no 'label_codes' (True or False); judge.providers.base.BaseProvider gives one"),
         ("label_codes", "label_codes = 'yes'", "its 'label_codes' is 'yes', not True or False"),
@@ -339,7 +339,7 @@ WHOLE = {
     ],
 )  # fmt: skip
 def test_what_the_runner_uses_is_checked_before_it_is_used(
-    site: Path, judge: Judge, name: str, instead: str, told: str
+    site: Path, judge: Judge, name: str, instead: str, message: str
 ) -> None:
     """Each attribute and method, taken away or of another type: named with the plugin and its package, before a run."""
     lines = {**WHOLE, name: instead}
@@ -351,17 +351,17 @@ def test_what_the_runner_uses_is_checked_before_it_is_used(
     assert row["problem"].startswith(
         "plugin 'part' (adjudge.providers, lacks_part) of lacks 0.1 is no provider: "
     )
-    assert told in row["problem"]
+    assert message in row["problem"]
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     error = judge("run", "stance", "-m", "part/x", code=1).err
-    assert "lacks 0.1" in error and told in error
+    assert "lacks 0.1" in error and message in error
 
 
 @pytest.mark.parametrize(
-    ("reply", "found"), [("'{}'", "str"), ("None", "NoneType"), ("Reply(7)", "a Reply whose text is int")]
+    ("reply", "returned"), [("'{}'", "str"), ("None", "NoneType"), ("Reply(7)", "a Reply whose text is int")]
 )
 def test_a_reply_of_another_type_ends_the_run_and_names_the_plugin(
-    site: Path, judge: Judge, reply: str, found: str
+    site: Path, judge: Judge, reply: str, returned: str
 ) -> None:
     code = (
         "from judge.providers import base\nfrom judge.types import Reply\nclass Provider(base.BaseProvider):\n"
@@ -371,7 +371,7 @@ def test_a_reply_of_another_type_ends_the_run_and_names_the_plugin(
     importlib.invalidate_caches()
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     error = judge("run", "stance", "-m", "part/x", code=1).err
-    assert f"lacks_part.Provider of lacks 0.1: 'complete' returned {found}, not judge.types.Reply" in error
+    assert f"lacks_part.Provider of lacks 0.1: 'complete' returned {returned}, not judge.types.Reply" in error
 
 
 def test_two_packages_with_one_name(site: Path) -> None:

@@ -102,20 +102,20 @@ async def test_a_request_has_a_schema_and_no_sampling_parameters(
 async def test_the_last_block_of_the_prefix_is_marked_for_the_cache(
     anthropic_server: AnthropicServer, provider: Provider
 ) -> None:
-    own = Message("user", "own")
-    await provider.complete(ask(messages=(SYSTEM, *EXAMPLE, own), prefix=3))
-    await provider.complete(ask(messages=(SYSTEM, *EXAMPLE, own), prefix=0))
-    await provider.complete(ask(messages=(own,), prefix=0))
+    turn = Message("user", "turn")
+    await provider.complete(ask(messages=(SYSTEM, *EXAMPLE, turn), prefix=3))
+    await provider.complete(ask(messages=(SYSTEM, *EXAMPLE, turn), prefix=0))
+    await provider.complete(ask(messages=(turn,), prefix=0))
     marked, unmarked, bare = anthropic_server.bodies
     assert "cache_control" not in marked["system"][0]
     assert marked["messages"][1]["content"] == [
         {"type": "text", "text": EXAMPLE[1].content, "cache_control": MARK}
     ]
-    assert marked["messages"][2] == {"role": "user", "content": "own"}
+    assert marked["messages"][2] == {"role": "user", "content": "turn"}
     assert "cache_control" not in json.dumps(unmarked)
-    assert [m["content"] for m in unmarked["messages"]] == [*(m.content for m in EXAMPLE), "own"]
+    assert [m["content"] for m in unmarked["messages"]] == [*(m.content for m in EXAMPLE), "turn"]
     assert "system" not in bare
-    assert bare["messages"] == [{"role": "user", "content": "own"}]
+    assert bare["messages"] == [{"role": "user", "content": "turn"}]
 
 
 async def test_the_prefix_leads_with_the_same_bytes(

@@ -87,8 +87,8 @@ def provider_of(cloud: str, server: LoopbackServer, **options: str) -> Provider:
             {"region": "europe-west1", "project": "p1", "key": "env:VERTEX_TOKEN"},
         ),
     }
-    model, url, own = made[cloud]
-    return get(model, Settings(base_url=url, timeout=20.0, options={**own, **options}))
+    model, url, required = made[cloud]
+    return get(model, Settings(base_url=url, timeout=20.0, options={**required, **options}))
 
 
 def server_of(cloud: str) -> LoopbackServer:

@@ -62,9 +62,9 @@ class Decisions(OpenAIServer):
         values = [c["value"] for c in question["choices"]]
         assert len(set(values)) == len(values) >= 2
         masses = [0.7, 0.2, *[0.1 / max(1, len(values) - 2)] * (len(values) - 2)]
-        found = [{"value": v, "probability": p} for v, p in zip(values, masses, strict=True)]
+        listed = [{"value": v, "probability": p} for v, p in zip(values, masses, strict=True)]
         # Not in the order of the choices.
-        shown = {"choice": values[0], "confidence": 0.7, "probabilities": found[::-1]}
+        shown = {"choice": values[0], "confidence": 0.7, "probabilities": listed[::-1]}
         return {"type": "choice", "name": question["name"], **shown}
 
 
@@ -85,9 +85,9 @@ async def test_each_label_has_its_probability() -> None:
     assert body["safety_identifier"] == "u"
     assert [c["value"] for c in body["questions"][0]["choices"]] == ["A", "B", "C"]
     assert not {"temperature", "seed", "max_tokens", "messages", "logprobs"} & set(body)
-    found, reason = label_distribution(reply.tokens, "ABC", LABELS)
-    assert reason is None and found is not None
-    assert list(found.probabilities.values()) == pytest.approx([0.7, 0.2, 0.1])
+    distribution, reason = label_distribution(reply.tokens, "ABC", LABELS)
+    assert reason is None and distribution is not None
+    assert list(distribution.probabilities.values()) == pytest.approx([0.7, 0.2, 0.1])
     assert reply.usage == Usage(100, 1, 40, 5)
     assert reply.resolved_model == "gpt-6-luna-2026-09-01"
 

@@ -18,7 +18,7 @@ from judge.types import Unit
 from tests.real import ROOT, require
 from tests.runner.helpers import make_study, plan, run, select
 
-ONE = base.Settings(options={"threads": "1"})
+ONE_THREAD = base.Settings(options={"threads": "1"})
 QUESTION = "Which country grows the most tea?"
 TEXTS = {
     "answer": "China harvests more tea than any other country, followed by India and Kenya.",
@@ -30,13 +30,13 @@ TEXTS = {
 @pytest.fixture(scope="module")
 def model() -> Iterator[Provider]:
     require("minilm")
-    provider = Provider("minilm", ONE)
+    provider = Provider("minilm", ONE_THREAD)
     asyncio.run(provider.open())
     yield provider
     asyncio.run(provider.close())
 
 
-def asked(provider: Provider, text: str, task: str = "relevant") -> float:
+def probability_of(provider: Provider, text: str, task: str = "relevant") -> float:
     asker = Asker(load_task(task), "m", provider, Sampling())
     request, _ = asker.request(Unit("u", {"question": QUESTION, "claim": QUESTION, "passage": text}, {}), 0)
     (answer,) = asker.parse(asyncio.run(provider.complete(request)), request).labels
@@ -49,7 +49,7 @@ def asked(provider: Provider, text: str, task: str = "relevant") -> float:
 
 @pytest.mark.real
 def test_what_answers_is_more_relevant_than_what_is_about_something_else(model: Provider) -> None:
-    p = {name: asked(model, text) for name, text in TEXTS.items()}
+    p = {name: probability_of(model, text) for name, text in TEXTS.items()}
     assert p["answer"] > p["topic"] > p["other"]
     assert p["answer"] > 0.5 > p["other"]
 
@@ -57,40 +57,40 @@ def test_what_answers_is_more_relevant_than_what_is_about_something_else(model: 
 @pytest.mark.real
 async def test_the_probability_is_the_head_of_the_cosine(model: Provider) -> None:
     plain = MiniLM(1)
-    found = plain.vectors(
+    vectors = plain.vectors(
         [plain.session.encode(text)[0] for text in (QUESTION, TEXTS["answer"], TEXTS["other"])]
     )
-    assert [float(v @ v) for v in found] == pytest.approx([1, 1, 1], abs=1e-5)
-    cosine = float(found[0] @ found[1])
+    assert [float(v @ v) for v in vectors] == pytest.approx([1, 1, 1], abs=1e-5)
+    cosine = float(vectors[0] @ vectors[1])
     head = json.loads((ROOT / "data" / "minilm" / "head.json").read_text())
     by_hand = 1 / (1 + math.exp(-(head["slope"] * cosine + head["intercept"])))
-    assert await asyncio.to_thread(asked, model, TEXTS["answer"]) == pytest.approx(by_hand, abs=1e-4)
+    assert await asyncio.to_thread(probability_of, model, TEXTS["answer"]) == pytest.approx(by_hand, abs=1e-4)
 
 
 @pytest.mark.real
 async def test_a_run_embeds_each_text_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require("minilm")
     db = make_study(tmp_path / "s.db", [*TEXTS.values(), "tea " * 400])
-    provider = Provider("minilm", ONE)
+    provider = Provider("minilm", ONE_THREAD)
     await provider.open()
     seen: list[str] = []
     embed = provider._embed
     monkeypatch.setattr(
         provider._batches, "_work", lambda batch: (seen.extend(text for text, _ in batch), embed(batch))[1]
     )
-    told = plan(task=str(_own_task(tmp_path)), sampling=Sampling())
-    report = await run(db, provider, told)
+    run_plan = plan(task=str(_task_file(tmp_path)), sampling=Sampling())
+    report = await run(db, provider, run_plan)
     assert (report.ended, report.labelled) == ({"ok": 4}, 4)
     assert sorted(seen) == sorted([*TEXTS.values(), "tea " * 400, "Tea is hot."]), "the claim once for all"
     assert report.notes == ("1 texts were longer than 256 tokens: their rest was not read",)
     values = dict(select(db, "SELECT unit_id, value FROM labels WHERE field = 'topic'"))
     assert values["t:2/p"] == "off"
-    again = await run(db, provider, told)
+    again = await run(db, provider, run_plan)
     assert (again.reused, len(seen)) == (4, 5)
     await provider.close()
 
 
-def _own_task(folder: Path) -> Path:
+def _task_file(folder: Path) -> Path:
     path = folder / "topic.v1.md"
     path.write_text(
         "---\ntitle: t\nunit: passage\ninputs: [claim, passage]\nquestions:\n  - field: topic\n"
@@ -104,15 +104,15 @@ def _own_task(folder: Path) -> Path:
 
 
 def test_stance_is_refused_and_so_is_a_label_it_cannot_guess(tmp_path: Path) -> None:
-    provider = Provider("minilm", ONE)
+    provider = Provider("minilm", ONE_THREAD)
     with pytest.raises(UsageError, match=r"cannot give one of 3 labels .support, refute, neutral."):
         Asker(load_task("stance"), "m", provider, Sampling())
-    path = _own_task(tmp_path)
+    path = _task_file(tmp_path)
     path.write_text(path.read_text().replace("relevant", "about"))
     with pytest.raises(UsageError, match="which of about, off has a relevant passage"):
         Asker(load_task(str(path)), "m", provider, Sampling())
-    told = Provider("minilm", base.Settings(options={"relevant": "about"}))
-    assert Asker(load_task(str(path)), "m", told, Sampling()).mode == "pair"
+    provider = Provider("minilm", base.Settings(options={"relevant": "about"}))
+    assert Asker(load_task(str(path)), "m", provider, Sampling()).mode == "pair"
     wrong = Provider("minilm", base.Settings(options={"relevant": "yes"}))
     with pytest.raises(UsageError, match="'yes' is none of them"):
         Asker(load_task(str(path)), "m", wrong, Sampling())
@@ -120,7 +120,7 @@ def test_stance_is_refused_and_so_is_a_label_it_cannot_guess(tmp_path: Path) -> 
 
 def test_names_and_options(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="there is embedded/minilm"):
-        Provider("bert", ONE)
+        Provider("bert", ONE_THREAD)
     for settings, says in (({"treads": "1"}, "no option 'treads'"), ({"threads": "0"}, "threads=0")):
         with pytest.raises(UsageError, match=says):
             Provider("minilm", base.Settings(options=settings))
@@ -134,7 +134,7 @@ async def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.Mon
     path.write_bytes(b"something else")
     monkeypatch.setattr(embedded, "weights", lambda: path)
     with pytest.raises(Rejected, match="is not the file that was measured"):
-        await Provider("minilm", ONE).open()
+        await Provider("minilm", ONE_THREAD).open()
 
 
 def test_the_tokenizer_is_the_one_whose_origin_is_told() -> None:

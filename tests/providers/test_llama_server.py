@@ -38,15 +38,15 @@ async def test_a_real_server_that_goes_and_comes_back(
                 server.kill()
                 gone.append(asyncio.create_task(asyncio.to_thread(server.start)))
 
-        asked = plan("openai/smollm2", patience=waits, concurrency=64)
-        report = await run(db, provider, asked, watch=watch)
+        run_plan = plan("openai/smollm2", patience=waits, concurrency=64)
+        report = await run(db, provider, run_plan, watch=watch)
         await asyncio.gather(*gone)
         await provider.close()
     assert gone
     assert report.error is None
     assert (report.pending, report.ended["failed"]) == (0, 0)
     # One attempt each: what was answered before the server went is not asked again.
-    assert [len(found) for found in attempts(db).values()] == [1] * UNITS
+    assert [len(statuses) for statuses in attempts(db).values()] == [1] * UNITS
     assert select(db, "SELECT DISTINCT base_url FROM judgements") == [(server.url,)]
 
 
@@ -73,13 +73,13 @@ async def test_probabilities_over_http_are_those_of_the_weights_in_this_process(
             # Short, because without the cache each call reads the whole prompt.
             text = f"Claim: {claim}\nPassage: {passage}\nA = supports it, B = refutes it, C = neither.\nAnswer (A, B, C):"
             request = Request("m", (Message("user", text),), 0, codes="ABC")
-            found: list[LabelDistribution] = []
+            distributions: list[LabelDistribution] = []
             for provider in (here, away, away):
                 reply = await provider.complete(request)
                 distribution, reason = label_distribution(reply.tokens or [], "ABC", LABELS, reply.masked)
                 assert distribution is not None, reason
-                found.append(distribution)
-            mine, theirs, again = found
+                distributions.append(distribution)
+            mine, theirs, again = distributions
             assert theirs.probabilities == pytest.approx(mine.probabilities, abs=1e-4)
             assert again == theirs, "without the cache a repeat is exact"
             assert theirs.outside is not None and 0.05 < theirs.outside < 1.0, (

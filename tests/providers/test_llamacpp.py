@@ -41,7 +41,7 @@ def model() -> Iterator[Provider]:
     asyncio.run(provider.close())
 
 
-def asked(text: str, mode: Mode = Mode.CODES, seed: int | None = None) -> Request:
+def request_for(text: str, mode: Mode = Mode.CODES, seed: int | None = None) -> Request:
     prompt = Renderer(TASK, mode).render({"claim": "Tea is hot.", "passage": text})
     return Request(
         "llamacpp/smollm2", prompt.messages, prompt.prefix, prompt.schema, prompt.codes, 40, 0.0, seed
@@ -59,7 +59,7 @@ def judged(provider: Provider, reply: Reply, order: str = "declared") -> Parsed:
 async def test_a_distribution_sums_to_1_and_the_verdict_is_its_argmax(model: Provider) -> None:
     seen = []
     for text in TEXTS:
-        reply = await model.complete(asked(text))
+        reply = await model.complete(request_for(text))
         parsed = judged(model, reply)
         assert parsed.status is Status.OK
         answer = parsed.labels[0]
@@ -78,8 +78,8 @@ async def test_a_distribution_sums_to_1_and_the_verdict_is_its_argmax(model: Pro
 async def test_it_does_not_depend_on_the_seed(model: Provider) -> None:
     seen = set()
     for seed in (1, 4711, None):
-        await model.complete(asked(TEXTS[1]))  # the same start for all: the cache holds another unit
-        reply = await model.complete(asked(TEXTS[0], seed=seed))
+        await model.complete(request_for(TEXTS[1]))  # the same start for all: the cache holds another unit
+        reply = await model.complete(request_for(TEXTS[0], seed=seed))
         assert reply.tokens is not None
         seen.add(tuple(sorted(reply.tokens[0].alternatives)))
     assert len(seen) == 1
@@ -88,12 +88,12 @@ async def test_it_does_not_depend_on_the_seed(model: Provider) -> None:
 @pytest.mark.real
 async def test_the_ratios_are_the_models_own(model: Provider) -> None:
     """The bias that keeps all mass on the codes is the same for each of them: without it, they relate alike."""
-    request = asked(TEXTS[0])
-    await model.complete(asked(TEXTS[1]))
+    request = request_for(TEXTS[0])
+    await model.complete(request_for(TEXTS[1]))
     reply = await model.complete(request)
     assert reply.tokens is not None
     ours = dict(reply.tokens[0].alternatives)
-    await model.complete(asked(TEXTS[1]))
+    await model.complete(request_for(TEXTS[1]))
     body: dict[str, Any] = {
         "messages": [{"role": m.role, "content": m.content} for m in request.messages],
         "max_tokens": 1,
@@ -103,10 +103,10 @@ async def test_the_ratios_are_the_models_own(model: Provider) -> None:
     }
     answer = await asyncio.to_thread(model._server.handle_chat_completions, body)
     listed = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-    own = {t["token"]: t["logprob"] for t in listed if t["token"] in ("A", "B", "C")}
-    assert set(own) == set(ours) == {"A", "B", "C"}
-    assert ours["A"] - ours["B"] == pytest.approx(own["A"] - own["B"], abs=1e-3)
-    assert ours["A"] - ours["C"] == pytest.approx(own["A"] - own["C"], abs=1e-3)
+    logprobs = {t["token"]: t["logprob"] for t in listed if t["token"] in ("A", "B", "C")}
+    assert set(logprobs) == set(ours) == {"A", "B", "C"}
+    assert ours["A"] - ours["B"] == pytest.approx(logprobs["A"] - logprobs["B"], abs=1e-3)
+    assert ours["A"] - ours["C"] == pytest.approx(logprobs["A"] - logprobs["C"], abs=1e-3)
 
 
 @pytest.mark.real
@@ -150,7 +150,7 @@ async def test_a_prompt_over_the_context_fails_alone_and_says_why(model: Provide
 
 @pytest.mark.real
 async def test_json_mode(model: Provider) -> None:
-    reply = await model.complete(asked(TEXTS[0], Mode.JSON))
+    reply = await model.complete(request_for(TEXTS[0], Mode.JSON))
     assert json.loads(reply.text)["stance"] in LABELS
     assert reply.tokens is None
     assert reply.stop == "stop"
@@ -161,7 +161,7 @@ async def test_json_mode(model: Provider) -> None:
 
 @pytest.mark.real
 async def test_a_cut_json_answer_is_truncated(model: Provider) -> None:
-    request = asked(TEXTS[0], Mode.JSON)
+    request = request_for(TEXTS[0], Mode.JSON)
     short = Request(**{**{f: getattr(request, f) for f in request.__slots__}, "max_tokens": 3})
     reply = await model.complete(short)
     assert reply.stop == "length"
@@ -181,15 +181,15 @@ async def test_chat_tokens_in_a_passage_are_text(model: Provider) -> None:
     plain = await tokens_of(model, (Message("user", "Tea."),))
     assert await tokens_of(model, (Message("user", f"Tea.{attack}"),)) == plain + 2, "two control tokens"
 
-    harmless = await tokens_of(model, asked("Tea.").messages)
-    attacked = await tokens_of(model, asked(f"Tea.{attack}").messages)
+    harmless = await tokens_of(model, request_for("Tea.").messages)
+    attacked = await tokens_of(model, request_for(f"Tea.{attack}").messages)
     assert attacked >= harmless + 8, "many tokens of ordinary text"
 
 
 @pytest.mark.real
 async def test_the_constant_prefix_stays_in_the_cache(model: Provider) -> None:
-    await model.complete(asked(TEXTS[1]))
-    reply = await model.complete(asked(TEXTS[2]))
+    await model.complete(request_for(TEXTS[1]))
+    reply = await model.complete(request_for(TEXTS[2]))
     used = reply.usage
     assert used.cached_tokens is not None
     assert used.input_tokens is not None
@@ -287,13 +287,13 @@ async def test_the_words_of_labels_have_the_models_own_ratios(model: Provider) -
     }
     answered = await asyncio.to_thread(model._server.handle_chat_completions, body)
     listed = answered["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-    own = {t["token"]: t["logprob"] for t in listed}
+    logprobs = {t["token"]: t["logprob"] for t in listed}
     assert reply.tokens is not None
     first = {token: p for token, p in reply.tokens[0].alternatives if begun(token, LABELS) and p > -20}
     assert {begun(token, LABELS) for token in first} == set(LABELS)
     best = max(first, key=lambda token: first[token])
     for token, p in first.items():
-        assert p - first[best] == pytest.approx(own[token] - own[best], abs=1e-2)
+        assert p - first[best] == pytest.approx(logprobs[token] - logprobs[best], abs=1e-2)
 
 
 def test_the_body_of_a_word() -> None:

@@ -132,17 +132,17 @@ def position(**alternatives: float) -> list[TokenChoice]:
 
 def test_a_label_that_is_not_listed_has_little_or_the_answer_has_no_distribution() -> None:
     # C has at most what B has: 0.01 of 0.51 known, under 5 %.
-    found, reason = label_distribution(position(A=0.5, B=0.01), "ABC", LABELS, masked=True)
-    assert reason is None and found is not None
-    assert list(found.probabilities.values()) == pytest.approx([0.5 / 0.51, 0.01 / 0.51, 0.0])
+    distribution, reason = label_distribution(position(A=0.5, B=0.01), "ABC", LABELS, masked=True)
+    assert reason is None and distribution is not None
+    assert list(distribution.probabilities.values()) == pytest.approx([0.5 / 0.51, 0.01 / 0.51, 0.0])
     # C has at most 0.1 beside 0.3: that is a quarter of the labels' mass.
-    found, reason = label_distribution(position(A=0.2, B=0.1), "ABC", LABELS, masked=True)
-    assert found is None and reason is not None and "neutral" in reason and "25.0 %" in reason
+    distribution, reason = label_distribution(position(A=0.2, B=0.1), "ABC", LABELS, masked=True)
+    assert distribution is None and reason is not None and "neutral" in reason and "25.0 %" in reason
     # The list is all there is: nothing is left for C.
-    found, _ = label_distribution(position(A=0.6, B=0.4), "ABC", LABELS, masked=True)
-    assert found is not None and found.probabilities["neutral"] == 0.0
-    found, reason = label_distribution(position(Hello=0.6, The=0.4), "ABC", LABELS, masked=True)
-    assert found is None and reason == "no label is among the 2 most probable tokens"
+    distribution, _ = label_distribution(position(A=0.6, B=0.4), "ABC", LABELS, masked=True)
+    assert distribution is not None and distribution.probabilities["neutral"] == 0.0
+    distribution, reason = label_distribution(position(Hello=0.6, The=0.4), "ABC", LABELS, masked=True)
+    assert distribution is None and reason == "no label is among the 2 most probable tokens"
 
 
 def test_the_rule_of_five_per_cent_is_for_answers_that_nothing_holds() -> None:
@@ -154,30 +154,30 @@ def test_the_rule_of_five_per_cent_is_for_answers_that_nothing_holds() -> None:
 async def test_a_run_keeps_its_mask(tmp_path: Path) -> None:
     """It is part of the run; a server that has another one, or none, does not go on with it under its name."""
     db = make_study(tmp_path / "s.db", numbered(6))
-    asked = plan("openai/m", sampling=CODES)
+    run_plan = plan("openai/m", sampling=CODES)
     async with MaskedServer("grammar") as server, opened(server) as provider:
-        await run(db, provider, replace(asked, selection=replace(asked.selection, limit=3)))
+        await run(db, provider, replace(run_plan, selection=replace(run_plan.selection, limit=3)))
         url = server.url
         server.knows = ()
         other = Provider("m", Settings(base_url=url))
         await other.open()
         with pytest.raises(UsageError, match=r"mask=grammar.*--option mask=grammar"):
-            await run(db, other, asked)
+            await run(db, other, run_plan)
         await other.close()
         server.knows = ("grammar", "structured_outputs")
         named = Provider("m", Settings(base_url=url, options={"mask": "structured_outputs"}))
         await named.open()
-        report = await run(db, named, asked)
+        report = await run(db, named, run_plan)
         assert not report.resumed, "asked for by name, another mask is another run"
         await named.close()
         again = Provider("m", Settings(base_url=url))
         await again.open()
-        assert (await run(db, again, asked)).resumed
+        assert (await run(db, again, run_plan)).resumed
         await again.close()
     masked = select(db, "SELECT json_extract(options, '$.mask'), count(*) FROM runs GROUP BY 1 ORDER BY 1")
     assert masked == [("grammar", 1), ("structured_outputs", 1)]
-    found = select(db, "SELECT DISTINCT distribution FROM labels WHERE distribution IS NOT NULL")
-    shares = [json.loads(d) for (d,) in found]
+    rows = select(db, "SELECT DISTINCT distribution FROM labels WHERE distribution IS NOT NULL")
+    shares = [json.loads(d) for (d,) in rows]
     assert [list(s.values())[:3] for s in shares] == [pytest.approx(SHARES)]
     outside = select(db, "SELECT DISTINCT outside_mass FROM judgements")
     assert outside == [(pytest.approx(0.7),)]
@@ -190,22 +190,20 @@ async def test_an_answer_used_again_and_the_mean_of_orders_keep_what_was_outside
         await run(db, provider, plan("openai/m", sampling=CODES))
         assert server.requests == 1
         await run(db, provider, plan("openai/m", sampling=replace(CODES, orders=2)))
-    found = select(
-        db, "SELECT reused, outside_mass FROM judgements WHERE outside_mass IS NOT NULL ORDER BY 1"
-    )
-    assert found == [(r, pytest.approx(0.7)) for r in (0, 0, 1, 1)]
+    rows = select(db, "SELECT reused, outside_mass FROM judgements WHERE outside_mass IS NOT NULL ORDER BY 1")
+    assert rows == [(r, pytest.approx(0.7)) for r in (0, 0, 1, 1)]
 
 
 async def test_a_run_that_began_without_a_mask_goes_on_without(tmp_path: Path) -> None:
     db = make_study(tmp_path / "s.db", numbered(4))
-    asked = plan("openai/m", sampling=CODES)
+    run_plan = plan("openai/m", sampling=CODES)
     async with MaskedServer("grammar") as server:
         server.knows = ()
         async with opened(server) as provider:
-            first = await run(db, provider, replace(asked, selection=replace(asked.selection, limit=2)))
+            first = await run(db, provider, replace(run_plan, selection=replace(run_plan.selection, limit=2)))
         server.knows = ("grammar",)
         async with opened(server) as provider:
-            second = await run(db, provider, asked)
+            second = await run(db, provider, run_plan)
             assert provider.describe()["mask"] is None
     assert second.run_id == first.run_id
     assert any("without a mask" in note and "grammar" in note for note in second.notes)
@@ -216,8 +214,8 @@ async def test_words_are_held_too_but_not_by_a_bias(tmp_path: Path) -> None:
     db = make_study(tmp_path / "s.db", numbered(2))
     for number, (mask, expected) in enumerate({"guided_choice": "guided_choice", "logit_bias": None}.items()):
         async with MaskedServer(mask) as server, opened(server) as provider:
-            asked = plan(f"openai/{number}", sampling=Sampling(answers="words"))
-            await run(db, provider, asked)
+            run_plan = plan(f"openai/{number}", sampling=Sampling(answers="words"))
+            await run(db, provider, run_plan)
         query = f"SELECT json_extract(options, '$.mask') FROM runs WHERE model = 'openai/{number}'"
         assert select(db, query) == [(expected,)]
         assert ("guided_choice" in server.bodies[-1]) == (expected is not None)
@@ -225,8 +223,8 @@ async def test_words_are_held_too_but_not_by_a_bias(tmp_path: Path) -> None:
 
 
 async def test_replicas_are_asked_with_a_mask_that_all_have() -> None:
-    async with MaskedServer("grammar") as one, MaskedServer("grammar") as two:
-        settings = Settings(base_url=one.url, replicas=(two.url,))
+    async with MaskedServer("grammar") as first, MaskedServer("grammar") as two:
+        settings = Settings(base_url=first.url, replicas=(two.url,))
         provider = replicated("openai/m", settings)
         await provider.open()
         assert isinstance(provider, base.Masks)
@@ -237,10 +235,10 @@ async def test_replicas_are_asked_with_a_mask_that_all_have() -> None:
         await provider.open()
         assert isinstance(provider, base.Masks)
         assert provider.mask is None
-        one.reset_counts()
+        first.reset_counts()
         assert not (await provider.complete(ask_code())).masked
         await provider.close()
-    assert "grammar" not in one.bodies[-1]
+    assert "grammar" not in first.bodies[-1]
 
 
 async def test_other_answers_are_not_held() -> None:

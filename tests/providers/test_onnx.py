@@ -58,10 +58,10 @@ async def test_classes_become_labels_with_probabilities(tmp_path: Path) -> None:
     assert [value for value, _ in rows] == ["support", "refute", "support"]
     # The claim "Tea is hot." holds one "hot" itself (the tokens: [UNK] is hot [UNK]): entailment 2, 1 and 1.
     masses = [json.loads(stored) for _, stored in rows]
-    for found, logits in zip(masses, [(2, 0, 0), (1, 0, 2), (1, 0, 0)], strict=True):
+    for mass, logits in zip(masses, [(2, 0, 0), (1, 0, 2), (1, 0, 0)], strict=True):
         entailed, neutral, against = softmax(*logits)
         wanted = {"support": entailed, "refute": against, "neutral": neutral, "unassigned": 0.0}
-        assert found == pytest.approx(wanted, abs=1e-6)
+        assert mass == pytest.approx(wanted, abs=1e-6)
     assert list(masses[0]) == ["support", "refute", "neutral", "unassigned"], "in the task's order"
     ((options, facts),) = select(db, "SELECT options, provider FROM runs")
     assert json.loads(options)["mode"] == "pair"
@@ -76,9 +76,9 @@ async def test_a_batch_gives_what_single_calls_give(tmp_path: Path) -> None:
     requests = [asker.request(Unit(t, {"claim": "is tea", "passage": t}, {}), 0)[0] for t in texts]
     alone = [await provider.complete(r) for r in requests]
     together = await asyncio.gather(*(provider.complete(r) for r in requests))
-    for one, other in zip(alone, together, strict=True):
-        assert one.tokens is not None and other.tokens is not None
-        assert one.tokens[0].alternatives == pytest.approx(other.tokens[0].alternatives, abs=1e-6)
+    for single, other in zip(alone, together, strict=True):
+        assert single.tokens is not None and other.tokens is not None
+        assert single.tokens[0].alternatives == pytest.approx(other.tokens[0].alternatives, abs=1e-6)
     assert {r.text for r in alone} == {"support", "refute"}
 
 
@@ -103,9 +103,9 @@ async def test_an_error_in_a_batch_is_its_own_units_and_the_others_have_their_an
         return list(batch)
 
     batches = SessionBatches[int, int](work, lambda n: n)
-    found = await asyncio.gather(*(batches.of(n) for n in (2, 0, 1)), return_exceptions=True)
-    assert found[::2] == [2, 1]
-    assert isinstance(found[1], ValueError)
+    results = await asyncio.gather(*(batches.of(n) for n in (2, 0, 1)), return_exceptions=True)
+    assert results[::2] == [2, 1]
+    assert isinstance(results[1], ValueError)
     assert await batches.of(5) == 5
 
 
@@ -125,19 +125,19 @@ def test_a_reranker_says_yes_above_its_threshold(tmp_path: Path) -> None:
     }
     provider = opened(folder(tmp_path / "one", by_word(tea=[1.0]), (), classes))
     asker = Asker(load_task("relevant"), "m", provider, Sampling())
-    found = {}
+    facts = {}
     for text in ("tea", "tea tea", "cold"):
         request, _ = asker.request(Unit(text, {"question": "tea", "passage": text}, {}), 0)
         (answer,) = asker.parse(asyncio.run(provider.complete(request)), request).labels
         assert answer.distribution is not None
-        found[text] = (answer.value, answer.distribution.probabilities["relevant"])
+        facts[text] = (answer.value, answer.distribution.probabilities["relevant"])
     # Logits 2, 3 and 1 (the question's own "tea" counts), less 1.5.
-    assert {t: v for t, (v, _) in found.items()} == {
+    assert {t: v for t, (v, _) in facts.items()} == {
         "tea": "relevant",
         "tea tea": "relevant",
         "cold": "not_relevant",
     }
-    assert found["tea"][1] == pytest.approx(1 / (1 + math.exp(-0.5)), abs=1e-6)
+    assert facts["tea"][1] == pytest.approx(1 / (1 + math.exp(-0.5)), abs=1e-6)
 
 
 def test_several_classes_stand_for_one_label_and_null_for_none(tmp_path: Path) -> None:
@@ -254,9 +254,9 @@ def test_another_mapping_or_other_weights_are_another_judge(tmp_path: Path) -> N
 
 def _words(path: Path, **numbers: int) -> None:
     """Give words of the tokenizer other numbers."""
-    found = json.loads((path / "tokenizer.json").read_text())
-    found["model"]["vocab"].update(numbers)
-    (path / "tokenizer.json").write_text(json.dumps(found))
+    tokenizer = json.loads((path / "tokenizer.json").read_text())
+    tokenizer["model"]["vocab"].update(numbers)
+    (path / "tokenizer.json").write_text(json.dumps(tokenizer))
 
 
 def test_a_model_that_wants_small_integers(tmp_path: Path) -> None:

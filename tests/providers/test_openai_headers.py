@@ -15,9 +15,9 @@ def test_retry_after_as_a_date() -> None:
     assert retry_after({"retry-after": later}) == pytest.approx(30, abs=2)
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
     # By the server's own clock, where it tells it: ours may be years off, or may have jumped.
-    told = {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT", "date": "Wed, 21 Oct 2015 07:27:15 GMT"}
-    assert retry_after(told) == 45.0
-    assert retry_after({**told, "date": "today"}) == 0.0
+    headers = {"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT", "date": "Wed, 21 Oct 2015 07:27:15 GMT"}
+    assert retry_after(headers) == 45.0
+    assert retry_after({**headers, "date": "today"}) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,8 @@ def test_retry_after_as_a_date() -> None:
     + [(bad, None) for bad in ("", "soon", "6x", "s6", "-1", "nan", "6s later")],
 )
 def test_durations(text: str, seconds: float | None) -> None:
-    found = duration(text)
-    assert found == (None if seconds is None else pytest.approx(seconds))
+    seconds = duration(text)
+    assert seconds == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_patterns_of_faults() -> None:

@@ -86,11 +86,11 @@ async def test_a_server_that_repeats_a_header_does_not_make_it_shown(
 
 
 def test_identity_is_what_changes_the_answer() -> None:
-    one = kept(**{"body.a.b": "1", "body.a.c": '"x"'})
+    settings_kept = kept(**{"body.a.b": "1", "body.a.c": '"x"'})
     # The order in which fields are given, and how they are nested, is no difference.
-    assert one == kept(**{"body.a": '{"c": "x", "b": 1}'}) == kept(body='{"a": {"b": 1, "c": "x"}}')
-    assert one == {"body": '{"a":{"b":1,"c":"x"}}'}
-    assert one != kept(**{"body.a.b": "2", "body.a.c": '"x"'})
+    assert settings_kept == kept(**{"body.a": '{"c": "x", "b": 1}'}) == kept(body='{"a": {"b": 1, "c": "x"}}')
+    assert settings_kept == {"body": '{"a":{"b":1,"c":"x"}}'}
+    assert settings_kept != kept(**{"body.a.b": "2", "body.a.c": '"x"'})
     # Another variable may hold the same value, and another header is another question.
     assert (
         kept(**{"header.X": "env:ONE"}) == kept(**{"header.x": "env:TWO"}) != kept(**{"header.y": "env:ONE"})

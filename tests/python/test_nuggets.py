@@ -49,8 +49,8 @@ def test_nuggets_of_a_frame_without_assignments(tmp_path: Path) -> None:
     made = study(tmp_path)
     frame = pd.DataFrame(ROWS).assign(assignment=[None, float("nan")])
     made.nuggets(frame)
-    found = made.suite("nuggets", model="scripted/hash", systems=["a"], progress=False)
-    assert "nugget_vital_strict" in set(found["measure"])
+    scores = made.suite("nuggets", model="scripted/hash", systems=["a"], progress=False)
+    assert "nugget_vital_strict" in set(scores["measure"])
 
 
 def test_records_of_nuggetizer(tmp_path: Path) -> None:

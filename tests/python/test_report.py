@@ -62,7 +62,7 @@ def test_the_verdict_and_the_drawings_stand_in_it(report: Report) -> None:
     # Ids of two reports in one notebook must not meet.
     ids = re.findall(r'\sid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
-    assert all(one.startswith("adjudge-") for one in ids)
+    assert all(name.startswith("adjudge-") for name in ids)
 
 
 def test_the_style_is_for_its_own_element_only(report: Report) -> None:

@@ -124,7 +124,7 @@ def test_a_frame_of_another_tool_needs_no_maps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "told"),
+    ("frame", "message"),
     [
         (FRAME.drop(columns="id"), "DataFrame: field 'id': no such column"),
         (FRAME.assign(id=["1", None, "3"]), "DataFrame:2: field 'id': missing"),
@@ -135,8 +135,8 @@ def test_a_frame_of_another_tool_needs_no_maps(tmp_path: Path) -> None:
         (FRAME.iloc[:0], "there are no rows"),
     ],
 )
-def test_a_bad_frame_is_named_and_nothing_is_kept(study: Study, frame: pd.DataFrame, told: str) -> None:
-    with pytest.raises(BadInput, match=re.escape(told)):
+def test_a_bad_frame_is_named_and_nothing_is_kept(study: Study, frame: pd.DataFrame, message: str) -> None:
+    with pytest.raises(BadInput, match=re.escape(message)):
         study.items(frame)
     assert study.labels().empty
     with pytest.raises(UsageError, match="no unit has the inputs of"):
@@ -190,7 +190,7 @@ def test_columns_of_other_names_are_offered_as_maps(study: Study) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "options", "told"),
+    ("data", "options", "message"),
     [
         (FRAME.set_index("id"), {}, "'id' is the frame's index and no column: give frame.reset_index()"),
         (FRAME, {"maps": ["claim=tag"]}, "maps goes from our fields to your columns"),
@@ -198,8 +198,8 @@ def test_columns_of_other_names_are_offered_as_maps(study: Study) -> None:
         (FRAME, {"format": "csv"}, "format is for files"),
     ],
 )
-def test_what_is_no_map_and_no_column_is_said(study: Study, data: Any, options: Any, told: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(told)):
+def test_what_is_no_map_and_no_column_is_said(study: Study, data: Any, options: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
         study.items(data, **options)
 
 
@@ -325,7 +325,7 @@ def test_a_limit_ends_a_run_and_the_same_call_goes_on(study: Study) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"limits": 3}, "no option 'limits'; there are: limit, where"),
         ({"limit": 0}, "limit=0: 0 is not in the range x>=1"),
@@ -337,10 +337,10 @@ def test_a_limit_ends_a_run_and_the_same_call_goes_on(study: Study) -> None:
     ],
 )
 def test_an_option_is_checked_as_the_command_checks_it(
-    study: Study, options: dict[str, Any], told: str
+    study: Study, options: dict[str, Any], message: str
 ) -> None:
     study.items(FRAME)
-    with pytest.raises(UsageError, match=re.escape(told)):
+    with pytest.raises(UsageError, match=re.escape(message)):
         study.run("stance", **{"model": "scripted/hash", "progress": False, **options})
 
 
@@ -369,21 +369,21 @@ def test_agreement_is_what_the_command_prints(study: Study, tmp_path: Path) -> N
         for n, label in enumerate(["support", "refute", "neutral", "support"])
     ])  # fmt: skip
     study.run("stance", model="scripted/first", progress=False)
-    found = study.agreement(field="stance", interval=None)
+    table = study.agreement(field="stance", interval=None)
     words = ("agreement", "--field", "stance", "--interval", "none", "-d", "x.db", "--json")
     shown = json.loads(_judge(tmp_path, *words, program=agreement_helpers.annotate))["measures"]
-    assert found["value"].isna().tolist() == [m["value"] is None for m in shown]
-    told = [(m["measure"], m["n_units"], m["n_clusters"], m["coverage"]) for m in shown]
+    assert table["value"].isna().tolist() == [m["value"] is None for m in shown]
+    expected = [(m["measure"], m["n_units"], m["n_clusters"], m["coverage"]) for m in shown]
     assert (
-        list(found[["measure", "n_units", "n_clusters", "coverage"]].itertuples(index=False, name=None))
-        == told
+        list(table[["measure", "n_units", "n_clusters", "coverage"]].itertuples(index=False, name=None))
+        == expected
     )
     # The judge says support to all four; gold says so of two: 2 of 4 agree, and kappa is 0 or undefined, never a made-up number.
-    gold = found[[("gold" in who and len(who) == 2 and "scripted" in who[0]) for who in found["annotators"]]]
+    gold = table[[("gold" in who and len(who) == 2 and "scripted" in who[0]) for who in table["annotators"]]]
     assert gold.set_index("measure")["value"]["percent"] == 0.5
-    undefined = found[found["value"].isna()]
+    undefined = table[table["value"].isna()]
     assert undefined["reason"].notna().all()
-    assert str(found["n_units"].dtype) == "Int64"
+    assert str(table["n_units"].dtype) == "Int64"
     with pytest.raises(UsageError, match=r"there are .*cohen_kappa"):
         study.agreement(measures=["kappa"])
 
@@ -401,14 +401,14 @@ def test_scores_are_those_of_the_command(tmp_path: Path, judge: Judge) -> None:
     ), "the calls, below the error"
     judge("suite", "garage", "-m", "scripted/hash", *common)
     shown = json.loads(judge("score", "garage", *common, "--interval", "none", "--json").out)
-    found = study.scores("garage", dataset="rag", system="model-a", interval=None)
-    assert found["measure"].tolist() == [m["measure"] for m in shown["measures"]]
-    assert [None if np.isnan(v) else v for v in found["value"]] == [m["value"] for m in shown["measures"]]
-    assert found["coverage"].tolist() == [m["coverage"] for m in shown["measures"]]
-    assert found.attrs["readings"] == shown["readings"]
-    for wrong, told in (({"paper": "garbage"}, "no paper"), ({"paper": "garage", "readings": {"x": "y"}}, "no reading 'x'"),
+    table = study.scores("garage", dataset="rag", system="model-a", interval=None)
+    assert table["measure"].tolist() == [m["measure"] for m in shown["measures"]]
+    assert [None if np.isnan(v) else v for v in table["value"]] == [m["value"] for m in shown["measures"]]
+    assert table["coverage"].tolist() == [m["coverage"] for m in shown["measures"]]
+    assert table.attrs["readings"] == shown["readings"]
+    for wrong, message in (({"paper": "garbage"}, "no paper"), ({"paper": "garage", "readings": {"x": "y"}}, "no reading 'x'"),
                         ({"paper": "garage", "sytem": "a"}, "no option 'sytem'")):  # fmt: skip
-        with pytest.raises(UsageError, match=told):
+        with pytest.raises(UsageError, match=message):
             study.scores(**wrong)
 
 
@@ -417,17 +417,17 @@ def test_compare_calibrate_and_route_are_those_of_the_commands(study: Study, tmp
         {"id": str(n), "claim": f"c{n}", "passages": [{"text": f"p{n}", "gold": {"stance": ["support", "refute"][n % 2]}}]}
         for n in range(40)
     ])  # fmt: skip
-    one = study.run("stance", model="scripted/hash", progress=False)
-    two = study.run("stance", model="scripted/first", progress=False)
-    found = study.compare("stance", [one.run_id, two.run_id])
-    words = ("compare", "stance", "--run", one.run_id, "--run", two.run_id, "-d", "x.db", "--json")
+    first = study.run("stance", model="scripted/hash", progress=False)
+    second = study.run("stance", model="scripted/first", progress=False)
+    compared = study.compare("stance", [first.run_id, second.run_id])
+    words = ("compare", "stance", "--run", first.run_id, "--run", second.run_id, "-d", "x.db", "--json")
     shown = json.loads(_judge(tmp_path, *words))
-    assert found.document == {k: v for k, v in shown.items() if k != "schema"}
-    assert found.save(tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
+    assert compared.document == {k: v for k, v in shown.items() if k != "schema"}
+    assert compared.save(tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
     with pytest.raises(UsageError, match="has no label probabilities"):
-        study.calibrate("stance", one.run_id)
-    routed = study.route("stance", one.run_id)
-    words = ("route", "stance", "--run", one.run_id, "-d", "x.db", "--json")
+        study.calibrate("stance", first.run_id)
+    routed = study.route("stance", first.run_id)
+    words = ("route", "stance", "--run", first.run_id, "-d", "x.db", "--json")
     shown = json.loads(_judge(tmp_path, *words, code=5))  # no threshold holds: the judge knows nothing
     assert routed.document == {k: v for k, v in shown.items() if k != "schema"}
     assert routed.run_id is None
@@ -458,8 +458,8 @@ def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(study: S
         ({"model": "scripted/hash", "recipe": recipe}, "a panel's recipe names its models"),
         ({"recipe": recipe, "seed": 3}, "the recipe decides that"),
     ]
-    for options, told in wrong:
-        with pytest.raises(UsageError, match=told):
+    for options, message in wrong:
+        with pytest.raises(UsageError, match=message):
             study.run("stance", **{"progress": False, **options})
     with pytest.raises(UsageError, match="model=None: name one"):
         study.improve("stance", model=None, progress=False)  # type: ignore[arg-type]

@@ -106,8 +106,8 @@ def by_command(paper: str, db: Path, judge: Judge) -> None:
 
 
 def values(table: pd.DataFrame, system: str) -> dict[str, float]:
-    own = table[table["system"] == system]
-    return dict(zip(own["measure"], own["value"], strict=True))
+    rows = table[table["system"] == system]
+    return dict(zip(rows["measure"], rows["value"], strict=True))
 
 
 @pytest.mark.parametrize("paper", [*FILES])
@@ -115,12 +115,12 @@ def test_three_systems_have_the_same_numbers_by_python_and_by_command(
     paper: str, judge: Judge, tmp_path: Path
 ) -> None:
     study = by_python(paper, tmp_path / "python.db")
-    found = study.scores(paper, systems="all", interval=None, **OPTIONS[paper])  # type: ignore[arg-type]
+    table = study.scores(paper, systems="all", interval=None, **OPTIONS[paper])  # type: ignore[arg-type]
     by_command(paper, tmp_path / "command.db", judge)
     readings = ("--k", "1") if paper == "raguard" else ()
     words = ("--interval", "none", "-d", tmp_path / "command.db", "--json")
     for system, expected in EXPECTED[paper].items():
-        ours = values(found, system)
+        ours = values(table, system)
         assert {name: ours[name] for name in expected} == pytest.approx(expected), system
         shown = json.loads(judge("score", paper, "--system", system, *readings, *words).out)
         theirs = {m["measure"]: m["value"] for m in shown["measures"]}
@@ -128,7 +128,7 @@ def test_three_systems_have_the_same_numbers_by_python_and_by_command(
         assert shown["system"] == system and shown["runs"] == [
             r for r in shown["runs"] if r["model"] == system
         ]
-    assert {gap["system"] for gap in found.attrs["lacking"]} == {"brief"}
+    assert {gap["system"] for gap in table.attrs["lacking"]} == {"brief"}
     board = study.board(paper, interval=None, **OPTIONS[paper])
     shown = json.loads(judge("score", paper, "--system", "all", *readings, *words).out)
     # The runs have ids of their own in each study, and the commands that add what is lacking name it.
@@ -148,11 +148,11 @@ def test_three_systems_have_the_same_numbers_by_python_and_by_command(
 
 def test_systems_of_a_frame_are_listed(tmp_path: Path) -> None:
     study = by_python("raguard", tmp_path / "x.db")
-    found = study.systems()
-    told = [(r.system, r.condition, r.outputs) for r in found.itertuples()]
-    assert told[:4] == [("steady", "zero-context", 4), ("steady", "top-1", 4), ("steady", "one document", 8),
+    systems = study.systems()
+    listed = [(r.system, r.condition, r.outputs) for r in systems.itertuples()]
+    assert listed[:4] == [("steady", "zero-context", 4), ("steady", "top-1", 4), ("steady", "one document", 8),
                         ("steady", "ranking (retrieve)", 4)]  # fmt: skip
-    assert told[-1] == ("brief", "zero-context", 4)
+    assert listed[-1] == ("brief", "zero-context", 4)
     frame = pd.DataFrame(
         {"id": [1, 2], "who": "fourth", "said": ["true", "false"], "condition": "zero-context"}
     )
@@ -165,7 +165,7 @@ def test_systems_of_a_frame_are_listed(tmp_path: Path) -> None:
         BadInput, match="DataFrame:1: field 'condition': no condition 'zero' in raguard; there are"
     ):
         study.answers(frame.assign(condition="zero"), maps={"system": "who", "text": "said"})
-    assert len(study.systems()) == len(found) + 1
+    assert len(study.systems()) == len(systems) + 1
 
 
 def test_cells_that_pandas_read_as_true_or_numbers_are_outputs(tmp_path: Path) -> None:
@@ -176,10 +176,10 @@ def test_cells_that_pandas_read_as_true_or_numbers_are_outputs(tmp_path: Path) -
     file.write_text("id,system,condition,document,text\n1,a,zero-context,,True\n2,a,zero-context,,False\n"
                     "1,a,oracle,2,False\n", "utf-8")  # fmt: skip
     study.answers(pd.read_csv(file))
-    found = study.scores("raguard", system="a", parts=["zero", "oracle"], interval=None)
+    scores = study.scores("raguard", system="a", parts=["zero", "oracle"], interval=None)
     # Claims 1 and 2 of four are right, the others have no answer; document 2 of eight has one, which is wrong.
-    assert values(found, "a")["accuracy_zero"] == 1 / 2
-    assert values(found, "a")["accuracy_oracle"] == 0
+    assert values(scores, "a")["accuracy_zero"] == 1 / 2
+    assert values(scores, "a")["accuracy_oracle"] == 0
     years = study.answers([{"id": "3", "system": "b", "condition": "zero-context", "text": 1974}])
     assert "1 new outputs" in years.title
 
@@ -200,7 +200,7 @@ def test_arguments_that_fit_no_score_are_refused_as_on_the_command_line(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("frame", "told"),
+    ("frame", "message"),
     [
         (pd.DataFrame([["1", "true", "false"]], columns=["id", "text", "text"]), "DataFrame: field 'text': two columns have this name"),
         (pd.DataFrame([["1", "true"]], columns=pd.MultiIndex.from_tuples([("a", "id"), ("a", "text")])),
@@ -208,37 +208,39 @@ def test_arguments_that_fit_no_score_are_refused_as_on_the_command_line(tmp_path
         (pd.DataFrame({"id": ["1"], "text": ["true"]}).set_index("id"), r"'id' is the frame's index .*reset_index"),
     ],
 )  # fmt: skip
-def test_a_frame_whose_columns_cannot_be_told_apart(tmp_path: Path, frame: pd.DataFrame, told: str) -> None:
+def test_a_frame_whose_columns_cannot_be_told_apart(
+    tmp_path: Path, frame: pd.DataFrame, message: str
+) -> None:
     study = by_python("raguard", tmp_path / "x.db")
     before = study.systems()
-    with pytest.raises(AdjudgeError, match=told):
+    with pytest.raises(AdjudgeError, match=message):
         study.answers(frame, system="new", condition="zero-context")
     assert study.systems().equals(before)
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("all", "'all' stands for every system"),
         (" mine", "' mine' has spaces at its ends"),
         ("a\nb", r"'a\\nb' has .* a line break"),
     ],
 )
-def test_names_that_no_system_can_have(tmp_path: Path, name: str, told: str) -> None:
+def test_names_that_no_system_can_have(tmp_path: Path, name: str, message: str) -> None:
     """`--system all` and systems="all" are every system, and a name in a line of a table is one line."""
     study = by_python("raguard", tmp_path / "x.db")
-    with pytest.raises(AdjudgeError, match=told):
+    with pytest.raises(AdjudgeError, match=message):
         study.answers([{"id": "1", "text": "true"}], system=name, condition="zero-context")
 
 
 def test_a_suite_has_the_judge_label_for_every_system(tmp_path: Path) -> None:
     study = by_python("raguard", tmp_path / "x.db")
-    found = study.suite("raguard", model="scripted/hash", systems=["steady", "swayed"], progress=False)  # fmt: skip
+    scores = study.suite("raguard", model="scripted/hash", systems=["steady", "swayed"], progress=False)  # fmt: skip
     for system in ("steady", "swayed"):
         expected = EXPECTED["raguard"][system]
-        assert {name: values(found, system)[name] for name in expected} == pytest.approx(expected)
+        assert {name: values(scores, system)[name] for name in expected} == pytest.approx(expected)
     # The judge labelled documents, and answered for nobody.
-    assert {run["task"] for run in found.attrs["runs"] if run["model"] == "scripted/hash"} == {
+    assert {run["task"] for run in scores.attrs["runs"] if run["model"] == "scripted/hash"} == {
         "raguard_exam.v2"
     }
     assert set(study.systems()["system"]) == {"steady", "swayed", "brief"}
@@ -253,7 +255,7 @@ def test_a_suite_that_stops_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "told"),
+    ("named", "message"),
     [
         ({"system": ["a", "b"]}, r"system=\['a', 'b'\]: one name; several go in systems=\['a', 'b'\]"),
         ({"system": "all"}, "system='all': one name; for every system of the study give systems='all'"),
@@ -263,9 +265,9 @@ def test_a_suite_that_stops_says_so(tmp_path: Path) -> None:
         ({"system": "steady", "parts": "zero"}, r"parts='zero': a list of names, as in parts=\['zero'\]"),
     ],
 )
-def test_what_names_no_system_is_an_error(tmp_path: Path, named: Any, told: str) -> None:
+def test_what_names_no_system_is_an_error(tmp_path: Path, named: Any, message: str) -> None:
     study = by_python("raguard", tmp_path / "x.db")
-    with pytest.raises(AdjudgeError, match=told):
+    with pytest.raises(AdjudgeError, match=message):
         study.scores("raguard", **named)
 
 

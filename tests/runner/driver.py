@@ -35,11 +35,11 @@ def main() -> None:
     async def run() -> None:
         with Store.open(options.db, create=False) as store:
             patience = replace(HASTY, outage=options.outage)
-            asked = plan(
+            run_plan = plan(
                 options.model, concurrency=options.concurrency, repeats=options.repeats, patience=patience
             )
-            asked = await open_patiently(provider, asked)
-            report = await run_task(store, asked, provider, watch)
+            run_plan = await open_patiently(provider, run_plan)
+            report = await run_task(store, run_plan, provider, watch)
         await provider.close()
         done = {
             "ended": dict(report.ended),

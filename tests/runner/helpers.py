@@ -53,10 +53,10 @@ def plan(model: str = "test/model", task: str = "stance", **changes: Any) -> Pla
     return Plan(load_task(task), model, **given)
 
 
-async def run(db: Path, provider: base.Provider, asked: Plan | None = None, **options: Any) -> RunReport:
+async def run(db: Path, provider: base.Provider, run_plan: Plan | None = None, **options: Any) -> RunReport:
     """One run with an open provider; the report's counts add up."""
     with Store.open(db, create=False) as store:
-        return checked(await run_task(store, asked or plan(), provider, **options))
+        return checked(await run_task(store, run_plan or plan(), provider, **options))
 
 
 @asynccontextmanager
@@ -93,12 +93,12 @@ def left_in(db: Path) -> Left:
 
 def attempts(db: Path) -> dict[str, list[str]]:
     """Unit -> the statuses of all its attempts, in order."""
-    found: dict[str, list[str]] = {}
+    statuses: dict[str, list[str]] = {}
     for unit, status in select(
         db, "SELECT unit_id, status FROM judgements ORDER BY unit_id, repeat, attempt"
     ):
-        found.setdefault(unit, []).append(status)
-    return found
+        statuses.setdefault(unit, []).append(status)
+    return statuses
 
 
 def select(db: Path, query: str) -> list[tuple[Any, ...]]:

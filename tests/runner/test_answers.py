@@ -30,8 +30,8 @@ class Leaning:
     label_codes = True
     max_concurrency = 1
 
-    def __init__(self, own: str, *, silent: int | None = None) -> None:
-        self.own, self.silent, self.calls = own, silent, list[Request]()
+    def __init__(self, favourite: str, *, silent: int | None = None) -> None:
+        self.own, self.silent, self.calls = favourite, silent, list[Request]()
 
     async def open(self) -> None: ...
 
@@ -47,7 +47,7 @@ class Leaning:
         assert request.words is not None
         masses = dict.fromkeys(request.words, 0.05)
         masses[request.words[0]] += 0.5
-        masses[self.own] += 0.35
+        masses[self.favourite] += 0.35
         return Reply(request.words[0], usage=Usage(100, 1), tokens=[tokens(masses)])
 
 
@@ -90,9 +90,11 @@ def test_the_first_token_says_which_label_it_is() -> None:
 
 def test_a_token_that_begins_two_labels_is_nobodys() -> None:
     # "re" begins both refute and relevant, "ref" only one of them.
-    found, _ = word_distribution([tokens({"re": 0.03, "ref": 0.6, "rel": 0.37})], ["refute", "relevant"])
-    assert found is not None
-    assert found.probabilities == pytest.approx({"refute": 0.6, "relevant": 0.37})
+    distribution, _ = word_distribution(
+        [tokens({"re": 0.03, "ref": 0.6, "rel": 0.37})], ["refute", "relevant"]
+    )
+    assert distribution is not None
+    assert distribution.probabilities == pytest.approx({"refute": 0.6, "relevant": 0.37})
     none, why = word_distribution([tokens({"re": 0.3, "ref": 0.7})], ["refute", "relevant"])
     assert none is None
     assert "30.0 % of the probability" in (why or "")
@@ -134,9 +136,9 @@ def test_words_and_codes_and_orders_are_runs_and_requests_of_their_own() -> None
 async def test_a_model_without_probabilities_is_refused(tmp_path: Path) -> None:
     db = make_study(tmp_path / "s.db", numbered(1))
     silent = base.get("scripted/hash")
-    for sampling, what in ((WORDS, "--answers words"), (Sampling(orders=2), "--label-order 2")):
+    for sampling, option in ((WORDS, "--answers words"), (Sampling(orders=2), "--label-order 2")):
         with pytest.raises(
-            UsageError, match=f"{what} needs label probabilities, which test/model does not give"
+            UsageError, match=f"{option} needs label probabilities, which test/model does not give"
         ):
             await run(db, silent, plan(sampling=sampling))
     with pytest.raises(UsageError, match="none where answers are JSON"):
@@ -214,28 +216,28 @@ async def test_identical_units_are_asked_once_over_all_orders(tmp_path: Path) ->
 def test_guidelines_are_told_to_the_model_and_make_another_run() -> None:
     task = load_task("stance")
     provider = base.get("scripted/hash")
-    told = Asker(task.with_guidelines(), "m", provider, Sampling(answers="json"))
+    guided = Asker(task.with_guidelines(), "m", provider, Sampling(answers="json"))
     plain = Asker(task, "m", provider, Sampling(answers="json"))
-    system = told.request(UNIT, 0)[0].messages[0].content
+    system = guided.request(UNIT, 0)[0].messages[0].content
     assert "Guidelines:\nRead the claim first, then the whole passage." in system
     assert "Guidelines:" not in plain.request(UNIT, 0)[0].messages[0].content
-    assert (told.options["guidelines"], "guidelines" in plain.options) == ("shown", False)
-    assert told.request(UNIT, 0)[1].request_sha != plain.request(UNIT, 0)[1].request_sha
+    assert (guided.options["guidelines"], "guidelines" in plain.options) == ("shown", False)
+    assert guided.request(UNIT, 0)[1].request_sha != plain.request(UNIT, 0)[1].request_sha
 
 
 def test_the_options_of_judge_run(tmp_path: Path, judge: Judge) -> None:
     make_study(tmp_path / "study.db", numbered(3))
-    asked = ["run", "stance", "-m", "scripted/hash", "--option", "logprobs=1"]
-    found = checked(
-        judge(*asked, "--answers", "words", "--label-order", "3", "--guidelines", "--json").out, "run"
+    words = ["run", "stance", "-m", "scripted/hash", "--option", "logprobs=1"]
+    document = checked(
+        judge(*words, "--answers", "words", "--label-order", "3", "--guidelines", "--json").out, "run"
     )
-    assert (found["labelled"], found["ok"]) == (3, 3)
+    assert (document["labelled"], document["ok"]) == (3, 3)
     with Store.open(tmp_path / "study.db") as store:
         ((options,),) = store.conn.execute("SELECT options FROM runs").fetchall()
     assert json.loads(options) | {"mode": "words", "orders": 3, "guidelines": "shown"} == json.loads(options)
-    dry = checked(judge(*asked, "--label-order", "2", "--estimate", "--json").out, "estimate")
-    plain = checked(judge(*asked, "--estimate", "--json").out, "estimate")
+    dry = checked(judge(*words, "--label-order", "2", "--estimate", "--json").out, "estimate")
+    plain = checked(judge(*words, "--estimate", "--json").out, "estimate")
     assert dry["calls"] == 2 * plain["calls"]
     refused = judge("run", "stance", "-m", "scripted/hash", "--answers", "words", code=2)
     assert "needs label probabilities" in refused.err
-    assert judge("run", "verdict", *asked[2:], "--guidelines", "--label-order", "9", code=2).err
+    assert judge("run", "verdict", *words[2:], "--guidelines", "--label-order", "9", code=2).err

@@ -49,8 +49,8 @@ async def test_a_lock_that_outlasts_patience_loses_no_reply(
         if live.report.done > 20 and not other.in_transaction:
             other.execute("BEGIN IMMEDIATE")
 
-    asked = plan(patience=replace(HASTY, outage=0.2), concurrency=8)
-    report = await run(db, fake, asked, watch=watch)
+    run_plan = plan(patience=replace(HASTY, outage=0.2), concurrency=8)
+    report = await run(db, fake, run_plan, watch=watch)
     assert isinstance(report.error, StudyError)
     kept = len(attempts(db))
     received = len(fake.requests)
@@ -91,10 +91,10 @@ def test_killed_while_another_program_holds_the_study(db: Path, other: sqlite3.C
         assert len(beside(db)) == 1
         with Driven(db, *command) as again:
             report = again.end()
-        asked = answered(server)
+        n_sent = answered(server)
     assert report["pending"] == 0
     assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(100)}
-    assert asked == 100
+    assert n_sent == 100
     assert beside(db) == []
 
 

@@ -69,7 +69,7 @@ KINDS: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
 
 
 async def ran(db: Path, server: Billing, concurrency: int, **limits: Any) -> RunReport:
-    asked = plan("openai/loopback", prices=PRICES, concurrency=concurrency, **limits)
+    run_plan = plan("openai/loopback", prices=PRICES, concurrency=concurrency, **limits)
     async with server, served(server) as provider:
         server.reset_counts()  # the questions about the server are not what is tested here
         complete = provider.complete
@@ -84,7 +84,7 @@ async def ran(db: Path, server: Billing, concurrency: int, **limits: Any) -> Run
                 server.in_flight -= 1
 
         provider.complete = counted  # type: ignore[method-assign]
-        return await run(db, provider, asked)
+        return await run(db, provider, run_plan)
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
@@ -213,8 +213,8 @@ def test_a_cost_that_is_no_amount_is_none(cost: Any) -> None:
 def test_anthropics_counts_that_are_none_lose_no_reply(used: Any, counted: Usage) -> None:
     """The reply is paid for: it was thrown away, and asked for again."""
     body = {"content": [{"type": "text", "text": "y"}], "stop_reason": "end_turn", "usage": used}
-    found = anthropic.reply(body, {})
-    assert (found.text, found.usage) == ("y", counted)
+    reply = anthropic.reply(body, {})
+    assert (reply.text, reply.usage) == ("y", counted)
 
 
 @pytest.mark.parametrize("name", ["cost", "cost_in_usd_ticks"])

@@ -35,7 +35,7 @@ from tests.runner.helpers import Fake, label, make_study, numbered, plan, run, s
 
 UNITS = 60
 FIRST = 8
-OWN = {"own_server": True}
+VENDORS_OWN = {"own_server": True}
 
 
 @pytest.fixture
@@ -224,12 +224,12 @@ async def test_the_measured_failure_ten_thousand_tokens_at_a_server(tmp_path: Pa
 async def test_the_questions_about_a_server_are_inside_the_limits_and_in_the_record(tmp_path: Path) -> None:
     """The first one, for a letter, takes 64 + 16 tokens for the format, 105 bytes and 16 out at most: 201, or $0.000249."""
     db = make_study(tmp_path / "s.db", numbered(20))
-    asked = plan("openai/loopback", prices={"openai/loopback": {"input": 1.0, "output": 4.0}})
+    run_plan = plan("openai/loopback", prices={"openai/loopback": {"input": 1.0, "output": 4.0}})
 
     async def with_limits(server: OpenAIServer, **limits: float | None) -> RunReport:
-        provider = replicated(asked.model, base.Settings(base_url=server.url, replicas=replicas))
+        provider = replicated(run_plan.model, base.Settings(base_url=server.url, replicas=replicas))
         try:
-            return await run(db, provider, await open_patiently(provider, replace(asked, **limits)))
+            return await run(db, provider, await open_patiently(provider, replace(run_plan, **limits)))
         finally:
             await provider.close()
 
@@ -285,16 +285,16 @@ async def test_a_chain_of_runs_has_one_limit(db: Path) -> None:
 
 def test_list_prices_of_a_vendor_and_of_batches() -> None:
     """GPT-5 mini: $0.25 a million in, $2 out, $0.025 from the cache (openai.com/api/pricing); batches half."""
-    price = find("openai/gpt-5-mini", OWN, None)
+    price = find("openai/gpt-5-mini", VENDORS_OWN, None)
     assert price is not None
     assert (price.input, price.output, price.cached) == pytest.approx((0.25, 2.0, 0.025))
     assert price.source.startswith("genai-prices ")
     # 600 fresh, 400 cached, 10 out: (600 * 0.25 + 400 * 0.025 + 10 * 2) / 1e6
     assert price.cost(Usage(1000, 10, 400)) == pytest.approx(180e-6)
-    batch = find("openai/gpt-5-mini", OWN, None, batch=True)
+    batch = find("openai/gpt-5-mini", VENDORS_OWN, None, batch=True)
     assert batch is not None and batch.input == pytest.approx(0.125)
     # Writing Anthropic's cache costs a quarter more than the tokens: that is the most a call can cost.
-    claude = find("anthropic/claude-haiku-4-5", OWN, None)
+    claude = find("anthropic/claude-haiku-4-5", VENDORS_OWN, None)
     assert claude is not None
     assert claude.most(1_000_000, 0) == pytest.approx(1.25 * claude.input)
     assert claude.cost(Usage(100, 0, 0, 100)) == pytest.approx(1.25e-4 * claude.input)
@@ -302,7 +302,7 @@ def test_list_prices_of_a_vendor_and_of_batches() -> None:
 
 def test_a_price_that_depends_on_the_size_of_the_call_is_counted_by_it() -> None:
     """Claude Sonnet 4.5 costs more from 200,000 tokens on (docs.anthropic.com/en/docs/about-claude/pricing)."""
-    price = find("anthropic/claude-sonnet-4-5", OWN, None)
+    price = find("anthropic/claude-sonnet-4-5", VENDORS_OWN, None)
     assert price is not None and price.exact is not None
     small, large = price.cost(Usage(1_000, 0, 0)), price.cost(Usage(400_000, 0, 0))
     assert small == pytest.approx(0.003)
@@ -312,10 +312,10 @@ def test_a_price_that_depends_on_the_size_of_the_call_is_counted_by_it() -> None
 
 @pytest.mark.parametrize("model", ["openai/no-such-model", "scripted/hash", "llamacpp/smollm2"])
 def test_what_nobody_sells_has_no_price(model: str) -> None:
-    assert find(model, OWN if model.startswith("openai") else {}, None) is None
+    assert find(model, VENDORS_OWN if model.startswith("openai") else {}, None) is None
     assert find("openai/gpt-5-mini", {"own_server": False}, None) is None, "a server of one's own"
-    told = find(model, {}, {model: {"input": 1, "output": 2}})
-    assert told == Price(1.0, 2.0, 1.0, 1.0, "your file of prices")
+    price = find(model, {}, {model: {"input": 1, "output": 2}})
+    assert price == Price(1.0, 2.0, 1.0, 1.0, "your file of prices")
     assert find(model, {}, {model: {"input": 1, "output": 2}}, batch=True) is None
 
 
@@ -342,15 +342,15 @@ def test_what_nobody_sells_has_no_price(model: str) -> None:
 def test_a_file_of_prices_that_cannot_be_used(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "prices.json"
     path.write_text(text)
-    with pytest.raises(BadInput) as found:
+    with pytest.raises(BadInput) as caught:
         read_prices(path)
-    assert said in str(found.value) and str(path) in str(found.value)
+    assert said in str(caught.value) and str(path) in str(caught.value)
 
 
 async def test_calls_that_the_end_of_the_run_cuts_off_are_counted(db: Path) -> None:
     greedy = Greedy(delay=60.0)
-    asked = asyncio.create_task(run(db, greedy, plan(max_tokens=1_000_000, max_time=1.0, concurrency=4)))
-    report = await asked
+    running = asyncio.create_task(run(db, greedy, plan(max_tokens=1_000_000, max_time=1.0, concurrency=4)))
+    report = await running
     assert report.spent.lost == len(greedy.requests) > 0
     assert report.spent.tokens > 0
 
@@ -359,14 +359,14 @@ async def test_a_finished_run_is_repeated_within_any_limit(tmp_path: Path) -> No
     """Nothing is left to ask: no question about the server either, where it does not fit. Elsewhere it could be another model."""
     db = make_study(tmp_path / "s.db", numbered(3))
     async with OpenAIServer() as server, OpenAIServer() as other:
-        first = await asked_at(db, server.url)
+        first = await run_at(db, server.url)
         server.reset_counts()
-        again = await asked_at(db, server.url, max_tokens=1)
+        again = await run_at(db, server.url, max_tokens=1)
         assert (again.run_id, again.reused, again.labelled, again.stopped) == (first.run_id, 3, 3, None)
         assert server.requests == again.spent.tokens == 0
         with pytest.raises(LimitReached):
-            await asked_at(db, other.url, max_tokens=1)
-        more = await asked_at(db, server.url, max_tokens=1, repeats=2)
+            await run_at(db, other.url, max_tokens=1)
+        more = await run_at(db, server.url, max_tokens=1, repeats=2)
         assert more.pending == 3 and more.stopped is not None
         assert more.stopped.startswith("another call could cross the limit of 1 tokens (")
         assert server.requests == other.requests == 0
@@ -377,19 +377,19 @@ async def test_a_finished_run_makes_no_call(tmp_path: Path) -> None:
     db = make_study(tmp_path / "s.db", numbered(3))
     async with OpenAIServer() as server:
         url = server.url
-        first = await asked_at(db, url)
+        first = await run_at(db, url)
         with Store.open(db, create=False) as store, store.transaction() as conn:
             conn.execute("UPDATE runs SET provider = json_remove(provider, '$.servers')")
-    again = await asked_at(db, url)
+    again = await run_at(db, url)
     assert (again.run_id, again.reused, again.labelled, again.error) == (first.run_id, 3, 3, None)
     assert again.notes == ("nothing to do: every unit has an answer already, and the server was not called",)
     # Truncated answers may be asked for again; there are none, but with a second repeat there is something to do.
-    assert (await asked_at(db, url, retry=("truncated",))).reused == 3
+    assert (await run_at(db, url, retry=("truncated",))).reused == 3
     with pytest.raises(Unreachable, match="cannot connect"):
-        await asked_at(db, url, repeats=2)
+        await run_at(db, url, repeats=2)
 
 
-async def asked_at(db: Path, url: str, **changes: Any) -> RunReport:
+async def run_at(db: Path, url: str, **changes: Any) -> RunReport:
     """A whole run as `judge run` makes it, opening included."""
     provider = base.get("openai/loopback", base.Settings(base_url=url))
     with Store.open(db, create=False) as store:

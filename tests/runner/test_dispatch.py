@@ -90,7 +90,7 @@ def delay(d: Dispatcher, time: FakeTime, tokens: int = 0) -> float:
     return d.servers[0].delay(time.now, tokens)
 
 
-def told(d: Dispatcher, time: FakeTime, rate: RateState) -> None:
+def obey_headers(d: Dispatcher, time: FakeTime, rate: RateState) -> None:
     d.servers[0].rate.obey(rate, time.now)
 
 
@@ -115,7 +115,7 @@ async def test_a_single_refusal_holds_nobody(time: FakeTime) -> None:
 
 async def test_the_token_budget_of_the_headers(time: FakeTime) -> None:
     d = dispatcher(time)
-    told(d, time, RateState(remaining_tokens=250, reset_tokens=6.0))
+    obey_headers(d, time, RateState(remaining_tokens=250, reset_tokens=6.0))
     tasks = await entering(d, 3, tokens=100)
     assert inside(tasks) == 2, "250 hold two calls of 100 tokens"
     assert delay(d, time, 50) == 0, "50 are left"
@@ -127,7 +127,7 @@ async def test_the_token_budget_of_the_headers(time: FakeTime) -> None:
 
 async def test_a_call_larger_than_the_whole_budget_goes_when_it_is_full(time: FakeTime) -> None:
     d = dispatcher(time)
-    told(d, time, RateState(remaining_tokens=100, reset_tokens=2.0))
+    obey_headers(d, time, RateState(remaining_tokens=100, reset_tokens=2.0))
     tasks = await entering(d, 1, tokens=5000)
     assert inside(tasks) == 0
     await time.pass_(2.0)
@@ -136,7 +136,7 @@ async def test_a_call_larger_than_the_whole_budget_goes_when_it_is_full(time: Fa
 
 async def test_the_request_budget_of_the_headers(time: FakeTime) -> None:
     d = dispatcher(time)
-    told(d, time, RateState(remaining_requests=2, reset_requests=30.0))
+    obey_headers(d, time, RateState(remaining_requests=2, reset_requests=30.0))
     tasks = await entering(d, 5)
     assert inside(tasks) == 2
     await time.pass_(30.0)
@@ -145,25 +145,25 @@ async def test_the_request_budget_of_the_headers(time: FakeTime) -> None:
 
 def test_headers_that_say_only_half_of_it_hold_nothing(time: FakeTime) -> None:
     d = dispatcher(time)
-    told(d, time, RateState(remaining_requests=0, remaining_tokens=0))
+    obey_headers(d, time, RateState(remaining_requests=0, remaining_tokens=0))
     assert delay(d, time, 10) == 0
 
 
 def test_a_newer_header_counts(time: FakeTime) -> None:
     d = dispatcher(time)
-    told(d, time, RateState(remaining_tokens=0, reset_tokens=60.0))
+    obey_headers(d, time, RateState(remaining_tokens=0, reset_tokens=60.0))
     assert delay(d, time, 1) == 60
-    told(d, time, RateState(remaining_tokens=500, reset_tokens=60.0))
+    obey_headers(d, time, RateState(remaining_tokens=500, reset_tokens=60.0))
     assert delay(d, time, 1) == 0
 
 
 async def test_a_better_header_lets_in_who_waits_without_a_timer(time: FakeTime) -> None:
     d = dispatcher(time)
     slot = await d.enter()
-    told(d, time, RateState(remaining_tokens=0, reset_tokens=60.0))
+    obey_headers(d, time, RateState(remaining_tokens=0, reset_tokens=60.0))
     tasks = await entering(d, 1, tokens=10)
     assert inside(tasks) == 0
-    told(d, time, RateState(remaining_tokens=500, reset_tokens=60.0))
+    obey_headers(d, time, RateState(remaining_tokens=500, reset_tokens=60.0))
     d.leave(slot, End.REPLY)
     await settle()
     assert inside(tasks) == 1
@@ -177,12 +177,12 @@ async def test_first_come_first_served(time: FakeTime) -> None:
     slot = await d.enter()
     order: list[int] = []
 
-    async def one(n: int) -> None:
-        own = await d.enter()
+    async def enter_once(n: int) -> None:
+        slot = await d.enter()
         order.append(n)
-        d.leave(own, End.REPLY)
+        d.leave(slot, End.REPLY)
 
-    tasks = [asyncio.create_task(one(n)) for n in range(5)]
+    tasks = [asyncio.create_task(enter_once(n)) for n in range(5)]
     await settle()
     d.leave(slot, End.REPLY)
     await asyncio.gather(*tasks)
@@ -192,7 +192,7 @@ async def test_first_come_first_served(time: FakeTime) -> None:
 
 async def test_cancelling_one_who_waits_lets_the_next_one_in(time: FakeTime) -> None:
     d = dispatcher(time, 1)
-    told(d, time, RateState(remaining_tokens=10, reset_tokens=60.0))
+    obey_headers(d, time, RateState(remaining_tokens=10, reset_tokens=60.0))
     large = (await entering(d, 1, tokens=100))[0]
     small = (await entering(d, 1, tokens=1))[0]
     assert not small.done(), "behind the large one"
@@ -274,28 +274,28 @@ async def test_any_order_of_events(ceiling: int, servers: int, steps: list[tuple
     def at_work() -> list[asyncio.Task[Slot]]:
         return [t for t in tasks if t.done() and not t.cancelled() and t not in back]
 
-    def comes_back(what: str, value: int | None) -> None:
+    def comes_back(event: str, value: int | None) -> None:
         task = at_work()[0]
         back.add(task)
-        slot, error = task.result(), ERRORS.get(what)
-        if what == "reply" and value is not None:
+        slot, error = task.result(), ERRORS.get(event)
+        if event == "reply" and value is not None:
             slot.server.rate.obey(RateState(remaining_tokens=value, reset_tokens=3.0), time.now)
         if error is not None:
             slot.server.failed(slot, time.now, slot.at, str(id(task)), error)
         d.leave(slot, ending(error))
 
-    for what, value in steps:
+    for event, value in steps:
         before = d.in_flight
-        if what == "enter":
+        if event == "enter":
             tasks += await entering(d, 1, tokens=value or 0)
-        elif what == "time":
+        elif event == "time":
             await time.pass_(float(value or 0))
-        elif what == "cancel":
+        elif event == "cancel":
             waiting = [t for t in tasks if not t.done()]
             if waiting:
                 waiting[(value or 0) % len(waiting)].cancel()
         elif at_work():
-            comes_back(what, value)
+            comes_back(event, value)
         await settle()
         assert d.in_flight == len(at_work()) <= ceiling * servers
         if d.in_flight > before and not any(server.is_down for server in d.servers):

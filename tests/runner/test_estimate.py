@@ -22,21 +22,21 @@ def db(tmp_path: Path) -> Path:
 
 async def test_the_estimate_is_what_the_run_then_takes(db: Path) -> None:
     """The model counts four characters a token, as the estimate does, and takes 12 out of the 100."""
-    asked = plan(sampling=JSON, prices=FILE, repeats=2, concurrency=10)
+    run_plan = plan(sampling=JSON, prices=FILE, repeats=2, concurrency=10)
     fake = Fake(
         lambda r, t: Reply(label().text, usage=Usage(sum(len(m.content) for m in r.messages) // 4, 12, 0))
     )
     with Store.open(db) as store:
-        first = estimate(store, asked, fake)
+        first = estimate(store, run_plan, fake)
         assert (first.units, first.calls, fake.requests) == (2 * UNITS, 2 * UNITS, [])
         assert select(db, "SELECT count(*) FROM runs") == [(0,)]
         # 100 calls of 1 s, 10 at once
         assert (first.seconds, first.most_output_tokens) == (10.0, 100 * 100)
-    report = await run(db, fake, asked)
+    report = await run(db, fake, run_plan)
     took = report.usage["input_tokens"]
     assert 0.95 * took < first.input_tokens < 1.25 * took, "the schema of 160 characters is counted too"
     with Store.open(db) as store:
-        done = estimate(store, asked, fake)
+        done = estimate(store, run_plan, fake)
         assert (done.calls, done.online, done.seconds) == (0, 0.0, 0.0)
         more = estimate(store, plan(sampling=JSON, prices=FILE, extra={"system": "b"}), fake)
     assert more.output_tokens == 12 * UNITS, "as measured"

@@ -56,7 +56,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "TICK_SECONDS", 0.01)
 
 
-def asked_about(server: LoopbackServer, n: int) -> int:
+def requests_about(server: LoopbackServer, n: int) -> int:
     """How often the server was asked about one of the numbered texts."""
     return sum(f"Passage number {n}." in str(body) for body in server.bodies)
 
@@ -67,7 +67,7 @@ async def test_without_faults_every_unit_is_one_request(server: LoopbackServer, 
     assert report.ended == {"ok": UNITS}
     assert report.labelled == UNITS
     assert server.requests == UNITS
-    assert [asked_about(server, n) for n in range(UNITS)] == [1] * UNITS
+    assert [requests_about(server, n) for n in range(UNITS)] == [1] * UNITS
     assert report.usage["input_tokens"] > 0
 
 
@@ -195,7 +195,7 @@ async def test_one_poisoned_unit_fails_alone_and_is_what_the_next_run_asks(
         report = await run(db, provider, plan(concurrency=4))
         assert report.ended == {"ok": UNITS - 1, "failed": 1}
         assert report.error is None, "the run itself went well"
-        assert asked_about(server, 3) == 6, "as often as patience allows"
+        assert requests_about(server, 3) == 6, "as often as patience allows"
         reason = select(db, "SELECT unit_id, reason FROM judgements WHERE status = 'failed'")
         assert [(unit, "HTTP 500" in why) for unit, why in reason] == [("t:3/p", True)]
 
@@ -427,19 +427,19 @@ async def test_nothing_works_any_more(server: LoopbackServer, db: Path, kind: st
 
 async def test_a_run_in_which_new_units_come_first_gets_on(db: Path) -> None:
     """Units that failed before wait behind those that nobody has asked about."""
-    asked: list[int] = []
+    order: list[int] = []
 
     def answer(request: Request, tries: int) -> Reply:
-        asked.append(number_in(request))
-        if asked[-1] < 3:
+        order.append(number_in(request))
+        if order[-1] < 3:
             raise Rejected("too long", 400)
-        if len(asked) == 6:
+        if len(order) == 6:
             raise KeyProblem("refused")
         return label()
 
     first = await run(db, Fake(answer), plan(concurrency=1))
     assert (first.ended, first.pending) == ({"failed": 3, "ok": 2}, UNITS - 5)
-    assert asked == [0, 1, 2, 3, 4, 5]
+    assert order == [0, 1, 2, 3, 4, 5]
     second = await run(db, Fake(answer), plan(concurrency=1))
-    assert asked[6:] == [*range(5, UNITS), 0, 1, 2]
+    assert order[6:] == [*range(5, UNITS), 0, 1, 2]
     assert (second.ended, second.reused) == ({"failed": 3, "ok": UNITS - 5}, 2)

@@ -204,9 +204,9 @@ async def test_a_distribution_is_shared_with_its_label(db: Path) -> None:
     report = await run(db, provider, plan("scripted/hash", sampling=Sampling()))
     assert report.reused == COPIES - 1
     await run(db, provider, plan("scripted/hash", sampling=Sampling(answers="codes")))  # now from the study
-    found = select(db, "SELECT DISTINCT value, distribution FROM labels WHERE annotator_id <> 'gold'")
-    assert len(found) == 1
-    assert found[0][1] is not None
+    rows = select(db, "SELECT DISTINCT value, distribution FROM labels WHERE annotator_id <> 'gold'")
+    assert len(rows) == 1
+    assert rows[0][1] is not None
 
 
 async def test_different_texts_are_all_asked(tmp_path: Path) -> None:

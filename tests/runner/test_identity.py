@@ -143,21 +143,21 @@ async def test_an_alias_of_a_vendor_that_has_moved_on_goes_on_and_it_is_said(db:
 
 
 async def test_replicas_that_have_different_models_are_refused(db: Path) -> None:
-    async with OpenAIServer() as one, OpenAIServer() as two:
+    async with OpenAIServer() as first, OpenAIServer() as two:
         two.reports = "other-weights"
-        provider = replicated("openai/loopback", base.Settings(base_url=one.url, replicas=(two.url,)))
+        provider = replicated("openai/loopback", base.Settings(base_url=first.url, replicas=(two.url,)))
         await provider.open()
-        asked = one.requests + two.requests
+        n_requests = first.requests + two.requests
         with pytest.raises(UsageError, match=r"--base-url: .*--same-model") as stopped:
             await run(db, provider)
-        assert one.url in str(stopped.value) and "'other-weights'" in str(stopped.value)
-        assert one.requests + two.requests == asked
+        assert first.url in str(stopped.value) and "'other-weights'" in str(stopped.value)
+        assert first.requests + two.requests == n_requests
         assert select(db, "SELECT count(*) FROM runs") == [(0,)]
         report = await run(db, provider, plan(same_model=True))
         await provider.close()
         assert report.labelled == UNITS
         addresses = json.loads(select(db, "SELECT provider FROM runs")[0][0])["addresses"]
-        assert addresses == {one.url: "loopback-2026-01-01", two.url: "other-weights"}
+        assert addresses == {first.url: "loopback-2026-01-01", two.url: "other-weights"}
         # One of them alone goes on.
         async with served(two) as alone:
             assert (await run(db, alone)).reused == UNITS
@@ -168,13 +168,13 @@ async def test_a_replica_that_comes_later_with_another_model_is_found_out(
 ) -> None:
     """Not there when the run begins, so that nothing is known of its model before it answers."""
     monkeypatch.setattr(model_server, "FIRST_PROBE", 0.01)
-    async with OpenAIServer() as one, OpenAIServer() as two:
+    async with OpenAIServer() as first, OpenAIServer() as two:
         two.reports = "other-weights"
         await two.stop()
-        provider = replicated("openai/loopback", base.Settings(base_url=one.url, replicas=(two.url,)))
+        provider = replicated("openai/loopback", base.Settings(base_url=first.url, replicas=(two.url,)))
         await provider.open()
         await two.start()
-        one.delay = 0.01
+        first.delay = 0.01
         report = await run(db, provider)
         await provider.close()
         assert isinstance(report.error, UsageError)
@@ -227,20 +227,20 @@ async def test_a_probe_that_answers_differently_once_opens_no_second_run(db: Pat
         fake.label_codes = label_codes
         return fake
 
-    asked = plan(sampling=Sampling(answers="auto"))
+    run_plan = plan(sampling=Sampling(answers="auto"))
     half = await run(
         db, probed(at_first), plan(sampling=Sampling(answers="auto"), selection=Selection(limit=5))
     )
     assert half.labelled == 5
     other = probed(not at_first)
-    rest = await run(db, other, asked)
+    rest = await run(db, other, run_plan)
     assert (rest.run_id, rest.labelled, len(other.requests)) == (half.run_id, UNITS, UNITS - 5)
     assert {r.codes is not None for r in other.requests} == {at_first}, "in the mode with which it began"
     assert "--answers codes" in rest.notes[0] or "--answers json" in rest.notes[0]
     # Asked for by name, the other mode is another run; left open, it is still the first one.
     named = await run(db, other, plan(sampling=Sampling(answers="json" if at_first else "codes")))
     assert not named.resumed
-    assert (await run(db, probed(not at_first), asked)).run_id == half.run_id
+    assert (await run(db, probed(not at_first), run_plan)).run_id == half.run_id
 
 
 async def test_each_attempt_says_where_and_with_which_limits_it_was_made(db: Path) -> None:
@@ -275,8 +275,8 @@ async def test_what_the_server_refused_is_kept_when_it_is_learnt(db: Path) -> No
                     if json.loads(select(db, "SELECT provider FROM runs")[0][0])["left_out"] == ["seed"]:
                         seen.append(live.report.done)
 
-                asked = plan(sampling=Sampling(answers="json", seed=3), concurrency=1)
-                await run_task(store, asked, provider, watch)
+                run_plan = plan(sampling=Sampling(answers="json", seed=3), concurrency=1)
+                await run_task(store, run_plan, provider, watch)
     assert seen
     assert seen[0] < UNITS
 
@@ -285,7 +285,7 @@ def test_the_lock_lies_beside_the_study(db: Path, tmp_path: Path, monkeypatch: p
     """Processes with temporary folders of their own (containers, users) see the same one."""
     link = tmp_path / "link.db"
     link.symlink_to(db)
-    with Store.open(db) as one, Store.open(link) as other, one.run_lock("stance m"):
+    with Store.open(db) as first, Store.open(link) as other, first.run_lock("stance m"):
         monkeypatch.setenv("TMPDIR", str(tmp_path / "elsewhere"))
         assert [p.suffix for p in tmp_path.glob("s.db.*.lock")] == [".lock"]
         with (
@@ -296,7 +296,7 @@ def test_the_lock_lies_beside_the_study(db: Path, tmp_path: Path, monkeypatch: p
         with other.run_lock("stance n"):
             pass
     assert list(tmp_path.glob("*.lock")) == [], "and goes with the run"
-    with Store.open(db) as one, one.run_lock("stance m"):
+    with Store.open(db) as first, first.run_lock("stance m"):
         pass
 
 

@@ -54,21 +54,21 @@ def test_the_first_signal_lets_calls_in_flight_end(db: Path, judge: Judge) -> No
     """SIGINT, then SIGTERM to the run that goes on; the command that is shown does what it says, and ends the rest."""
     words: tuple[str, ...] = ("-m", "openai/m", "--concurrency", "4", "--json")
     words = ("run", "stance", "-d", db.name, "--base-url", "http://there", *words)
-    kept = asked_before = 0
+    kept = questions_before = 0
     for sent in (signal.SIGINT, signal.SIGTERM):
         with ServerProcess("openai", "--delay", "0.3", "--logprobs", "none") as server:
             running = command(db, *_at(server, words))
             until_judged(db, kept + 4)  # of 60, which take five seconds
             running.send_signal(sent)
             out, err = running.communicate(timeout=TIMEOUT)
-            asked = server.stats()["requests"]
+            n_requests = server.stats()["requests"]
         assert running.returncode == 130, err
         report = json.loads(out)
         assert report["stopped"] == "interrupted"
         [(all_questions,)] = select(db, "SELECT json_extract(provider, '$.probes.calls') FROM runs")
-        questions, asked_before = all_questions - asked_before, all_questions
+        questions, questions_before = all_questions - questions_before, all_questions
         now = len(attempts(db))
-        assert report["ok"] == now - kept == asked - questions, (
+        assert report["ok"] == now - kept == n_requests - questions, (
             "every call that was sent has ended and is in the study"
         )
         assert kept + 4 <= now < UNITS, "and then nothing more was sent"
@@ -160,7 +160,7 @@ def test_a_server_that_dies_for_good(db: Path, judge: Judge, monkeypatch: pytest
 
 
 def test_a_terminal_gets_a_progress_line_and_a_pipe_none(db: Path) -> None:
-    own, others = pty.openpty()
+    terminal, others = pty.openpty()
     run = ("run", "stance", "-d", db.name, "--json")
     words = ("-m", "scripted/hash", "--option", "delay=0.05", "--concurrency", "4")
     running = command(db, *run, *words, stderr=others)
@@ -168,13 +168,13 @@ def test_a_terminal_gets_a_progress_line_and_a_pipe_none(db: Path) -> None:
     shown = b""
     while True:
         try:
-            more = os.read(own, 4096)
+            more = os.read(terminal, 4096)
         except OSError:  # the other end is closed
             break
         if not more:
             break
         shown += more
-    os.close(own)
+    os.close(terminal)
     out, _ = running.communicate(timeout=TIMEOUT)
     assert running.returncode == 0
     assert json.loads(out)["ok"] == UNITS, "stdout is the document and nothing else"

@@ -47,8 +47,8 @@ def kill_and_resume(db: Path, seed: int, *command: str, after_kill: Callable[[],
 
 def judged(db: Path) -> int:
     """Units, times repeats, that the study has a judgement for."""
-    found: int = select(db, "SELECT count(*) FROM latest_judgements")[0][0]
-    return found
+    n: int = select(db, "SELECT count(*) FROM latest_judgements")[0][0]
+    return n
 
 
 @pytest.fixture

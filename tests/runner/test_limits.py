@@ -92,8 +92,8 @@ def test_the_last_units_wait_no_longer_than_those_before(tmp_path: Path) -> None
     for study in range(5):
         provider = Limited(lambda at: draw.random() >= 0.9, 1, 2.0)
         db = make_study(tmp_path / f"{study}.db", numbered(300))
-        asked = plan(patience=Patience(draw=random.Random(1)), concurrency=100)
-        assert simulated(run(db, provider, asked)).ended == {"ok": 300}
+        run_plan = plan(patience=Patience(draw=random.Random(1)), concurrency=100)
+        assert simulated(run(db, provider, run_plan)).ended == {"ok": 300}
         ended.append(provider.ended)
     assert median(ended) <= 2 * 54 * 0.5
 

@@ -60,8 +60,8 @@ async def ask(
     provider = base.get("openai/loopback", settings)
     try:
         with Store.open(db, create=False) as store:
-            asked = plan("openai/loopback", **{"patience": replace(HASTY, outage=30.0), **changes})
-            return await run_task(store, await open_patiently(provider, asked, store=store), provider)
+            run_plan = plan("openai/loopback", **{"patience": replace(HASTY, outage=30.0), **changes})
+            return await run_task(store, await open_patiently(provider, run_plan, store=store), provider)
     finally:
         await provider.close()
 

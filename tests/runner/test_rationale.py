@@ -68,17 +68,17 @@ async def test_two_calls_are_stored_and_the_letter_rests_on_the_reasoning(study:
     assert model.calls[0].messages[-1].content.endswith("Reasoning:")
     with Store.open("study.db", create=False) as store:
         labels = store.conn.execute("SELECT value, rationale, distribution FROM labels ORDER BY unit_id")
-        found = [(value, why, json.loads(masses)) for value, why, masses in labels]
+        stored = [(value, why, json.loads(masses)) for value, why, masses in labels]
         attempts = store.conn.execute(
             "SELECT unit_id, attempt, status, reply FROM judgements ORDER BY unit_id, attempt"
         ).fetchall()
         requests = store.conn.execute("SELECT count(*), count(unit_id) FROM requests").fetchone()
-    assert [(value, why) for value, why, _ in found] == [
+    assert [(value, why) for value, why, _ in stored] == [
         ("support", "It fits."),
         ("refute", "It speaks against it."),
     ]
     # exp(-0.105361) = 0.9 on the letter that follows from the reasoning.
-    assert found[1][2]["refute"] == pytest.approx(0.9, abs=1e-5)
+    assert stored[1][2]["refute"] == pytest.approx(0.9, abs=1e-5)
     assert [tuple(row) for row in attempts] == [
         ("d:a/p", 1, "ok", "It fits."),
         ("d:a/p", 2, "ok", "A"),

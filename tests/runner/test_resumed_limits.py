@@ -54,11 +54,11 @@ def test_the_same_command_again_spends_no_more(judge: Judge, server: OpenAIServe
     first = checked(judge(*words(server, "--max", "6000tokens"), code=4).out, "run")
     used = tokens(tmp_path / "study.db")
     assert 0 < first["labelled"] < 40 and 4_000 < used <= 6_000
-    asked = server.requests
+    n_requests = server.requests
     for _ in range(3):
         done = judge(*words(server, "--max", "6000tokens"), code=4)
         assert f"the limit of 6,000 tokens ({used:,} of them used before)" in done.err
-    assert server.requests == asked
+    assert server.requests == n_requests
     more = judge(*words(server, "--max", f"{used + 2_000}tokens"), code=4)
     assert "raise the limit that was reached" in more.err
     assert used < tokens(tmp_path / "study.db") <= used + 2_000
@@ -69,10 +69,10 @@ def test_money_counts_on_too(judge: Judge, server: OpenAIServer, tmp_path: Path)
     (tmp_path / "prices.json").write_text(json.dumps({"openai/x": {"input": 1.0, "output": 4.0}}))
     limit = words(server, "--prices", "prices.json", "--max", "0.006usd")
     judge(*limit, code=4)
-    asked = server.requests
+    n_requests = server.requests
     done = judge(*limit, code=4)
     assert "the limit of $0.006 ($0.00" in done.err and "of it used before" in done.err
-    assert server.requests == asked
+    assert server.requests == n_requests
 
 
 def test_lost_calls_of_an_earlier_command_count(judge: Judge, server: OpenAIServer, tmp_path: Path) -> None:

@@ -191,12 +191,12 @@ async def test_replies_wait_for_a_slow_disk_and_sending_waits_for_them(
 ) -> None:
     monkeypatch.setattr(run_module, "MOST_UNSAVED", 5)
     fake = Fake()
-    held = asyncio.Event()
+    release = asyncio.Event()
     real = writer.Writer._acknowledged
     late: list[tuple[writer.Writer, list[writer.Attempts]]] = []
 
     def acknowledged(self: writer.Writer, batch: list[writer.Attempts]) -> None:
-        if held.is_set():
+        if release.is_set():
             real(self, batch)
         else:
             late.append((self, batch))
@@ -207,7 +207,7 @@ async def test_replies_wait_for_a_slow_disk_and_sending_waits_for_them(
         await asyncio.sleep(0.001)
     # 5 unsaved, and what was in flight when the fifth came.
     assert 5 <= len(fake.requests) <= 7
-    held.set()
+    release.set()
     for w, batch in late:
         real(w, batch)
     assert (await running).labelled == UNITS
@@ -232,7 +232,7 @@ SCRIPTS = st.lists(st.lists(GOOD | BAD, max_size=4), min_size=1, max_size=12)
 PARSED = {"ok": "ok", "garbage": "unparsed", "wrong": "unparsed", "refusal": "refused", "length": "truncated"}
 
 
-def act(what: str) -> Reply:
+def act(outcome: str) -> Reply:
     """Reply or raise as the word says."""
     replies = {
         "ok": label(),
@@ -250,9 +250,9 @@ def act(what: str) -> Reply:
         "404": Rejected("not found", 404),
         "key": KeyProblem("refused"),
     }
-    if what in errors:
-        raise errors[what]
-    return replies[what]
+    if outcome in errors:
+        raise errors[outcome]
+    return replies[outcome]
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -275,13 +275,13 @@ async def test_any_faults_leave_every_unit_in_one_status(
         return act(script.pop(0) if script else "ok")
 
     patience = Patience(tries=3, rate_limit_tries=3, base=0.0, draw=random.Random(seed))
-    asked = plan(concurrency=concurrency, patience=patience)
+    run_plan = plan(concurrency=concurrency, patience=patience)
     stopped = False
     for _ in range(60):  # a run may stop early; the same command again gets on
         fake = Fake(answer)
-        report = await run(db, fake, asked)
+        report = await run(db, fake, run_plan)
         stopped |= report.stopped is not None
-        statuses = {unit: found[-1] for unit, found in attempts(db).items()}
+        statuses = {unit: tried[-1] for unit, tried in attempts(db).items()}
         assert report.labelled == sum(s == "ok" for s in statuses.values())
         # Pending are those without a status and, when the run was stopped, failed ones not asked again.
         never = len(scripts) - len(statuses)

@@ -119,22 +119,22 @@ async def test_a_server_that_answers_503_for_a_while_is_waited_for(tmp_path: Pat
 
 async def test_two_replicas_share_the_calls_and_one_may_go_and_come_back(tmp_path: Path) -> None:
     db = make_study(tmp_path / "s.db", numbered(300))
-    async with OpenAIServer() as one, OpenAIServer() as two:
-        settings = base.Settings(base_url=one.url, replicas=(two.url,))
+    async with OpenAIServer() as first, OpenAIServer() as two:
+        settings = base.Settings(base_url=first.url, replicas=(two.url,))
         provider = replicated("openai/loopback", settings)
         await provider.open()
-        one.delay = two.delay = 0.01
-        one.reset_counts()
+        first.delay = two.delay = 0.01
+        first.reset_counts()
         two.reset_counts()
 
         async def go_and_return() -> None:
             while two.requests < 30:
                 await asyncio.sleep(0.001)
             await two.stop()
-            before = one.requests
-            while one.requests < before + 50:
+            before = first.requests
+            while first.requests < before + 50:
                 await asyncio.sleep(0.001)
-            one.delay = 0.05  # there is time for the other one to be found again
+            first.delay = 0.05  # there is time for the other one to be found again
             await two.start()
 
         gone = asyncio.create_task(go_and_return())
@@ -144,7 +144,7 @@ async def test_two_replicas_share_the_calls_and_one_may_go_and_come_back(tmp_pat
     assert report.ended == {"ok": 300}
     assert two.requests > 40, "it was taken back"
     where = dict(select(db, "SELECT base_url, count(*) FROM judgements GROUP BY 1"))
-    assert set(where) == {one.url, two.url}, "each answer says where it came from"
+    assert set(where) == {first.url, two.url}, "each answer says where it came from"
 
 
 async def test_a_locked_study_pauses_the_sending_and_loses_no_reply(
@@ -206,20 +206,20 @@ async def test_a_lock_at_the_very_end_that_stays_is_said(
     monkeypatch.setattr(writer, "BUSY_SECONDS", 0.02)
     monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.02)
     db = make_study(tmp_path / "s.db", numbered(5))
-    held: list[sqlite3.Connection] = []
+    locks: list[sqlite3.Connection] = []
     real = runs.keep_facts
 
     def locking(store: Store, run_id: str, facts: Mapping[str, Json]) -> None:
         tries.append(0)
         if len(tries) == 2:
-            held.append(sqlite3.connect(db, isolation_level=None))
-            held[0].execute("BEGIN IMMEDIATE")
+            locks.append(sqlite3.connect(db, isolation_level=None))
+            locks[0].execute("BEGIN IMMEDIATE")
         real(store, run_id, facts)
 
     tries: list[int] = []
     monkeypatch.setattr(runs, "keep_facts", locking)
     report = await run(db, Fake(), plan(patience=replace(HASTY, outage=0.1)))
-    held[0].close()
+    locks[0].close()
     assert isinstance(report.error, StudyError)
     assert report.error.passing
     assert report.ended == {"ok": 5}, "what was answered is kept"
@@ -301,9 +301,9 @@ async def test_odd_log_probabilities_cost_the_distribution_and_not_the_label(
             good = (
                 '{"content":[{"token":"A","logprob":-0.01,"top_logprobs":[{"token":"A","logprob":-0.01}]}]}'
             )
-            told = ODD_PROBABILITIES[kind] if "Passage number 7." in str(body) else good
+            logprobs = ODD_PROBABILITIES[kind] if "Passage number 7." in str(body) else good
             message = '"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"A"}'
-            return Out(f'{{"model":"m","choices":[{{{message},"logprobs":{told}}}]}}'.encode())
+            return Out(f'{{"model":"m","choices":[{{{message},"logprobs":{logprobs}}}]}}'.encode())
 
     async with Odd() as server, served(server) as provider:
         report = await run(db, provider, plan(patience=WAITS, sampling=Sampling(answers="codes")))

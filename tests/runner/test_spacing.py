@@ -129,36 +129,36 @@ def test_a_bucket_without_burst_is_used(rate: float, late: Callable[[random.Rand
     """The goal: 0.9 of the allowance with 1.3 requests a label. In such a bucket a call that is late is time lost for
     good. Beside busy processes that is 5 to 9 % of a slot of 10 ms, twice a call."""
     for seed in range(4):
-        found = simulate(TokenBucket(rate), 3000, seed, late)
-        assert found.rate >= (0.9 if late is quiet or rate < 100 else 0.83) * rate, seed
-        assert found.each <= 1.3, seed
+        sent = simulate(TokenBucket(rate), 3000, seed, late)
+        assert sent.rate >= (0.9 if late is quiet or rate < 100 else 0.83) * rate, seed
+        assert sent.each <= 1.3, seed
 
 
 @pytest.mark.parametrize("depth", [5, 100])
 def test_a_bucket_that_takes_bursts_is_used_whole(depth: int) -> None:
     """What it takes at once at the start says nothing about the rate that it keeps up."""
     for seed in range(4):
-        found = simulate(TokenBucket(100, depth), 2000, seed, loaded)
-        assert found.rate >= 0.93 * 100, seed
-        assert found.each <= 1.3, seed
+        sent = simulate(TokenBucket(100, depth), 2000, seed, loaded)
+        assert sent.rate >= 0.93 * 100, seed
+        assert sent.each <= 1.3, seed
 
 
 @pytest.mark.parametrize("rate", [50.0, 400.0])
 def test_a_limit_that_is_far_away(rate: float) -> None:
     """Refusals that take 60 ms to come back say nothing about the slot that is next."""
     for seed in range(4):
-        found = simulate(TokenBucket(rate, 10), 3000, seed, loaded, 0.06, 0.5)
-        assert found.settled >= min(0.9 * rate, 0.9 * IN_FLIGHT / 0.5), seed
-        assert found.each <= 1.3, seed
+        sent = simulate(TokenBucket(rate, 10), 3000, seed, loaded, 0.06, 0.5)
+        assert sent.settled >= min(0.9 * rate, 0.9 * IN_FLIGHT / 0.5), seed
+        assert sent.each <= 1.3, seed
 
 
 @pytest.mark.parametrize("rate", [20.0, 50.0, 100.0])
 def test_a_bucket_without_burst_whose_refusals_come_late(rate: float) -> None:
     """0.2 s are 4 to 20 calls: a refusal is known only when they are sent, and its slot is lost."""
     for seed in range(3):
-        found = simulate(TokenBucket(rate), 2000, seed, quiet, 0.2, 0.2)
-        assert found.settled >= 0.88 * rate, seed
-        assert found.each <= 1.3, seed
+        sent = simulate(TokenBucket(rate), 2000, seed, quiet, 0.2, 0.2)
+        assert sent.settled >= 0.88 * rate, seed
+        assert sent.each <= 1.3, seed
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.2, 0.3, 0.5])
@@ -171,8 +171,8 @@ def test_refusals_at_random_are_lived_with(share: float) -> None:
     for seed in range(10):
         draws = random.Random(seed + 1000), random.Random(seed + 1000)
         best = simulate(lambda _, d=draws[0]: d.random() >= share, 4000, seed, quiet, 0.005, 0.05, Never())
-        found = simulate(lambda _, d=draws[1]: d.random() >= share, 4000, seed, quiet, 0.005, 0.05)
-        rates.append(found.settled / best.settled)
+        sent = simulate(lambda _, d=draws[1]: d.random() >= share, 4000, seed, quiet, 0.005, 0.05)
+        rates.append(sent.settled / best.settled)
     assert sum(rate >= 0.85 for rate in rates) >= 9, rates
     assert min(rates) > 0.15, rates
 
@@ -180,9 +180,9 @@ def test_refusals_at_random_are_lived_with(share: float) -> None:
 def test_refusals_at_random_and_a_limit_together() -> None:
     for seed in range(10):
         draw, bucket = random.Random(seed + 1000), TokenBucket(200, 5)
-        found = simulate(lambda t, d=draw, b=bucket: d.random() >= 0.2 and b(t), 4000, seed, quiet)
-        assert found.settled >= 0.85 * 200, seed
-        assert found.each <= 2.0 / 0.8, seed
+        sent = simulate(lambda t, d=draw, b=bucket: d.random() >= 0.2 and b(t), 4000, seed, quiet)
+        assert sent.settled >= 0.85 * 200, seed
+        assert sent.each <= 2.0 / 0.8, seed
 
 
 def test_a_limit_that_rises_is_followed_and_one_that_falls_too() -> None:
@@ -194,21 +194,21 @@ def test_a_limit_that_rises_is_followed_and_one_that_falls_too() -> None:
             return bucket(now)
 
         # By then 2,000 and 8,000 could have been taken, and 50 a second after that.
-        found = simulate(takes, 9000, seed, quiet)
-        assert found.seconds <= 40 + 2.0 + 1.25 * (9000 - 0.8 * (2000 + 8000)) / 50, seed
-        assert found.each <= 1.3, seed
+        sent = simulate(takes, 9000, seed, quiet)
+        assert sent.seconds <= 40 + 2.0 + 1.25 * (9000 - 0.8 * (2000 + 8000)) / 50, seed
+        assert sent.each <= 1.3, seed
 
 
 def test_a_limit_that_goes_away_is_forgotten() -> None:
     for seed in range(4):
         bucket = TokenBucket(100)
-        found = simulate(lambda t, b=bucket: t > 5 or b(t), 8000, seed, quiet)
-        assert found.settled > 1000, seed
+        sent = simulate(lambda t, b=bucket: t > 5 or b(t), 8000, seed, quiet)
+        assert sent.settled > 1000, seed
 
 
 def test_one_call_a_second() -> None:
     """The search must not take minutes where every call does."""
     for seed in range(4):
-        found = simulate(TokenBucket(1.0), 400, seed, quiet, 0.02, 0.5)
-        assert found.rate >= 0.8, seed
-        assert found.each <= 2.0, (seed, "64 and the trials among them")
+        sent = simulate(TokenBucket(1.0), 400, seed, quiet, 0.02, 0.5)
+        assert sent.rate >= 0.8, seed
+        assert sent.each <= 2.0, (seed, "64 and the trials among them")

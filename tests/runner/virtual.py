@@ -24,10 +24,10 @@ class _Jumping(selectors.DefaultSelector):
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         # Without a timer it is another thread that is waited for (a commit), and that takes the time it takes.
-        found = super().select(None if timeout is None else 0)
-        if not found and timeout is not None:
+        ready = super().select(None if timeout is None else 0)
+        if not ready and timeout is not None:
             self.loop.seconds += max(timeout, TURN_SECONDS)
-        return found
+        return ready
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):

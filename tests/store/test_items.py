@@ -40,7 +40,7 @@ votes = st.lists(
     | st.builds(Vote, texts, texts, texts.map("person ".__add__), st.just(AnnotatorKind.HUMAN), maybe),
     max_size=3,
     unique_by=lambda v: (v.annotator, v.field),
-).map(lambda found: sorted(found, key=lambda v: (v.annotator, v.field)))
+).map(lambda drawn: sorted(drawn, key=lambda v: (v.annotator, v.field)))
 passages = st.builds(Passage, texts, ids, maybe, maybe, maybe, metas, votes)
 pairs = st.just((None, None)) | st.tuples(texts, st.sampled_from(["original", "counter"]))
 
@@ -70,10 +70,10 @@ def _ids(item: Item) -> list[str]:
     return [item.item_id, *(passage_id(item, p) for p in item.passages)]
 
 
-def _distinct(found: list[Item]) -> bool:
-    every = [i for item in found for i in _ids(item)]
+def _distinct(drawn: list[Item]) -> bool:
+    every = [i for item in drawn for i in _ids(item)]
     # A question that is called like its item cannot be told from the default.
-    return len(set(every)) == len(every) and all(i.question_id != i.source_id for i in found)
+    return len(set(every)) == len(every) and all(i.question_id != i.source_id for i in drawn)
 
 
 @settings(max_examples=30)

@@ -70,8 +70,8 @@ def ask(judge: Judge, path: Path, replies: Mapping[str, str], **kept: Any) -> st
 
 def counted(path: Path, table: str) -> int:
     with closing(sqlite3.connect(path)) as conn, conn:
-        found: int = conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-    return found
+        n: int = conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return n
 
 
 def labels(path: Path) -> dict[str, str]:
@@ -96,13 +96,13 @@ def test_two_halves_are_one_study_that_asks_nothing_again(judge: Judge, study: C
     fresh = study("d", rows(0, 1, 2, 3))
     judge("run", "stance", "-m", "scripted/hash", "-d", fresh)
     assert labels(Path("c.db")) == labels(fresh)
-    with closing(sqlite3.connect("c.db")) as one, closing(sqlite3.connect(fresh)) as other:
+    with closing(sqlite3.connect("c.db")) as merged, closing(sqlite3.connect(fresh)) as other:
         schema = "SELECT type, name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY 1, 2"
-        assert one.execute(schema).fetchall() == other.execute(schema).fetchall()
+        assert merged.execute(schema).fetchall() == other.execute(schema).fetchall()
         order = "SELECT unit_id FROM units ORDER BY rowid"
-        assert one.execute(order).fetchall() == other.execute(order).fetchall()
-        assert one.execute("SELECT * FROM run_counts").fetchall() == [(run["run_id"], 0, "ok", 8)]
-        assert one.execute("PRAGMA foreign_key_check").fetchall() == []
+        assert merged.execute(order).fetchall() == other.execute(order).fetchall()
+        assert merged.execute("SELECT * FROM run_counts").fetchall() == [(run["run_id"], 0, "ok", 8)]
+        assert merged.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
 def test_a_new_passage_of_a_known_item_stands_after_the_others(
@@ -142,8 +142,8 @@ def test_answers_of_one_run_that_differ_are_named(
     a = study("a", rows(0, 1), {"Text": "support"})
     b = study("b", rows(1, 2), {"Text 1b": "refute", "Text": "support"})
     done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
-    [told] = [line for line in done.err.splitlines() if line.startswith("differs")]
-    assert "unit 'd:c1/b': stance refute and stance support" in told
+    [line] = [line for line in done.err.splitlines() if line.startswith("differs")]
+    assert "unit 'd:c1/b': stance refute and stance support" in line
     assert not (tmp_path / "c.db").exists()
 
 
@@ -261,10 +261,10 @@ def test_what_is_said_of_a_joined_run_is_true_of_both(judge: Judge, study: Calla
             made = {
                 r for (r,) in store.conn.execute("SELECT run_id FROM runs WHERE derived_from IS NOT NULL")
             }
-            told = origins(store.conn, made)
-        assert len(told) == 2 and all(
-            "got new judgements after this run was derived" in text for text in told.values()
-        ), told
+            texts = origins(store.conn, made)
+        assert len(texts) == 2 and all(
+            "got new judgements after this run was derived" in text for text in texts.values()
+        ), texts
         assert "10/… · finished" in judge("runs", "watch", "scripted/hash", "-d", merged).out
     for path in (a, b):
         with Store.open(path) as store:
@@ -278,14 +278,14 @@ def test_a_run_is_first_that_of_its_own_id(judge: Judge, study: Callable[..., Pa
     b = Path("b.db")
     b.write_bytes(a.read_bytes())
     with closing(sqlite3.connect(b)) as conn, conn:
-        [own] = conn.execute("SELECT run_id FROM runs").fetchone()
+        [run_id] = conn.execute("SELECT run_id FROM runs").fetchone()
         for table, column in (("annotators", "annotator_id"), ("runs", "run_id"), ("judgements", "run_id")):
             names = [r[1] for r in conn.execute(f"PRAGMA table_info({table})")]
             listed = ", ".join({column: "'elder'", "started": "'2020'"}.get(name, name) for name in names)
-            conn.execute(f"INSERT INTO {table} SELECT {listed} FROM {table} WHERE {column} = ?", [own])
+            conn.execute(f"INSERT INTO {table} SELECT {listed} FROM {table} WHERE {column} = ?", [run_id])
     judge("studies", "merge", a, b, "--into", "c.db")
     with closing(sqlite3.connect("c.db")) as conn, conn:
-        assert {r for (r,) in conn.execute("SELECT run_id FROM runs")} == {own, "elder"}
+        assert {r for (r,) in conn.execute("SELECT run_id FROM runs")} == {run_id, "elder"}
         assert conn.execute("SELECT count(*) FROM judgements GROUP BY run_id").fetchall() == [(4,), (4,)]
 
 
@@ -390,12 +390,12 @@ def test_jobs_go_on_in_the_new_study(
     a, b = study("a", rows(0, 1)), study("b", rows(2, 3))
     Path("out").mkdir()
     with threaded(OpenAIBatchServer()) as server:
-        asked = ["stance", "-m", "openai/loopback", "--answers", "json", "--base-url", server.url]
+        words = ["stance", "-m", "openai/loopback", "--answers", "json", "--base-url", server.url]
         write_batch(a, server)
         submit(a)
         write_batch(b, server)
         judge("studies", "merge", b, a, "--into", "out/c.db")
-        judge("run", *asked, "--batch", "-d", "out/c.db")
+        judge("run", *words, "--batch", "-d", "out/c.db")
         assert (len(server.paid), set(server.paid.values()), server.created) == (8, {1}, 2)
     assert len(labels(Path("out/c.db"))) == 8
     assert counted(Path("out/c.db"), "runs") == 1
@@ -404,8 +404,8 @@ def test_jobs_go_on_in_the_new_study(
 def test_one_process_at_a_time_writes_a_file(judge: Judge, study: Callable[..., Path]) -> None:
     a, b = study("a", rows(0)), study("b", rows(1))
     with only_here(Path("c.db.lock"), "busy"):
-        told = judge("studies", "merge", a, b, "--into", "c.db", code=1).err
-    assert "another process is merging into this file" in told
+        message = judge("studies", "merge", a, b, "--into", "c.db", code=1).err
+    assert "another process is merging into this file" in message
     judge("studies", "merge", a, b, "--into", "c.db")
     assert sorted(p.name for p in Path().glob("c.db*")) == ["c.db"]
 
@@ -430,8 +430,8 @@ def test_a_full_disk_is_that_of_the_new_study(study: Callable[..., Path], tmp_pa
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
-    told = process(*words, cwd=tmp_path, code=1, preexec_fn=limited).stderr
-    assert re.fullmatch(r"judge: --into c\.db: .* so nothing was written: free some space .*\n", told)
+    message = process(*words, cwd=tmp_path, code=1, preexec_fn=limited).stderr
+    assert re.fullmatch(r"judge: --into c\.db: .* so nothing was written: free some space .*\n", message)
     assert not list(tmp_path.glob("c.db*"))
 
 

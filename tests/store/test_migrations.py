@@ -77,23 +77,27 @@ def test_a_study_of_0_2_0_keeps_its_rows_and_ends_like_a_new_one(old: Path, tmp_
     with closing(sqlite3.connect(old)) as before:
         rows = content(before)
         for of, (first, last) in MIGRATIONS_OF_0_2_0.items():
-            found = migrations.applied(before, of)
-            assert (found[0], found[-1]) == (first, last)
-    empty = {table for table, found in rows.items() if not found}
+            migrated = migrations.applied(before, of)
+            assert (migrated[0], migrated[-1]) == (first, last)
+    empty = {table for table, migrated in rows.items() if not migrated}
     assert empty == {"handed_over", "split_looks"}, "every other table has rows to lose"
     Store.open(tmp_path / "new.db").close()
     with open_study(old) as store, open_study(tmp_path / "new.db") as new:
-        found = content(store.conn)
-        assert found.pop("label_changes") == found.pop("label_resolutions") == found.pop("drafts") == []
-        assert found.pop("nuggets") == []
-        assert found.pop("imported_labels") == [], "a batch explains every label of this study"
-        assert len(found.pop("label_sources")) == 13, "what people said, by source"
+        migrated = content(store.conn)
+        assert (
+            migrated.pop("label_changes") == migrated.pop("label_resolutions") == migrated.pop("drafts") == []
+        )
+        assert migrated.pop("nuggets") == []
+        assert migrated.pop("imported_labels") == [], "a batch explains every label of this study"
+        assert len(migrated.pop("label_sources")) == 13, "what people said, by source"
         # The last column of a label says where it came from, which 0.2.0 did not.
-        assert {row[-1].split(":")[0] for row in found["labels"]} >= {'["run"]', '["items', '["batch'}
+        assert {row[-1].split(":")[0] for row in migrated["labels"]} >= {'["run"]', '["items', '["batch'}
         # Columns that came since stand behind those of 0.2.0.
         for table, before in rows.items():
-            found[table] = sorted((row[: len(before[0])] for row in found[table]), key=repr) if before else []
-        assert found == {table: sorted(before, key=repr) for table, before in rows.items()}
+            migrated[table] = (
+                sorted((row[: len(before[0])] for row in migrated[table]), key=repr) if before else []
+            )
+        assert migrated == {table: sorted(before, key=repr) for table, before in rows.items()}
         assert schema(store.conn) == schema(new.conn)
         assert migrations.applied(store.conn, "judge") == list(migrations.NAMES["judge"])
         assert migrations.applied(store.conn, "annotate") == list(migrations.NAMES["annotate"])
@@ -117,18 +121,18 @@ def test_labels_that_were_lost_or_contradict_are_listed_by_whoever_opens_it_firs
         insert = "INSERT INTO labels (unit_id, field, annotator_id, layer, value) VALUES (?, 'stance', 'alice', 'assisted', ?)"
         conn.execute(insert, [contradicted[0], other])
     with Store.open(old) as store:
-        told = [record.getMessage() for record in caplog.records]
-        found = dict(
+        warnings = [record.getMessage() for record in caplog.records]
+        counts = dict(
             store.conn.execute(
                 "SELECT unit_id, value FROM labels WHERE annotator_id = 'alice' AND repeat = 0"
             )
         )
-        assert found[lost[0]] == lost[2] and contradicted[0] not in found
+        assert counts[lost[0]] == lost[2] and contradicted[0] not in counts
         conflicts = [c.unit for c in label_sources.conflicts(store.conn)]
     assert conflicts == [contradicted[0]]
-    assert f"label 'stance' of '{lost[0]}' by alice: unlabelled in 0.2.0, {lost[2]} now" in told
-    assert any(f"'{contradicted[0]}'" in line and line.endswith("unlabelled now") for line in told)
-    assert told[-1].startswith("2 labels have another status") and len(told) == 3
+    assert f"label 'stance' of '{lost[0]}' by alice: unlabelled in 0.2.0, {lost[2]} now" in warnings
+    assert any(f"'{contradicted[0]}'" in line and line.endswith("unlabelled now") for line in warnings)
+    assert warnings[-1].startswith("2 labels have another status") and len(warnings) == 3
     caplog.clear()
     open_study(old).close()
     assert not caplog.records

@@ -353,8 +353,8 @@ def test_a_look_through_the_study_keeps_few_pages_and_leaves_the_connection_as_i
     with Store.open(tmp_path / "s.db") as store:
 
         def pages() -> int:
-            found: int = store.conn.execute("PRAGMA cache_size").fetchone()[0]
-            return found
+            pages_now: int = store.conn.execute("PRAGMA cache_size").fetchone()[0]
+            return pages_now
 
         before = pages()
         with pytest.raises(StudyError), store.reading_once():
