@@ -10,19 +10,12 @@ from typing import Any
 import pytest
 
 from judge.errors import (
-    KeyProblem,
     ProviderError,
-    RateLimited,
-    Rejected,
-    ServerFault,
-    Unreachable,
-    UsageError,
 )
 from judge.providers.anthropic import Provider
-from judge.providers.base import Settings, get
+from judge.providers.base import Settings
 from judge.types import Message, Request, Usage
 from tests.loopback.anthropic_server import AnthropicServer
-from tests.loopback.faults import Fault
 from tests.loopback.process import ServerProcess
 
 pytest_plugins = ["tests.loopback.fixtures"]
@@ -179,70 +172,14 @@ async def test_rate_headers_become_numbers_and_seconds(
     assert rate.reset_tokens == 0.0
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind", "says"),
-    [
-        (Fault("401"), KeyProblem, "ANTHROPIC_API_KEY"),
-        (Fault("403"), KeyProblem, "ANTHROPIC_API_KEY"),
-        (Fault("quota"), KeyProblem, "no credit left"),
-        (Fault("429", headers={"retry-after": "3"}), RateLimited, "rate limit (HTTP 429)"),
-        (Fault("529", headers={"retry-after": "3"}), RateLimited, "overloaded (HTTP 529)"),
-        (Fault("500"), ServerFault, "HTTP 500: injected fault 500"),
-        (Fault("503"), ServerFault, "HTTP 503"),
-        (Fault("400"), Rejected, "HTTP 400"),
-        (Fault("404"), Rejected, "does not know model 'm'"),
-        (Fault("413"), Rejected, "HTTP 413"),
-        (Fault("reset"), Unreachable, "connection lost"),
-        (Fault("truncated"), ServerFault, "the answer is not JSON"),
-        (Fault("empty"), ServerFault, "the answer has no content"),
-    ],
-    ids=lambda value: value.kind if isinstance(value, Fault) else "",
-)
-async def test_a_fault_has_its_error_and_the_next_call_works(
-    anthropic_server: AnthropicServer, provider: Provider, fault: Fault, kind: type[ProviderError], says: str
+async def test_a_compatible_server_may_list_no_models_and_end_in_v1(
+    anthropic_server: AnthropicServer,
 ) -> None:
-    anthropic_server.script(fault)
-    error = await failing(provider)
-    assert type(error) is kind
-    assert says in str(error)
-    if isinstance(error, RateLimited):
-        assert error.retry_after == 3.0
-    assert anthropic_server.requests == 1, "the provider itself must not retry"
-    assert (await provider.complete(ask())).stop == "stop"
-
-
-async def test_a_refused_key_stops_the_opening(anthropic_server: AnthropicServer) -> None:
-    anthropic_server.key = "the-right-one"
-    provider = Provider("m", Settings(base_url=anthropic_server.url))
-    with pytest.raises(KeyProblem) as caught:
-        await provider.open()
-    await provider.close()
-    assert "invalid x-api-key [key]" in str(caught.value)
-    assert KEY not in str(caught.value)
-
-
-async def test_a_missing_key_is_named_for_the_vendor_and_allowed_elsewhere(
-    anthropic_server: AnthropicServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY")
-    with pytest.raises(KeyProblem, match="ANTHROPIC_API_KEY is not set"):
-        await Provider("m", Settings()).open()
     anthropic_server.listing = False
-    # The address that compatible servers document often ends in /v1.
     provider = Provider("m", Settings(base_url=anthropic_server.url + "/v1/"))
     await provider.open()
     await provider.complete(ask())
     await provider.close()
-    head = anthropic_server.heads[0].lower()
-    assert "authorization" not in head and "x-api-key" not in head
-
-
-async def test_256_calls_are_really_open_at_once(anthropic_server: AnthropicServer) -> None:
-    anthropic_server.withhold(256)
-    provider = Provider("m", Settings(base_url=anthropic_server.url))
-    await asyncio.gather(*(provider.complete(ask(f"Claim {i}")) for i in range(256)))
-    await provider.close()
-    assert anthropic_server.max_concurrency == 256
 
 
 async def test_telemetry_hears_nothing(
@@ -259,17 +196,6 @@ async def test_telemetry_hears_nothing(
     await provider.open()
     await provider.complete(ask())
     await provider.close()
-
-
-async def test_models_and_the_registry(anthropic_server: AnthropicServer) -> None:
-    anthropic_server.models = ["b", "a"]
-    provider = get("anthropic/a", Settings(base_url=anthropic_server.url))
-    assert isinstance(provider, Provider)
-    assert await provider.models() == ["a", "b"]
-    await provider.close()
-    await provider.close()
-    with pytest.raises(UsageError, match="n_ctx"):
-        Provider("m", Settings(options={"n_ctx": "1"}))
 
 
 async def test_as_a_process() -> None:

@@ -1,15 +1,14 @@
 """The openai provider against a real server on the loopback: requests, formats, probes, replies."""
 
-import asyncio
 import hashlib
 import json
 from collections.abc import Callable
 
 import pytest
 
-from judge.errors import KeyProblem, UsageError
+from judge.errors import UsageError
 from judge.providers import http
-from judge.providers.base import Settings, get, vendors
+from judge.providers.base import Settings
 from judge.providers.openai import Provider
 from judge.types import Message, RateState, Usage
 from tests.loopback.calls import LABELS, SCHEMA, ask, opened
@@ -158,35 +157,6 @@ async def test_rate_headers_become_numbers_and_seconds(openai_server: OpenAIServ
     assert reply.rate == RateState(59, 0.12, 149984, 90.5)
 
 
-async def test_256_calls_are_really_open_at_once(openai_server: OpenAIServer) -> None:
-    async with opened(openai_server) as provider:
-        openai_server.withhold(256)
-        replies = await asyncio.gather(*(provider.complete(ask(f"Claim {i}")) for i in range(256)))
-    assert len(replies) == 256
-    assert openai_server.max_concurrency == 256
-
-
-async def test_models_and_the_registry(openai_server: OpenAIServer) -> None:
-    openai_server.models = ["b", "a"]
-    provider = get("openai/a", Settings(base_url=openai_server.url))
-    assert isinstance(provider, Provider)
-    assert await provider.models() == ["a", "b"]
-    await provider.close()
-    assert {"openai", "anthropic"} <= set(vendors())
-    assert not {"http", "tokens", "base"} & set(vendors())
-
-
-async def test_a_missing_key_is_named_for_the_vendor_and_allowed_elsewhere(
-    openai_server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(KeyProblem, match="OPENAI_API_KEY is not set"):
-        await Provider("m", Settings()).open()
-    async with opened(openai_server) as provider:
-        await provider.complete(ask())
-    assert "authorization" not in openai_server.heads[0].lower()
-
-
 async def test_credentials_in_the_base_url_are_sent_but_never_shown(openai_server: OpenAIServer) -> None:
     url = openai_server.url.replace("://", "://me:pa%40ss-word@")
     provider = Provider("m", Settings(base_url=url))
@@ -207,22 +177,6 @@ def test_a_base_url_that_cannot_be_used_is_not_repeated(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         Provider("m", Settings(base_url=url))
     assert "SECRET" not in str(caught.value)
-
-
-def test_unknown_options_are_named() -> None:
-    with pytest.raises(UsageError, match="threads"):
-        Provider("m", Settings(options={"threads": "2"}))
-
-
-async def test_it_closes_twice_and_opens_again(openai_server: OpenAIServer) -> None:
-    provider = Provider("m", Settings(base_url=openai_server.url))
-    await provider.close()
-    await provider.open()
-    await provider.close()
-    await provider.close()
-    await provider.open()
-    assert (await provider.complete(ask())).text
-    await provider.close()
 
 
 def test_the_module_does_not_import_the_vendors_library(run_python: Callable[[str], str]) -> None:

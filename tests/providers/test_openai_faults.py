@@ -68,50 +68,6 @@ async def test_an_answer_that_came_while_the_process_stood_still_is_read(
         await provider.close()
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind", "says"),
-    [
-        (Fault("401"), KeyProblem, "OPENAI_API_KEY"),
-        (Fault("403"), KeyProblem, "OPENAI_API_KEY"),
-        (Fault("quota"), KeyProblem, "no quota left: You exceeded your current quota"),
-        (Fault("429"), RateLimited, "rate limit (HTTP 429): injected fault 429"),
-        (Fault("408"), ServerFault, "HTTP 408"),
-        (Fault("409"), ServerFault, "HTTP 409"),
-        (Fault("500"), ServerFault, "HTTP 500: injected fault 500"),
-        (Fault("502"), ServerFault, "HTTP 502"),
-        (Fault("503"), ServerFault, "HTTP 503"),
-        (Fault("400"), Rejected, "refused the request (HTTP 400)"),
-        (Fault("404"), Rejected, "does not know model 'm'"),
-        (Fault("413"), Rejected, "HTTP 413"),
-        (Fault("reset"), Unreachable, "connection lost"),
-        (Fault("cut"), Unreachable, "connection lost"),
-        (Fault("truncated"), ServerFault, "the answer is not JSON"),
-        (Fault("not_json"), ServerFault, "the answer is not JSON"),
-        (Fault("page"), Unreachable, "the answer is a web page: check the address"),
-        (Fault("empty"), ServerFault, "the answer has no choices"),
-    ],
-    ids=lambda value: value.kind if isinstance(value, Fault) else "",
-)
-async def test_a_fault_has_its_error_and_the_next_call_works(
-    openai_server: OpenAIServer, provider: Provider, fault: Fault, kind: type[ProviderError], says: str
-) -> None:
-    openai_server.script(fault)
-    error = await failing(provider)
-    assert type(error) is kind
-    assert says in str(error)
-    assert openai_server.requests == 1, "the provider itself must not retry"
-    assert (await provider.complete(CALL)).text in "AB"
-
-
-async def test_an_answer_that_does_not_come_in_time(openai_server: OpenAIServer) -> None:
-    openai_server.script(Fault("slow", seconds=600))
-    provider = Provider("m", Settings(base_url=openai_server.url, timeout=0.3))
-    error = await failing(provider)
-    await provider.close()
-    assert isinstance(error, Unreachable) and error.timed_out
-    assert "0.3 s" in str(error)
-
-
 def test_what_may_pass_later() -> None:
     assert [k.retryable for k in (RateLimited, ServerFault, Unreachable)] == [True] * 3
     assert [k.retryable for k in (KeyProblem, Rejected)] == [False] * 2
@@ -159,16 +115,6 @@ async def test_a_key_that_the_server_repeats_is_cut_out(
     error = await failing(provider)
     assert "Incorrect API key provided: [key]" in str(error)
     assert KEY not in caplog.text
-
-
-async def test_a_refused_key_stops_the_opening(openai_server: OpenAIServer) -> None:
-    openai_server.key = "sk-the-right-one"
-    provider = Provider("m", Settings(base_url=openai_server.url))
-    with pytest.raises(KeyProblem) as caught:
-        await provider.open()
-    await provider.close()
-    assert KEY not in str(caught.value)
-    assert "check OPENAI_API_KEY" in str(caught.value)
 
 
 @pytest.mark.parametrize("bad", ["sk-\nx", "sk-\x7f", "sk-é"])

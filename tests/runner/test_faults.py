@@ -1,6 +1,5 @@
 """Whole runs over servers that speak the vendors' wire formats and misbehave."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 import pytest
 
 from judge.errors import KeyProblem, RateLimited, Rejected, Unreachable
-from judge.runner import Live
 from judge.runner import run as run_module
 from judge.runner import server as model_server
 from judge.runner.rate import RateController
@@ -221,56 +219,6 @@ async def test_several_poisoned_units_at_the_end_do_not_look_like_a_dead_server(
         report = await run(db, provider, plan(concurrency=16, patience=Patience(base=0.03, longest=0.05)))
     assert report.ended == {"ok": UNITS - 8, "failed": 8}
     assert report.error is None
-
-
-async def test_a_server_that_dies_and_comes_back(server: LoopbackServer, db: Path) -> None:
-    server.delay = 0.005
-
-    async def die_and_return() -> None:
-        while server.requests < UNITS // 3:
-            await asyncio.sleep(0.001)
-        await server.stop()
-        while not gone.is_set():
-            await asyncio.sleep(0.001)
-        await server.start()
-
-    gone = asyncio.Event()
-
-    def watch(live: Live) -> None:
-        if live.dispatcher.down_for() is not None:
-            gone.set()
-
-    async with served(server) as provider:
-        death = asyncio.create_task(die_and_return())
-        patient = plan(concurrency=4, patience=replace(HASTY, outage=60.0))
-        report = await run(db, provider, patient, watch=watch)
-        await death
-    assert report.ended == {"ok": UNITS}
-    assert report.cuts == 0, "a dead server is no rate limit"
-
-
-async def test_a_server_that_stays_dead(server: LoopbackServer, db: Path) -> None:
-    server.delay = 0.005
-
-    async def die() -> None:
-        while server.requests < UNITS // 3:
-            await asyncio.sleep(0.001)
-        await server.stop()
-
-    async with served(server) as provider:
-        death = asyncio.create_task(die())
-        report = await run(db, provider, plan(concurrency=4))
-        await death
-        assert isinstance(report.error, Unreachable)
-        assert report.error.exit_code == 3
-        assert report.ended["ok"] > 0, "finished work is kept"
-        assert report.ended["failed"] == 0, "it says nothing about the units"
-        assert report.pending > 0
-
-        await server.start()
-        again = await run(db, provider)
-    assert again.labelled == UNITS
-    assert again.reused == report.ended["ok"]
 
 
 async def test_a_server_that_is_never_there(tmp_path: Path) -> None:

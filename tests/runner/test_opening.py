@@ -204,20 +204,6 @@ async def test_after_a_day_the_server_is_asked_again(db: Path, server: OpenAISer
     assert questions(server) == QUESTIONS
 
 
-async def test_what_does_not_fit_is_asked_again(db: Path, server: OpenAIServer) -> None:
-    """Another version wrote it, or somebody's program."""
-    await ask(db, server)
-    for seed, wrong in enumerate(('{"dialect": {"unknown": 1}}', '{"dialect": 3}', "[]", "{}", '"text"')):
-        with Store.open(db, create=False) as store, store.transaction() as conn:
-            conn.execute(
-                "UPDATE runs SET provider = json_set(provider, '$.servers.\"' || ? || '\".learnt', json(?))",
-                [server.url, wrong],
-            )
-        server.reset_counts()
-        report = await ask(db, server, sampling=Sampling(answers="json", seed=seed))
-        assert (report.ended, questions(server)) == ({"ok": UNITS}, QUESTIONS), wrong
-
-
 NO_ENTRIES = (
     "null",
     "[1, 2]",
@@ -240,16 +226,8 @@ async def test_a_study_with_nonsense_about_a_server_is_a_study_that_does_not_kno
     db: Path, server: OpenAIServer
 ) -> None:
     await ask(db, server)
-    for seed, wrong in enumerate(NO_ENTRIES):
-        set_servers(db, f'{{"{server.url}": {wrong}}}')
-        server.reset_counts()
-        report = await ask(db, server, sampling=Sampling(answers="json", seed=seed))
-        assert (report.ended, questions(server)) == ({"ok": UNITS}, QUESTIONS), wrong
-    for seed, wrong in enumerate(("null", "[1]", '"text"', "5"), len(NO_ENTRIES)):
-        set_servers(db, wrong)
-        server.reset_counts()
-        report = await ask(db, server, sampling=Sampling(answers="json", seed=seed))
-        assert (report.ended, questions(server)) == ({"ok": UNITS}, QUESTIONS), wrong
+    servers = [*(f'{{"{server.url}": {entry}}}' for entry in NO_ENTRIES), "null", "[1]", '"text"', "5"]
+    await is_probed_again(db, server, servers)
 
 
 async def test_a_run_that_is_repeated_at_another_address_forgets_nothing(
@@ -281,12 +259,8 @@ async def test_what_is_dated_in_the_future_is_not_known(db: Path, server: OpenAI
     entry = remembered(db, server)
     learnt = json.dumps({"at": entry.at, "learnt": entry.learnt, "learnt_at": future})
     both = json.dumps({"at": future, "concurrency": 77, "learnt": entry.learnt, "learnt_at": future})
-    for seed, wrong in enumerate((learnt, both)):
-        set_servers(db, f'{{"{server.url}": {wrong}}}')
-        server.reset_counts()
-        await ask(db, server, sampling=Sampling(answers="json", seed=seed))
-        assert questions(server) == QUESTIONS
-        assert remembered(db, server).concurrency != 77
+    await is_probed_again(db, server, [f'{{"{server.url}": {entry}}}' for entry in (learnt, both)])
+    assert remembered(db, server).concurrency != 77
 
 
 async def test_an_impossible_dialect_is_asked_again(db: Path, server: OpenAIServer) -> None:
@@ -295,7 +269,12 @@ async def test_an_impossible_dialect_is_asked_again(db: Path, server: OpenAIServ
     entry = remembered(db, server)
     learnt: dict[str, Any] = dict(entry.learnt)
     dialect = learnt["dialect"]
-    wrong_learnt = [
+    wrong_learnt: list[Any] = [
+        {},
+        [],
+        "text",
+        {"dialect": 3},
+        {"dialect": {"unknown": 1}},
         {**learnt, "label_codes": "yes"},
         {**learnt, "mask": "bogus", "label_codes": True},
         {**learnt, "mask": 7},
@@ -314,12 +293,17 @@ async def test_an_impossible_dialect_is_asked_again(db: Path, server: OpenAIServ
         {"masks": ["bogus"]},
     ]
     wrong_learnt += [{**learnt, "dialect": {**dialect, **wrong}} for wrong in wrong_dialects]
-    for seed, wrong in enumerate(wrong_learnt):
-        of_server = {"at": entry.at, "learnt": wrong, "learnt_at": entry.learnt_at}
-        set_servers(db, json.dumps({server.url: of_server}))
+    entries = [{"at": entry.at, "learnt": wrong, "learnt_at": entry.learnt_at} for wrong in wrong_learnt]
+    await is_probed_again(db, server, [json.dumps({server.url: each}) for each in entries])
+
+
+async def is_probed_again(db: Path, server: OpenAIServer, entries: list[str]) -> None:
+    """Each of these notes of a study about its servers is ignored: the server is probed as an unknown one."""
+    for seed, entry in enumerate(entries):
+        set_servers(db, entry)
         server.reset_counts()
         report = await ask(db, server, sampling=Sampling(answers="json", seed=seed))
-        assert (report.ended, questions(server)) == ({"ok": UNITS}, QUESTIONS), wrong
+        assert (report.ended, questions(server)) == ({"ok": UNITS}, QUESTIONS), entry
 
 
 def set_servers(db: Path, servers: str) -> None:

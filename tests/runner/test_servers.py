@@ -94,6 +94,7 @@ async def test_a_server_that_is_gone_for_a_while_is_waited_for(
         report = await run(db, provider, plan(patience=WAITS), watch=watch)
         await gone
     assert report.ended == {"ok": 100}
+    assert report.cuts == 0, "a dead server is no rate limit"
     # The server counts what it has taken: calls that were cut off when it went are asked again, no others.
     assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(100)}
     assert server.requests - 100 <= server.max_concurrency
@@ -175,10 +176,13 @@ async def test_a_locked_study_pauses_the_sending_and_loses_no_reply(
     assert report.error is None
 
 
-async def test_a_lock_at_the_very_end_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All judgements are in the study, and only the run's end has still to be noted."""
-    monkeypatch.setattr(writer, "BUSY_SECONDS", 0.05)
-    monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.05)
+@pytest.mark.parametrize("is_released", [True, False], ids=["released", "stays"])
+async def test_a_lock_at_the_very_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_released: bool
+) -> None:
+    """All judgements are in the study, and only the end of the run has still to be stored."""
+    monkeypatch.setattr(writer, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.02)
     db = make_study(tmp_path / "s.db", numbered(5))
     other = sqlite3.connect(db, isolation_level=None)
     tries: list[int] = []
@@ -188,42 +192,22 @@ async def test_a_lock_at_the_very_end_is_waited_for(tmp_path: Path, monkeypatch:
         tries.append(0)
         if len(tries) == 2:  # the first one is at the start
             other.execute("BEGIN IMMEDIATE")
-        elif len(tries) == 3:
+        elif len(tries) == 3 and is_released:
             other.execute("ROLLBACK")
         real(store, run_id, facts)
 
     monkeypatch.setattr(runs, "keep_facts", locking)
-    report = await run(db, Fake(), plan(patience=WAITS))
+    patience = WAITS if is_released else replace(HASTY, outage=0.1)
+    report = await run(db, Fake(), plan(patience=patience))
     other.close()
-    assert len(tries) > 2
-    assert (report.ended, report.error) == ({"ok": 5}, None)
-    assert select(db, "SELECT finished IS NOT NULL FROM runs") == [(1,)]
-
-
-async def test_a_lock_at_the_very_end_that_stays_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer, "BUSY_SECONDS", 0.02)
-    monkeypatch.setattr(writer, "AGAIN_SECONDS", 0.02)
-    db = make_study(tmp_path / "s.db", numbered(5))
-    locks: list[sqlite3.Connection] = []
-    real = runs.keep_facts
-
-    def locking(store: Store, run_id: str, facts: Mapping[str, Json]) -> None:
-        tries.append(0)
-        if len(tries) == 2:
-            locks.append(sqlite3.connect(db, isolation_level=None))
-            locks[0].execute("BEGIN IMMEDIATE")
-        real(store, run_id, facts)
-
-    tries: list[int] = []
-    monkeypatch.setattr(runs, "keep_facts", locking)
-    report = await run(db, Fake(), plan(patience=replace(HASTY, outage=0.1)))
-    locks[0].close()
-    assert isinstance(report.error, StudyError)
-    assert report.error.passing
-    assert report.ended == {"ok": 5}, "what was answered is kept"
-    assert len(attempts(db)) == 5
+    assert report.ended == {"ok": 5} and len(attempts(db)) == 5, "what was answered is kept"
+    finished = select(db, "SELECT finished IS NOT NULL FROM runs")
+    if is_released:
+        assert len(tries) > 2
+        assert (report.error, finished) == (None, [(1,)])
+    else:
+        assert isinstance(report.error, StudyError) and report.error.passing
+        assert finished == [(0,)]
 
 
 async def test_a_limit_without_any_burst_lets_the_run_begin(tmp_path: Path) -> None:
