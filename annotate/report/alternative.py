@@ -17,8 +17,8 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
     """Return the table behind the verdict if at least three people decide it."""
     title = "Alternative annotator test"
     if not tests:
-        there = _there(subject) if subject.panel.judges else "there is no judge"
-        why = f"it takes a judge and three people who labelled the same units; {there}"
+        present = _people_count(subject) if subject.panel.judges else "there is no judge"
+        why = f"it takes a judge and three people who labelled the same units; {present}"
         return Section("alternative", title, absent=why)
     blocks: list[Block] = []
     for i, (judge, test) in enumerate(tests.items(), 1):
@@ -37,7 +37,7 @@ def alternative(subject: Subject, tests: Mapping[str, AltTest]) -> Section:
     return Section("alternative", title, blocks, ["altest", "yekutieli"])
 
 
-def _there(subject: Subject) -> str:
+def _people_count(subject: Subject) -> str:
     n = len(subject.panel.people)
     return "there is 1 person" if n == 1 else f"there are {n} people"
 
@@ -77,7 +77,7 @@ def latent(subject: Subject) -> Section:
     """Return prevalences, everybody's estimated accuracy, and the judge against the estimated classes."""
     title = "Dawid and Skene: estimated classes"
     if len(subject.panel.people) < 3 or subject.panel.numeric:
-        why = f"it takes three people or more; {_there(subject)}"
+        why = f"it takes three people or more; {_people_count(subject)}"
         if subject.panel.numeric:
             why = "it takes labels, and these are numbers"
         return Section("latent", title, absent=why)

@@ -1,4 +1,4 @@
-"""The origin of human labels, from a study's annotation batches. No other module of the report reads them."""
+"""The origin of human labels: a study's annotation batches, how they were drawn, and whether labels are blind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.store.export import stored_task
 from judge.types import Json
 
 NONE = (
-    "The study holds no annotation batch of this field: labels of people and gold labels came with the imported data. "
+    "The study has no annotation batch of this field: labels of people and gold labels came with the imported data. "
     "How these units were drawn, and whether people could see a judge's labels, is not recorded here."
 )
 OPTIONS = {
@@ -70,9 +70,7 @@ def revealed(store: Store, name: str | None, field: str) -> set[str]:
 
 
 def _sampling(purpose: str, seed: int, plan: BatchPlan, earlier: list[tuple[str, str]]) -> str:
-    """Describe how the units were drawn, and from which; `earlier` are the batches before, whose units are
-    excluded.
-    """
+    """Describe how the units were drawn; `earlier` are the batches before, whose units are excluded."""
     if plan.from_route:
         return f"units that the route {plan.from_route} left to people: no random sample"
     if purpose == "queue":
@@ -200,7 +198,7 @@ def _by_policy(store: Store, batch: str, policy: Policy) -> str:
         [batch],
     ).fetchone()[0]
     return (
-        f"; of these {n:,} by the batch's policy and not by a lead ({str(policy) or 'it holds no more'})"
+        f"; of these {n:,} by the batch's policy and not by a lead ({str(policy) or 'it was removed since'})"
         if n or policy
         else ""
     )
@@ -214,7 +212,7 @@ def _imports(store: Store, batch: str) -> list[tuple[str, str]]:
         counts_by_format.setdefault(form, Counter()).update(json.loads(text)["blindness"])
     described = {
         "blind": "declared blind",
-        "assisted": "given with suggestions in sight",
+        "assisted": "given with visible suggestions",
         "undeclared": "not declared",
     }
     return [

@@ -1,4 +1,4 @@
-"""Build the document of a report: everything is computed here, once. Also its settings and reading notes."""
+"""Compute the document of a report, with its settings and its notes on reading the numbers."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ def build_table(panel: Panel, options: ReportOptions) -> Document:
             "annotate agreement takes them as they are",
             path=panel.source,
         )
-    # A table has only labels. The sections that read a study's texts, profiles, batches and runs get an empty
-    # one in memory.
+    # The sections that read a study's texts, profiles, batches and runs get an empty study in memory.
     with Store.open(":memory:") as store:
         return _document(
             store, Subject(options, panel, resolve(panel, options.reference), (), Path(panel.source))
@@ -86,7 +85,7 @@ def _document(store: Store, subject: Subject) -> Document:
         about=_about(name, subject),
         rulings=ruled,
         no_ruling=none,
-        sections=[section.telling() for section in _in_order(sections)],
+        sections=[section.without_undefined() for section in _in_order(sections)],
         facts={
             "study": name,
             "task": subject.panel.task.name if subject.panel.task else None,
@@ -136,10 +135,10 @@ def _beside(subject: Subject) -> str:
 
 
 def _in_order(sections: list[Section]) -> list[Section]:
-    """Return sections with content in order; those without come together at the end, before the citations."""
-    said = [s for s in sections if s.blocks and s.key != "citations"]
-    silent = [s for s in sections if not s.blocks]
-    return [*said, *silent, *(s for s in sections if s.key == "citations" and s.blocks)]
+    """Return the sections with content, then those without, then the citations."""
+    with_content = [s for s in sections if s.blocks and s.key != "citations"]
+    without = [s for s in sections if not s.blocks]
+    return [*with_content, *without, *(s for s in sections if s.key == "citations" and s.blocks)]
 
 
 COVERAGE = (

@@ -6,21 +6,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotate.report.cells import counted
-from annotate.report.model import Block, Cases, Disagreement, Paragraph, Said, Section
+from annotate.report.model import Block, CaseLabel, Cases, Disagreement, Paragraph, Section
 from annotate.report.subject import Subject
 from judge.console import unit_link
 from judge.labels import relation
 from judge.prompts.inputs import LIST_INPUTS
-from judge.stats import MISSING
 from judge.stats.ratings import FloatArray, IntArray
 from judge.store import Store
 from judge.store.inputs import decode
 from judge.types import Json
 
 LONGEST = 1500
+"""Characters of a text that are shown."""
 VOTES = 8
+"""With more people, their labels are counted instead of listed."""
 MOST_LISTED = 50
-"""Disagreements listed for each judge: as many as somebody reads."""
+"""Disagreements listed for each judge."""
 DEFAULT_INPUTS = ("question", "claim", "passage_title", "passage")
 
 
@@ -34,12 +35,7 @@ def disagreements(store: Store, subject: Subject) -> Section:
     for i, judge in enumerate(subject.panel.judges, 1):
         order = _ranked(subject, judge, reference)
         if not order.total:
-            n = int(
-                (
-                    (subject.panel.labels_of(judge) != MISSING)
-                    & (subject.panel.labels_of(reference) != MISSING)
-                ).sum()
-            )
+            n = int((subject.has_label(judge) & subject.has_label(reference)).sum())
             blocks.append(
                 Paragraph(f"{judge} differs from {subject.reference_text} on none of {counted(n, 'unit')}.")
             )
@@ -67,27 +63,26 @@ class _Order:
 
 def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
     """Rank differing units by distance (numbers), then the judge's probability, then the agreement of people."""
-    mine, theirs = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
-    differ = np.flatnonzero((mine != MISSING) & (theirs != MISSING) & (mine != theirs))
+    judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
+    differ = np.flatnonzero(subject.has_label(judge) & subject.has_label(reference) & (judged != true))
     keys: list[FloatArray] = []
     criteria = []
     if subject.panel.numeric:
         values = np.array([float(v) for v in subject.panel.domain])
-        keys.append(np.abs(values[mine[differ]] - values[theirs[differ]]))
+        keys.append(np.abs(values[judged[differ]] - values[true[differ]]))
         criteria.append("by how far apart they are")
     elif subject.panel.level == "ordinal":
-        keys.append(np.abs(mine[differ] - theirs[differ]).astype(np.float64))
+        keys.append(np.abs(judged[differ] - true[differ]).astype(np.float64))
         criteria.append("by how many steps apart they are")
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
-        # Rounded to steps of 0.05, so that a difference in the third digit does not outweigh the labels of
-        # people.
-        keys.append(np.round(np.nan_to_num(sure[differ, mine[differ]], nan=-1.0) * 20))
+        # Rounded to steps of 0.05, so that a difference in the third digit does not outweigh the labels of people.
+        keys.append(np.round(np.nan_to_num(sure[differ, judged[differ]], nan=-1.0) * 20))
         criteria.append("by the judge's probability for its label (in steps of 0.05)")
     if len(subject.panel.people) > 1 and not subject.panel.numeric:
         counts = subject.panel.table.select(subject.panel.people).counts[differ].astype(np.float64)
         votes = counts.sum(axis=1)
-        share = counts[np.arange(len(differ)), theirs[differ]] / np.maximum(votes, 1)
+        share = counts[np.arange(len(differ)), true[differ]] / np.maximum(votes, 1)
         keys.append(share)
         criteria.append("by the share of people who gave the reference label")
     # lexsort sorts by its last key first; equal units keep the order of the study.
@@ -98,19 +93,19 @@ def _ranked(subject: Subject, judge: str, reference: str) -> _Order:
 
 def _case(store: Store, subject: Subject, judge: str, reference: str, u: int) -> Disagreement:
     unit_id = subject.panel.table.units[u]
-    said = [_said(store, subject, judge, u)]
+    labels = [_label(store, subject, judge, u)]
     if reference in subject.panel.kinds:
-        said.append(_said(store, subject, reference, u))
+        labels.append(_label(store, subject, reference, u))
     else:
-        said.append(Said(reference, subject.panel.domain[subject.panel.labels_of(reference)[u]]))
-    people = [p for p in subject.panel.people if p != reference and subject.panel.labels_of(p)[u] != MISSING]
+        labels.append(CaseLabel(reference, subject.panel.domain[subject.panel.labels_of(reference)[u]]))
+    people = [p for p in subject.panel.people if p != reference and subject.has_label(p)[u]]
     if len(people) > VOTES:
-        said.append(Said(f"{len(people)} people", _votes(subject, people, u)))
+        labels.append(CaseLabel(f"{len(people)} people", _votes(subject, people, u)))
     else:
-        said += [_said(store, subject, person, u) for person in people]
+        labels += [_label(store, subject, person, u) for person in people]
     page = subject.options.view
     link = "" if page is None else unit_link(page, unit_id)
-    return Disagreement(unit_id, _texts(store, subject, unit_id), said, link)
+    return Disagreement(unit_id, _texts(store, subject, unit_id), labels, link)
 
 
 def _votes(subject: Subject, people: Sequence[str], u: int) -> str:
@@ -119,13 +114,13 @@ def _votes(subject: Subject, people: Sequence[str], u: int) -> str:
     return ", ".join(f"{n} say '{label}'" for label, n in zip(subject.panel.domain, counts, strict=True) if n)
 
 
-def _said(store: Store, subject: Subject, name: str, u: int) -> Said:
+def _label(store: Store, subject: Subject, name: str, u: int) -> CaseLabel:
     code = int(subject.panel.labels_of(name)[u])
     sure = subject.panel.distributions.get(name)
     probability = "" if sure is None or np.isnan(sure[u, code]) else f"probability {sure[u, code]:.2f}"
     who = subject.run_ids.get(name, name)
     why = relation.rationale(store.conn, who, subject.panel.field, subject.panel.table.units[u])
-    return Said(name, subject.panel.domain[code], probability, _cut(why))
+    return CaseLabel(name, subject.panel.domain[code], probability, _cut(why))
 
 
 def _texts(store: Store, subject: Subject, unit_id: str) -> list[tuple[str, str]]:

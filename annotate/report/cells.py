@@ -13,7 +13,7 @@ UNDEFINED = "undefined"
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell as text: a value, its interval if any, and the marks of its remarks."""
+    """A cell as text: a value, its interval if any, and the marks that refer to its remarks."""
 
     text: str
     interval: str = ""

@@ -1,4 +1,4 @@
-"""Repeated labels of one annotator on one unit: hidden repeats, and labels revised after seeing the judge's."""
+"""Several labels of one annotator on one unit: hidden repeats, and labels revised after the judge was shown."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from annotate.report.batches import revealed
 from annotate.report.model import COUNTS, Cell, Section, Table, heads
 from annotate.report.subject import Subject
 from judge.labels import relation
-from judge.stats import MISSING, Ratings, mean, measures
+from judge.stats import Ratings, mean, measures
 from judge.stats.ratings import FloatArray
 from judge.store import Store
 from judge.types import AnnotatorKind
@@ -80,19 +80,17 @@ def revisions(store: Store, subject: Subject) -> Section:
 
 def _revised(subject: Subject, person: str, judge: str, later: Mapping[str, str]) -> list[Cell]:
     domain = subject.panel.domain
-    mine, judged = subject.panel.labels_of(person), subject.panel.labels_of(judge)
-    keep = [
-        u
-        for u, unit in enumerate(subject.panel.table.units)
-        if unit in later and mine[u] != MISSING and judged[u] != MISSING
-    ]
-    changed, towards, away = (np.zeros(len(keep)) for _ in range(3))
-    for i, u in enumerate(keep):
-        first, second, shown = domain[mine[u]], later[subject.panel.table.units[u]], domain[judged[u]]
+    units = subject.panel.table.units
+    first_labels, judged = subject.panel.labels_of(person), subject.panel.labels_of(judge)
+    both = subject.has_label(person) & subject.has_label(judge)
+    used = [u for u, unit in enumerate(units) if unit in later and both[u]]
+    changed, towards, away = (np.zeros(len(used)) for _ in range(3))
+    for i, u in enumerate(used):
+        first, second, shown = domain[first_labels[u]], later[units[u]], domain[judged[u]]
         changed[i] = first != second
         towards[i] = first != second and second == shown
         away[i] = first != second and first == shown
-    clusters = subject.panel.table.clusters[keep]
+    clusters = subject.panel.table.clusters[used]
 
     def rate(name: str, values: FloatArray) -> Cell:
         return mean(

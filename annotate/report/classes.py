@@ -1,6 +1,4 @@
-"""Results by label: confusions (heat maps, scores), label shares, and the calibration of a judge's
-probabilities.
-"""
+"""Results by label: confusions (heat maps, scores), label shares, and the calibration of a judge's probabilities."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ from annotate.report.model import (
 from annotate.report.people import tie_note
 from annotate.report.subject import MANY, Subject
 from judge.stats import MISSING, calibration, class_scores, confusion, label_shares, mean, temperature
-from judge.stats.ratings import BoolArray
+from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Json
 
 
@@ -93,37 +91,30 @@ def _heat_map(subject: Subject, predicted: str, truth: str, i: int) -> Figure:
 
 
 def _scores(subject: Subject, predicted: str, truth: str, i: int) -> list[Block]:
-    scores = {
-        m.measure: m
-        for m in class_scores(
-            subject.panel.together(predicted, truth),
-            predicted,
-            truth,
-            field=subject.panel.field,
-            confidence=subject.panel.confidence(predicted, truth),
-        )
-    }
-    whole: list[list[Cell]] = [
+    confidence = subject.panel.confidence(predicted, truth)
+    pair = subject.panel.together(predicted, truth)
+    measured = class_scores(pair, predicted, truth, field=subject.panel.field, confidence=confidence)
+    scores = {m.measure: m for m in measured}
+    overall_rows: list[list[Cell]] = [
         ["accuracy", scores["accuracy"], scores["accuracy"]],
         ["macro F1", scores["macro_f1"], scores["macro_f1"]],
     ]
-    columns = valued([subject.panel.confidence(predicted, truth)])
-    overall = Table(f"scores_{i}", f"{predicted} with {truth} as the truth", columns, whole)
+    caption = f"{predicted} with {truth} as the truth"
+    overall = Table(f"scores_{i}", caption, valued([confidence]), overall_rows)
     names = ("precision", "recall", "f1")
     rows: list[list[Cell]] = []
-    silent = []
+    unused = []
     for label in subject.panel.domain:
         precision, recall, f1 = (scores[f"{n}:{label}"] for n in names)
         if f1.n_units:
             rows.append([label, precision, precision.n_units, recall, recall.n_units, f1, f1])
         else:
-            silent.append(f"'{label}'")
+            unused.append(f"'{label}'")
     columns = [Column("label"), Column("precision", "brief"), Column("units given it", "number")]
     columns += [Column("recall", "brief"), Column("units with it", "number"), Column("F1", "brief"), *COUNTS]
     notes = ["Precision is of the units that were given the label, recall of those that have it, F1 of both."]
-    notes += [f"Neither gave {', '.join(silent)}."] if silent else []
-    caption = f"{predicted} with {truth} as the truth, label by label"
-    return [overall, Table(f"scores_{i}_labels", caption, columns, rows, notes)]
+    notes += [f"Neither gave {', '.join(unused)}."] if unused else []
+    return [overall, Table(f"scores_{i}_labels", f"{caption}, label by label", columns, rows, notes)]
 
 
 SHOWN = 12
@@ -140,6 +131,7 @@ def class_shares(subject: Subject) -> Section:
     def add(name: str, column: str, mask: BoolArray | None = None, draw: bool = True) -> None:
         table = subject.panel.table.select([column])
         table = table if mask is None else table.subset(mask)
+        # A judge labelled all units, not a sample: its own shares need no weights.
         if mask is not None or column not in subject.panel.judges:
             table = subject.panel.weighted(table, column)
         shares = label_shares(table)[column]
@@ -155,19 +147,19 @@ def class_shares(subject: Subject) -> Section:
         add(judge, judge)
         reference = subject.reference
         if reference is not None:
-            both = subject.panel.asked_units[reference] & (subject.panel.labels_of(reference) != MISSING)
-            if (both & (subject.panel.labels_of(judge) != MISSING)).sum() < (
-                subject.panel.labels_of(judge) != MISSING
-            ).sum():
-                add(f"{judge}, on the units with {subject.reference_text}", judge, both)
+            # Shares on all units and on labelled ones differ if the sample differs from the rest.
+            labelled = subject.panel.asked_units[reference] & subject.has_label(reference)
+            if (subject.has_label(judge) & ~labelled).any():
+                add(f"{judge}, on the units with {subject.reference_text}", judge, labelled)
     if subject.majority:
         add(subject.majority, subject.majority)
     for other in subject.panel.known:
         add(other, other)
     if len(subject.panel.people) > 1:
-        theirs = subject.panel.weighted(subject.panel.among_people)
-        total = int(theirs.counts.sum())
-        counts = (np.ones(theirs.n_units) if theirs.weights is None else theirs.weights) @ theirs.counts
+        of_people = subject.panel.weighted(subject.panel.among_people)
+        total = int(of_people.counts.sum())
+        weights = np.ones(of_people.n_units) if of_people.weights is None else of_people.weights
+        counts = weights @ of_people.counts
         shares = (counts / counts.sum()).tolist() if total else []
         rows.append(["all people's labels", *shares, total])
         drawn.append({"name": "all people's labels", "shares": shares, "n": total})
@@ -194,24 +186,20 @@ def class_shares(subject: Subject) -> Section:
 
 def _means(subject: Subject, title: str) -> Section:
     """Return the mean of each annotator, because numbers have no shares."""
+    panel = subject.panel
+    names = (*panel.judges, *panel.known, *panel.people)
     rows: list[list[Cell]] = []
-    for name in (*subject.panel.judges, *subject.panel.known, *subject.panel.people):
-        values = subject.panel.numbers(name)[:, 0]
-        clusters = subject.panel.together(name).clusters
-        sure = subject.panel.confidence(name)
+    for name in names:
         average = mean(
-            values,
+            panel.numbers(name)[:, 0],
             measure="mean",
-            clusters=clusters,
-            field=subject.panel.field,
+            clusters=panel.together(name).clusters,
+            field=panel.field,
             annotators=(name,),
-            confidence=sure,
+            confidence=panel.confidence(name),
         )
         rows.append([name, average, average])
-    head = interval_head(
-        "mean",
-        map(subject.panel.confidence, (*subject.panel.judges, *subject.panel.known, *subject.panel.people)),
-    )
+    head = interval_head("mean", map(panel.confidence, names))
     columns = heads("text", "given by") + heads("brief", head) + COUNTS
     table = Table("shares", "Mean of the numbers given", columns, rows, fold=SHOWN)
     return Section("shares", title, [table], ["bootstrap"])
@@ -227,7 +215,7 @@ def reliability(subject: Subject) -> Section:
         why = "no judge's label probabilities are stored (the model must give token log-probabilities, and the task ask one question)"
         return Section("reliability", title, absent=why)
     if subject.reference is None:
-        return Section("reliability", title, absent="there is no reference to hold the probabilities against")
+        return Section("reliability", title, absent="there is no reference to compare the probabilities with")
     blocks: list[Block] = []
     for i, judge in enumerate(stored, 1):
         blocks += _reliability(subject, judge, subject.reference, i)
@@ -241,6 +229,7 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
         mask = mask & np.isfinite(weights)
         weights = weights[mask]
     masses = subject.panel.distributions[judge][mask]
+    # Some probability can be on tokens that stand for no label.
     assigned = masses.sum(axis=1, keepdims=True)
     probabilities = np.divide(masses, assigned, out=np.full_like(masses, np.nan), where=assigned > 0)
     codes = subject.panel.labels_of(reference)[mask]
@@ -288,11 +277,11 @@ def _reliability(subject: Subject, judge: str, reference: str, i: int) -> list[B
     return [*blocks, numbers, *(Paragraph(n, "note") for n in notes)]
 
 
-def _unassigned(assigned: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
-    kept = assigned[np.isfinite(assigned)]
-    if not len(kept):
+def _unassigned(assigned: FloatArray) -> str:
+    finite = assigned[np.isfinite(assigned)]
+    if not len(finite):
         return "No unit with a reference label has probabilities."
-    lost = float(1 - kept.mean())
+    lost = float(1 - finite.mean())
     if lost < 0.0001:
         return "All the mass lay on tokens that stand for a label."
     return f"On average {lost:.2%} of the mass lay on tokens that stand for no label; it is left out and the rest scaled to one."

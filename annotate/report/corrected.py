@@ -1,9 +1,8 @@
 """The judge's numbers corrected by human labels: PPI++ and Rogan-Gladen.
 
-An estimand is a mean of one value per unit. Those of single labels are made here (add another to
-`ESTIMANDS`). Those of the papers, which combine several labels (eligibility, factuality, RAF, deflection, SR,
-CR, CBR, ...), come from `judge.suites`, which computes them once with the judge's labels and once with the
-reference's.
+An estimand is a mean of one value per unit. Those of single labels are made here: a new one is added to
+`ESTIMANDS`. Those of the papers combine several labels (eligibility, factuality, RAF, deflection, SR, CR, CBR, ...).
+They come from `judge.suites`, which computes them once with the judge's labels and once with the reference's.
 """
 
 from __future__ import annotations
@@ -38,11 +37,8 @@ def class_shares(subject: Subject, judge: str, reference: str) -> Iterator[Estim
     if subject.panel.numeric:
         return
     for code, label in enumerate(subject.panel.domain):
-        mine, theirs = (
-            _is(subject.panel.labels_of(judge), code),
-            _is(subject.panel.labels_of(reference), code),
-        )
-        yield _beside(subject, f"share of '{label}'", mine, theirs, rate=True)
+        judged, true = (_is(subject.panel.labels_of(name), code) for name in (judge, reference))
+        yield _beside(subject, f"share of '{label}'", judged, true, rate=True)
 
 
 def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
@@ -50,26 +46,24 @@ def mean_number(subject: Subject, judge: str, reference: str) -> Iterator[Estima
     if not subject.panel.numeric:
         return
     values = np.array([float(v) for v in subject.panel.domain])
-    mine, theirs = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
-    yield _beside(
-        subject,
-        f"mean of '{subject.panel.field}'",
-        np.where(mine == MISSING, np.nan, values[mine]),
-        np.where(theirs == MISSING, np.nan, values[theirs]),
+    judged, true = (
+        np.where(subject.has_label(name), values[subject.panel.labels_of(name)], np.nan)
+        for name in (judge, reference)
     )
+    yield _beside(subject, f"mean of '{subject.panel.field}'", judged, true)
 
 
 def accuracy(subject: Subject, judge: str, reference: str) -> Iterator[Estimand]:
     """Yield the judge's accuracy: by its own probability on every unit, by the reference on labelled units."""
     if subject.panel.numeric:
         return
-    mine, theirs = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
-    given = mine != MISSING
-    stated = np.full(len(mine), np.nan)
+    judged, true = subject.panel.labels_of(judge), subject.panel.labels_of(reference)
+    given = subject.has_label(judge)
+    stated = np.full(len(judged), np.nan)
     sure = subject.panel.distributions.get(judge)
     if sure is not None:
-        stated[given] = sure[given, mine[given]] / sure.sum(axis=1)[given]
-    right = np.where(given & (theirs != MISSING), (mine == theirs).astype(np.float64), np.nan)
+        stated[given] = sure[given, judged[given]] / sure.sum(axis=1)[given]
+    right = np.where(given & subject.has_label(reference), (judged == true).astype(np.float64), np.nan)
     name = f"accuracy of the judge against {subject.reference_text}"
     yield replace(_beside(subject, name, stated, right), bounds=(0.0, 1.0))
 
@@ -87,6 +81,7 @@ def corrected(store: Store, subject: Subject) -> Section:
     reference = subject.reference
     if reference is None or not subject.panel.judges:
         return Section("corrected", title, absent="there is no judge, or no reference to correct it with")
+    # Gold labels came with the data and were not drawn, so they have no weights.
     weights = {} if subject.reference_kind == "gold" else subject.panel.weights
     blocks: list[Block] = []
     notes: dict[str, None] = {}
@@ -125,10 +120,10 @@ def corrected(store: Store, subject: Subject) -> Section:
 
 
 def _sample(store: Store, subject: Subject) -> str:
-    """Whether that is known of these units."""
+    """Return a sentence on whether the labelled units are known to be a random sample."""
     if subject.reference_kind == "gold":
         return "How units came by their gold labels is not recorded here."
-    labelled = np.flatnonzero(subject.panel.labels_of(subject.reference or "") != MISSING)
+    labelled = np.flatnonzero(subject.has_label(subject.reference or ""))
     used = {subject.panel.table.units[i] for i in labelled}
     drawn = sampled(store, subject.options.batch, subject.panel.field)
     if outside := len(used - drawn):
@@ -146,8 +141,8 @@ def _ties(subject: Subject) -> list[str]:
     if subject.reference_kind != "majority" or not subject.n_tied:
         return []
     return [
-        f"The people's majority leaves out {counted(subject.n_tied, 'unit')} on which they are tied: the corrected numbers speak of "
-        "units on which people agree more than on others. Adjudicate those units to bring them in."
+        f"The people's majority leaves out {counted(subject.n_tied, 'unit')} on which they are tied: the corrected numbers are for "
+        "units on which people agree more than on others. Adjudicate those units to include them."
     ]
 
 
@@ -185,7 +180,8 @@ def _on_judged_units(subject: Subject, judge: str, e: Estimand, weights: Mapping
     if weights:
         of = np.array([weights.get(unit, np.nan) for unit in subject.panel.table.units])[mask]
         used = of[~np.isnan(e.human[mask])]
-        unit_weights = of if len(used) and np.ptp(used) > 1e-9 else None  # nan for a unit without a weight
+        # Equal weights change no estimate. A unit without a weight has nan.
+        unit_weights = of if len(used) and np.ptp(used) > 1e-9 else None
     return replace(
         e, judge=e.judge[mask], human=e.human[mask], clusters=e.clusters[mask], weights=unit_weights
     )
@@ -204,9 +200,7 @@ def _is(codes: IntArray, code: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class PaperMeasures:
-    """Measures of one judge beside the reference; if there are several, their names include data set and
-    system.
-    """
+    """Measures of one judge beside the reference. If there are several scopes, the names have data set and system."""
 
     measures: list[Estimand]
     notes: list[str]
@@ -248,25 +242,17 @@ def paper_measures(store: Store, subject: Subject, judge: str) -> PaperMeasures:
 
 def _together(paper: Paper, run: Run, weighted: bool) -> list[list[Part]]:
     """Return the parts that use a run; weighted parts of several tasks are kept separate."""
-    mine = [part for part in paper.parts if _rests(part, run)]
+    parts = [part for part in paper.parts if run.task_id in part.tasks or run.task_id in part.instead]
     # A unit that is drawn for two tasks has the inclusion probability of neither.
-    apart = (
-        [[p for p in mine if len(p.tasks) == 1], [p for p in mine if len(p.tasks) > 1]]
-        if weighted
-        else [mine]
+    groups = (
+        [[p for p in parts if (len(p.tasks) > 1) is many] for many in (False, True)] if weighted else [parts]
     )
-    return [parts for parts in apart if parts]
-
-
-def _rests(part: Part, run: Run) -> bool:
-    return run.task_id in part.tasks or run.task_id in part.instead
+    return [group for group in groups if group]
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The scope of a run: a data set, and the system of the answers if the units are answers or parts of
-    them.
-    """
+    """The scope of a run: a data set, and the system of the answers if the units are answers or parts of them."""
 
     dataset: str
     system: str | None

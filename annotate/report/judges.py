@@ -1,7 +1,6 @@
 """Each judge against each person, their majority and the reference; judges against each other.
 
-For a routed judge also coverage against agreement: what each step of its route would accept, and which step
-was taken.
+For a routed judge also its coverage and agreement at each step of the route.
 """
 
 from collections.abc import Sequence
@@ -12,13 +11,12 @@ from annotate.report.model import COUNTS, Block, Cell, Figure, Paragraph, Sectio
 from annotate.report.people import spread_table, tie_note
 from annotate.report.subject import MANY, Subject
 from annotate.report.summary import OTHERS, most_labelled, with_the_others
-from judge.stats import MISSING
 from judge.stats.metrics import shown
 from judge.store import Store
 from judge.store.derived import stored
 from judge.types import Json, Measure
 
-# With more people than MANY, those who share most units with the judge are listed with intervals.
+# With more people than MANY, those who share most units with the judge are listed: each row takes several bootstraps.
 LISTED = 20
 SHOWN = 10
 
@@ -52,10 +50,9 @@ def against(subject: Subject) -> Section:
 
 
 def _others(subject: Subject) -> list[str]:
-    """Return the columns to compare with: the majority and the data's own labels first, then people."""
-    people = list(subject.panel.people)
-    first = [*([subject.majority] if subject.majority else []), *subject.panel.known]
-    return [*first, *people]
+    """Return the columns to compare with: the majority and the labels of the data first, then people."""
+    majority = [subject.majority] if subject.majority else []
+    return [*majority, *subject.panel.known, *subject.panel.people]
 
 
 def _names(subject: Subject) -> list[str]:
@@ -71,22 +68,16 @@ def _table(
 ) -> tuple[Table, list[dict[str, Json]]]:
     """Agreement of one judge with everybody, and the rows that the figure draws of it."""
     names = _names(subject)
-    listed, left = list(others), 0
+    listed, n_unlisted = list(others), 0
     if len(subject.panel.people) > MANY:
         shared = {p: subject.panel.together(judge, p).n_units for p in subject.panel.people}
         most = sorted(subject.panel.people, key=lambda p: (-shared[p], p))[:LISTED]
         listed = [o for o in others if o not in shared] + most
-        left = len(subject.panel.people) - len(most)
+        n_unlisted = len(subject.panel.people) - len(most)
     rows: list[list[Cell]] = []
     drawn: list[dict[str, Json]] = []
-    silent = [
-        other
-        for other in listed
-        if not (
-            (subject.panel.labels_of(judge) != MISSING) & (subject.panel.labels_of(other) != MISSING)
-        ).any()
-    ]
-    for other in (other for other in listed if other not in silent):
+    apart = [o for o in listed if not (subject.has_label(judge) & subject.has_label(o)).any()]
+    for other in (other for other in listed if other not in apart):
         measured = subject.measure(judge, other, *names)
         rows.append([other, *measured, measured[0]])
         if len(subject.panel.people) <= MANY or other not in subject.panel.people:
@@ -96,13 +87,13 @@ def _table(
     columns = heads("text", "with") + heads("brief", *map(shown, names)) + COUNTS
     notes = (
         [
-            f"The {LISTED} people who share most units with the judge; {counted(left, 'other is', 'others are')} in the summary."
+            f"The {LISTED} people who share most units with the judge; {counted(n_unlisted, 'other is', 'others are')} in the summary."
         ]
-        if left
+        if n_unlisted
         else []
     )
-    if silent:
-        notes.append(f"No unit is labelled by {judge} and: {', '.join(silent)}.")
+    if apart:
+        notes.append(f"No unit is labelled by {judge} and: {', '.join(apart)}.")
     table = Table(
         f"agreement_{number}", f"{judge} with each of the others", columns, rows, notes, fold=SHOWN + 2
     )
@@ -130,13 +121,14 @@ def _human_pairs(subject: Subject) -> list[dict[str, Json]]:
         # A figure cannot show that many pairs: one line a person, beside the same majority as the judge's.
         for person in most_labelled(subject):
             # On all units, not only the judge's: the agreement of people does not depend on a judge.
-            mine = with_the_others(subject, person, person)
-            if mine.n_units:
-                rows.append(_bar(f"{person} and {OTHERS}", mine, "people"))
+            agreement = with_the_others(subject, person, person)
+            if agreement.n_units:
+                rows.append(_bar(f"{person} and {OTHERS}", agreement, "people"))
     if subject.majority:
         for other in subject.panel.known:
+            # Where people agree, the decided label is their majority, so the two always agree there.
             if subject.decided is not None and other == subject.decided.name:
-                continue  # it holds what the majority says, wherever people agree
+                continue
             kappa = subject.measure(subject.majority, other)[0]
             rows.append(_bar(f"majority and {other}", kappa, "people"))
     return rows
@@ -219,31 +211,29 @@ def routed(store: Store, subject: Subject) -> list[Section]:
 def _figure(
     judge: str, curve: list[list[float | None]], parameters: dict[str, float | str], i: int
 ) -> Figure:
-    """Return the figure of `curve`: [coverage, units that tested it, errors, agreement, passed] for each
-    step.
-    """
+    """Return the figure of `curve`, whose steps are [coverage, tested units, errors, agreement, passed]."""
     agree, chosen = float(parameters["agree"]), float(parameters["coverage"])
     known = [step for step in curve if step[1]]
     # Steps at equal distances along the path, and always the one that was taken.
     every = max(1, -(-len(known) // MOST_ROWS))
-    taken = min(known, key=lambda step: abs((step[0] or 0.0) - chosen))
+    chosen_step = min(known, key=lambda step: abs((step[0] or 0.0) - chosen))
     rows: list[list[Cell]] = [
         [
-            f"{step[0]:.1%}" + (" (taken)" if step is taken else ""),
+            f"{step[0]:.1%}" + (" (taken)" if step is chosen_step else ""),
             int(step[1] or 0),
             int(step[2] or 0),
             step[3],
             "holds" if step[4] else "does not hold",
         ]
         for n, step in enumerate(known)
-        if n % every == 0 or step is taken
+        if n % every == 0 or step is chosen_step
     ]
     columns = heads("text", "share of units accepted") + heads("number", "tested units", "wrong")
     columns += heads("share", "agreement") + heads("text", "promise")
     text = (
         f"Agreement with {parameters['reference']} on the tested units against the share of all units that a step accepts, from "
-        f"the surest on. Asked for was an agreement of {agree:.0%} with a confidence of {float(parameters['confidence']):.0%}; the last "
-        f"step of the path that still holds accepts {chosen:.1%}."
+        f"the surest on. The route promises an agreement of {agree:.0%} with a confidence of {float(parameters['confidence']):.0%}; the "
+        f"last step of the path that still holds accepts {chosen:.1%}."
     )
     data = {"steps": known, "agree": agree, "chosen": chosen}
     table = Table(f"routed_{i}_steps", "The steps as a table", columns, rows)

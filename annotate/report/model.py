@@ -1,6 +1,6 @@
-"""The report as data: sections of paragraphs, tables, figures and cases. Computed once, rendered many times.
+"""The report as data: sections of paragraphs, tables, figures and cases, for all renderers.
 
-Everything here is plain text; each renderer escapes it for its format.
+All texts are plain text. Each renderer escapes them for its format.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ class Column:
 
 
 def interval_head(name: str, confidences: Iterable[float]) -> str:
-    """Return the head of a column with intervals: their confidence, or both levels if a sealed test was
-    opened.
-    """
+    """Return the head of a column with intervals, with their confidence levels."""
+    # Intervals on a judge whose sealed test was opened have the level of that look, so a column can have two levels.
     levels = sorted(set(confidences)) or [IntervalSettings().confidence]
     return f"{name} ({' or '.join(f'{100 * level:.4g}' for level in levels)} % interval)"
 
@@ -69,18 +68,15 @@ class Table:
     notes: Sequence[str] = ()
     fold: int | None = None
 
-    def telling(self) -> Table:
+    def without_undefined(self) -> Table:
         """Return the table without rows of Measures on no unit; a note names them with the reason."""
-        silent = [row for row in self.rows if _is_silent(row)]
-        if not silent:
-            return self
-        why: dict[str, list[str]] = {}
-        for row in silent:
+        by_reason: dict[str, list[str]] = {}
+        for row in filter(_is_undefined, self.rows):
             reason = next(c.reason for c in row if isinstance(c, Measure)) or "no unit"
-            why.setdefault(reason, []).append(str(row[0]))
-        notes = [f"Left out ({reason}): {', '.join(names)}." for reason, names in why.items()]
-        rows = [row for row in self.rows if not _is_silent(row)]
-        return replace(self, rows=rows, notes=(*self.notes, *notes))
+            by_reason.setdefault(reason, []).append(str(row[0]))
+        notes = [f"Left out ({reason}): {', '.join(names)}." for reason, names in by_reason.items()]
+        rows = [row for row in self.rows if not _is_undefined(row)]
+        return replace(self, rows=rows, notes=(*self.notes, *notes)) if notes else self
 
     def measures(self) -> Iterator[Measure]:
         """Yield the Measures of the cells, row by row, each once."""
@@ -105,10 +101,10 @@ class Table:
         )
 
 
-def _is_silent(row: Sequence[Cell]) -> bool:
-    measured = [cell for cell in row if isinstance(cell, Measure)]
-    beside = [cell for cell in row[1:] if not isinstance(cell, Measure)]
-    return bool(measured) and all(m.value is None and not m.n_units for m in measured) and not any(beside)
+def _is_undefined(row: Sequence[Cell]) -> bool:
+    measures = [cell for cell in row if isinstance(cell, Measure)]
+    others = [cell for cell in row[1:] if not isinstance(cell, Measure)]
+    return bool(measures) and all(m.value is None and not m.n_units for m in measures) and not any(others)
 
 
 @dataclass(frozen=True)
@@ -144,8 +140,8 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Said:
-    """One label: `who` gave it, the label, `how_sure` in words, and why."""
+class CaseLabel:
+    """One label of a case: its annotator, the label, its probability in words, and the rationale."""
 
     who: str
     label: str
@@ -163,7 +159,7 @@ class Disagreement:
 
     unit_id: str
     shown: Sequence[tuple[str, str]]
-    said: Sequence[Said]
+    labels: Sequence[CaseLabel]
     link: str = ""
 
 
@@ -181,9 +177,9 @@ Block = Paragraph | Facts | Table | Figure | Cases
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One heading with its blocks. `cites` are keys of `methods.WORKS`.
+    """One heading with its blocks. `cites` are keys of `works.toml`.
 
-    A section without content has no blocks but `absent`, the reason in words.
+    A section without content has no blocks, and `absent` is the reason in words.
     """
 
     key: str
@@ -192,13 +188,13 @@ class Section:
     cites: Sequence[str] = ()
     absent: str = ""
 
-    def telling(self) -> Section:
+    def without_undefined(self) -> Section:
         """Return the section with tables of defined rows; a table without any becomes a note with the reason."""
         blocks: list[Block] = []
         for block in self.blocks:
             if not isinstance(block, Table):
                 blocks.append(block)
-            elif (table := block.telling()).rows or not block.rows:
+            elif (table := block.without_undefined()).rows or not block.rows:
                 blocks.append(table)
             else:
                 blocks.append(

@@ -29,6 +29,7 @@ from judge.stats.metrics import shown
 from judge.store import Store
 from judge.types import AnnotatorKind, Measure
 
+# What a reviewer asks about annotators: the report says which of these the study does not record.
 KNOWN = ("qualification", "training", "paid", "consent")
 SHOWN = 12
 OF_A_TABLE = (
@@ -50,16 +51,11 @@ def who(store: Store, subject: Subject) -> Section:
     profiles = {name: json.loads(text) for name, text in stored if name in set(names)}
     keys = [k for k in KNOWN if any(k in p for p in profiles.values())]
     keys += sorted({k for p in profiles.values() for k in p} - set(KNOWN))
-    labelled = {name: int((subject.panel.labels_of(name) != MISSING).sum()) for name in names}
-    rows: list[list[Cell]] = [
-        [
-            name,
-            str(subject.panel.kinds[name]),
-            labelled[name],
-            *(in_a_cell(profiles.get(name, {}).get(k)) for k in keys),
-        ]
-        for name in names
-    ]
+    labelled = {name: int(subject.has_label(name).sum()) for name in names}
+    rows: list[list[Cell]] = []
+    for name in names:
+        facts = [in_a_cell(profiles.get(name, {}).get(k)) for k in keys]
+        rows.append([name, str(subject.panel.kinds[name]), labelled[name], *facts])
     columns = [Column("annotator"), Column("kind"), Column("units labelled", "number"), *map(Column, keys)]
     blocks: list[Block] = []
     if subject.panel.people:
@@ -68,31 +64,29 @@ def who(store: Store, subject: Subject) -> Section:
     if missing and subject.panel.people:
         blocks.append(Paragraph(f"The study does not record of its people: {', '.join(missing)}.", "note"))
     blocks += [Paragraph(text, "note") for text in waiting]
-    known = paces(store, subject.options.batch)
     blocks += [
-        Paragraph(f"{in_words(who, p)}.", "note") for who, p in known.items() if p.too_fast and who in names
+        Paragraph(f"{in_words(annotator, pace)}.", "note")
+        for annotator, pace in paces(store, subject.options.batch).items()
+        if pace.too_fast and annotator in names
     ]
     blocks.append(Table("annotators", "Annotators", columns, rows, fold=SHOWN))
     return Section("who", "Who annotated", blocks)
 
 
 def _waiting(subject: Subject) -> list[str]:
-    """Return the labels that are not used, because they are not known to be blind."""
+    """Return sentences on the labels that are not used, because they may not be blind or a lead stopped their annotator."""
     texts = []
     for person, layers in subject.waiting.items():
-        if n := layers.get("undeclared", 0):
-            texts.append(
-                f"{counted(n, 'label')} of {person} {'is' if n == 1 else 'are'} not known to be blind and {'is' if n == 1 else 'are'} not used: import them again with --blind "
-                "(nobody saw a suggestion while labelling) or --assisted."
-            )
-        if n := layers.get("assisted", 0):
-            texts.append(
-                f"{counted(n, 'label')} of {person} {'was' if n == 1 else 'were'} given with suggestions in sight and {'is' if n == 1 else 'are'} not used."
-            )
-        if n := layers.get("stopped", 0):
-            texts.append(
-                f"{counted(n, 'label')} of {person} {'is' if n == 1 else 'are'} not used: a lead stopped {person} in the batch."
-            )
+        for layer, n in layers.items():
+            are, were = ("is", "was") if n == 1 else ("are", "were")
+            reasons = {
+                "undeclared": f"{are} not known to be blind and {are} not used: import them again with --blind "
+                "(nobody saw a suggestion while labelling) or --assisted",
+                "assisted": f"{were} given with visible suggestions and {are} not used",
+                "stopped": f"{are} not used: a lead stopped {person} in the batch",
+            }
+            if n and layer in reasons:
+                texts.append(f"{counted(n, 'label')} of {person} {reasons[layer]}.")
     return texts
 
 
@@ -186,7 +180,8 @@ def ceiling(subject: Subject) -> Section:
     sources = [subject.majority] if subject.majority else list(subject.panel.people)[:MANY]
     ruled = subject.panel.of_kind(AnnotatorKind.ADJUDICATED) if subject.decided else []
     for other in subject.panel.others:
-        if other not in ruled:  # decisions exist only where people differ, so the majority says nothing there
+        # A lead's decisions exist only on units where people differ: agreement with them there says little.
+        if other not in ruled:
             blocks += [_against(subject, source, other) for source in sources]
     if len(subject.panel.people) < 2:
         why = (
@@ -194,10 +189,10 @@ def ceiling(subject: Subject) -> Section:
             if subject.panel.people
             else "no person labelled this field"
         )
-        known = f"{why}: how well people agree with each other on it is unknown"
+        unknown = f"{why}: how well people agree with each other on it is unknown"
         if not blocks:
-            return Section("ceiling", title, absent=known)
-        blocks.insert(0, Paragraph(known[0].upper() + known[1:] + ".", "note"))
+            return Section("ceiling", title, absent=unknown)
+        blocks.insert(0, Paragraph(unknown[0].upper() + unknown[1:] + ".", "note"))
     return Section("ceiling", title, blocks, cites)
 
 
@@ -207,8 +202,8 @@ def _by_label(subject: Subject) -> Table:
         for m in class_agreement(subject.panel.together(*subject.panel.people), field=subject.panel.field)
     }
     rows: list[list[Cell]] = [[label, m, m] for label, m in by_label.items() if m.n_units]
-    silent = [f"'{label}'" for label, m in by_label.items() if not m.n_units]
-    notes = [f"On no unit that two people labelled: {', '.join(silent)}."] if silent else []
+    unused = [f"'{label}'" for label, m in by_label.items() if not m.n_units]
+    notes = [f"On no unit that two people labelled: {', '.join(unused)}."] if unused else []
     caption = "Agreement per label: given that one person chose it, how often another one did"
     return Table(
         "class_agreement", caption, heads("text", "label") + heads("brief", "agreement") + COUNTS, rows, notes
@@ -267,17 +262,13 @@ def _summary(subject: Subject) -> list[Block]:
 
 def spread_table(key: str, caption: str, pairs: Pairs) -> Table:
     """Return the distribution of one coefficient over many pairs: counts, quartiles, mean, weighted mean."""
-    lie = pairs.summary(next(iter(pairs.values)))
+    spread = pairs.summary(next(iter(pairs.values)))
     quartiles = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
     columns = heads("text", "pairs") + heads(
         "number", "number", "defined", *(q.replace("_", " ") for q in quartiles)
     )
-    row: list[Cell] = [
-        "two with a common unit",
-        lie["n_sharing"],
-        lie["n_defined"],
-        *(lie[q] for q in quartiles),
-    ]
+    values = [spread[name] for name in ("n_sharing", "n_defined", *quartiles)]
+    row: list[Cell] = ["two with a common unit", *values]
     n = pairs.n_units
     notes = (
         [f"A pair shares {_span(int(n.min()), int(n.max()))} units, median {int(np.median(n)):,}."]

@@ -47,9 +47,8 @@ def draw(name: str, data: Mapping[str, Json], key: str, title: str, text: str) -
 
 @lru_cache(maxsize=32)
 def _drawn(name: str, data: str) -> str:
-    """Return matplotlib's file of a figure, cached: drawing takes most of a report's time, and a notebook
-    repeats it.
-    """
+    """Return a figure as matplotlib writes it."""
+    # Cached, because drawing takes most of a report's time, and a notebook draws the same figures again.
     import warnings
 
     import matplotlib
@@ -71,7 +70,7 @@ def _drawn(name: str, data: str) -> str:
 
 
 def _axes(figure: Any, width: float, height: float) -> Any:
-    """The one drawing of a figure of this size, in inches."""
+    """Set the size of a figure in inches, and return its only axes."""
     figure.set_size_inches(width, height)
     return figure.add_subplot()
 
@@ -81,7 +80,7 @@ def _centred(axes: Any, x: float, y: float, text: str, size: int, **more: Any) -
 
 
 def _box(axes: Any, j: int, i: int, width: float, height: float, **look: Any) -> None:
-    """A box of this size around a cell's middle."""
+    """Draw a box of this size around the middle of a cell."""
     from matplotlib.patches import Rectangle
 
     axes.add_patch(Rectangle((j - width / 2, i - height / 2), width, height, **look))
@@ -132,7 +131,7 @@ def _forest(figure: Any, data: Mapping[str, Json]) -> None:
     axes.set_xlim(max(-1.05, low - 0.05), 1.05)
     for y, r in enumerate(rows):
         _above(axes, y + 0.17, _short(r["label"], 56))
-        _beside(axes, y, "undefined" if r["value"] is None else _two(r["value"]))
+        _beside(axes, y, "undefined" if r["value"] is None else _two_digits(r["value"]))
         if r["value"] is None:
             continue
         colour, mark = (COLOUR["judge"], "o") if r["group"] == "judge" else (COLOUR["people"], "D")
@@ -239,11 +238,11 @@ def _route(figure: Any, data: Mapping[str, Json]) -> None:
     axes.axhline(agree, color=COLOUR["soft"], linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     axes.axvline(chosen, color=COLOUR["soft"], linewidth=1, linestyle=(0, (1, 2)), zorder=0)
     axes.step(shares, agreement, where="post", color=COLOUR["judge"], linewidth=1.2)
-    promised = [(x, y) for x, y, s in zip(shares, agreement, steps, strict=True) if s[4]]
-    axes.plot(*zip(*promised, strict=True), "o", color=COLOUR["judge"], markersize=4, label="promise holds")
-    lost = [(x, y) for x, y, s in zip(shares, agreement, steps, strict=True) if not s[4]]
-    if lost:
-        axes.plot(*zip(*lost, strict=True), "x", color=COLOUR["people"], markersize=4, label="does not hold")
+    marks = ((True, "o", "judge", "promise holds"), (False, "x", "people", "does not hold"))
+    for holds, mark, colour, label in marks:
+        points = [(x, y) for x, y, s in zip(shares, agreement, steps, strict=True) if bool(s[4]) is holds]
+        if points:
+            axes.plot(*zip(*points, strict=True), mark, color=COLOUR[colour], markersize=4, label=label)
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(min(*agreement, agree) - 0.03, 1.01)
     axes.set_xlabel("share of units accepted")
@@ -308,8 +307,9 @@ DRAWINGS: Mapping[str, Callable[[Any, Mapping[str, Json]], None]] = {
 }
 
 
-def _two(value: float) -> str:
+def _two_digits(value: float) -> str:
     text = f"{value:.2f}"
+    # Rounding a small negative number leaves its sign.
     return "0.00" if text == "-0.00" else text
 
 
@@ -323,6 +323,7 @@ def _short(text: str, width: int = 24) -> str:
 
 
 def _room(c: str) -> float:
+    # Estimated widths, because measuring text would take the fonts of the reader's browser.
     if unicodedata.east_asian_width(c) in "WF" or c in "mwMW@%":
         return 1.65
     return 1.2 if c.isupper() else 1.0

@@ -1,7 +1,6 @@
 """The verdict on each judge: one sentence, with the rule behind it and its numbers.
 
-Also what it depends on: how many more labels would decide it, and the verdict at other limits; as figures and
-tables.
+Also, as figures and tables, how many more labels would decide it, and the verdict at other limits.
 """
 
 from __future__ import annotations
@@ -33,9 +32,7 @@ FEW, UNEVEN = 10, 0.1
 
 
 def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTest], str]:
-    """Return a ruling for each judge, the alt-tests behind them, and why there is no ruling, if there is
-    none.
-    """
+    """Return a ruling for each judge, the alt-tests behind them, and the reason if there is no ruling."""
     if not subject.panel.judges:
         return [], {}, "No judge labelled this field, so there is nothing to trust or distrust yet."
     if not subject.panel.people and subject.reference is None:
@@ -82,16 +79,12 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
 
 
 def _verdicts(store: Store, subject: Subject) -> dict[str, Verdict]:
-    options, drawn = (
-        subject.options,
-        StudyDraws(store, subject.panel, subject.options.batch, subject.table is not None),
-    )
     return judge_verdicts(
-        drawn,
+        StudyDraws(store, subject.panel, subject.options.batch, subject.table is not None),
         subject.resolved,
         power=0.8,
         name=subject.panel.coefficient,
-        **attributes(options, "epsilon", "least_others", "margin", "threshold"),
+        **attributes(subject.options, "epsilon", "least_others", "margin", "threshold"),
     )
 
 
@@ -100,8 +93,10 @@ def _because(verdict: Verdict) -> str:
     n = verdict.conditions[0]
     on = f"{counted(n.n_units, 'unit')} of {counted(n.n_clusters, 'question')}"
     text = f"{text[:1].upper()}{text[1:]} (n = {on})"
-    left = len(verdict.alt_test.skipped) if verdict.alt_test is not None else 0
-    return f"{text}; {counted(left, 'person', 'people')} left out of the alt-test" if left else text
+    n_skipped = len(verdict.alt_test.skipped) if verdict.alt_test is not None else 0
+    if not n_skipped:
+        return text
+    return f"{text}; {counted(n_skipped, 'person', 'people')} left out of the alt-test"
 
 
 def _like(subject: Subject, verdict: Verdict) -> str:
@@ -119,7 +114,8 @@ def _warnings(subject: Subject, judge: str) -> tuple[str, ...]:
         warnings.append(
             f"{judge} gave the label '{label}' to {n:,} of {counted(int(counts.sum()), 'unit')}: it hardly tells units apart."
         )
-    n_judged, n_labelled = _asked_and_given(subject, judge)
+    n_judged = int(subject.panel.asked_units[judge].sum())
+    n_labelled = int(subject.has_label(judge).sum())
     if n_judged - n_labelled > SILENT * n_judged:
         warning = f"{judge} has no label on {n_judged - n_labelled:,} of {counted(n_judged, 'unit')} it was asked about."
         warnings.append(" ".join([warning, *_not_at_random(subject, judge)]))
@@ -130,18 +126,18 @@ def _not_at_random(subject: Subject, judge: str) -> list[str]:
     """Return a warning if the judge's labels are missing more often on some labels than on others."""
     if subject.reference is None or subject.panel.numeric:
         return []
-    mine, truth = subject.panel.labels_of(judge), subject.panel.labels_of(subject.reference)
+    truth = subject.panel.labels_of(subject.reference)
     judged = subject.panel.asked_units[judge]
-    silent = {}
+    missing = {}
     for code, label in enumerate(subject.panel.domain):
         of_label = judged & (truth == code)
         if of_label.sum() >= FEW:
-            silent[label] = float((mine[of_label] == MISSING).mean())
-    if len(silent) < 2 or max(silent.values()) - min(silent.values()) < UNEVEN:
+            missing[label] = float((~subject.has_label(judge)[of_label]).mean())
+    if len(missing) < 2 or max(missing.values()) - min(missing.values()) < UNEVEN:
         return []
-    shares = ", ".join(f"{share:.0%} of '{label}'" for label, share in silent.items())
+    shares = ", ".join(f"{share:.0%} of '{label}'" for label, share in missing.items())
     return [
-        f"By the reference those are {shares}: what is missing is not random, and agreement speaks only of the rest."
+        f"By the reference those are {shares}: the labels are not missing at random, and agreement is that of the rest."
     ]
 
 
@@ -218,7 +214,7 @@ def _open(verdict: Verdict) -> str:
 
 
 def _ahead(verdict: Verdict) -> str:
-    """Return the next step: how many more units, or that no number of units would decide."""
+    """Return the next step as the end of a sentence: how many more units, or that no number of units would decide."""
     draw = verdict.draw
     if verdict.held_up or (verdict.refused and draw.looks is None and not verdict.of.sums.weighted):
         # The sentence names the next step already, and more such units would not decide.
@@ -230,11 +226,11 @@ def _ahead(verdict: Verdict) -> str:
     hopeless = ahead is not None and bool(ahead.why) and not verdict.more_units
     next_look = draw.next_place is not None and not verdict.refused and not hopeless
     parts = [f" The next look is at {draw.next_place:,} units."] if next_look else []
-    # Labels with gaps: the units that would do are labelled already, and the place before them is not complete.
     # A frame ends: no verdict can rest on more units than it has.
     left = draw.looks.ahead[-1] - (draw.looks.places or (draw.looks.size,))[-1] if draw.looks else None
     if verdict.more_units and left is not None and verdict.more_units > left:
         parts.append(f" Only {left:,} more can be drawn; about {verdict.more_units:,} are needed.")
+    # It can be 0 or less for labels with gaps: enough units are labelled, but the block before them is not complete.
     elif verdict.more_units and verdict.more_units > 0:
         units = (
             f"about {verdict.more_units:,} more"
@@ -265,11 +261,6 @@ def _looked(look: Look | None) -> list[str]:
         f"The sealed test was opened for this judge by look {look.look} ({look.purpose}): the verdict and comparisons with "
         f"other judges are tested at {look.level:.4g}, and all intervals on this judge are {100 * look.confidence:.6g} % ones."
     ]
-
-
-def _asked_and_given(subject: Subject, judge: str) -> tuple[int, int]:
-    """Return how many units the judge has judged, and on how many it has a label."""
-    return int(subject.panel.asked_units[judge].sum()), int((subject.panel.labels_of(judge) != MISSING).sum())
 
 
 def power(rulings: Sequence[Ruling]) -> list[Section]:
@@ -309,7 +300,7 @@ def limits(subject: Subject, rulings: Sequence[Ruling]) -> list[Section]:
 
 
 def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
-    """Rows for the margin (or the threshold), columns for epsilon where it acts."""
+    """Return the verdict with rows for the margin (or the threshold), and columns for epsilon if it has an effect."""
     options = subject.options
     by_margin = ruling.curve[0].threshold is None
     limit_name = "margin" if by_margin else "threshold"
@@ -322,9 +313,7 @@ def _over(subject: Subject, number: int, ruling: Ruling) -> Figure:
     over = "margin and epsilon" if across != [None] else limit_name
     caption = f"The verdict on {ruling.judge} over {over}"
     n = f"{counted(evidence.n_units, 'unit')} of {counted(evidence.n_clusters, 'question')}"
-    note = (
-        f"The same {n} put to the same rule. A limit that is chosen after looking here is no test any more."
-    )
+    note = f"The same rule on the same {n}. A limit that is chosen after looking here is no test any more."
     table = Table(
         f"curve_{number}",
         caption,

@@ -1,7 +1,4 @@
-"""The subject of a report: one field, the people and judges who labelled it, and the reference.
-
-`load` fills in the defaults of options.
-"""
+"""The subject of a report: one field, the people and judges who labelled it, and the reference."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,13 +14,14 @@ from judge.labels.panel import Derived, Panel
 from judge.labels.reference import Reference, resolve
 from judge.labels.scope import Scope, all_in_conflict, fields_of, read_panel
 from judge.prompts.load import Task
+from judge.stats import MISSING
 from judge.stats.metrics import shown
-from judge.stats.ratings import IntArray
+from judge.stats.ratings import BoolArray, IntArray
 from judge.store import Store
 from judge.store.export import known_task, stored_task
 from judge.types import AnnotatorKind, Measure
 
-# More people make more pairs than a table can show, so the pairs are summarised.
+# Nine people make 36 pairs, more than a reader can compare: the pairs of more people are summarised.
 MANY = 8
 CEILING = ("percent", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1")
 ORDERED_CEILING = ("percent", "krippendorff_alpha", "gwet_ac2")
@@ -53,9 +51,9 @@ class ReportOptions:
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The labels of one field, and their reference (None: there is none). `table`: the labels have no study.
+    """The labels of one field, and their reference (None: there is none).
 
-    `kept` and `others_of` cache what `summary` has computed, for the figure and the table.
+    `table` is the file of labels without a study. `measured` and `others_of` cache the results of `summary`.
     """
 
     options: ReportOptions
@@ -63,7 +61,7 @@ class Subject:
     resolved: Reference | None
     other_fields: Sequence[str] = ()
     table: Path | None = None
-    kept: dict[tuple[str, str, bytes, bytes], Measure] = default(default_factory=dict)
+    measured: dict[tuple[str, str, bytes, bytes], Measure] = default(default_factory=dict)
     others_of: dict[str, IntArray] = default(default_factory=dict)
 
     @property
@@ -113,14 +111,18 @@ class Subject:
     @cached_property
     def pairs(self) -> list[tuple[str, str, Measure, Measure]]:
         """Percent agreement and the coefficient of every two people, on the units that people labelled."""
-        # Percent agreement is left out for numbers: they are seldom equal to the last digit, whatever the
-        # agreement.
+        # Numbers are seldom equal to the last digit, so their percent agreement would be near 0 whatever the agreement.
         keys = [self.panel.coefficient] if self.panel.numeric else ["percent", self.panel.coefficient]
         measured = [
             (*pair, self.panel.measure(pair, self.panel.keys(keys)))
             for pair in combinations(self.panel.people, 2)
         ]
         return [(first, second, m[0], m[-1]) for first, second, m in measured]
+
+    def has_label(self, name: str) -> BoolArray:
+        """Return for each unit whether it has a label in this column."""
+        labelled: BoolArray = self.panel.labels_of(name) != MISSING
+        return labelled
 
     def measure(self, first: str, second: str, *names: str) -> list[Measure]:
         """Return coefficients of two annotators, by default the one of the level."""
@@ -139,25 +141,20 @@ def load(store: Store, options: ReportOptions) -> Subject:
     panel = read_panel(
         store, Scope(field, task, options.batch, tuple(options.runs), people, options.level, order)
     )
-    short = _shorter(panel)
-    wanted = options.reference
+    short_names = _short_names(panel)
+    short = panel.renamed(short_names)
     # A run can be named as in the output of `annotate agreement`, too.
-    reference = resolve(short, None if wanted is None else dict(_renaming(panel)).get(wanted, wanted))
+    name = options.reference
+    reference = resolve(short, None if name is None else short_names.get(name, name))
     return Subject(options, short, reference, others)
 
 
-def _shorter(panel: Panel) -> Panel:
-    """Return the panel with judges under their shortest unique names: the model, or model and end of the
-    run's id.
-    """
-    return panel.renamed(_renaming(panel))
-
-
-def _renaming(panel: Panel) -> dict[str, str]:
+def _short_names(panel: Panel) -> dict[str, str]:
+    """Return the shortest unique name of each judge: the model, or the model and the end of the run's id."""
     models = {name: name.rpartition(" · ")[0].rpartition(" · ")[0] for name in panel.shown.values()}
-    taken = Counter([*models.values(), *(n for n in panel.ratings.annotators if n not in models)])
+    uses = Counter([*models.values(), *(n for n in panel.ratings.annotators if n not in models)])
     return {
-        name: model if model and taken[model] == 1 else f"{model} · {name.rpartition(' · ')[2]}"
+        name: model if model and uses[model] == 1 else f"{model} · {name.rpartition(' · ')[2]}"
         for name, model in models.items()
     }
 
@@ -184,15 +181,17 @@ def _choose(store: Store, options: ReportOptions) -> tuple[str | None, str, list
         return None, fields[0], []
     # A task that the study has not used is loaded by the name that the user typed, which may be a path.
     name = task.name if _is_stored(store, task.name) else options.task
-    mine = {row.field: row.annotators for row in labelled if row.field in task.fields}
+    annotators = {row.field: row.annotators for row in labelled if row.field in task.fields}
     if options.field is not None:
-        return name, options.field, [f for f in mine if f != options.field]
-    if not mine:
+        return name, options.field, [f for f in annotators if f != options.field]
+    if not annotators:
         raise UsageError(f"nobody labelled a field of {task.name} ({', '.join(task.fields)})")
-    usable = [f for f in task.fields if f in mine and task.level(f) != "text"] or list(mine)
-    kinds = dict(store.conn.execute("SELECT annotator_id, kind FROM annotators").fetchall())
-    # A field that a judge and somebody else have labelled.
-    compared = [f for f in usable if len(of := {kinds[a] for a in mine[f]}) > 1 and AnnotatorKind.JUDGE in of]
+    # Texts have no coefficient of agreement.
+    usable = [f for f in task.fields if f in annotators and task.level(f) != "text"] or list(annotators)
+    kind_of = dict(store.conn.execute("SELECT annotator_id, kind FROM annotators").fetchall())
+    kinds = {f: {kind_of[a] for a in annotators[f]} for f in usable}
+    # First choice: a field that a judge and somebody else have labelled.
+    compared = [f for f in usable if len(kinds[f]) > 1 and AnnotatorKind.JUDGE in kinds[f]]
     field = (compared or usable)[0]
     return name, field, [f for f in usable if f != field]
 

@@ -1,4 +1,4 @@
-"""The head of the report: kappa beside the human ceiling, and each person beside the judge."""
+"""The first section of a report: the judge's kappa beside the human ceiling, and each person beside the judge."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ POOLED = "pooled kappa"
 OTHERS = "the majority of the others"
 LISTED = 20
 WORDS = (
-    "Kappa is agreement beyond what two who guess with the same shares of labels would reach: 1 is always alike, 0 is "
-    "guessing. The human ceiling is how well people agree with each other: a judge near it agrees with people as well as a "
+    "Kappa is agreement beyond what two annotators reach who guess with the same shares of labels: 1 is perfect agreement, 0 "
+    "is guessing. The human ceiling is how well people agree with each other: a judge near it agrees with people as well as a "
     "person does. Trust: every condition of the rule holds; do not trust: one of them is shown to fail; undecided: neither."
 )
 
 COVERED = (
-    "Coverage: on how many of the units that the judge was asked about (for people with each other: that people labelled) "
-    "the number rests. On the others a label is missing that it takes."
+    "Coverage is the share of the units that the judge was asked about (for people with each other: that people labelled) on "
+    "which the number rests. The other units lack a label that the number needs."
 )
 
 
 def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
-    """Return each ruling with the numbers of its box: the judge's agreement, and that of people, its ceiling."""
+    """Return each ruling with the numbers of its box: the judge's agreement with people, and people's with each other."""
     ceiling = _ceiling(subject)
     return [
         replace(r, numbers=_numbers(f"key_numbers_{i}", [*_agreements(subject, r), *ceiling]))
@@ -53,9 +53,7 @@ def with_numbers(subject: Subject, rulings: Sequence[Ruling]) -> list[Ruling]:
 
 
 def summary(subject: Subject, rulings: Sequence[Ruling]) -> Section:
-    """Return the numbers behind the verdict in one table, then people and judge against the majority of the
-    others.
-    """
+    """Return the numbers behind the verdict, then people and judge against the majority of the others."""
     title = "The verdict in numbers"
     if not rulings:
         return Section(KEY, title, absent="there is no verdict")
@@ -84,8 +82,8 @@ def _agreements(subject: Subject, ruling: Ruling) -> list[list[Cell]]:
             rows.append(["people with each other, on the same units", POOLED, among, among])
     source = None
     if pooled is None and ruling.measures:
-        # With a single source of labels, this is the verdict's number, which differs from the reference's if
-        # a person is compared beside gold.
+        # With a single source of labels this is the verdict's number. It differs from the reference's if a person is
+        # compared beside gold.
         alone = ruling.measures[0]
         source = next(who for who in alone.annotators or () if who != ruling.judge)
         text = subject.reference_text if source == subject.reference else f"the labels of {source}"
@@ -104,7 +102,7 @@ def _ceiling(subject: Subject) -> list[list[Cell]]:
 
 
 def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
-    """Return condition (d): the labels for which the verdict holds, each with its n."""
+    """Return condition (d) of the verdict (docs/verdict.md): for which labels it holds, each with its n."""
     rows: list[list[Cell]] = []
     for row in ruling.labels:
         span = "" if row.low is None or row.high is None else f" ({cell(row.low)} to {cell(row.high)})"
@@ -124,21 +122,22 @@ def _labels(subject: Subject, ruling: Ruling, number: int) -> Table:
 def _beside(subject: Subject, judge: str, number: int) -> Table:
     """Return each person, and the judge in the person's place, against the majority of the others."""
     people = most_labelled(subject)
-    left = len(subject.panel.people) - len(people)
+    n_others = len(subject.panel.people) - len(people)
     rows: list[list[Cell]] = []
     for person in people:
-        units = subject.panel.asked_units[judge], subject.panel.labels_of(judge) != MISSING
-        mine, its = (with_the_others(subject, person, who, *units) for who in (person, judge))
-        if mine.n_units:
-            rows.append([person, mine, its, mine])
+        # Both are measured on the same units: a person may have labelled harder units than the judge.
+        units = subject.panel.asked_units[judge], subject.has_label(judge)
+        of_person, of_judge = (with_the_others(subject, person, who, *units) for who in (person, judge))
+        if of_person.n_units:
+            rows.append([person, of_person, of_judge, of_person])
     name = subject.coefficient_name
     columns = heads("text", "person") + heads("brief", f"{name} of the person", f"of {judge}") + COUNTS
     notes = [
         "Both against the majority of the other people, on the units that the person, the judge and that majority have."
     ]
-    if left:
+    if n_others:
         notes.append(
-            f"The {len(people)} people with most units; {counted(left, 'other is', 'others are')} left out."
+            f"The {len(people)} people with most units; {counted(n_others, 'other is', 'others are')} left out."
         )
     if empty := len(people) - len(rows):
         notes.append(f"{counted(empty, 'person has', 'people have')} no such unit.")
@@ -150,8 +149,8 @@ def most_labelled(subject: Subject) -> list[str]:
     """Return all people or, with more than MANY, the LISTED people who labelled most units."""
     if len(subject.panel.people) <= MANY:
         return list(subject.panel.people)
-    given = {p: int((subject.panel.labels_of(p) != MISSING).sum()) for p in subject.panel.people}
-    return sorted(subject.panel.people, key=lambda p: (-given[p], p))[:LISTED]
+    n_labels = {p: int(subject.has_label(p).sum()) for p in subject.panel.people}
+    return sorted(subject.panel.people, key=lambda p: (-n_labels[p], p))[:LISTED]
 
 
 def with_the_others(
@@ -166,12 +165,13 @@ def with_the_others(
     It is computed on the units that the person labelled and, for a comparison, that a judge labelled
     (`labelled`, among those `judged`). Coverage: of the units that the person labelled and the judge has judged.
     """
-    mine = subject.panel.labels_of(person) != MISSING
-    judged = mine if judged is None else mine & judged
+    by_person = subject.has_label(person)
+    judged = by_person if judged is None else by_person & judged
     others = _others(subject, person)
-    used = judged & (others != MISSING) & (mine if labelled is None else labelled)
+    used = judged & (others != MISSING) & (by_person if labelled is None else labelled)
+    # The figure and the table of judges need the same measures again, and each is a bootstrap.
     key = (person, who, used.tobytes(), judged.tobytes())
-    measure = subject.kept.get(key)
+    measure = subject.measured.get(key)
     if measure is None:
         ratings = subject.panel.ratings
         column = OTHERS if OTHERS not in ratings.annotators else f"{OTHERS} "
@@ -183,7 +183,7 @@ def with_the_others(
             pair, keys, level=subject.panel.level, pairwise=False, field=subject.panel.field, confidence=sure
         )
         measure = replace(measure, coverage=float(used.sum() / judged.sum()) if judged.any() else None)
-        subject.kept[key] = measure
+        subject.measured[key] = measure
     return measure
 
 

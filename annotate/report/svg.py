@@ -1,8 +1,7 @@
 """Turn a figure of matplotlib into an element of the page.
 
-Marker colours become classes (`ink`, `judge`, `people`, `soft` ...), which the style sheet colours for light
-mode, dark mode and print. Style attributes become presentation attributes, so that the page's security policy
-can forbid inline styles.
+Marker colours become classes (`ink`, `judge`, `people`, `soft` ...), which the style sheet colours for light mode,
+dark mode and print. Style attributes become presentation attributes.
 """
 
 import re
@@ -11,7 +10,7 @@ import xml.etree.ElementTree as ET
 from judge.console import visible
 
 LABELS = 8
-"""How many labels have a colour of their own."""
+"""The number of labels that have different colours."""
 # Marker colour -> class; the style sheet gives each class its colour in light, dark and print.
 MARKERS = {
     "#010101": "ink",
@@ -63,6 +62,7 @@ def inline(document: str, key: str, title: str, text: str) -> str:
 
 def _restyle(element: ET.Element) -> None:
     """Replace style declarations by attributes, and marker colours by classes."""
+    # The page's security policy forbids inline styles.
     declared = dict(part.split(":", 1) for part in element.attrib.pop("style", "").split(";") if ":" in part)
     classes = []
     for name, value in declared.items():

@@ -1,4 +1,4 @@
-"""A batch that is labelled until the verdict is decided: block after block, closed when a look decides."""
+"""A batch that is labelled in blocks until the verdict is decided. The batch is closed when a look decides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FINISHED = "this part is finished"
 
 @dataclass(frozen=True)
 class NextBlock:
-    """The result of a block: `opened` new units (0: none), or `closed`. `told` is for the lead alone."""
+    """The result of a block: `opened` new units (0: none), or `closed`. `messages` are for the lead alone."""
 
     opened: int
     closed: bool
@@ -52,17 +52,17 @@ def next_block(store: Store, name: str) -> NextBlock:
     if waiting := len(sequence.units) - sequence.complete:
         messages.append(f"{waiting:,} units from the first open one on are not complete yet")
         return NextBlock(0, False, tuple(messages))
-    mine = sum(len(b.units) for b in sequence.batches if b.name == name)
+    size = sum(len(b.units) for b in sequence.batches if b.name == name)
     place = next((p for p in places_until(sequence.end) if p > len(sequence.units)), None)
     undecided = any(ruling.decision == "undecided" for ruling in rulings) or not rulings
-    if not undecided or place is None or mine >= until:
+    if not undecided or place is None or size >= until:
         close_batch(store, name)
         return NextBlock(
             0,
             True,
             (*messages, "decided" if not undecided else "no look is left; the batch is closed undecided"),
         )
-    to = min(until, mine + place - len(sequence.units))
+    to = min(until, size + place - len(sequence.units))
     done = extend_batch(store, name, to=to)
     people = max(1, info.plan.each)
     messages.append(
@@ -87,7 +87,7 @@ def move_on(store: Store, name: str) -> str:
 
 
 def _at(ruling: Ruling) -> str:
-    """The interval of the condition that decides beside its limit, in the units of the measure."""
+    """Return the interval of the condition that decides beside its limit, in the units of the measure."""
     deciding = next((c for c in ruling.conditions if c.name in ("non_inferiority", "threshold")), None)
     if deciding is None or deciding.value is None or deciding.low is None or deciding.high is None:
         return ruling.because

@@ -171,7 +171,7 @@ def test_labels_not_known_to_be_blind_are_said_to_be_left_out(tmp_path: Path) ->
     assert (
         "10 labels of ann are not known to be blind and are not used: import them again with --blind" in who
     )
-    assert "10 labels of bob were given with suggestions in sight and are not used." in who
+    assert "10 labels of bob were given with visible suggestions and are not used." in who
     # With nobody left the report falls back on gold.
     only = report(path, batch="pilot")
     assert only.facts["people"] == [] and only.facts["reference"] == "gold"

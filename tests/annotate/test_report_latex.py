@@ -88,10 +88,10 @@ def test_everything_said_is_text_and_no_comment(document: Document) -> None:
             if isinstance(block, Paragraph) and block.style != "quote":
                 assert latex.text(block.text) in printed
     cases = [c for s in document.sections for b in s.blocks if isinstance(b, Cases) for c in b.rows]
-    assert cases and any(s.rationale for c in cases for s in c.said)
+    assert cases and any(s.rationale for c in cases for s in c.labels)
     for case in cases:
         assert latex.text(case.unit_id) in printed
-        assert all(latex.text(s.rationale) in printed for s in case.said)
+        assert all(latex.text(s.rationale) in printed for s in case.labels)
     for name, value in document.about:
         assert f"{latex.text(name)} & {latex.text(value)}" in printed
     assert all(latex.text(sentence) in printed for sentence in document.reading)

@@ -147,8 +147,8 @@ def test_disagreements_come_with_text_and_all_labels_the_surest_error_first(docu
     assert [c.unit_id for c in cases.rows] == ["study:7/p", "study:2/p", "study:5/p"]
     last = cases.rows[2]
     assert last.shown == [("claim", "Claim 2."), ("passage", "Passage 5.")]
-    assert [(s.who, s.label) for s in last.said] == [("m/judge", S), ("gold", R), ("ann", S), ("bob", R)]
-    assert (last.said[0].how_sure, last.said[0].rationale) == ("probability 0.60", "it says so")
+    assert [(s.who, s.label) for s in last.labels] == [("m/judge", S), ("gold", R), ("ann", S), ("bob", R)]
+    assert (last.labels[0].how_sure, last.labels[0].rationale) == ("probability 0.60", "it says so")
 
 
 def test_a_disagreement_shows_the_texts_of_listed_passages(tmp_path: Path) -> None:

@@ -1,8 +1,4 @@
-"""One self-contained page: no script, no network, everything that came from elsewhere escaped.
-
-`piece` has the verdicts and the drawings as a piece of a page that is not ours, a notebook's output: the page's style sheet
-is nested under our own element, without a link.
-"""
+"""The document as one self-contained page, without scripts or network, and as a part of a notebook (`piece`)."""
 
 from __future__ import annotations
 
@@ -24,7 +20,9 @@ from judge.console import visible
 
 
 def render(document: Document) -> str:
-    """The document as a page. The style sheet is the only thing its security policy allows, by its hash."""
+    """Return the document as a page."""
+    # Texts of a study are untrusted. If escaping failed somewhere, the policy would still allow nothing but the style
+    # sheet with this hash.
     folder = Path(__file__).parent
     style = (folder / "page.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -62,7 +60,7 @@ def environment(drawing: Callable[[Figure], Markup], prefix: str = "") -> Enviro
 
 
 def _shown(value: Any) -> Any:
-    """Text from anywhere with its control and direction characters made visible; escaping follows."""
+    """Return a text with its control and direction characters made visible; Jinja escapes it afterwards."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -70,10 +68,10 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*")
 
 
 def _quote(text: str) -> Markup:
-    """The little Markdown that guidelines use: paragraphs, lists, bold. All else stays as it stands."""
+    """Return the Markdown that guidelines use as HTML: paragraphs, lists, bold. All else stays text."""
     parts: list[Markup] = []
     for block in re.split(r"\n\s*\n", visible(text).strip()):
-        # A line that starts no item goes on with the one before.
+        # A line that starts no item continues the one before.
         lines = re.split(r"\n(?=[-*] )", block)
         flat = [_bold(" ".join(line.removeprefix("- ").removeprefix("* ").split())) for line in lines]
         if block.startswith(("- ", "* ")):
@@ -101,7 +99,7 @@ _ROOT = re.compile(r"(?<![\w.#-])(?::root|html|body)(?=\s*\{)")
 
 
 def piece(document: Document) -> str:
-    """The document's verdicts and figures as one element."""
+    """Return the document's verdicts and figures as one element, with the page's style sheet nested in it."""
     figures = [b for section in document.sections for b in section.blocks if isinstance(b, Figure)]
     content = "\n".join([document.title, *(r.sentence for r in document.rulings), *(f.text for f in figures)])
     # Two reports in one notebook must not share the ids that drawings refer to.
@@ -117,7 +115,8 @@ def piece(document: Document) -> str:
 
 
 def _piece_style() -> str:
-    """The page's style sheet, for our element only (CSS nesting); what is of a page as a whole is left out."""
+    """Return the page's style sheet for our element only (CSS nesting), without the rules for a whole page."""
+    # Without nesting, the sheet would restyle the notebook around our output.
     style = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
     style = _ROOT.sub("&", re.sub(r"@page\s*\{[^}]*\}", "", style))
     frame = "& { padding: .25rem 1rem 1rem; margin: 0; } .title { font-size: 1.3rem; font-weight: 600; }"

@@ -18,7 +18,7 @@ def render(document: Document) -> str:
 
 
 def as_json(document: Document) -> dict[str, Json]:
-    """The documented shape."""
+    """Return the documented shape."""
     measures = document.measures()
     place = {id(m): i for i, (_, m) in enumerate(measures)}
     return {
@@ -64,7 +64,7 @@ def _block(block: Block, place: dict[int, int]) -> dict[str, Json]:
         return _table(block, place)
     if isinstance(block, Cases):
         rows = [
-            {"unit": c.unit_id, "shown": dict(c.shown), "said": [asdict(s) for s in c.said]}
+            {"unit": c.unit_id, "shown": dict(c.shown), "said": [asdict(s) for s in c.labels]}
             for c in block.rows
         ]
         return {"kind": "cases", **attributes(block, "key", "caption"), "rows": rows}

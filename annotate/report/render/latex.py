@@ -1,8 +1,8 @@
 """The tables of the document in LaTeX (booktabs), to be put into a paper with \\input.
 
-Numbers are `r`, short texts `l`, long ones paragraphs that share the line; nothing here knows how wide a character is.
-A table that is wider than a line, or has more columns than a reader takes in, is cut into parts, by counting characters.
-Nothing is scaled: letters have one size.
+Numbers are columns `r`, short texts `l`, long texts paragraphs that share the rest of the line. A table that is wider
+than a line, or has too many columns, is split into parts. Widths are counted in characters. Nothing is scaled, so all
+letters have one size.
 """
 
 import re
@@ -15,14 +15,15 @@ from annotate.report.model import Block, Cases, Disagreement, Document, Facts, F
 from judge.console import visible
 
 LINE = 75
-"""About how many characters of \\small an article's line holds."""
+"""The characters of a line of an article in \\small, approximately."""
 MOST_COLUMNS = 8
-"""Columns of a table or of a part of it."""
+"""The most columns of a table or of a part of it."""
 SHORT = 24
-"""A text of more characters is a paragraph."""
+"""A longer text becomes a paragraph."""
 GAP = 2
-"""Characters that the gap between two columns takes."""
+"""The width of the gap between two columns, in characters."""
 LONG_WORD = 14
+"""A longer word may be broken."""
 _BREAKS = "/_-.:,;|=&?@·"
 
 
@@ -30,8 +31,8 @@ _BREAKS = "/_-.:,;|=&?@·"
 class TabularLayout:
     """The columns of one table or of one part of it.
 
-    `indices` are its columns, `spec` what \\begin{tabular} takes, `room` the characters of a line of a paragraph,
-    `stacked` whether intervals stand below their values.
+    `indices` are its columns, `spec` the argument of \\begin{tabular}, `room` the characters of a line of a paragraph.
+    `stacked`: intervals are below their values.
     """
 
     indices: tuple[int, ...]
@@ -41,7 +42,8 @@ class TabularLayout:
 
 
 def pieces(word: str) -> list[str]:
-    """Where a long word may be broken: after its separators, and every few characters without one."""
+    """Split a long word where it may be broken: after its separators, and every LONG_WORD characters without one."""
+    # Identifiers and URLs have no spaces, and TeX breaks a line only at spaces and hyphens that it knows.
     if len(word) <= LONG_WORD:
         return [word]
     parts = [""]
@@ -60,9 +62,9 @@ def lines(head: str) -> list[str]:
 def layouts(
     heads: Sequence[str], numbers: Sequence[bool], rows: Sequence[Sequence[Shown]], stacked: bool
 ) -> list[TabularLayout]:
-    """One layout, or more when the table has to be cut into parts; the first column, which names the rows, is in each.
+    """Return one layout for each part of a table. The first column, which names the rows, is in every part.
 
-    `stacked` asks for intervals below their values, where they go too when a line does not hold them.
+    `stacked` puts intervals below their values. They go there in any case if the table is too wide otherwise.
     """
     wide = [_wide(head, numbers[i], [row[i] for row in rows], stacked) for i, head in enumerate(heads)]
     if not stacked and sum(min(n, SHORT) for n in wide) > LINE:
@@ -80,7 +82,7 @@ def layouts(
 
 
 def _wide(head: str, numeric: bool, cells: Sequence[Shown], stacked: bool) -> int:
-    """Characters beside each other in a column, with the gap before the next one."""
+    """Return the width of a column in characters, with the gap before the next one."""
     texts = [
         part for c in cells for part in ((c.text + c.marks, c.interval) if stacked else (c.flat + c.marks,))
     ]
@@ -100,7 +102,7 @@ def _layout(
 
 HEAD = r"""% Tables of an adjudge report, for \input. The preamble needs:
 %   \usepackage{booktabs,longtable,array}
-% Texts may hold any Unicode: compile with lualatex or xelatex and a font that has it
+% Texts may contain any Unicode: compile with lualatex or xelatex and a font that has it
 % (pdflatex does for Latin text)."""
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -132,12 +134,12 @@ LINES_OF_A_FLOAT = 40
 
 
 def render(document: Document) -> str:
-    """The verdict as a paragraph, then section by section its tables, with all that is said beside them."""
+    """Return the verdicts as paragraphs, then the tables, figures and notes of every section."""
     return "\n".join(_lines(document)) + "\n"
 
 
 def short(document: Document) -> str:
-    """The blocks of the document alone, for a paper."""
+    """Return only the blocks of the document, for a paper."""
     lines = [line for s in document.sections for b in s.blocks for line in _block(b)]
     return "\n".join([HEAD, *lines, *([text(document.no_ruling)] if document.no_ruling else [])]) + "\n"
 
@@ -145,7 +147,7 @@ def short(document: Document) -> str:
 def _lines(document: Document) -> Iterator[str]:
     yield HEAD
     yield f"% {' '.join(visible(document.title).split())}"
-    # Long names leave no other way: lines may be loose, but none is too long.
+    # With long names, TeX cannot fill lines well: loose lines are better than lines in the margin.
     yield r"\begingroup\sloppy"
     yield from _facts(Facts("about", document.title, document.about))
     for ruling in document.rulings:
@@ -162,10 +164,10 @@ def _lines(document: Document) -> Iterator[str]:
                 yield f"({'Tables' if len(refs) > 1 else 'Table'} {', '.join(refs)}.)"
             for block in section.blocks:
                 yield from _block(block)
-    silent = [s for s in document.sections if not s.blocks]
-    if silent:
+    without_content = [s for s in document.sections if not s.blocks]
+    if without_content:
         yield from ("", r"\paragraph{What this report cannot say}")
-        yield from (f"{text(s.title)}: {text(s.absent)}." for s in silent)
+        yield from (f"{text(s.title)}: {text(s.absent)}." for s in without_content)
     yield from ("", r"\paragraph{How to read the numbers}")
     yield from map(text, document.reading)
     yield r"\par\endgroup"
@@ -210,12 +212,12 @@ def _case(number: int, case: Disagreement) -> Iterator[list[str]]:
     yield [rf"\textbf{{{number}}} unit", text(case.unit_id)]
     labels = (
         rf"{text(s.who)}: \textbf{{{text(s.label)}}}" + (f" ({text(s.how_sure)})" if s.how_sure else "")
-        for s in case.said
+        for s in case.labels
     )
     yield ["labels", "; ".join(labels)]
     for name, value in case.shown:
         yield [text(name), text(value)]
-    for s in case.said:
+    for s in case.labels:
         if s.rationale:
             yield [f"{text(s.who)} says why", text(s.rationale)]
 
@@ -226,27 +228,27 @@ def _two(first: float, second: float) -> str:
 
 
 def _table(table: Table, caption: str = "") -> Iterator[str]:
-    spelled = grid(table)
-    shown = spelled.rows[: table.shown()]
+    cells = grid(table)
+    shown = cells.rows[: table.shown()]
     notes = [text(note) for note in table.left_out() + list(table.notes)]
-    notes += [rf"\textsuperscript{{{mark}}} {text(said)}" for mark, said in spelled.remarks]
+    notes += [rf"\textsuperscript{{{mark}}} {text(remark)}" for mark, remark in cells.remarks]
     parts = [
-        (layout, some)
-        for layout in layouts(spelled.heads, spelled.numbers, shown, spelled.dense)
-        for some in _pages(shown, layout)
+        (layout, page)
+        for layout in layouts(cells.heads, cells.numbers, shown, cells.dense)
+        for page in _pages(shown, layout)
     ]
-    for number, (layout, some) in enumerate(parts, 1):
+    for number, (layout, page) in enumerate(parts, 1):
         title, key = caption or table.caption, table.key
         if len(parts) > 1:
             title = f"{title}, part {number} of {len(parts)}"
             key = key if number == 1 else f"{key}-{number}"
-        heads = [_head(spelled.heads[i], spelled.numbers[i]) for i in layout.indices]
-        rows = [[_cell(row[i], layout.stacked) for i in layout.indices] for row in some]
+        heads = [_head(cells.heads[i], cells.numbers[i]) for i in layout.indices]
+        rows = [[_cell(row[i], layout.stacked) for i in layout.indices] for row in page]
         yield from _float(key, title, layout, heads, rows, notes if number == len(parts) else [])
 
 
 def _pages(rows: Sequence[Sequence[Shown]], layout: TabularLayout) -> Iterator[Sequence[Sequence[Shown]]]:
-    """As many rows as a page has room for, and again."""
+    """Yield the rows in groups that fit on a page."""
     start, used = 0, 0
     for n, row in enumerate(rows):
         height = max(1 + len(row[i].flat) // layout.room for i in layout.indices)
@@ -297,7 +299,7 @@ def _float(
 def _long(
     key: str, caption: str, spec: str, size: str, groups: Sequence[Sequence[Sequence[str]]]
 ) -> Iterator[str]:
-    """Paragraphs in columns that go on over pages; between groups of rows there is some room."""
+    """Yield a table of paragraphs that continues over pages, with space between the groups of rows."""
     yield from ("", rf"{{\{size}", r"\setlength{\tabcolsep}{4pt}", rf"\begin{{longtable}}{{{spec}}}")
     yield rf"\caption{{{text(caption)}}}\label{{tab:{_label(key)}}}\\"
     yield from (r"\toprule", r"\endfirsthead", r"\toprule", r"\endhead")
@@ -309,7 +311,7 @@ def _long(
 
 
 def text(value: str) -> str:
-    """One line in which nothing is a command; long words may be broken."""
+    """Return a text as one line in which nothing is a command, and long words may be broken."""
     return " ".join(r"\allowbreak{}".join(map(_escaped, pieces(word))) for word in visible(value).split())
 
 

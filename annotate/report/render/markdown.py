@@ -1,4 +1,4 @@
-"""The document as Markdown with pipe tables; text from elsewhere is escaped so that it stays text."""
+"""The document as Markdown with pipe tables. Every text is escaped, so that markup in it stays text."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,12 +8,12 @@ from judge.markdown import quoted, text
 
 
 def render(document: Document) -> str:
-    """The document, top to bottom."""
+    """Return the whole document."""
     return "\n".join(_lines(document)) + "\n"
 
 
 def short(document: Document) -> str:
-    """The blocks of the document alone, for a paper."""
+    """Return only the blocks of the document, for a paper."""
     lines = [line for s in document.sections for b in s.blocks for line in (*_block(b), "")]
     return "\n".join([*lines, *([text(document.no_ruling)] if document.no_ruling else [])]).rstrip() + "\n"
 
@@ -35,13 +35,13 @@ def _lines(document: Document) -> Iterator[str]:
         if section.blocks:
             yield from (f"## {text(section.title)}", "")
             for block in section.blocks:
-                # These stand with their verdicts.
+                # The boxes of the verdicts have these numbers already.
                 if getattr(block, "key", "") != NUMBERS:
                     yield from (*_block(block), "")
-    silent = [s for s in document.sections if not s.blocks]
-    if silent:
+    without_content = [s for s in document.sections if not s.blocks]
+    if without_content:
         yield from ("## What this report cannot say", "")
-        yield from (f"- {text(s.title)}: {text(s.absent)}." for s in silent)
+        yield from (f"- {text(s.title)}: {text(s.absent)}." for s in without_content)
         yield ""
     yield from ("## How to read the numbers", "")
     yield from (f"- {text(sentence)}" for sentence in document.reading)
@@ -74,19 +74,19 @@ def _block(block: Block) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    spelled = grid(table)
+    cells = grid(table)
     rows = [
         [text(cell.flat) + (f" <sup>{cell.marks}</sup>" if cell.marks else "") for cell in row]
-        for row in spelled.rows
+        for row in cells.rows
     ]
     shown = table.shown()
     yield from (f"**{text(table.caption)}**", "")
-    yield from _pipes([text(h) for h in spelled.heads], rows[:shown], spelled.numbers)
+    yield from _pipes([text(h) for h in cells.heads], rows[:shown], cells.numbers)
     for note in table.left_out() + list(table.notes):
         yield from ("", text(note))
-    if spelled.remarks:
+    if cells.remarks:
         yield ""
-        yield from (f"- {mark}: {text(said)}" for mark, said in spelled.remarks)
+        yield from (f"- {mark}: {text(remark)}" for mark, remark in cells.remarks)
 
 
 def _pipes(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[bool]) -> Iterator[str]:
@@ -99,16 +99,16 @@ def _pipes(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequenc
 def _cases(cases: Cases) -> Iterator[str]:
     yield from (f"**{text(cases.caption)}**", "")
     for number, case in enumerate(cases.rows, 1):
-        said = " · ".join(
+        labels = " · ".join(
             f"{text(s.who)}: **{text(s.label)}**" + (f" ({text(s.how_sure)})" if s.how_sure else "")
-            for s in case.said
+            for s in case.labels
         )
         unit = text(case.unit_id)
         if case.link:
             unit = f"[{unit}](<{case.link}>)"
-        yield from (f"### {number}. unit {unit}", "", said, "")
+        yield from (f"### {number}. unit {unit}", "", labels, "")
         for name, value in case.shown:
             yield from (f"{text(name)}:", "", quoted(value), "")
-        for s in case.said:
+        for s in case.labels:
             if s.rationale:
                 yield from (f"{text(s.who)} says why:", "", quoted(s.rationale), "")

@@ -1,9 +1,9 @@
 """All tables of the document as one long CSV table: one row a cell, for R, pandas or a spreadsheet.
 
-`section, table, row, column, text` say which cell and what it shows; a cell that is a Measure fills
-`measure` to `notes` too, with full precision; `annotators` and `notes` are JSON lists. What the report is
-about is the table `about`, the verdicts are the table `verdict`; what stands beside the tables has rows
-too, whose column is `note`, `text`, `quote` or `drawing`.
+`section, table, row, column, text` name the cell and its text. A cell that is a Measure fills `measure` to `notes`
+too, with full precision; `annotators` and `notes` are JSON lists. The head of the report is the table `about`, the
+verdicts are the table `verdict`. Texts beside the tables are rows with the column `note`, `text`, `quote` or
+`drawing`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = (
     "reason",
     "notes",
 )
-# More people than this are counted, not named, in every row: JSON names them all.
+# With hundreds of people, their names in every row would make up most of the file. The JSON report names them all.
 NAMED = 8
 
 
@@ -46,7 +46,7 @@ _NUMBER = re.compile(rf"{_DIGITS}( \({_DIGITS} to {_DIGITS}\))?", re.ASCII)
 
 
 def render(document: Document) -> str:
-    """The long table."""
+    """Return the long table."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -99,9 +99,9 @@ def _section(section: Section) -> Iterator[dict[str, Json]]:
                 yield _text_row(key, block.key, name, "value", value)
         elif isinstance(block, Cases):
             for case in block.rows:
-                values = [*case.shown, *((s.who, s.label) for s in case.said)]
-                values += [(f"{s.who}, how sure", s.how_sure) for s in case.said if s.how_sure]
-                values += [(f"{s.who} says why", s.rationale) for s in case.said if s.rationale]
+                values = [*case.shown, *((s.who, s.label) for s in case.labels)]
+                values += [(f"{s.who}, how sure", s.how_sure) for s in case.labels if s.how_sure]
+                values += [(f"{s.who} says why", s.rationale) for s in case.labels if s.rationale]
                 yield from (_text_row(key, block.key, case.unit_id, name, value) for name, value in values)
     for table in section.tables():
         for note in table.notes:
@@ -121,7 +121,7 @@ def _cell(cell: Cell) -> dict[str, Json]:
         }
     document = cell.as_json()
     names = document["annotators"] or []
-    # A JSON list: names may hold any separator.
+    # A JSON list, because a name may contain any separator.
     document["annotators"] = f"{len(names):,} annotators" if len(names) > NAMED else _listed(names)
     document["notes"] = _listed(document["notes"])
     return {
@@ -135,7 +135,8 @@ def _listed(values: list[str]) -> str:
 
 
 def _safe(value: Json) -> Json:
-    """Text that a spreadsheet does not take for a formula: an apostrophe goes before = + - @."""
+    """Return a text that a spreadsheet does not run as a formula: with an apostrophe before = + - @."""
+    # Labels, names and texts of a study come from elsewhere. Numbers that we print, such as -0.1, stay numbers.
     if not isinstance(value, str):
         return value
     value = visible(value)
