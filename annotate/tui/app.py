@@ -1,4 +1,4 @@
-"""The program `annotate open` runs, and the one consumer of what is typed."""
+"""The program of `annotate open`, and the only consumer of the queue of intentions."""
 
 import asyncio
 from collections.abc import Iterable
@@ -25,10 +25,10 @@ from judge.errors import AdjudgeError
 
 
 class AnnotateApp(App[None]):
-    """One annotator at one batch; the desk commits, this shows.
+    """The screens of one annotator in one batch. The desk commits, the screens follow.
 
-    Every key goes into `typed` when the terminal sends it, and `_work` does one after the other: the
-    next is not looked at before all is done that the one before it meant.
+    Every key goes into `typed` when the terminal sends it. `_work` takes one intention after the other, and finishes
+    what it means before it takes the next.
     """
 
     CSS_PATH = "app.tcss"
@@ -43,7 +43,7 @@ class AnnotateApp(App[None]):
         theme: str | None = None,
         held_ms: float | None = None,
     ) -> None:
-        """`theme` is the one chosen last; another version may not have it."""
+        """`theme` is the remembered theme, which another version of Textual may lack."""
         super().__init__()
         self.desk = desk
         self._first_theme = theme if theme in self.available_themes else None
@@ -51,20 +51,20 @@ class AnnotateApp(App[None]):
         self.labelling = LabelScreen(desk, keymap or {}, self.typed, held_ms=held_ms)
 
     def get_driver_class(self) -> type[Driver]:
-        """Textual's, with Escape told apart from Alt."""
+        """Return Textual's driver, with a parser that distinguishes Escape from Alt."""
         driver = super().get_driver_class()
         tell_apart(driver)
         return driver
 
     def get_css_variables(self) -> dict[str, str]:
-        """Textual's, and ours."""
+        """Return Textual's variables and ours."""
         variables = super().get_css_variables()
         variables |= own_colours(variables)
         self.theme_variables = variables
         return variables
 
     async def on_mount(self) -> None:
-        """Theme, the screen, then the consumer."""
+        """Set the theme, show the labelling screen, then start the consumer."""
         if self._first_theme:
             self.theme = self._first_theme
             remember_theme(self._first_theme)
@@ -73,13 +73,13 @@ class AnnotateApp(App[None]):
         self.run_worker(self._work(), group="typed")
 
     async def on_event(self, event: Event) -> None:
-        """Keys and pastes of the terminal go into the queue, and nowhere else. Whatever is typed, into a note or in
-        the list as well, is work, and so is what the mouse does."""
+        """Put keys and pastes of the terminal into the queue, and nowhere else. Every input counts as working time."""
         clock = self.labelling.hand.clock
         if isinstance(event, events.InputEvent) and not event.is_forwarded:
             clock.touch()
         if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
-            self.app_focus = True  # as in Textual: a terminal may not tell that it has the focus again
+            # As in Textual: a terminal may not report that it has the focus again.
+            self.app_focus = True
             clock.away(False)
             self.typed.put(Intention(event, at=event.time))
             return
@@ -87,31 +87,32 @@ class AnnotateApp(App[None]):
 
     async def _work(self) -> None:
         while True:
-            one, valid = await self.typed.take()
-            if one.key == QUIT:
+            intention, valid = await self.typed.take()
+            if intention.key == QUIT:
                 self.exit()
                 return
             if valid:
-                await self._do(one)
+                await self._do(intention)
             else:
-                self.labelling.is_held(one)
-                self._told_dropped()
+                self.labelling.is_held(intention)
+                self._show_dropped()
             if self._exit:
                 return
-            await asyncio.sleep(0)  # painting has its turn between two keys
+            # Without this, a burst of keys would be worked off before anything is painted.
+            await asyncio.sleep(0)
 
-    async def _do(self, one: Intention) -> None:
+    async def _do(self, intention: Intention) -> None:
         screen = self.screen
-        if one.act is not None:
-            await one.act()
-        elif one.event is None:
+        if intention.act is not None:
+            await intention.act()
+        elif intention.event is None:
             return
-        elif _is_alt(one.key) and not self.labelling.knows(one.key):
+        elif _is_alt(intention.key) and not self.labelling.knows(intention.key):
             self._refuse("Esc or Alt and a key at once did nothing")
-        elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(one)):
-            if isinstance(screen, CommandPalette) and one.key == "enter":
-                await self._found(screen)
-            await super().on_event(one.event)
+        elif not (isinstance(screen, (LabelScreen, Dialog, Review)) and await screen.take(intention)):
+            if isinstance(screen, CommandPalette) and intention.key == "enter":
+                await self._searched(screen)
+            await super().on_event(intention.event)
             await self._delivered(screen)
 
     def _refuse(self, why: str) -> None:
@@ -119,8 +120,9 @@ class AnnotateApp(App[None]):
         if isinstance(self.screen, Dialog):
             self.screen.say(why)
 
-    async def _found(self, menu: CommandPalette) -> None:
-        """Wait until the menu lists what was typed: Enter takes from the list of the letters before it otherwise."""
+    async def _searched(self, menu: CommandPalette) -> None:
+        """Wait until the menu lists the commands for the typed letters."""
+        # The menu searches in the background: Enter would choose from the list for fewer letters.
         looking = [w for w in self.workers if w.node is menu and not w.is_finished]
         if not looking:
             return
@@ -128,7 +130,8 @@ class AnnotateApp(App[None]):
             await asyncio.wait_for(self.workers.wait_for_complete(looking), 2)
 
     async def _delivered(self, screen: Screen[object]) -> None:
-        """Wait until Textual has done with a key: the widgets it bubbles through, and what they tell each other."""
+        """Wait until Textual has handled a key in all widgets that it bubbles through, with their messages."""
+        # Otherwise the next key could be handled before this one: two paths give two orders.
         for _ in range(4 if isinstance(screen, CommandPalette) else 2):
             start = screen.focused or screen
             for node in start.ancestors_with_self:
@@ -137,33 +140,33 @@ class AnnotateApp(App[None]):
                     with suppress(TimeoutError):
                         await asyncio.wait_for(done.wait(), 1)
 
-    def _told_dropped(self) -> None:
+    def _show_dropped(self) -> None:
         n = self.typed.dropped
-        told = f"{n} key{'s' if n > 1 else ''} typed behind it did nothing"
+        message = f"{n} key{'s' if n > 1 else ''} typed behind it did nothing"
         if isinstance(self.screen, Finished):
-            self.screen.say(told)
+            self.screen.say(message)
         else:
-            self.labelling.view.add(told)
+            self.labelling.view.add(message)
 
     def on_app_blur(self, event: events.AppBlur) -> None:
-        """Time from here on is idle."""
+        """Count the time from now on as idle: the terminal lost the focus."""
         self.labelling.hand.clock.away(True)
 
     def on_app_focus(self, event: events.AppFocus) -> None:
-        """Back at work."""
+        """Count the time from now on as work: the terminal has the focus."""
         self.labelling.hand.clock.away(False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The menu: our commands, then Textual's themes and quit."""
+        """Yield the entries of the menu: our commands, then Textual's themes and quit."""
         if screen is self.labelling:
             for command in COMMANDS:
                 if command.short:
                     yield SystemCommand(
                         command.short.capitalize(), command.help, lambda c=command: self._chosen(c.id)
                     )
-        for found in super().get_system_commands(screen):
-            if found.title in ("Theme", "Quit"):
-                yield found
+        for entry in super().get_system_commands(screen):
+            if entry.title in ("Theme", "Quit"):
+                yield entry
 
     def _chosen(self, command: str) -> None:
         self.typed.put(Intention(act=self.labelling.commands.by_id[command]), first=True)
@@ -183,14 +186,14 @@ def run_app(
     theme: str | None,
     held_ms: float | None = None,
 ) -> str | None:
-    """Run until the person quits. Returns why the last thing pressed was not stored, None when it was.
+    """Run until the annotator quits. Return why the last change was not stored, None if it was.
 
-    Raises AdjudgeError when a fault of the program ended it.
+    Raises AdjudgeError if an error of the program ended it.
     """
     app = AnnotateApp(desk, keymap=keymap, theme=theme, held_ms=held_ms)
     app.run()
     if app.return_code:
         raise AdjudgeError(
-            "a fault of the program ended the sitting (it stands above; please report it): what was shown as done is stored"
+            "an error of the program ended the session (it is printed above; please report it): everything that was shown as done is stored"
         )
     return app.labelling.place.refused

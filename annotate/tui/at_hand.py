@@ -1,7 +1,4 @@
-"""The unit at hand and how far one is with it: active question, what is shown, times, counts. Knows no widget.
-
-Working time and idle time of a unit are told apart.
-"""
+"""The state of the unit at hand, without widgets: active question, phase, working and idle time, counts."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +13,8 @@ IDLE_AFTER = 60.0
 
 
 class Clock:
-    """Counts since the last `take`: a pause longer than a minute, or a terminal without focus, is idle."""
+    """Counts working and idle time since the last `take`. A terminal without focus is idle, and so is the part of a
+    pause after the first minute."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic, idle_after: float = IDLE_AFTER) -> None:
         self._now, self._idle_after = now, idle_after
@@ -25,16 +23,16 @@ class Clock:
         self._away = False
 
     def touch(self) -> None:
-        """Something was pressed."""
+        """Note an input."""
         self._count()
 
     def away(self, is_away: bool) -> None:
-        """The terminal lost or got the focus."""
+        """Note that the terminal lost or got the focus."""
         self._count()
         self._away = is_away
 
     def take(self) -> TimeSpent:
-        """The times since the last call, in milliseconds."""
+        """Return the times since the last call, in milliseconds."""
         self._count()
         spent = TimeSpent(round(self._active * 1000), round(self._idle * 1000))
         self._active = self._idle = 0.0
@@ -53,7 +51,7 @@ class Clock:
 
 
 class AtHand:
-    """Where one person is in a batch; `go` leads to another unit."""
+    """The position of one person in a batch; `go` changes to another unit."""
 
     unit: Sheet
 
@@ -64,20 +62,20 @@ class AtHand:
         self.keys = keys_of(desk.task, keymap)
         """Command -> keys."""
         self.active: str | None = None
-        """The question that a label answers first; None when all are answered."""
+        """The question that a label answers first; None if all are answered."""
         self.phase = "label"
-        """label, or what is shown after a commit: key (training) or judge."""
+        """The panel that is shown: label, or after a commit key (training) or judge."""
         self.trying = False
-        """Whether a training unit is wrong and its answer still hidden, for a second try."""
+        """Whether a training unit was answered wrong and its answer is still hidden, for a second try."""
         self.evidence: Evidence | None = None
         """The cursor, while evidence is marked."""
         self.searched = ""
-        """What the list was last searched for."""
+        """The last search in the list."""
         self._spent: dict[int, TimeSpent] = {}
         self.recount()
 
     def go(self, position: int) -> None:
-        """Another unit, or the same one anew."""
+        """Load another unit, or the same one again."""
         if hasattr(self, "unit"):
             self.give_back(self.clock.take())
         else:
@@ -87,7 +85,7 @@ class AtHand:
         self.settle()
 
     def settle(self) -> None:
-        """The active question, and what is shown because the unit is locked."""
+        """Set the active question, and the phase of a locked unit."""
         self.active = self.unit.state.next_field(self.desk.fields)
         if self.unit.state.locked and self.unit.role != "adjudication":
             self.phase = "key" if self.unit.role == "training" else "judge"
@@ -95,21 +93,21 @@ class AtHand:
 
     @property
     def status(self) -> UnitStatus:
-        """How the unit stands."""
+        """The status of the unit."""
         return self.unit.state.status(self.desk.fields)
 
     @property
     def due(self) -> bool:
-        """Whether something is shown once this unit is answered."""
+        """Whether the answer key or the judge is shown once this unit is answered."""
         return self.unit.role == "training" or (self.desk.info.reveal and self.unit.role == "unit")
 
     def wrong(self) -> list[str]:
-        """The questions of a training unit that were answered wrong and have had no second try."""
+        """Return the questions of a training unit that were answered wrong and have no second try yet."""
         state, key = self.unit.state, self.desk.key(self.unit.position)
         return [f for f, v in key.items() if state.answers.get(f) != v and f not in state.revised]
 
     def label_of(self, character: str | None) -> tuple[str, str] | None:
-        """The question and the label that a key means; the active question comes first."""
+        """Return the field and the label of a key; the active question comes first."""
         fields = [self.active, *self.desk.fields] if self.active else self.desk.fields
         for field in fields if character else ():
             value = self.labels[field].get(str(character))
@@ -118,20 +116,20 @@ class AtHand:
         return None
 
     def symbol(self, command: str, otherwise: str) -> str:
-        """The first key of a command as it is printed; `otherwise` where labels have taken all its keys."""
+        """Return the first key of a command as it is printed; `otherwise` if all its keys are labels of the task."""
         return symbol(self.keys[command][0]) if self.keys[command] else otherwise
 
     def recount(self) -> None:
-        """Progress and pace, after an event."""
+        """Count progress and pace again, after an event."""
         self.counts, self.pace = self.desk.counts(), self.desk.times()
 
     def take_time(self) -> TimeSpent:
-        """The times on this unit that no event has yet."""
+        """Return the times on this unit that no event has stored yet."""
         self.give_back(self.clock.take())
         return self._spent.pop(self.unit.position)
 
     def give_back(self, spent: TimeSpent) -> None:
-        """Keep times for the next event on this unit: also what was taken for something that was not stored."""
+        """Add times to the next event on this unit, such as those of a change that was not stored."""
         position = self.unit.position
         before = self._spent.get(position, TimeSpent())
         self._spent[position] = TimeSpent(before.active_ms + spent.active_ms, before.idle_ms + spent.idle_ms)

@@ -1,4 +1,4 @@
-"""What the commands of the labelling screen do: undo, skip, flag, note, list, search, jump, help, the end."""
+"""The commands of the labelling screen: undo, skip, flag, note, list, search, jump, help, the end."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,11 +16,12 @@ from annotate.tui.untrusted import one_line
 from annotate.tui.workplace import Workplace
 
 ALWAYS = ("undo", "review", "search", "jump", "help")
-"""Commands that mean the same whatever is on the screen, so at the end of the batch too."""
+"""Commands that do the same at the end of the batch as on a unit."""
 ALL = 1_000_000
-"""Lines that no text has."""
+"""More lines than any text has: scrolls to an end."""
+# Python and SQLite refuse numbers of thousands of digits, with errors of their own.
 LONG = 12
-"""Digits that no number of a unit has; neither Python nor SQLite reads any number of them."""
+"""More digits than the number of any unit has."""
 
 ELSEWHERE = f"""
 ## Keys of the list
@@ -34,17 +35,17 @@ ELSEWHERE = f"""
 """
 
 ONCE = frozenset({"skip", "go_on"})
-"""Commands that a key held down does not repeat: they leave a unit, or what is to be read."""
+"""Commands that a held key does not repeat, because they leave a unit or a text to read."""
 
 
 class Commands:
-    """Each has committed what it changes before the screen shows it, and is done when it returns."""
+    """The commands by name. Each commits its change before the screen shows it, and is finished when it returns."""
 
     def __init__(self, place: Workplace, marking: Marking) -> None:
         self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
         self._form, self._at = Form(place, self.finish), 0.0
         self.answer = self._form.answer
-        """A label of the unit at hand."""
+        """Label the unit at hand."""
         self.by_id: dict[str, Callable[[], Awaitable[None]]] = {
             "undo": self.undo,
             "skip": self.skip,
@@ -72,21 +73,21 @@ class Commands:
         }
 
     async def run(self, name: str, at: float) -> None:
-        """The command of a key that was typed at `at`."""
+        """Run the command of a key that was typed at `at` (monotonic seconds)."""
         self._at = at
         await self.by_id[name]()
 
     async def finish(self) -> None:
-        """Nothing is open: say so, and where to go."""
+        """Show that no unit is open, and the possible next steps."""
         hand, desk = self._hand, self._desk
         counts = desk.counts()
         active, _done = desk.times()
         key = {name: symbol(keys[0]) if keys else "^P" for name, keys in hand.keys.items()}
-        told = f"{counts['done']} done, {counts['skipped']} skipped, {active / 60000:.0f} min of work"
+        message = f"{counts['done']} done, {counts['skipped']} skipped, {active / 60000:.0f} min of work"
         lines = [
             Content.styled("Everything in this batch has been seen.", "bold"),
             Content(""),
-            Content(told),
+            Content(message),
         ]
         if counts["skipped"]:
             lines.append(Content(f"{key['skip']}  go through the skipped ones"))
@@ -114,33 +115,33 @@ class Commands:
         self._place.show(first, "a label takes the skip back")
 
     async def undo(self) -> None:
-        """Take the last thing back, over restarts too."""
+        """Undo the last action, also one before a restart."""
         place = self._place
         if self._hand.phase != "label" and not self._hand.unit.state.revised:
             place.refuse("it has been shown: your first label of this unit stands")
             return
-        found = await place.attempt(lambda: (self._desk.undo(),))
-        if found is None:
+        result = await place.attempt(lambda: (self._desk.undo(),))
+        if result is None:
             return
-        if found[0] is None:
+        if result[0] is None:
             self._view.say("nothing left to undo")
             return
         place.recount()
-        place.show(found[0], "undone")
+        place.show(result[0], "undone")
 
     async def skip(self) -> None:
-        """Leave the unit for later."""
+        """Skip the unit."""
         if await self._place.commit(self._at, self._desk.skip):
             self._place.recount()
             await self._form.advance("skipped")
 
     async def flag(self) -> None:
-        """Flag with a reason, or take the flag away."""
+        """Flag the unit with a reason, or remove its flag."""
         if self._hand.unit.state.flag is None:
             title = "Flag this unit. What is wrong with it?"
             await self._ask_text("flag", title, "", self._desk.flag, "flagged")
         elif await self._place.commit(self._at, self._desk.flag, None):
-            self._changed("the flag is gone")
+            self._changed("the flag is removed")
 
     async def note(self) -> None:
         """Write a note; an empty one removes it."""
@@ -148,58 +149,58 @@ class Commands:
         await self._ask_text("note", title, before, self._desk.note, "noted")
 
     async def _ask_text(
-        self, what: str, title: str, before: str, store: Callable[..., State], told: str
+        self, name: str, title: str, before: str, store: Callable[..., State], message: str
     ) -> None:
-        """A text of the unit. What was typed and not stored is there when the box is opened again, after a restart too."""
+        """Ask for a text of the unit. A text that was typed and not stored is a draft, which survives a restart."""
         position, at, view, desk = self._hand.unit.position, self._at, self._view, self._desk
 
         async def done(text: str) -> str | None:
-            if not text and what == "flag":
+            if not text and name == "flag":
                 view.say("no reason, no flag")
                 return None
             if text != before and not await self._place.commit(at, store, text):
-                desk.keep_draft(position, what, text)
+                desk.keep_draft(position, name, text)
                 return f"not stored: {self._place.refused}. Your text is kept: Enter tries again."
-            desk.keep_draft(position, what, None)
+            desk.keep_draft(position, name, None)
             if text != before:
-                self._changed(told if text else f"the {what} is gone")
+                self._changed(message if text else f"the {name} is gone")
             return None
 
         def typed(text: str) -> None:
-            desk.keep_draft(position, what, text if text != before else None)
+            desk.keep_draft(position, name, text if text != before else None)
 
-        def left(text: str) -> None:
+        def on_escape(text: str) -> None:
             typed(text)
             if text != before:
-                view.say(f"the {what} is not stored; the same key opens it again", error=True)
+                view.say(f"the {name} is not stored; the same key opens it again", error=True)
 
-        value = desk.draft(position, what) or before
-        await self._place.open(Ask(title, done, value=value, left=left, typed=typed))
+        value = desk.draft(position, name) or before
+        await self._place.open(Ask(title, done, value=value, on_escape=on_escape, typed=typed))
 
-    def _changed(self, told: str) -> None:
+    def _changed(self, message: str) -> None:
         self._view.draw_labels()
-        self._view.say(told)
+        self._view.say(message)
 
     async def jump(self) -> None:
-        """Go to a unit by its number."""
-        desk, wanted = self._desk, ""
+        """Ask for the number of a unit, and go there."""
+        desk, number_text = self._desk, ""
 
         async def done(text: str) -> str | None:
-            nonlocal wanted
-            wanted = text
+            nonlocal number_text
+            number_text = text
             return None
 
         async def then() -> None:
-            number = int(wanted) if wanted.isdecimal() and len(wanted) < LONG else 0
+            number = int(number_text) if number_text.isdecimal() and len(number_text) < LONG else 0
             if number and desk.neighbour(number - 1, 1) == number:
                 self._place.show(number)
-            elif wanted:
-                self._place.refuse(f"there is no unit {one_line(wanted, LONG)}")
+            elif number_text:
+                self._place.refuse(f"there is no unit {one_line(number_text, LONG)}")
 
         await self._place.open(Ask(f"Go to unit 1 to {desk.total}", done, then=then, kind="number"))
 
     async def review(self, *, ask: bool = False) -> None:
-        """The own units as a list, with the search line open if asked."""
+        """Open the list of the annotator's units. `ask`: with the search line open."""
 
         def chosen(position: int, searched: str) -> None:
             self._hand.searched = searched
@@ -209,14 +210,14 @@ class Commands:
         await self._place.open(Review(self._desk, near, self._place.typed, chosen, ask=ask))
 
     async def help(self) -> None:
-        """Guidelines, labels, keys."""
+        """Show guidelines, labels and keys."""
         keys = self._hand.keys
         rows = ["| key | what it does |", "|---|---|"]
         for command in COMMANDS:
-            # Two characters would end the code, or the cell: they are called by their names.
+            # These characters would end the code or the cell in Markdown, so their names are shown.
             shown = [symbol(k) if symbol(k) not in ("|", "`") else k for k in keys[command.id]]
-            told = " or ".join(f"`{s}`" for s in shown)
-            rows.append(f"| {told} | {command.help} |")
+            message = " or ".join(f"`{s}`" for s in shown)
+            rows.append(f"| {message} | {command.help} |")
         rows.append("| `^P` | menu: every command, themes |")
         rows.append("| `^Q` | quit; everything is stored already |")
         rows.append(ELSEWHERE)
@@ -228,27 +229,27 @@ class Commands:
         await self._place.open(Help(text, frozenset(keys["help"])))
 
     async def highlights(self) -> None:
-        """Highlights on or off."""
+        """Switch highlights on or off."""
         view = self._view
         view.highlights = not view.highlights
         view.draw()
         view.say("" if view.highlights else "highlights are off")
 
     async def step(self, step: int) -> None:
-        """The unit before or behind."""
-        found = self._desk.neighbour(self._hand.unit.position, step)
-        if found is None:
-            # A label typed ahead was meant for a unit that is not there.
+        """Go to the previous or the next unit."""
+        result = self._desk.neighbour(self._hand.unit.position, step)
+        if result is None:
+            # A label typed ahead was meant for a unit that does not exist, so it is dropped.
             self._place.refuse("this is the last unit" if step > 0 else "this is the first unit")
         else:
-            self._place.show(found)
+            self._place.show(result)
 
     async def scroll(self, lines: int) -> None:
-        """Scroll what is chosen; ten lines stand for a page, more for all of it."""
+        """Scroll the chosen pane; ten lines mean a page, more mean to its beginning or end."""
         self._view.scroll(lines)
 
     async def raw(self) -> None:
-        """The raw text, or tables and code laid out again."""
+        """Switch between the raw text and laid out tables and code."""
         if not (self._view.raw or self._view.is_laid_out):
             self._view.say("nothing to lay out: no table or code is displayed otherwise than it is stored")
             return
@@ -256,11 +257,11 @@ class Commands:
         self._view.say("raw text; the same key lays tables and code out again" if self._view.raw else "")
 
     async def match(self, step: int) -> None:
-        """The next highlight or match that is not in sight, in the text that is read."""
+        """Scroll to the next highlight or hit that is not visible, in the text that is read."""
         if not self._view.texts.turn_to_match(step):
             self._view.say(f"no highlight or match {'below' if step > 0 else 'above'} what you see")
 
     async def pane(self) -> None:
-        """The next pane that has something to scroll: the texts, then question and labels where they are cut."""
+        """Choose the next pane to scroll: the texts, then question and labels if they are longer than shown."""
         if not self._view.turn_pane():
-            self._view.say("everything is in sight")
+            self._view.say("everything is visible")

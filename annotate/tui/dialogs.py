@@ -1,7 +1,4 @@
-"""Small screens over the labelling screen: one line of text, help, the end of a batch.
-
-None has bindings: each takes its keys from the app's queue of intentions, like the labelling screen.
-"""
+"""Small screens over the labelling screen: one line of text, help, the end of a batch."""
 
 import math
 from abc import abstractmethod
@@ -19,36 +16,40 @@ from annotate.tui import intentions
 from annotate.tui.intentions import Intention
 
 
+# None of them has bindings: a second path for keys, beside the app's queue of intentions, would give a second order.
 class Dialog(ModalScreen[None]):
-    """A box that takes intentions until it is closed."""
+    """A box that handles intentions until it is closed."""
 
     def on_mount(self) -> None:
-        """Note when it is seen."""
+        """Note when the box is painted."""
         self._painted = math.inf
         self.call_after_refresh(self._seen)
 
     def _seen(self) -> None:
         self._painted = monotonic()
 
-    def ahead(self, one: Intention) -> bool:
-        """Whether it was typed before anybody could have read the box."""
-        return one.at < self._painted + intentions.SETTLE
+    def ahead(self, intention: Intention) -> bool:
+        """Return whether a key was typed before anybody could have read the box."""
+        return intention.at < self._painted + intentions.SETTLE
 
     async def close(self) -> None:
-        """Go; the screen below takes the keys from here on."""
+        """Close the box; the screen below handles the next key."""
         await self.app.pop_screen()
 
     def say(self, text: str) -> None:
-        """Why a key did nothing, where the box has room for it."""
+        """Show why a key did nothing, if the box has room for it."""
 
     @abstractmethod
-    async def take(self, one: Intention) -> bool:
-        """Do what a key means here; False leaves it to the widget that has the focus."""
+    async def take(self, intention: Intention) -> bool:
+        """Do what a key means here. Return False to leave it to the widget that has the focus."""
 
 
 class Ask(Dialog):
-    """One line of text. `done` gets it at Enter and says what was wrong with it, and then it stays to be mended;
-    `then` follows once the box is gone. Escape calls `left` with what was typed so far, and each change `typed`."""
+    """One line of text.
+
+    Enter calls `done` with it. If that returns an error, the box stays open and shows it; otherwise `then` is called
+    once the box is closed. Escape calls `on_escape` with the text so far, and each change calls `typed`.
+    """
 
     def __init__(
         self,
@@ -57,16 +58,22 @@ class Ask(Dialog):
         *,
         then: Callable[[], Awaitable[None]] | None = None,
         value: str = "",
-        left: Callable[[str], None] | None = None,
+        on_escape: Callable[[str], None] | None = None,
         typed: Callable[[str], None] | None = None,
         kind: str = "text",
     ) -> None:
         super().__init__()
-        self._title, self._done, self._then, self._left, self._typed = title, done, then, left, typed
+        self._title, self._done, self._then, self._on_escape, self._typed = (
+            title,
+            done,
+            then,
+            on_escape,
+            typed,
+        )
         self._value, self._kind = value, kind
 
     def compose(self) -> ComposeResult:
-        """A title, an input, room for what is wrong."""
+        """Yield a title, an input, and room for an error."""
         with Vertical(id="ask-box"):
             yield Static(Content(self._title), id="ask-title")
             yield Input(
@@ -78,19 +85,20 @@ class Ask(Dialog):
             yield Static("", id="ask-wrong", markup=False)
 
     def on_input_changed(self, changed: Input.Changed) -> None:
-        """Tell of what is typed so far: a line that breaks must not take it away."""
+        """Report the text so far."""
+        # It is stored as a draft at once, because a lost connection ends the program without a warning.
         if self._typed is not None and changed.value != self._value:
             self._value = changed.value
             self._typed(changed.value)
 
-    async def take(self, one: Intention) -> bool:
-        """Enter hands the text over, Escape leaves; the rest is typing."""
+    async def take(self, intention: Intention) -> bool:
+        """Handle Enter and Escape; all other keys are typed into the input."""
         box = self.query_one(Input)
-        if one.key == "escape":
+        if intention.key == "escape":
             await self.close()
-            if self._left is not None:
-                self._left(box.value)
-        elif one.key == "enter":
+            if self._on_escape is not None:
+                self._on_escape(box.value)
+        elif intention.key == "enter":
             wrong = await self._done(box.value.strip())
             if wrong is not None:
                 self.say(wrong)
@@ -105,13 +113,13 @@ class Ask(Dialog):
         return True
 
     def say(self, text: str) -> None:
-        """What is wrong."""
+        """Show what is wrong with the text."""
         self.query_one("#ask-wrong", Static).update(Content(text))
         self.add_class("wrong")
 
 
 class Confirm(Dialog):
-    """A question to which Enter says yes, once it could be read, and Escape no."""
+    """A question that Enter confirms, once it could be read, and Escape cancels."""
 
     def __init__(self, text: Content, yes: Callable[[], Awaitable[None]]) -> None:
         super().__init__()
@@ -122,14 +130,14 @@ class Confirm(Dialog):
         with Vertical(id="told-box"):
             yield Static(self._text)
 
-    async def take(self, one: Intention) -> bool:
-        """Yes, or back to where it was."""
-        if one.key == "escape":
+    async def take(self, intention: Intention) -> bool:
+        """Confirm or cancel."""
+        if intention.key == "escape":
             await self.close()
-        elif one.key == "enter" and not self.ahead(one):
+        elif intention.key == "enter" and not self.ahead(intention):
             await self.close()
             await self._yes()
-        return not _of_textual(one)
+        return not _of_textual(intention)
 
 
 class Help(Dialog):
@@ -142,25 +150,25 @@ class Help(Dialog):
         self._text, self._leave = text, keys | {"escape", "q", "enter"}
 
     def compose(self) -> ComposeResult:
-        """The text, scrolled with the arrows."""
+        """Yield the text."""
         with VerticalScroll(id="help-box", can_focus=False):
             yield Markdown(self._text, open_links=False)
 
-    async def take(self, one: Intention) -> bool:
-        """Scroll, or go back."""
-        if one.key in self.SCROLL:
-            self.query_one("#help-box").scroll_relative(y=self.SCROLL[one.key], animate=False)
-        elif one.key in self._leave:
+    async def take(self, intention: Intention) -> bool:
+        """Scroll, or close."""
+        if intention.key in self.SCROLL:
+            self.query_one("#help-box").scroll_relative(y=self.SCROLL[intention.key], animate=False)
+        elif intention.key in self._leave:
             await self.close()
-        return not _of_textual(one)
+        return not _of_textual(intention)
 
 
 class Finished(Dialog):
-    """Everything is answered: counts, and where to go from here.
+    """The end of a batch: counts, and the possible next steps.
 
-    `ways` leads from a key to what is done on the labelling screen below. Those in `always` mean the same
-    there and here; the rest are answers to the box, so one typed before it could be read is refused by
-    `refuse`, and what was typed behind it with it. No key of it is a letter: letters are labels.
+    `ways` maps a key to a command of the labelling screen. Keys in `always` do the same there and here. The others
+    answer this box, so `refuse` is called for one that was typed before it could be read. No key is a letter, because
+    letters are labels.
     """
 
     def __init__(
@@ -179,15 +187,15 @@ class Finished(Dialog):
             yield Static(self._text)
             yield Static("", id="done-said", markup=False)
 
-    async def take(self, one: Intention) -> bool:
-        """Go where the key leads."""
-        way = self._ways.get(one.key)
-        if one.key == "escape":
+    async def take(self, intention: Intention) -> bool:
+        """Run the command of a key."""
+        way = self._ways.get(intention.key)
+        if intention.key == "escape":
             await self.close()
-        elif way is not None and (one.key in self._always or not self.ahead(one)):
+        elif way is not None and (intention.key in self._always or not self.ahead(intention)):
             await self.close()
             await way()
-        elif _of_textual(one):
+        elif _of_textual(intention):
             return False
         else:
             self._refuse(
@@ -196,13 +204,13 @@ class Finished(Dialog):
         return True
 
     def say(self, text: str) -> None:
-        """Why a key did nothing."""
+        """Show why a key did nothing."""
         self.query_one("#done-said", Static).update(Content(text))
         self.add_class("wrong")
 
 
 class Told(Dialog):
-    """Something to read once; Enter or Escape goes on."""
+    """A text to read once. Enter or Escape closes it."""
 
     def __init__(self, text: Content) -> None:
         super().__init__()
@@ -213,13 +221,13 @@ class Told(Dialog):
         with Vertical(id="told-box"):
             yield Static(self._text)
 
-    async def take(self, one: Intention) -> bool:
-        """Go on."""
-        if one.key in ("enter", "escape") and not self.ahead(one):
+    async def take(self, intention: Intention) -> bool:
+        """Close."""
+        if intention.key in ("enter", "escape") and not self.ahead(intention):
             await self.close()
-        return not _of_textual(one)
+        return not _of_textual(intention)
 
 
-def _of_textual(one: Intention) -> bool:
-    """Whether Textual may know the key: the menu, copying."""
-    return one.key.startswith("ctrl+")
+def _of_textual(intention: Intention) -> bool:
+    """Return whether Textual may handle the key: the menu, copying."""
+    return intention.key.startswith("ctrl+")

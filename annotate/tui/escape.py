@@ -1,10 +1,9 @@
-"""Escape, told apart from Alt.
+"""Distinguish Escape from Alt.
 
-A terminal sends one byte for Escape, and the same byte before a key that Alt is held with. Textual waits
-100 ms for what follows, makes one key of both and forgets that there were two: what was to be abandoned is
-stored. Here the two are told apart by how they come. A terminal writes Alt and its key at once, so an Escape
-at the end of a read was pressed alone. In one read it could be either; that becomes an Alt key, which means
-nothing unless somebody's keymap says so, and the app refuses it.
+A terminal sends one byte for Escape, and the same byte before a key that is pressed with Alt. Textual waits 100 ms for
+the next byte and makes one key of both, so a text that was to be abandoned is stored. This parser distinguishes them by
+how they arrive. A terminal writes Alt and its key at once, so an Escape at the end of a read was pressed alone. Within
+one read it could be either; it becomes an Alt key, which does nothing unless a keymap has it, and the app refuses it.
 """
 
 import sys
@@ -20,31 +19,32 @@ from textual.message import Message
 
 ESC = "\x1b"
 _SEQUENCES = "[O" + ESC
-"""What goes on after an Escape that begins a sequence; after a second one the first was pressed alone."""
+"""The bytes after an Escape that begins a sequence. Before a second Escape, the first was pressed alone."""
 _ALONE = ESC + "[27u"
 _PASTE, _PASTED = ESC + "[200~", ESC + "[201~"
 
 
 class EscapeParser(XTermParser):
-    """Textual's, fed with keys that cannot be mistaken for each other, as the kitty protocol writes them."""
+    """Textual's parser, fed with unambiguous keys, as the kitty protocol writes them."""
 
     _held_since: float | None = None
-    """When a read ended with an Escape that has not been parsed yet, monotonic."""
+    """The time of a read that ended with an Escape that is not parsed yet, monotonic."""
     _pasting = False
 
     def feed(self, data: str) -> Iterable[Message]:
-        """Parse what was read."""
-        found = self._told_apart(data)
-        return super().feed(found) if found or not data else ()  # nothing to parse means the end to it
+        """Parse the bytes of one read."""
+        rewritten = self._unambiguous(data)
+        # An empty text means the end of the input to Textual's parser.
+        return super().feed(rewritten) if rewritten or not data else ()
 
     def tick(self) -> Iterable[Message]:
-        """An Escape that nothing follows is one."""
+        """Parse an Escape that nothing followed."""
         if self._held_since is not None and monotonic() - self._held_since >= ESCAPE_DELAY:
             self._held_since = None
             yield from super().feed(_ALONE)
         yield from super().tick()
 
-    def _told_apart(self, data: str) -> str:
+    def _unambiguous(self, data: str) -> str:
         before = ""
         if self._held_since is not None and data:
             self._held_since = None
@@ -72,7 +72,7 @@ class EscapeParser(XTermParser):
                 self._held_since = monotonic()
                 at += 1
             elif data[at + 1] in _SEQUENCES:
-                # The second of two Escapes is looked at again: it may begin a sequence.
+                # The second of two Escapes is parsed again, because it may begin a sequence.
                 double = data[at + 1] == ESC
                 out.append(_ALONE if double else data[at : at + 2])
                 at += 1 if double else 2
@@ -83,8 +83,8 @@ class EscapeParser(XTermParser):
 
 
 def tell_apart(driver: type) -> None:
-    """Let a driver of Textual read its keys with this parser. Bytes that are no UTF-8, as a terminal of another
-    encoding sends, are keys that mean nothing: Textual ends with an error at them."""
+    """Let a driver of Textual use this parser, and a decoder that replaces bytes that are not UTF-8."""
+    # Textual ends with an error at such bytes, which terminals with another encoding send.
     module: ModuleType = sys.modules[driver.__module__]
     if hasattr(module, "XTermParser"):
         module.XTermParser = EscapeParser  # type: ignore[attr-defined]

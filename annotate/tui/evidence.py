@@ -12,7 +12,7 @@ HELP = "mark: ←→ word  ↑↓ sentence  ⇥ text  space begin  ⏎ mark  ⌫
 
 
 class _Text:
-    """One text: its words and sentences."""
+    """One text with its words and sentences."""
 
     def __init__(self, name: str, raw: str) -> None:
         self.name, self._raw = name, raw
@@ -31,10 +31,10 @@ class _Text:
 
 
 class Evidence:
-    """Moves a picker over the texts of a unit and gives the span that Enter would mark."""
+    """Moves a picker over the texts of a unit, and returns the span that Enter would mark."""
 
     def __init__(self, texts: Sequence[Markable], first: tuple[Markable, int] | None = None) -> None:
-        """`first` is the text and the offset to begin at; else it is the first word of all."""
+        """`first` is the text and the offset at which to begin; None begins at the first word."""
         self._texts = [t for t in (_Text(m.name, m.raw) for m in texts) if t.words]
         self._at = next((n for n, t in enumerate(self._texts) if first and t.name == first[0].name), 0)
         if self._texts:
@@ -51,7 +51,7 @@ class Evidence:
         return self._texts[self._at]
 
     def word(self, step: int) -> None:
-        """The next or the previous word; from the end of a text into the next one."""
+        """Move to the next or the previous word, at the end of a text into the next one."""
         at = self._text.word_at(self.picker.start) + step
         if 0 <= at < len(self._text.words):
             self._to(at)
@@ -59,7 +59,7 @@ class Evidence:
             self._to(0 if step > 0 else len(self._text.words) - 1)
 
     def sentence(self, step: int) -> None:
-        """The first word of the next or the previous sentence."""
+        """Move to the first word of the next or the previous sentence."""
         at = self._text.sentence_at(self.picker.start) + step
         if not 0 <= at < len(self._text.sentences):
             if not self._turn(step):
@@ -68,12 +68,12 @@ class Evidence:
         self._to(self._text.word_at(self._text.sentences[at][0]))
 
     def text(self, step: int) -> None:
-        """The beginning of the next or the previous text."""
+        """Move to the beginning of the next or the previous text."""
         if self._turn(step):
             self._to(0)
 
     def _turn(self, step: int) -> bool:
-        # A span lies in one text, so one that was begun keeps the cursor in it.
+        # A span is within one text, so the cursor cannot leave it while a span is begun.
         if self.picker.anchor is not None or not 0 <= self._at + step < len(self._texts):
             return False
         self._at += step

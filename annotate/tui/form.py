@@ -1,5 +1,5 @@
-"""The labels of the unit at hand, and what follows once they are committed: the next question, the feedback of a
-training unit with its second try, the judge with keep or revise, the next unit."""
+"""Labelling the unit at hand, and the step after each commit: the next question, the feedback of a training unit with
+its second try, the judge with keep or revise, or the next unit."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -14,12 +14,12 @@ from annotate.tui.workplace import Workplace
 from judge.store.study import dumps
 
 BETWEEN = "|"
-"""What separates the entries of a list that is typed in one line."""
+"""The separator of a list that is typed in one line."""
 JUDGE_SHOWN = "the judge is shown: Enter keeps yours, another label revises it"
 
 
 class Form:
-    """Takes labels and Enter; `at_end` is what is done when nothing is open any more."""
+    """Handles labels and Enter. `at_end` is called when no unit is open any more."""
 
     def __init__(self, place: Workplace, at_end: Callable[[], Awaitable[None]]) -> None:
         self._place, self._hand, self._view, self._desk = place, place.hand, place.view, place.desk
@@ -27,14 +27,16 @@ class Form:
         self._told_training = False
 
     async def answer(self, field: str, value: str, at: float) -> None:
-        """A label: commit it, then go on or show what is to be shown."""
+        """Commit a label, then go to the next step."""
         if self._hand.phase == "judge":
             await self._answer_judge(field, value, at)
         elif self._hand.phase == "key":
             await self._answer_key(field, value, at)
         elif self._nobody_gave(field, value):
-            told = Content(f"Nobody said {value}. Enter stores it all the same, Esc goes back.")
-            await self._place.open(Confirm(told, lambda: self._store(field, value, at)))
+            text_shown = Content(
+                f"Nobody gave the label {value}. Enter stores it all the same, Esc goes back."
+            )
+            await self._place.open(Confirm(text_shown, lambda: self._store(field, value, at)))
         else:
             await self._store(field, value, at)
 
@@ -44,15 +46,18 @@ class Form:
             await self._labelled(was_done, value)
 
     def _nobody_gave(self, field: str, value: str) -> bool:
-        """Whether a lead decides for a label that none of the people gave: a letter may have been taken for a person."""
+        """Return whether a lead decides for a label that none of the annotators gave."""
+        # The annotators are shown as A, B and C: the lead may have typed the letter of a person, which is a label's key.
         unit = self._hand.unit
         if unit.role != "adjudication":
             return False
-        given = {one.answers[field] for one in self._desk.sources(unit.position) if field in one.answers}
+        given = {
+            source.answers[field] for source in self._desk.sources(unit.position) if field in source.answers
+        }
         return bool(given) and value not in given
 
     async def _labelled(self, was_done: bool, value: str) -> None:
-        """After the commit: the next question, what is to be shown, or the next unit."""
+        """Show the next question, the answer key or the judge, or the next unit."""
         place, hand = self._place, self._hand
         place.recount()
         if hand.status is not UnitStatus.DONE:
@@ -60,7 +65,7 @@ class Form:
             self._view.draw_labels()
             self._view.say("")
         elif hand.due:
-            # An undo that is on its way takes back a label that nothing has been shown for.
+            # If an undo was typed already, the key or the judge is not shown: the first label could not be undone then.
             if place.typed.next_key() not in hand.keys["undo"]:
                 await self._unveil()
         elif was_done:
@@ -71,7 +76,7 @@ class Form:
             await self.advance()
 
     async def go_on(self, at: float) -> None:
-        """Enter: on from feedback, keep after the judge, type a value, or the next open unit."""
+        """Handle Enter: leave the feedback, keep the labels, type a value, or go to the next open unit."""
         hand = self._hand
         if hand.phase == "key":
             await self._after_training()
@@ -87,7 +92,7 @@ class Form:
             await self.advance()
 
     async def advance(self, message: str = "") -> None:
-        """The next open unit, else one whose judge waits for keep or revise, else the end."""
+        """Go to the next open unit, else to one with a judge to keep or revise, else to the end."""
         hand, desk = self._hand, self._desk
         following = desk.next_open(hand.unit.position) or desk.second_open()
         self._place.show(following or hand.unit.position, message)
@@ -104,7 +109,7 @@ class Form:
             before = f" {BETWEEN} ".join(json.loads(before or "[]"))
             title += f"\nWrite {BETWEEN} between them."
         was_done, stored = hand.status is UnitStatus.DONE, False
-        desk, position, what = self._desk, hand.unit.position, f"answer {field}"
+        desk, position, draft_name = self._desk, hand.unit.position, f"answer {field}"
 
         async def done(text: str) -> str | None:
             nonlocal stored
@@ -114,7 +119,7 @@ class Form:
                 return None
             stored = await self._place.commit(monotonic(), self._desk.label, field, text)
             if stored:
-                desk.keep_draft(position, what, None)
+                desk.keep_draft(position, draft_name, None)
             return None if stored else f"{self._place.refused}. Enter tries again."
 
         async def then() -> None:
@@ -122,28 +127,30 @@ class Form:
                 await self._labelled(was_done, "")
 
         def typed(text: str) -> None:
-            desk.keep_draft(position, what, text if text != before else None)
+            desk.keep_draft(position, draft_name, text if text != before else None)
 
-        def left(text: str) -> None:
+        def on_escape(text: str) -> None:
             typed(text)
             if text != before:
                 self._view.say("the answer is not stored; Enter opens it again", error=True)
 
         kind = "number" if question.level == "interval" else "text"
-        value = desk.draft(position, what) or before
-        await self._place.open(Ask(title, done, then=then, value=value, left=left, typed=typed, kind=kind))
+        value = desk.draft(position, draft_name) or before
+        await self._place.open(
+            Ask(title, done, then=then, value=value, on_escape=on_escape, typed=typed, kind=kind)
+        )
 
     # What is shown after a commit
 
     async def _unveil(self) -> None:
-        """Lock the first labels, then show what was hidden until now."""
+        """Lock the first labels, then show the answer key or the judge."""
         hand, desk = self._hand, self._desk
-        what = "key" if hand.unit.role == "training" else "judge"
-        state = await self._place.attempt(desk.lock, hand.unit.position, what)
+        draft_name = "key" if hand.unit.role == "training" else "judge"
+        state = await self._place.attempt(desk.lock, hand.unit.position, draft_name)
         if state is None:
             return
         hand.unit.state = state
-        if what == "judge" and not desk.judge(hand.unit.position):
+        if draft_name == "judge" and not desk.judge(hand.unit.position):
             await self.advance()
             return
         hand.settle()
@@ -151,7 +158,7 @@ class Form:
         self._view.say("")
 
     def _unread(self, at: float, why: str) -> bool:
-        """Whether a key came before anybody could have read what is shown: it is refused."""
+        """Refuse a key that was typed before anybody could have read what is shown. Return whether it was refused."""
         since = self._view.since_paint(at)
         early = since is None or since < intentions.SETTLE
         if early:
@@ -159,7 +166,8 @@ class Form:
         return early
 
     async def _answer_key(self, field: str, value: str, at: float) -> None:
-        """The second try of a training unit; the first one is what counts for the pass mark."""
+        """Commit the second try of a training unit."""
+        # It is a revision: only the first answer counts for the pass mark.
         hand, view = self._hand, self._view
         if not hand.trying:
             self._place.refuse("Enter goes on")
@@ -174,7 +182,7 @@ class Form:
             view.say("")
 
     async def _after_training(self) -> None:
-        """Enter after feedback: the answer, if it is hidden still, then on; after the last one, how it went."""
+        """Handle Enter after feedback: show the hidden answer, or go on; after the last training unit, show the result."""
         if self._hand.trying:
             self._hand.trying = False
             self._view.draw_labels()
@@ -210,12 +218,12 @@ class Form:
             f"{field}: {first} → {value}. Why?",
             store,
             then=self._revised,
-            left=lambda _: place.refuse("nothing was changed"),
+            on_escape=lambda _: place.refuse("nothing was changed"),
         )
         await place.open(ask)
 
     async def _keep_all(self, at: float) -> None:
-        """Enter: the labels given first stand."""
+        """Keep the first labels."""
         unit = self._hand.unit
         if self._unread(at, JUDGE_SHOWN):
             return

@@ -1,12 +1,11 @@
 """One queue of intentions: what a person typed, clicked or chose, in that order, for one consumer.
 
-Textual runs a screen's `on_key` at once and a binding after the key has bubbled to the app: two ways are
-two orders. Here every key goes into this queue as it comes, and the app takes one, finishes what it
-means (commit, dialog, next unit), then takes the next.
+Textual runs a screen's `on_key` at once, and a binding only after the key has bubbled to the app. Two paths give two
+orders: in a burst, `s`, Backspace, `r` was stored as support, refute, undo. So every key goes into this queue, and the
+app finishes one intention (commit, dialog, next unit) before it takes the next.
 
-What is refused makes what was typed behind it, before the refusal could be seen, meaningless: a label
-typed ahead for the next unit would land on this one. `refuse` says so; such intentions come back from
-`take` as void.
+If an intention is refused, those that were typed before the refusal could be seen are void: a label typed ahead for the
+next unit would be given to this one. `refuse` starts this, and `take` returns such intentions as void.
 """
 
 import asyncio
@@ -19,16 +18,16 @@ from time import monotonic
 from textual import events
 
 SETTLE = 0.3
-"""Seconds after something was painted in which a key cannot be an answer to it."""
+"""Seconds after a paint in which a key cannot be an answer to what was painted."""
 HELD_MS = 40
 """A third identical label key within this many milliseconds of the second is a held key."""
 RELEASED = 0.25
-"""Seconds without it after which a held key has been let go; a busy machine delivers repeats unevenly."""
+"""Seconds without a repetition after which a held key was released. A busy machine delivers repetitions unevenly."""
 
 
 @dataclass(slots=True)
 class Intention:
-    """A key or pasted text (`event`), or what a click or the menu asks for (`act`); `at` is when, monotonic."""
+    """A key or pasted text (`event`), or the action of a click or of the menu (`act`), with its time, monotonic."""
 
     event: events.Key | events.Paste | None = None
     act: Callable[[], Awaitable[None]] | None = None
@@ -36,17 +35,17 @@ class Intention:
 
     @property
     def key(self) -> str:
-        """The key's name as Textual has it; empty for what is no key."""
+        """The key's name in Textual; empty for a paste or an action."""
         return self.event.key if isinstance(self.event, events.Key) else ""
 
     @property
     def character(self) -> str | None:
-        """What the key types."""
+        """The character that the key types."""
         return self.event.character if isinstance(self.event, events.Key) else None
 
 
 class Intentions:
-    """The queue; asyncio's, with a look at what comes next, and with the rule about refusals."""
+    """A queue that can be inspected, with the rule about refusals."""
 
     def __init__(self) -> None:
         self._waiting: deque[Intention] = deque()
@@ -57,55 +56,56 @@ class Intentions:
         self.dropped = 0
         """Intentions void since the last refusal."""
 
-    def put(self, one: Intention, *, first: bool = False) -> None:
-        """One more; `first` for what a key already taken asks for."""
-        (self._waiting.appendleft if first else self._waiting.append)(one)
+    def put(self, intention: Intention, *, first: bool = False) -> None:
+        """Add an intention; `first` for one that follows from the key being handled."""
+        (self._waiting.appendleft if first else self._waiting.append)(intention)
         self._idle.clear()
         self._there.set()
 
     async def take(self) -> tuple[Intention, bool]:
-        """The next one, and whether it still means what it meant."""
+        """Wait for the next intention. Return it, and whether it is valid."""
         while not self._waiting:
             self._idle.set()
             self._there.clear()
             await self._there.wait()
-        one = self._waiting.popleft()
-        valid = one.at > self._void_until
+        intention = self._waiting.popleft()
+        valid = intention.at > self._void_until
         self.dropped += not valid
-        return one, valid
+        return intention, valid
 
     def next_key(self) -> str:
-        """The key that comes next, if it is there already and means anything."""
+        """Return the next key in the queue if it is valid, else an empty text."""
         if self._waiting and self._waiting[0].at > self._void_until:
             return self._waiting[0].key
         return ""
 
     async def done(self) -> None:
-        """Wait until all that came has been done."""
+        """Wait until the queue is empty and its last intention is finished."""
         await self._idle.wait()
 
     def refuse(self) -> None:
-        """Something was refused: what comes before `seen` is void."""
+        """Make all intentions void that were typed before `seen`."""
         self._void_until = math.inf
         self.dropped = 0
 
     def seen(self) -> None:
-        """The refusal has been painted; from here on, and the time it takes to see it, keys are typed in its sight."""
+        """Note that the refusal is painted: keys typed SETTLE seconds later are valid again."""
         self._void_until = monotonic() + SETTLE
 
 
 class HeldKeys:
-    """Tells a key that is held down from one that is pressed again."""
+    """Distinguishes a key that is held down from one that is pressed again."""
 
     def __init__(self, within_ms: float | None = None) -> None:
         self._within = (HELD_MS if within_ms is None else within_ms) / 1000
         self._last, self._at, self._run = "", -math.inf, 0
 
-    def is_held(self, one: Intention) -> bool:
-        """Whether this is the third or a later one of a run of the same key."""
-        name = one.key
+    def is_held(self, intention: Intention) -> bool:
+        """Return whether this is the third or a later one of a run of the same key."""
+        # Somebody may press a key twice quickly on purpose: two units with the same label.
+        name = intention.key
         within = max(self._within, RELEASED) if self._run >= 3 else self._within
-        again = self._within > 0 and name == self._last and one.at - self._at <= within
+        again = self._within > 0 and name == self._last and intention.at - self._at <= within
         self._run = self._run + 1 if again else 1
-        self._last, self._at = name, one.at
+        self._last, self._at = name, intention.at
         return self._run >= 3

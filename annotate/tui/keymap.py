@@ -1,4 +1,4 @@
-"""The commands of the labelling screen, their keys, and a file of one's own keys.
+"""The commands of the labelling screen, their keys, and the file in which an annotator changes them.
 
 keymap.toml:
     [keys]
@@ -22,7 +22,10 @@ from judge.prompts.load import Task
 
 
 class KeyCommand(NamedTuple):
-    """One command: keys as Textual names them, comma-separated. What is not for scrolling has a second one, which no label is."""
+    """One command, with its keys as Textual names them, comma-separated.
+
+    Every command other than scrolling has a second key that no label can have, such as F4.
+    """
 
     id: str
     keys: str
@@ -72,13 +75,13 @@ _TAKEN = {
     "escape": "it leaves what is open",
 }
 _SAME = {"ctrl+i": "tab", "ctrl+m": "enter", "ctrl+h": "backspace", "return": "enter", "ctrl+space": "ctrl+@"}
-"""Names for which terminals send what they send for another key."""
+"""Keys for which terminals send the same bytes as for another key."""
 _KNOWN = {str(key.value) for key in Keys if key.value[0] != "<"}
 _MODIFIED = re.compile(r"(alt|ctrl\+alt)\+[a-z0-9]")
 
 
 def symbol(key: str) -> str:
-    """A key as printed on the screen."""
+    """Return a key as printed on the screen."""
     if key.startswith("ctrl+"):
         return "^" + key[5:].upper()
     if key in _SYMBOLS:
@@ -87,18 +90,18 @@ def symbol(key: str) -> str:
 
 
 def _character(key: str) -> str | None:
-    """The character that Textual names so, None for a key that is none; `key_name` the other way."""
+    """Return the character of a key's name in Textual, None for a key without a character; `key_name` is the inverse."""
     if key in _PUNCTUATION:
         return _PUNCTUATION[key]
     try:
-        found = unicodedata.lookup(key.replace("_", " "))
+        character = unicodedata.lookup(key.replace("_", " "))
     except KeyError:
         return None
-    return found if found.isprintable() and not found.isspace() else None
+    return character if character.isprintable() and not character.isspace() else None
 
 
 def key_name(key: str) -> str:
-    """A key as Textual names it: `u`, `ctrl+z`, `f4`, and `semicolon` for `;`. Raises ValueError, with why."""
+    """Return a key as Textual names it: `u`, `ctrl+z`, `f4`, or `semicolon` for `;`. Raises ValueError with the reason."""
     if len(key) == 1:
         if key.isalnum() or key in _NAMES:
             return _NAMES.get(key, key)
@@ -107,7 +110,7 @@ def key_name(key: str) -> str:
             raise ValueError("there is no such key")
         return KEY_NAME_REPLACEMENTS.get(name, name)
     if why := _TAKEN.get(key):
-        raise ValueError(f"it cannot be given away: {why}")
+        raise ValueError(f"it cannot be reassigned: {why}")
     if same := _SAME.get(key):
         raise ValueError(f"terminals send '{same}' for it: write that")
     if key in _SYMBOLS or key in _KNOWN or _MODIFIED.fullmatch(key):
@@ -120,27 +123,24 @@ _PUNCTUATION = {key_name(character): character for character in punctuation}
 
 
 def keys_of(task: Task, keymap: dict[str, str]) -> dict[str, list[str]]:
-    """Command -> the keys that reach it: without those that are labels of the task."""
-    taken = {key for keys in label_keys(task).values() for key in keys}
-    out = {}
-    for command in COMMANDS:
-        keys = keymap.get(command.id, command.keys).split(",")
-        out[command.id] = [k for k in keys if symbol(k) not in taken]
-    return out
+    """Return command -> its keys, without those that are labels of the task."""
+    of_labels = {key for keys in label_keys(task).values() for key in keys}
+    keys = {command.id: keymap.get(command.id, command.keys).split(",") for command in COMMANDS}
+    return {name: [k for k in names if symbol(k) not in of_labels] for name, names in keys.items()}
 
 
 def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
-    """A keymap file as command -> keys. Raises UsageError for unknown commands and keys that clash."""
+    """Return a keymap file as command -> keys. Raises UsageError for unknown commands and keys that clash."""
     if path is None:
         return {}
     try:
-        found = tomllib.loads(path.read_text("utf-8"))
+        document = tomllib.loads(path.read_text("utf-8"))
     except OSError as e:
         raise UsageError(f"{path}: {e.strerror}") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise UsageError(f"{path}: not TOML: {e}") from e
-    table = found.get("keys", {})
-    if other := next((name for name in found if name != "keys"), None):
+    table = document.get("keys", {})
+    if other := next((name for name in document if name != "keys"), None):
         raise UsageError(f"{path}: '{other}' is not read: write the commands under [keys], and nothing else")
     if not isinstance(table, dict):
         raise UsageError(f'{path}: keys is a table: write [keys], and below it undo = "u"')

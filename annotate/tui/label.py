@@ -1,9 +1,8 @@
-"""The labelling screen: one unit, one key per label, every key committed before the next is looked at.
+"""The labelling screen: one unit, one key per label, every key committed before the next is handled.
 
-It has its parts: what is at hand, the view that draws it, the workplace where things are committed, and those who
-know what a key means there: the form of the unit, commands, marking. `take` is the one way in for keys: labels first, which
-are single characters, then commands; while marking, the keys of marking. Clicks and the menu come through the
-same queue (`_clicked`, `app.py`).
+Its parts are the state of the unit (`at_hand`), the view that draws it, the workplace that commits, and the handlers
+of keys: the form of the unit, commands, marking. All keys come in through `take`: labels first, then commands; while
+marking, the keys of marking. Clicks and the menu use the same queue (`_clicked`, `app.py`).
 """
 
 from collections.abc import Awaitable, Callable
@@ -25,7 +24,7 @@ from annotate.tui.workplace import Workplace
 
 
 class LabelScreen(Screen[None]):
-    """Keys, clicks and sizes come in here and go to the part that knows them."""
+    """Passes keys, clicks and sizes to the part that handles them."""
 
     def __init__(
         self, desk: Desk, keymap: dict[str, str], typed: Intentions, *, held_ms: float | None = None
@@ -36,17 +35,17 @@ class LabelScreen(Screen[None]):
         self.place = Workplace(self.hand, self.view, typed)
         self.marking = Marking(self.place)
         self.commands = Commands(self.place, self.marking)
-        self._held = HeldKeys(held_ms)
+        self._held_keys = HeldKeys(held_ms)
         self._command_of = {key: name for name, keys in self.hand.keys.items() for key in keys}
         self._pressed = 0.0
-        """When the mouse was pressed last, monotonic."""
+        """The time at which the mouse was pressed last, monotonic."""
 
     def compose(self) -> ComposeResult:
-        """The widgets of the view."""
+        """Yield the widgets of the view."""
         yield from self.view.compose()
 
     def on_mount(self) -> None:
-        """Resume where work stopped: a second layer that is missing, else the first open unit, else the end."""
+        """Resume at a missing second layer, else at the first open unit, else at the end."""
         desk = self.hand.desk
         self.view.fit(self.app.size)
         second = desk.second_open()
@@ -55,56 +54,56 @@ class LabelScreen(Screen[None]):
             self.place.typed.put(Intention(act=self.commands.finish))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Another layout."""
+        """Fit the layout to the new size."""
         self.view.fit(event.size)
 
-    async def take(self, one: Intention) -> bool:
-        """Do what a key means. False for the few that Textual knows: the menu, copying."""
+    async def take(self, intention: Intention) -> bool:
+        """Do what a key means. Return False for the few keys that Textual handles: the menu, copying."""
         hand, refuse = self.hand, self.place.refuse
         if self.view.small:
             refuse("the terminal is too small to label in")
             return True
-        if not one.key:
+        if not intention.key:
             self.view.say("pasted text labels nothing: + opens a note", error=True)
             return True
-        held = self.is_held(one)
-        found = hand.label_of(one.character)
+        is_repeated = self.is_held(intention)
+        label = hand.label_of(intention.character)
         if hand.evidence is not None:
-            if not await self.marking.take(one):
-                if one.key.startswith("ctrl+"):
+            if not await self.marking.take(intention):
+                if intention.key.startswith("ctrl+"):
                     return False
                 refuse(
-                    "marking goes on: Esc ends it, then a label is a label" if found else "Esc ends marking"
+                    "marking goes on: Esc ends it, then a label is a label" if label else "Esc ends marking"
                 )
-        elif found is not None and held:
+        elif label is not None and is_repeated:
             refuse("a key held down labels nothing")
-        elif found is not None:
-            await self.commands.answer(*found, one.at)
-        elif name := self._command_of.get(one.key):
-            if held and name in ONCE:
+        elif label is not None:
+            await self.commands.answer(*label, intention.at)
+        elif name := self._command_of.get(intention.key):
+            if is_repeated and name in ONCE:
                 refuse("a key held down does this no more")
             else:
-                await self.commands.run(name, one.at)
-        elif one.key.startswith("ctrl+"):
+                await self.commands.run(name, intention.at)
+        elif intention.key.startswith("ctrl+"):
             return False
-        elif one.character and one.character.isprintable():
-            refuse(f"{one.character} is no key here; ? shows all keys")
+        elif intention.character and intention.character.isprintable():
+            refuse(f"{intention.character} is no key here; ? shows all keys")
         return True
 
-    def is_held(self, one: Intention) -> bool:
-        """Whether a key is held down; asked of every key, void ones too, since a held one goes on through them."""
-        return self._held.is_held(one)
+    def is_held(self, intention: Intention) -> bool:
+        """Return whether a key is held down. It must be called for every key, because it counts repetitions."""
+        return self._held_keys.is_held(intention)
 
     def knows(self, key: str) -> bool:
-        """Whether a key is that of a command."""
+        """Return whether a key belongs to a command."""
         return key in self._command_of
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """When a click began."""
+        """Note when a click began."""
         self._pressed = event.time
 
     def on_text_selected(self) -> None:
-        """A text was dragged over: that is evidence. One mark lies in one text."""
+        """Mark the selected text as evidence."""
         chosen = {widget.id: selection for widget, selection in self.selections.items()}
         panes = [name for name in ("body", "aside") if name in chosen]
         if not panes:
@@ -119,13 +118,13 @@ class LabelScreen(Screen[None]):
             self._clicked(act)
 
     def action_pick(self, question: int, label: int) -> None:
-        """A click on a label: it is for the unit that was clicked on."""
+        """Give the label that was clicked on."""
         field = self.hand.desk.fields[question]
         value, at = list(self.hand.labels[field].values())[label], monotonic()
         self._clicked(lambda: self.commands.answer(field, value, at))
 
     def action_go(self, position: int) -> None:
-        """A click on a part of the answer."""
+        """Go to the part of the answer that was clicked on."""
 
         async def go() -> None:
             self.place.show(position)
@@ -134,7 +133,7 @@ class LabelScreen(Screen[None]):
 
     def _clicked(self, act: Callable[[], Awaitable[None]]) -> None:
         unit, since = self.hand.unit.position, self.view.since_paint(self._pressed)
-        # A double click is one click: its second half comes before anybody has seen the next unit.
+        # The second half of a double click comes before anybody has seen the next unit.
         seen = since is not None and since >= intentions.SETTLE
 
         async def checked() -> None:

@@ -1,4 +1,4 @@
-"""The label panel: each question with its labels, their keys printed on them; what was shown after a commit."""
+"""The label panel: each question with its labels and their keys; and the panels that are shown after a commit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,19 +20,19 @@ WRONG_STYLE = "bold $text on $error-muted"
 RIGHT, SECOND = (" ✓ right ", CHOSEN_STYLE), (" ✓ right the second time ", CHOSEN_STYLE)
 WRONG = (" ✗ not quite ", WRONG_STYLE)
 INDENT = 4
-"""Columns before a meaning that stands below its label."""
+"""Columns before a meaning below its label."""
 LEAST_MEANING = 40
-"""Columns that a meaning needs to stand beside its label."""
+"""The least columns of a meaning beside its label."""
 NBSP = "\u00a0"
 
 
 def label_panel(
     task: Task, sheet: Sheet, active: str | None, *, columns: int, meanings: bool = True, spaced: bool = False
 ) -> Content:
-    """Questions with labels; the active one is marked, chosen labels stand out. Clickable.
+    """Return the questions with clickable labels; the active question is marked, and chosen labels are highlighted.
 
-    `columns` is the width of the panel. With `meanings`, a label has a row of its own, with its meaning; without them
-    labels stand one beside the other. `spaced` puts an empty row between labels.
+    `columns` is the width of the panel. With `meanings`, each label has a row, with its meaning; without them, labels
+    are side by side. `spaced` puts an empty row between labels.
     """
     keys = label_keys(task)
     blocks: list[Content] = []
@@ -57,8 +57,8 @@ def label_panel(
             given = f"  {one_line(answer, 60)}" if answer is not None else ""
             chips.append(Content.assemble((" ⏎ ", KEY_STYLE), f" type {kind}", (given, "bold")))
         if meanings and (spaced or has_meanings(question)):
-            told = [_meaning(question, value) for value in keys[question.field].values()]
-            rows = _explained(chips, told, columns, spaced)
+            text = [_meaning(question, value) for value in keys[question.field].values()]
+            rows = _explained(chips, text, columns, spaced)
         else:
             rows = _rows(chips, columns)
         blocks.append(head + ("\n\n" if spaced else "\n") + rows)
@@ -66,28 +66,28 @@ def label_panel(
 
 
 def has_meanings(question: Question) -> bool:
-    """Whether any label of a question says what it means."""
+    """Return whether any label of a question has a meaning."""
     return any(label.meaning for label in question.labels)
 
 
 def _explained(chips: Sequence[Content], meanings: Sequence[str], columns: int, spaced: bool) -> Content:
-    """A label a row with its meaning beside it, or below it where the panel is narrow."""
+    """Return one label a row, with its meaning beside it, or below it in a narrow panel."""
     indent = max(chip.cell_length for chip in chips) + 2
     if columns - indent < LEAST_MEANING:
         indent = INDENT
     rows: list[Content] = []
     for number, chip in enumerate(chips):
         lines = Content(meanings[number]).wrap(max(columns - indent, 1)) if number < len(meanings) else []
-        told = [Content.styled(line.plain, QUIET) for line in lines if line.plain]
+        text = [Content.styled(line.plain, QUIET) for line in lines if line.plain]
         room = indent - chip.cell_length
-        if told and room > 0:
-            chip = chip + " " * room + told.pop(0)
-        rows.append(Content("\n").join([chip, *(" " * indent + line for line in told)]))
+        if text and room > 0:
+            chip = chip + " " * room + text.pop(0)
+        rows.append(Content("\n").join([chip, *(" " * indent + line for line in text)]))
     return Content("\n\n" if spaced else "\n").join(rows)
 
 
 def _rows(chips: Sequence[Content], columns: int) -> Content:
-    """Labels one beside the other, in as many rows as they need; no label is broken."""
+    """Return labels side by side, in as many rows as they need; no label is broken."""
     rows: list[Content] = []
     for chip in chips:
         if rows and rows[-1].cell_length + 3 + chip.cell_length <= columns:
@@ -101,28 +101,28 @@ MOST_QUOTED = 300
 
 
 def sources_panel(sources: Sequence[Source], fields: Sequence[str], texts: Mapping[str, str]) -> Content:
-    """When adjudicating: what A, B and C said, with notes, reasons of flags and evidence, without names.
+    """Return the labels of A, B and C for adjudication, with notes, reasons of flags and evidence, without names.
 
-    `texts` are those of the unit by name: evidence is quoted from them.
+    `texts` are the texts of the unit by name, from which evidence is quoted.
     """
     rows = []
-    for one in sources:
-        said = " · ".join(one.answers.get(f, "–") for f in fields)
-        # Names, not keys: a letter in the style of the label keys below was pressed for the person's answer.
-        row = [(f"Person {one.letter} said ", QUIET), (said, "bold")]
-        if one.note:
-            row.append((f"  “{one_line(one.note)}”", QUIET))
-        if one.flag:
-            row.append((f"  ! {one_line(one.flag)}", "$text-warning"))
-        for name, start, end in one.spans:
+    for source in sources:
+        label = " · ".join(source.answers.get(f, "–") for f in fields)
+        # Not in the style of label keys: annotators pressed a letter that looked like a key to choose a person's label.
+        row = [(f"Person {source.letter} said ", QUIET), (label, "bold")]
+        if source.note:
+            row.append((f"  “{one_line(source.note)}”", QUIET))
+        if source.flag:
+            row.append((f"  ! {one_line(source.flag)}", "$text-warning"))
+        for name, start, end in source.spans:
             quoted = one_line(texts.get(name, "")[start:end], MOST_QUOTED)
             row.append((f"\n    marked: {quoted}", QUIET))
         rows.append(Content.assemble(*row))
     return Content("\n").join(rows)
 
 
-def _scored(mark: tuple[str, str], question: Question, said: str, more: str = "") -> Content:
-    return Content.assemble(mark, f"  {question.field}: {said}", (more, QUIET))
+def _scored(mark: tuple[str, str], question: Question, label: str, more: str = "") -> Content:
+    return Content.assemble(mark, f"  {question.field}: {label}", (more, QUIET))
 
 
 def _meaning(question: Question, value: str | None) -> str:
@@ -132,9 +132,10 @@ def _meaning(question: Question, value: str | None) -> str:
 def feedback_panel(
     key: dict[str, str], sheet: Sheet, task: Task, reasons: Mapping[str, str] | None = None
 ) -> Content:
-    """After a training unit: right or wrong, what would have been right, and why.
+    """Return the feedback on a training unit: right or wrong, the right answers, and their reasons.
 
-    Without `reasons` the right answers are not shown yet: what was said wrong, and what it means, for a second try.
+    Without `reasons` the right answers stay hidden for a second try: only the wrong answers and their meanings are
+    shown.
     """
     rows = []
     for question in task.spec.questions:
@@ -155,42 +156,42 @@ def feedback_panel(
             rows.append(_scored(mark, question, f"you said {given}{second}; it is {right}", more))
         if reasons and question.field in reasons:
             rows.append(Content.styled(f"  because: {shown(reasons[question.field]).text}", QUIET))
-    told = "Enter goes on."
+    text = "Enter goes on."
     if reasons is None:
-        told = "Look again: another label is a second try, Enter shows the answer. ? has the guidelines."
+        text = "Look again: another label is a second try, Enter shows the answer. ? has the guidelines."
     elif not rows:
-        told = "The answers to training units stay with the lead in a packed batch.\nEnter goes on."
-    return Content("\n").join([*rows, Content.styled(told, QUIET)])
+        text = "The answers to training units stay with the lead in a packed batch.\nEnter goes on."
+    return Content("\n").join([*rows, Content.styled(text, QUIET)])
 
 
 def training_panel(total: int, right: int, mark: float, *, scored: bool) -> Content:
-    """After the last training unit: how many were right, and whether that is enough."""
+    """Return the result of the training: how many units were right, and whether that passes."""
     head = Content.styled("The training units are done.", "bold")
     if not scored:
-        told = Content(f"{total} answered; they are scored when this file is merged.")
+        text = Content(f"{total} answered; they are scored when this file is merged.")
     elif right >= mark * total:
-        told = Content.assemble((" ✓ passed ", CHOSEN_STYLE), f"  {right} of {total} right; {mark:.0%} pass")
+        text = Content.assemble((" ✓ passed ", CHOSEN_STYLE), f"  {right} of {total} right; {mark:.0%} pass")
     else:
-        told = Content.assemble(
+        text = Content.assemble(
             (" ✗ not passed ", WRONG_STYLE),
             f"  {right} of {total} right; {mark:.0%} pass.\n\n",
             "Read the guidelines again (?) and speak to your lead, who sees this too. You may go on; whether your "
             "labels count is for the lead to say.",
         )
-    return Content("\n\n").join([head, told, Content.styled("Enter goes on.", QUIET)])
+    return Content("\n\n").join([head, text, Content.styled("Enter goes on.", QUIET)])
 
 
 def judge_panel(judge: dict[str, dict[str, Any]], sheet: Sheet) -> Content:
-    """After the commit of a unit in a revealing batch: what the judge said, and what to press."""
+    """Return the judge's labels of a committed unit in a revealing batch, and the keys to keep or revise."""
     rows = []
-    for name, said in judge.items():
+    for name, label in judge.items():
         mine = sheet.state.answers.get(name)
         done = sheet.state.revised.get(name)
-        same = said["value"] == mine
+        same = label["value"] == mine
         rows.append(
             Content.assemble(
                 (" judge ", "bold $text on $warning-muted"),
-                (f"  {said['value']}", "bold"),
+                (f"  {label['value']}", "bold"),
                 "  as you" if same else f"  you: {mine}",
                 (
                     f"  → {'kept' if done.kept else 'revised to ' + done.value}" if done else "",
@@ -198,11 +199,11 @@ def judge_panel(judge: dict[str, dict[str, Any]], sheet: Sheet) -> Content:
                 ),
             )
         )
-        if said["distribution"]:
-            masses = {k: v for k, v in said["distribution"].items() if k != "unassigned" or v > 0.005}
+        if label["distribution"]:
+            masses = {k: v for k, v in label["distribution"].items() if k != "unassigned" or v > 0.005}
             rows.append(Content("  " + "  ".join(f"{k} {_bar(v)} {v:.0%}" for k, v in masses.items())))
-        if said["rationale"]:
-            rows.append(Content.styled(f"  “{shown(said['rationale']).text}”", QUIET))
+        if label["rationale"]:
+            rows.append(Content.styled(f"  “{shown(label['rationale']).text}”", QUIET))
     rows.append(Content.styled("Enter keeps yours; another label revises it, with a reason.", QUIET))
     return Content("\n").join(rows)
 

@@ -1,7 +1,7 @@
-"""Markdown tables and code made readable in the columns of a pane, as replacements on the text of the study.
+"""Lay out Markdown tables and code in the columns of a pane, as replacements in the text of the study.
 
-A table that fits is aligned by padding. One that does not is printed row by row, a cell a line. Long lines of code go on
-below their indentation. No word of a text is replaced: only bars, the line under a header, and the spaces around them.
+A table that fits is aligned by padding. A wider one is printed row by row, a cell a line. Long lines of code continue
+with an indentation. No word of a text is replaced: only bars, the line under a header, and the spaces around them.
 """
 
 import re
@@ -19,13 +19,13 @@ _INDENTED = re.compile(r"(?: {4}| {0,3}\t)[ \t]*\S")
 _BAR = re.compile(r"\\.|\|")
 _RULE = re.compile(r":?-+:?")
 LABEL = 30
-"""Columns of a header where it is repeated before a cell."""
+"""The most columns of a header that is repeated before a cell."""
 HANGING = 2
-"""Columns by which the rest of a long line of code stands further in."""
+"""Additional columns of indentation of the rest of a long line of code."""
 
 
 class _Line(NamedTuple):
-    """A line of the text, without its end, and where it begins."""
+    """A line of the text without its end, and its offset."""
 
     at: int
     text: str
@@ -46,12 +46,12 @@ class _Cell(NamedTuple):
 
 @lru_cache(maxsize=64)
 def laid_out(raw: str, columns: int) -> ShownText:
-    """A text as it is displayed in `columns`; 0 displays tables and code as they are stored."""
+    """Return a text as displayed in `columns`; with 0, tables and code are displayed as they are stored."""
     return shown(raw, list(replacements(raw, columns)) if columns else ())
 
 
 def replacements(raw: str, columns: int) -> Iterator[Replacement]:
-    """What is replaced to lay out the tables and the code of a text, in order."""
+    """Yield the replacements that lay out the tables and the code of a text, in order."""
     lines, at = [], 0
     for text in raw.split("\n"):
         lines.append(_Line(at, text.removesuffix("\r")))
@@ -81,14 +81,14 @@ def replacements(raw: str, columns: int) -> Iterator[Replacement]:
 
 
 def _bars(line: _Line) -> list[int]:
-    """Where the bars of a line are that separate cells: a bar behind a backslash is text."""
+    """Return the offsets of the bars that separate cells; a bar after a backslash is text."""
     if "|" not in line.text:
         return []
     return [line.at + m.start() for m in _BAR.finditer(line.text) if m[0] == "|"]
 
 
 def _cells(line: _Line) -> list[_Cell]:
-    """The cells of a row; bars at its ends are optional."""
+    """Return the cells of a row; bars at its ends are optional."""
     bars = _bars(line)
     ends = [line.at - 1, *bars, line.end]
     spans = list(pairwise(ends))
@@ -107,7 +107,7 @@ def _cells(line: _Line) -> list[_Cell]:
 
 
 def _is_header(line: _Line, under: _Line) -> bool:
-    """Whether a table begins here: a row, and under it a line of dashes with as many cells."""
+    """Return whether a table begins here: a row, and under it a line of dashes with as many cells."""
     if "-" not in under.text or not _bars(under) or not _bars(line):
         return False
     rule = _cells(under)
@@ -115,10 +115,11 @@ def _is_header(line: _Line, under: _Line) -> bool:
 
 
 def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
-    """The replacements of a table: its header, the line under it, its rows."""
+    """Yield the replacements of a table: its header, the line under it, its rows."""
     header, rule, *rows = (_cells(line) for line in lines)
     widest: list[int] = []
-    for row in (header, *rows):  # cell by cell, because a row of a hostile text has thousands
+    # Cell by cell, because a row of a hostile text can have thousands of cells.
+    for row in (header, *rows):
         widest += [0] * (len(row) - len(widest))
         for n, cell in enumerate(row):
             widest[n] = max(widest[n], cell.columns)
@@ -138,14 +139,14 @@ def _table(lines: Sequence[_Line], columns: int) -> Iterator[Replacement]:
             label = labels[n] if n < len(labels) and labels[n] else f"column {n + 1}"
             yield at, cell.start, ("\n" if n else "") + label + ": "
             at = cell.end
-        # An empty line keeps the rows apart, but for the last one.
+        # An empty line separates the rows.
         yield at, line.end, "" if line is lines[-1] else "\n"
 
 
 def _aligned(
     line: _Line, row: Sequence[_Cell], widest: Sequence[int], sides: Sequence[str]
 ) -> Iterator[Replacement]:
-    """A row whose cells are padded to the widest of their column, to the side that the colons of the rule name."""
+    """Yield the replacements of a row: cells padded to their column's width, aligned by the colons of the rule."""
     at, right = line.at, ""
     for n, cell in enumerate(row):
         spare = max(widest[n] - cell.columns, 0)
@@ -158,7 +159,7 @@ def _aligned(
 
 
 def _hanging(line: _Line, columns: int) -> Iterator[Replacement]:
-    """Where a long line of code is broken, at a space if there is one, and how far its rest stands in."""
+    """Yield the breaks of a long line of code, at a space if there is one, with the indentation of the rest."""
     text = line.text
     if cell_len(shown(text).text) <= columns:
         return

@@ -1,4 +1,4 @@
-"""Marking evidence: by keyboard until Escape, and with the mouse whenever a text is dragged over."""
+"""Marking evidence: by keyboard until Escape, and with the mouse at any time by dragging over a text."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -13,20 +13,20 @@ from annotate.tui.workplace import Workplace
 from judge.store.study import dumps
 
 BEGUN = "evidence"
-"""What a draft of evidence is called: a span that was begun, with its text, anchor and cursor."""
+"""The name of the draft of a span that was begun, with its text, anchor and cursor."""
 WORDS = {"left": -1, "right": 1}
 SENTENCES = {"up": -1, "down": 1}
 TEXTS = {"tab": 1, "shift+tab": -1}
 
 
 class Marking:
-    """The mode in which arrows move a cursor over words, and Enter marks."""
+    """The mode in which arrows move a cursor over words, and Enter marks them."""
 
     def __init__(self, place: Workplace) -> None:
         self._place, self._hand, self._view = place, place.hand, place.view
 
     async def begin(self) -> None:
-        """The cursor stands where the last search, or a highlight, is."""
+        """Start marking at a hit of the last search, or at a highlight."""
         text = self._view.text
         evidence = Evidence(text.texts, text.first) if text is not None else Evidence([])
         if not evidence.usable:
@@ -40,9 +40,9 @@ class Marking:
         self._follow()
         self._view.say(HELP)
 
-    async def take(self, one: Intention) -> bool:
-        """A key while marking; False when it is none of marking's."""
-        hand, evidence, key = self._hand, self._hand.evidence, one.key
+    async def take(self, intention: Intention) -> bool:
+        """Handle a key while marking. Return False for a key without a meaning there."""
+        hand, evidence, key = self._hand, self._hand.evidence, intention.key
         if evidence is None:
             return False
         spans, name = hand.unit.state.spans, evidence.picker.name
@@ -55,9 +55,9 @@ class Marking:
         elif key == "space":
             evidence.begin()
         elif key == "enter":
-            await self._mark(with_span(spans, name, *evidence.span()), one.at)
+            await self._mark(with_span(spans, name, *evidence.span()), intention.at)
         elif key in ("backspace", "delete"):
-            await self._mark(without_span(spans, name, evidence.picker.start), one.at)
+            await self._mark(without_span(spans, name, evidence.picker.start), intention.at)
         elif key == "escape" or key in hand.keys["evidence"]:
             hand.evidence = None
             self._view.say("")
@@ -72,14 +72,14 @@ class Marking:
         return True
 
     def dragged(self, beside: bool, selection: Selection, pane: str) -> Callable[[], Awaitable[None]] | None:
-        """What a drag over the text `pane` asks for; None when it went over no word."""
-        text, found = self._view.text, None
+        """Return the action of a drag over the text `pane`; None if it selected no word."""
+        text, dragged_span = self._view.text, None
         if text is not None:
             ends = (_offset(pane, selection.start, 0), _offset(pane, selection.end, len(pane)))
-            found = dragged_over(text.texts, beside, *ends)
-        if found is None:
+            dragged_span = dragged_over(text.texts, beside, *ends)
+        if dragged_span is None:
             return None
-        name, start, end = found
+        name, start, end = dragged_span
 
         async def mark() -> None:
             hand = self._hand
@@ -98,12 +98,12 @@ class Marking:
     def _follow(self) -> None:
         text, evidence = self._view.text, self._hand.evidence
         if text is not None and evidence is not None:
-            found = next(t for t in text.texts if t.name == evidence.picker.name)
-            self._view.texts.turn_to(found, evidence.picker.start)
+            dragged_span = next(t for t in text.texts if t.name == evidence.picker.name)
+            self._view.texts.turn_to(dragged_span, evidence.picker.start)
 
 
 def _offset(text: str, at: Offset | None, default: int) -> int:
-    """Where a line and a column are in a text; None is its beginning, or its end."""
+    """Return the offset of a line and column in a text; `default` for None."""
     if at is None:
         return default
     lines = text.split("\n")

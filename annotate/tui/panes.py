@@ -1,8 +1,4 @@
-"""The texts of a unit: one pane, or an answer with the passages it is held against; and what scrolls.
-
-The question above and the labels below can be longer than their share of a small terminal; they are
-panes too, so that the same key reaches whatever has more than is shown.
-"""
+"""The texts of a unit: one pane, or an answer beside its passages; with their scrolling and the position in them."""
 
 from collections.abc import Sequence
 
@@ -16,50 +12,51 @@ from annotate.tui.rows import matches_above, matches_below, row_of, row_starts
 from annotate.tui.unit import Markable, UnitText
 
 READABLE_COLUMNS = 120
-"""Lines of texts are no longer, however wide the terminal is; as in app.tcss."""
+"""The longest line of a text, however wide the terminal is; as in app.tcss."""
 
 
 def put(part: Static, content: Content, *, layout: bool = True) -> None:
-    """Draw what has changed; without `layout` where a part keeps its rows. Laying out is most of what a key costs."""
+    """Draw a part if its content has changed. `layout` is False for a part that never changes its number of rows."""
+    # Laying out is most of the time that a key takes.
     before = part.content
     if not (isinstance(before, Content) and before.is_same(content)):
         part.update(content, layout=layout)
 
 
 class LongText(Static):
-    """A text whose rows are counted once for its height and for the position; Textual alone would wrap it anew."""
+    """A text whose rows are counted once, for its height and for the position. Textual would wrap it each time."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """The rows of the text."""
+        """Return the number of rows of the text."""
         return len(row_starts(str(self.content), width)) if width else 0
 
 
 class Texts(Horizontal):
-    """Side by side where there is room; else one at a time, the other one key away."""
+    """The panes of the texts: side by side if there is room, else one at a time, and Tab shows the other."""
 
     def __init__(self) -> None:
         super().__init__(id="texts")
         self.aside = False
-        """Whether the passages are the ones that scroll and, in a narrow terminal, that show."""
+        """Whether the arrows scroll the passages. In a narrow terminal only this pane is shown."""
         self._wide = False
         self._text: UnitText | None = None
         self._passages, self._rule = "", ""
 
     def compose(self) -> ComposeResult:
-        """Two panes."""
+        """Yield the two panes."""
         with VerticalScroll(id="body-scroll", can_focus=False):
             yield LongText("", id="body", markup=False)
         with VerticalScroll(id="aside-scroll", can_focus=False):
             yield LongText("", id="aside", markup=False)
 
     def on_mount(self) -> None:
-        """The position follows the scrolling, by keys or the wheel, and what was laid out."""
+        """Update the shown position after each scrolling, by keys or the wheel, and each layout."""
         for box in self.query(VerticalScroll):
             self.watch(box, "scroll_y", self._tell_position, init=False)
             self.watch(box, "virtual_size", self._tell_position, init=False)
 
     def show(self, text: UnitText, *, wide: bool, top: bool) -> None:
-        """Draw; `top` begins reading at the start, or at the part in question or what was searched for."""
+        """Draw the texts. `top` scrolls to the start, or to the part in question."""
         self._text, self._wide = text, wide
         aside = text.aside
         put(self.query_one("#body", Static), text.body)
@@ -68,7 +65,7 @@ class Texts(Horizontal):
             return
         plain = aside.plain if aside is not None else ""
         if plain != self._passages:
-            # The next sentence of an answer is held against the same passages: they stay where they were.
+            # The next sentence of an answer is compared with the same passages, so they stay where they are scrolled.
             self.query_one("#aside-scroll").scroll_to(y=0, animate=False)
         self._passages = plain
         self.query_one("#body-scroll").scroll_to(y=0, animate=False)
@@ -77,11 +74,11 @@ class Texts(Horizontal):
 
     @property
     def two(self) -> bool:
-        """Whether there is an answer and what it is held against."""
+        """Whether there is an answer with passages beside it."""
         return self._text is not None and self._text.aside is not None
 
     def lay_out(self, chosen: str = "", other: str = "") -> None:
-        """Show the right pane, and in the rule above what the arrows scroll and what the next key leads to."""
+        """Show the right panes, and above them which pane the arrows scroll and which one Tab leads to."""
         text = self._text
         if text is None:
             return
@@ -104,27 +101,28 @@ class Texts(Horizontal):
             self.border_title = rule
 
     def _position(self) -> str:
-        """How far a text is scrolled that does not fit, and how many matches are below what is seen."""
+        """Return the position in a text that does not fit, and the number of matches below the visible rows."""
         box = self.box
         if self._text is None or not box.max_scroll_y:
             return ""
         pane = self._text.aside if self.two and self.aside and self._text.aside else self._text.body
         if row_of(self._starts(), len(pane.plain.rstrip()) - 1) < box.size.height:
-            return ""  # only the empty lines behind it do not fit
+            # Only the empty lines at the end do not fit.
+            return ""
         n = len(matches_below(self._matches(), self._starts(), self._visible()[1]))
         below = f", {n} match{'' if n == 1 else 'es'} below" if n else ""
         return f"{round(100 * box.scroll_y / box.max_scroll_y)} %{below}"
 
     def turn_to_match(self, step: int) -> bool:
-        """Show the next match below what is seen, or the one above; whether there is one."""
+        """Scroll to the next match below the visible rows, or above them. Return whether there is one."""
         top, end = self._visible()
         matches, starts, box = self._matches(), self._starts(), self.box
-        there = matches_below(matches, starts, end) if step > 0 else matches_above(matches, starts, top)
-        if there:
-            # At once, because the key that is next in the queue begins where this one has led.
-            line = row_of(starts, there[0 if step > 0 else -1])
+        candidates = matches_below(matches, starts, end) if step > 0 else matches_above(matches, starts, top)
+        if candidates:
+            # At once, because the next key in the queue starts from the new position.
+            line = row_of(starts, candidates[0 if step > 0 else -1])
             box.scroll_to(y=max(line - box.size.height // 3, 0), animate=False, immediate=True)
-        return bool(there)
+        return bool(candidates)
 
     def _matches(self) -> Sequence[int]:
         return self._text.places[self.two and self.aside] if self._text is not None else ()
@@ -137,7 +135,7 @@ class Texts(Horizontal):
         return row_starts(str(part.content), max(part.size.width, 1))
 
     def place(self) -> tuple[str, int] | None:
-        """The text, and the character of it, that is at the top of what is seen; None at the beginning."""
+        """Return the text and the character in it at the top of the visible rows; None at the beginning."""
         top, starts, beside = self._visible()[0], self._starts(), self.two and self.aside
         if self._text is None or not 0 < top < len(starts):
             return None
@@ -149,7 +147,7 @@ class Texts(Horizontal):
         )
 
     def put_on_top(self, place: tuple[str, int] | None) -> None:
-        """Scroll to what `place` gave, after the texts were laid out anew."""
+        """Scroll to a result of `place`, after a new layout of the texts."""
         text = (
             next((t for t in self._text.texts if place and t.name == place[0]), None) if self._text else None
         )
@@ -157,12 +155,12 @@ class Texts(Horizontal):
         self.box.scroll_to(y=y, animate=False)
 
     def _visible(self) -> tuple[int, int]:
-        """The first row that is seen, and the one below the last."""
+        """Return the first visible row, and the row below the last one."""
         top = round(self.box.scroll_y)
         return top, top + self.box.size.height
 
     def name_of(self, aside: bool) -> str:
-        """What a pane is called."""
+        """Return the title of a pane."""
         if self._text is None:
             return ""
         return (self._text.aside_title if aside else self._text.title) or "text"
@@ -173,11 +171,11 @@ class Texts(Horizontal):
         return self.query_one("#aside-scroll" if self.two and self.aside else "#body-scroll", VerticalScroll)
 
     def turn_to(self, text: Markable, offset: int) -> None:
-        """Show a place of one of the texts, on its pane."""
-        found = self._text
-        if found is None:
+        """Scroll to an offset of one of the texts, in its pane."""
+        shown_text = self._text
+        if shown_text is None:
             return
-        if found.aside is not None and self.aside != text.beside:
+        if shown_text.aside is not None and self.aside != text.beside:
             self.aside = text.beside
             self.lay_out()
         self._reveal(text.beside, text.at + text.shown.at(offset))
@@ -190,7 +188,7 @@ class Texts(Horizontal):
 
 
 def scroll_lines(box: VerticalScroll, lines: int) -> None:
-    """Scroll a pane; ten lines stand for a page, more for all of it."""
+    """Scroll a pane; ten lines mean a page, more mean to its beginning or end."""
     if abs(lines) > 10:
         # At once, as for a match.
         box.scroll_to(y=box.max_scroll_y if lines > 0 else 0, animate=False, immediate=True)

@@ -1,7 +1,7 @@
 """`annotate open --plain`: a dialogue line by line, for screen readers and terminals without a screen mode.
 
-A unit is printed, then its question with the labels. One line answers, and is committed before the next is printed: the
-same desk, checks, training, judge and undo as on the labelling screen. Evidence is marked on the screen only.
+A unit is printed, then its question with the labels. One line answers, and is committed before the next unit is printed,
+with the same checks, training, judge and undo as on the labelling screen. Evidence is marked on the screen only.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from judge.errors import AdjudgeError
 from judge.store.study import dumps
 
 BUSY_MS = 10_000
-"""How long a commit waits for another program that writes in the study."""
+"""How long a commit waits for another program that writes to the study."""
 _BY_WORD = {word: sign for sign, (word, _) in COMMANDS.items()}
 
 
 class Dialogue:
-    """One sitting, from the first unit printed to the end of the input."""
+    """One session, from the first printed unit to the end of the input."""
 
     def __init__(self, desk: Desk, lines: TextIO, out: TextIO) -> None:
         self._desk, self._lines, self._out = desk, lines, out
@@ -48,7 +48,7 @@ class Dialogue:
         self._told_training = False
 
     def run(self) -> None:
-        """Go on where work stopped, until everything is answered and Enter was typed, or the input ends."""
+        """Resume, and continue until the annotator ends it or the input ends."""
         desk = self._desk
         self._say(f"{desk.task.spec.title}\nType a label's key or name, then Enter. ? explains everything.")
         second = desk.second_open()
@@ -64,14 +64,14 @@ class Dialogue:
         print(self._printable(text), file=self._out, flush=True)
 
     def _printable(self, text: str) -> str:
-        # What a terminal would obey is printed as escapes, as on the screen.
+        # Passages are untrusted: control characters are printed as escapes, as on the screen.
         return fitted(shown(text).text, self._out)
 
     def _read(self, prompt: str) -> str | None:
-        """One line, None at the end of the input. What was typed before the prompt was printed is thrown away: it was
-        meant for another unit, or it is the rest of a pasted text."""
+        """Return one line, None at the end of the input."""
         self._out.write(prompt)
         self._out.flush()
+        # What was typed before the prompt was meant for another unit, or is the rest of a pasted text.
         forget_typed(self._lines)
         try:
             line = self._lines.readline()
@@ -94,16 +94,16 @@ class Dialogue:
         lines = list(unit_lines(self._desk, self._hand))
         for line in lines:
             self._say(line)
-        asked = question_lines(self._desk, self._hand)
-        rows = sum(self._printable(line).count("\n") + 1 for line in (*lines, *asked))
+        questions = question_lines(self._desk, self._hand)
+        rows = sum(self._printable(line).count("\n") + 1 for line in (*lines, *questions))
         about = head(self._desk.task, self._hand.unit).plain
         if about and rows >= screen_rows(self._out):
-            # A long text has scrolled the claim out of sight.
+            # A long text has scrolled the claim off the screen.
             self._say(f"\n{about}")
         self._ask()
 
     def _ask(self) -> None:
-        """Print what the next line answers."""
+        """Print the question that the next line answers."""
         self._printed_at = monotonic()
         for line in question_lines(self._desk, self._hand):
             self._say(line)
@@ -111,7 +111,7 @@ class Dialogue:
     # What a line means
 
     def _take(self, line: str) -> bool:
-        """Do what a line says; False to end."""
+        """Do what a line means. Return False to end."""
         chosen = self._label_of(line)
         word, _, rest = line.partition(" ")
         is_text = self._hand.active is not None and not self._hand.labels[self._hand.active]
@@ -133,7 +133,7 @@ class Dialogue:
         return True
 
     def _label_of(self, line: str) -> tuple[str, str] | None:
-        """The question and label that a key, or a label's name, means; the question that is asked comes first."""
+        """Return the field and the label of a key or of a label's name; the active question comes first."""
         hand = self._hand
         if (by_key := hand.label_of(line)) is not None:
             return by_key
@@ -160,12 +160,12 @@ class Dialogue:
 
     # Answers, and what follows them
 
-    def _commit(self, change: Callable[..., State], *what: object) -> bool:
-        """Commit `change(position, *what, times)` of the unit at hand; whether it was stored."""
+    def _commit(self, change: Callable[..., State], *name: object) -> bool:
+        """Commit `change(position, *values, times)` of the unit at hand. Return whether it was stored."""
         hand = self._hand
         spent = hand.take_time()._replace(shown_ms=round((monotonic() - self._printed_at) * 1000))
         try:
-            hand.unit.state = change(hand.unit.position, *what, spent)
+            hand.unit.state = change(hand.unit.position, *name, spent)
         except AdjudgeError as e:
             hand.give_back(spent)
             self._say(f"not stored: {e}")
@@ -199,7 +199,7 @@ class Dialogue:
             self._labelled(was_done, text)
 
     def _labelled(self, was_done: bool, value: str) -> None:
-        """After the commit: the next question, what is to be shown, or the next unit."""
+        """Print the next question, the answer key or the judge, or the next unit."""
         hand = self._hand
         self._say(f"Stored: {value}.")
         if hand.status is not UnitStatus.DONE or (was_done and not hand.due):
@@ -211,15 +211,15 @@ class Dialogue:
             self._advance()
 
     def _unveil(self) -> None:
-        """Lock the first labels, then print what was hidden until now."""
+        """Lock the first labels, then print the answer key or the judge."""
         hand, desk = self._hand, self._desk
-        what = "key" if hand.unit.role == "training" else "judge"
+        name = "key" if hand.unit.role == "training" else "judge"
         try:
-            hand.unit.state = desk.lock(hand.unit.position, what)
+            hand.unit.state = desk.lock(hand.unit.position, name)
         except AdjudgeError as e:
             self._say(f"not stored: {e}")
             return
-        if what == "judge" and not desk.judge(hand.unit.position):
+        if name == "judge" and not desk.judge(hand.unit.position):
             self._advance()
             return
         hand.settle()
@@ -242,7 +242,7 @@ class Dialogue:
             self._ask()
 
     def _go_on(self) -> bool:
-        """An empty line: on from feedback, keep after the judge was shown, the next open unit. False at the end."""
+        """Handle an empty line: leave the feedback, keep the labels, or go to the next open unit. Return False at the end."""
         hand = self._hand
         if self._is_at_end:
             return False
@@ -275,7 +275,7 @@ class Dialogue:
         self._advance()
 
     def _advance(self) -> None:
-        """The next open unit, else one whose judge waits for keep or revise, else the end."""
+        """Go to the next open unit, else to one with a judge to keep or revise, else to the end."""
         hand, desk = self._hand, self._desk
         following = desk.next_open(hand.unit.position) or desk.second_open()
         if following is None:
@@ -326,20 +326,20 @@ class Dialogue:
         before = self._hand.unit.state.note
         self._keep_text("note", f"Note{f' (now: {one_line(before)})' if before else ''}: ", self._desk.note)
 
-    def _keep_text(self, what: str, prompt: str, store: Callable[..., State]) -> None:
-        """Read one line and store it with the unit. One that cannot be stored is kept, and offered the next time."""
-        position, draft = self._hand.unit.position, self._desk.draft(self._hand.unit.position, what)
+    def _keep_text(self, name: str, prompt: str, store: Callable[..., State]) -> None:
+        """Read one line and store it with the unit. A line that cannot be stored becomes a draft for the next time."""
+        position, draft = self._hand.unit.position, self._desk.draft(self._hand.unit.position, name)
         if draft:
             self._say(f"Typed before and not stored: {draft}. Enter stores it.")
         typed = self._read(prompt)
         text = typed or (draft if typed is not None else None)
         if not text:
-            self._say(f"No {what} was stored.")
+            self._say(f"No {name} was stored.")
         elif self._commit(store, None if text == "-" else text):
-            self._desk.keep_draft(position, what, None)
-            self._say(f"The {what} is stored." if text != "-" else f"The {what} is gone.")
+            self._desk.keep_draft(position, name, None)
+            self._say(f"The {name} is stored." if text != "-" else f"The {name} is gone.")
         else:
-            self._desk.keep_draft(position, what, text)
+            self._desk.keep_draft(position, name, text)
 
     def _jump(self, number: str) -> None:
         position = int(number) if number.isdecimal() and len(number) < 12 else 0
@@ -360,5 +360,5 @@ class Dialogue:
 
 
 def run_plain(desk: Desk) -> None:
-    """Talk to whoever sits at the terminal, or behind the pipe, until the end of the input."""
+    """Run a dialogue on the standard input and output, until the end of the input."""
     Dialogue(desk, sys.stdin, sys.stdout).run()

@@ -102,7 +102,7 @@ class ReviewRows(ScrollView, can_focus=True):
 
 
 class Review(Screen[None]):
-    """The own units. `chosen` gets the position to go to and what was searched for."""
+    """The list of the annotator's units. `chosen` is called with the position to go to and the search."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Review(Screen[None]):
         self._desk, self._near, self._ask = desk, near, ask
         self._typed, self._chosen = typed, chosen
         self._filters = (*FILTERS, *desk.kinds())
-        """What Tab goes through; a lead's list can also be narrowed to one kind of disagreement."""
+        """The filters in the order of Tab; a lead's list can also be filtered by kind of disagreement."""
         self.keys: dict[str, Callable[[ReviewRows], None]] = {
             **dict.fromkeys(("down", "j"), lambda rows: rows.move(1)),
             **dict.fromkeys(("up", "k"), lambda rows: rows.move(-1)),
@@ -135,7 +135,7 @@ class Review(Screen[None]):
         }
 
     def compose(self) -> ComposeResult:
-        """Filters, a search line, the rows."""
+        """Yield filters, a search line, and the rows."""
         yield Static("", id="review-top", markup=False)
         yield Input(
             placeholder="search in the texts and your notes, then Enter", id="review-search", compact=True
@@ -143,25 +143,25 @@ class Review(Screen[None]):
         yield ReviewRows(self._desk, self._near, self._click)
         yield Static(Content(KEYS), id="review-keys", markup=False)
 
-    async def take(self, one: Intention) -> bool:
-        """Do what a key means here; the search line types what it does not know."""
+    async def take(self, intention: Intention) -> bool:
+        """Do what a key means here. In the search line, all other keys are typed."""
         rows, box = self.query_one(ReviewRows), self.query_one(Input)
         self._tell_keys()
         if self.focused is box:
-            if one.key in ("enter", "tab", "shift+tab"):
+            if intention.key in ("enter", "tab", "shift+tab"):
                 self.searched(box.value)
-            elif one.key == "escape":
+            elif intention.key == "escape":
                 await self.back()
             else:
                 return False
-        elif one.key in self.keys:
-            self.keys[one.key](rows)
-        elif one.key in self._leave:
-            await self._leave[one.key]()
-        elif one.key.startswith("ctrl+"):
+        elif intention.key in self.keys:
+            self.keys[intention.key](rows)
+        elif intention.key in self._leave:
+            await self._leave[intention.key]()
+        elif intention.key.startswith("ctrl+"):
             return False
-        elif one.character and one.character.isprintable():
-            # What is typed behind it was typed for the unit, and there it would be another one's.
+        elif intention.character and intention.character.isprintable():
+            # The keys after it were typed for the unit, and would act on another unit here.
             self._tell_keys("this is the list: ⏎ goes to a unit, Esc goes back")
             self._typed.refuse()
             self.call_after_refresh(self._typed.seen)
@@ -197,12 +197,12 @@ class Review(Screen[None]):
         parts: list[Content] = [Content.styled(f"{self._desk.info.batch}   ", "bold")]
         for name in self._filters:
             parts.append(Content.styled(f" {name} ", "reverse" if name == rows.only else ""))
-        told = f"   {rows.count} unit{'' if rows.count == 1 else 's'}"
-        parts.append(Content(told + (f" with “{one_line(rows.search, 30)}”" if rows.search else "")))
+        summary = f"   {rows.count} unit{'' if rows.count == 1 else 's'}"
+        parts.append(Content(summary + (f" with “{one_line(rows.search, 30)}”" if rows.search else "")))
         self.query_one("#review-top", Static).update(Content("").join(parts))
 
     def on_descendant_focus(self) -> None:
-        """The search line has keys of its own, also when it was clicked on."""
+        """Show the keys of the search line, also after a click on it."""
         self._tell_keys()
 
     def _tell_keys(self, instead: str = "") -> None:
@@ -210,7 +210,7 @@ class Review(Screen[None]):
         self.query_one("#review-keys", Static).update(Content(instead or (SEARCH_KEYS if typing else KEYS)))
 
     def filter(self, step: int) -> None:
-        """The next or the previous filter."""
+        """Choose the next or the previous filter."""
         rows = self.query_one(ReviewRows)
         names = self._filters
         rows.only = names[(names.index(rows.only) + step) % len(names)]
@@ -224,7 +224,7 @@ class Review(Screen[None]):
         self.set_focus(box)
 
     def searched(self, text: str) -> None:
-        """Look for it."""
+        """List the units with this text."""
         rows = self.query_one(ReviewRows)
         rows.search = text.strip()
         rows.reload()
@@ -232,7 +232,7 @@ class Review(Screen[None]):
         self.set_focus(rows)
 
     async def back(self) -> None:
-        """Escape: the search line first, then the list. A search that began at a unit leads back to it at once."""
+        """Close the search line, or the list if the line is closed or the search began at a unit."""
         box, rows = self.query_one(Input), self.query_one(ReviewRows)
         if self._ask or not box.has_class("on"):
             await self.app.pop_screen()

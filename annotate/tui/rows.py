@@ -1,17 +1,60 @@
-"""Which row of a pane each character of its text stands in, so that matches can be counted and turned to."""
+"""The rows of a terminal: which row a character is in, and how rows are shared between question, text and labels."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Literal, NamedTuple
 
-# Textual wraps with this function; its own `Content.wrap` drops the spaces by which rows would be counted.
+# Textual wraps with this function. Its `Content.wrap` drops spaces, so offsets could not be counted with it.
 from rich._wrap import divide_line
+from textual.content import Content
+
+Pane = Literal["head", "text", "labels"]
+LEAST = {"head": 2, "text": 4, "labels": 3}
+"""The rows that each part gets in any case, if it needs that many. The text includes its rule."""
+# With these shares a claim of three lines is visible in full at 80x24.
+PART = {"head": 0.3, "labels": 0.45}
+"""The share that a part can take before the text gets the rest."""
+
+
+class ShareRows(NamedTuple):
+    """The rows of the head and of the labels; the text has the rest."""
+
+    head: int
+    labels: int
+
+
+def rows_of(content: Content, width: int, most: int) -> int:
+    """Return the number of rows of a text, at most `most`."""
+    # Only the beginning is wrapped, because a passage can have a hundred thousand characters.
+    start = content[: most * max(width, 1) + 1]
+    return min(len(start.wrap(max(width, 1))), most)
+
+
+def share(total: int, head: int, text: int, labels: int, chosen: Pane) -> ShareRows:
+    """Share `total` rows. `head`, `text` and `labels` are the rows that each part needs.
+
+    If the head or the labels are the chosen pane, they get all that the others can spare.
+    """
+    needed = {"head": head, "text": text, "labels": labels}
+    got = {name: min(n, LEAST[name]) for name, n in needed.items()}
+    part = {**PART, "text": 1.0, chosen: 1.0}
+    order: list[Pane] = ["head", "labels", "text"]
+    if chosen != "text":
+        order.sort(key=lambda name: name != chosen)
+    # First within the shares, then the rows that remain.
+    for limit in (part, dict.fromkeys(part, 1.0)):
+        for name in order:
+            remaining = total - sum(got.values())
+            room = max(int(total * limit[name]) - got[name], 0)
+            got[name] += max(min(needed[name] - got[name], remaining, room), 0)
+    return ShareRows(got["head"], got["labels"])
 
 
 @lru_cache(maxsize=4)
 def row_starts(text: str, width: int) -> Sequence[int]:
-    """Where each row of a text begins when it is wrapped to `width` columns: for both panes, before and after a
-    change of the layout, a text is wrapped once."""
+    """Return the offset of each row of a text that is wrapped to `width` columns."""
+    # Cached for both panes, before and after a change of the layout: a long text is wrapped once.
     starts, at = [], 0
     for line in text.split("\n"):
         starts.append(at)
@@ -21,15 +64,15 @@ def row_starts(text: str, width: int) -> Sequence[int]:
 
 
 def row_of(starts: Sequence[int], offset: int) -> int:
-    """The row of a character."""
+    """Return the row of a character."""
     return max(bisect_right(starts, offset) - 1, 0)
 
 
 def matches_above(matches: Sequence[int], starts: Sequence[int], top: int) -> Sequence[int]:
-    """Those of the sorted `matches` that begin above the row `top`."""
+    """Return those of the sorted `matches` that begin above the row `top`."""
     return matches[: bisect_left(matches, starts[top])] if top < len(starts) else matches
 
 
 def matches_below(matches: Sequence[int], starts: Sequence[int], end: int) -> Sequence[int]:
-    """Those of the sorted `matches` that begin in the row `end` or below it."""
+    """Return those of the sorted `matches` that begin in the row `end` or below it."""
     return matches[bisect_left(matches, starts[end]) :] if end < len(starts) else ()

@@ -1,4 +1,4 @@
-"""What a person's screen remembers from one sitting to the next: theme, held keys. Keys of one's own are in keymap.py.
+"""The settings of a person's screen between sessions: theme and held keys. `keymap.py` has the keys.
 
 settings.toml:
     theme = "nord"
@@ -17,7 +17,7 @@ SETTINGS = "settings.toml"
 
 
 def own_keymap() -> Path | None:
-    """The file with one's own keys, if it is there."""
+    """Return the file with the person's own keys, if it exists."""
     path = configuration_folder() / KEYMAP
     return path if path.is_file() else None
 
@@ -29,27 +29,26 @@ def _settings() -> dict[str, Any]:
 
 
 def remembered_theme() -> str | None:
-    """The theme chosen last; None when there is none or the file cannot be read."""
-    found = _settings().get("theme")
-    return found if isinstance(found, str) else None
+    """Return the theme chosen last; None without one, and if the file is unreadable."""
+    theme = _settings().get("theme")
+    return theme if isinstance(theme, str) else None
 
 
 def held_ms() -> float | None:
-    """How fast a key must repeat to count as held down; None when the person has not set it."""
-    found = _settings().get("held_ms")
-    return (
-        float(found)
-        if isinstance(found, int | float) and not isinstance(found, bool) and found >= 0
-        else None
-    )
+    """Return the milliseconds within which a repeated key counts as held down; None if the person has not set it."""
+    value = _settings().get("held_ms")
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        return None
+    return float(value)
 
 
 def remember_theme(name: str) -> None:
-    """Keep the theme for the next sitting; where nothing can be written, this sitting has it all the same."""
+    """Store the theme for the next session."""
     path = configuration_folder() / SETTINGS
+    # A folder that cannot be written must not end a session: the theme is then lost at its end.
     with suppress(OSError):
         configuration_folder().mkdir(parents=True, exist_ok=True)
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-        # In TOML what stands before the first table is the file's own.
-        kept = [line for line in lines if line.partition("=")[0].strip() != "theme"]
-        path.write_text("\n".join([f'theme = "{name}"', *kept]) + "\n", "utf-8")
+        # It comes first, because a key after the header of a table would belong to that table.
+        others = [line for line in lines if line.partition("=")[0].strip() != "theme"]
+        path.write_text("\n".join([f'theme = "{name}"', *others]) + "\n", "utf-8")

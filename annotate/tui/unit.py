@@ -1,7 +1,5 @@
-"""A unit as styled text: the head (question, claim, the sentence in question), the body (passage or answer)
-and, for parts of answers, the passages beside it; all highlighted.
-
-Nothing here parses markup: text from the study goes into Content character by character.
+"""A unit as styled text: the head (question, claim, the sentence in question), the body (passage or answer) and, for
+parts of answers, the passages beside it; all highlighted.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ NAME_STYLE = "bold $text-primary"
 
 @dataclass(slots=True)
 class Picker:
-    """The evidence cursor: code points of the raw text called `name`."""
+    """The evidence cursor: a range of code points of the raw text `name`, and where a span was begun (`anchor`)."""
 
     name: str
     start: int
@@ -64,8 +62,11 @@ class Picker:
 
 
 class Markable(NamedTuple):
-    """A text in which evidence can be marked. `name` is the input, or the id of a passage of a list;
-    `at` is where it begins in its pane, which is the body, or the one beside it."""
+    """A text in which evidence can be marked.
+
+    `name` is the input, or the id of a passage of a list. `at` is its offset in its pane: the body, or the pane
+    beside it (`beside`).
+    """
 
     name: str
     raw: str
@@ -76,7 +77,7 @@ class Markable(NamedTuple):
 
 @dataclass(slots=True)
 class UnitText:
-    """A unit made ready to draw. `aside` is None where everything is in the body."""
+    """A unit ready to draw. `aside` is None if everything is in the body."""
 
     head: Content
     body: Content
@@ -86,13 +87,13 @@ class UnitText:
     texts: list[Markable] = field(default_factory=list)
     matches: int = 0
     focus: int | None = None
-    """Where the part in question stands in the body."""
+    """The offset of the part in question in the body."""
     first: tuple[Markable, int] | None = None
-    """Where evidence is looked for first: what was searched for, else an answer, else a word of the question."""
+    """The text and offset where marking begins: at a hit of the search, else an answer, else a word of the question."""
     hits: int = 0
-    """How often what was searched for is there."""
+    """The number of hits of the search."""
     places: dict[bool, list[int]] = field(default_factory=dict)
-    """Where highlights and what was searched for begin, sorted: in the body (False) and in the pane beside it (True)."""
+    """The sorted offsets of highlights and hits, in the body (False) and in the pane beside it (True)."""
 
 
 def unit_text(
@@ -104,17 +105,19 @@ def unit_text(
     picker: Picker | None = None,
     searched: str = "",
 ) -> UnitText:
-    """Head, body and aside of a unit. `columns` tells those of a line, by whether there are two panes; 0 shows texts as
-    they are stored."""
-    inputs, own = sheet.inputs, []
-    # What an answer is held against stands beside it; alone, passages are the body.
+    """Return head, body and aside of a unit.
+
+    `columns` returns the columns of a line, by whether there are two panes; 0 shows texts as they are stored.
+    """
+    inputs, in_body = sheet.inputs, []
+    # Passages with which an answer is compared are beside it; without an answer, passages are the body.
     apart = bool(inputs.get("answer"))
     beside = ["passage"] if apart and inputs.get("passage") else []
-    own += [n for n in BODY if inputs.get(n) and n not in beside]
+    in_body += [n for n in BODY if inputs.get(n) and n not in beside]
     lists = [n for n in inputs if n in LIST_INPUTS and inputs.get(n)]
     two = apart and bool(beside or lists)
     maker = _Maker(task, sheet, columns(two), highlights, picker, searched)
-    for name in own:
+    for name in in_body:
         maker.text(name, beside=False)
     for name in beside:
         maker.text(name, beside=True)
@@ -124,13 +127,13 @@ def unit_text(
     names = [NAMES[n] for n in [*beside, *lists]]
     out = UnitText(
         head(task, sheet), body, aside if two else None,
-        NAMES.get(own[0], "") if own else "", " · ".join(names), maker.texts, maker.matches, maker.focus,
+        NAMES.get(in_body[0], "") if in_body else "", " · ".join(names), maker.texts, maker.matches, maker.focus,
         places={beside: sorted(places) for beside, places in maker.places.items()},
     )  # fmt: skip
     if sheet.parts:
-        # The evidence for a part is looked for in the passages first.
+        # The evidence for a part of an answer is in the passages, so marking begins there.
         out.texts.sort(key=lambda t: not t.beside)
-    ranks = [(rank, n, at) for n, t in enumerate(out.texts) for rank, at in maker.found.get(t.name, ())]
+    ranks = [(rank, n, at) for n, t in enumerate(out.texts) for rank, at in maker.first_hits.get(t.name, ())]
     if ranks:
         _, n, at = min(ranks)
         out.first, out.hits = (out.texts[n], at), maker.hits
@@ -138,7 +141,7 @@ def unit_text(
 
 
 class _Maker:
-    """Collects the pieces of both panes and where the texts stand in them."""
+    """Collects the pieces of both panes, and the offsets of the texts in them."""
 
     def __init__(
         self,
@@ -150,8 +153,8 @@ class _Maker:
         searched: str,
     ) -> None:
         self.columns, self.searched = columns, searched
-        self.found: dict[str, list[tuple[int, int]]] = {}
-        """Per text: (rank, offset) of the first thing of each kind that stands out in it."""
+        self.first_hits: dict[str, list[tuple[int, int]]] = {}
+        """Text -> (rank, offset) of the first highlight of each kind in it."""
         self.hits = 0
         self.sheet, self.highlights, self.picker = sheet, highlights, picker
         inputs = sheet.inputs
@@ -170,17 +173,17 @@ class _Maker:
         self.focus: int | None = None
 
     def text(self, name: str, *, beside: bool) -> None:
-        """One input that is a text."""
+        """Add an input that is one text."""
         raw = str(self.sheet.inputs[name])
         self._add(beside, _title(name, self.sheet.inputs))
-        found = self._in_answer(raw) if name in ("answer", "baseline_answer") else self._in_passage(raw)
-        self._add_text(name, raw, found, beside)
+        highlighted = self._in_answer(raw) if name in ("answer", "baseline_answer") else self._in_passage(raw)
+        self._add_text(name, raw, highlighted, beside)
 
     def passages(self, name: str, *, beside: bool) -> None:
-        """One input that is a list of passages."""
-        found: list[ShownPassage] = self.sheet.inputs[name]
+        """Add an input that is a list of passages."""
+        passages: list[ShownPassage] = self.sheet.inputs[name]
         self._add(beside, Content.assemble((NAMES[name], NAME_STYLE), "\n"))
-        for number, passage in enumerate(found, 1):
+        for number, passage in enumerate(passages, 1):
             about = " · ".join(one_line(a, 100) for a in (passage.title, passage.date, passage.source) if a)
             mark = f"[{passage.own or passage.place or number}]"
             if passage.own and passage.place and str(passage.place) not in passage.own:
@@ -192,57 +195,60 @@ class _Maker:
         self.parts[beside].append(piece)
         self.length[beside] += len(piece.plain)
 
-    def _add_text(self, name: str, raw: str, found: list[tuple[int, int, str]], beside: bool) -> None:
+    def _add_text(self, name: str, raw: str, highlighted: list[tuple[int, int, str]], beside: bool) -> None:
         view, picker = laid_out(raw, self.columns), self.picker
         hits = [(a, b, SEARCH_STYLE) for a, b in find_text(raw, self.searched.strip())]
         self.hits += len(hits)
-        self.found[name] = _firsts([*hits, *found])
-        found += hits
-        self.places[beside] |= {self.length[beside] + view.at(a) for a, _, style in found if style in _RANKS}
-        found += [(a, b, EVIDENCE_STYLE) for n, a, b in self.sheet.state.spans if n == name]
+        self.first_hits[name] = _firsts([*hits, *highlighted])
+        highlighted += hits
+        self.places[beside] |= {
+            self.length[beside] + view.at(a) for a, _, style in highlighted if style in _RANKS
+        }
+        highlighted += [(a, b, EVIDENCE_STYLE) for n, a, b in self.sheet.state.spans if n == name]
         if picker is not None and picker.name == name:
             low = min(picker.start, picker.anchor if picker.anchor is not None else picker.start)
-            found.append((low, max(picker.end, low), CURSOR_STYLE))
+            highlighted.append((low, max(picker.end, low), CURSOR_STYLE))
         self.texts.append(Markable(name, raw, view, beside, self.length[beside]))
         part = self.sheet.part
         if name == "answer" and part is not None and part.span is not None:
             self.focus = self.length[beside] + view.at(part.span[0])
         spans = [Span(*added, QUIET) for added in view.added]
-        spans += [Span(view.at(a), view.end(b), style) for a, b, style in found]
+        spans += [Span(view.at(a), view.end(b), style) for a, b, style in highlighted]
+        # Passages are untrusted: as Content with spans, [markup] in a text stays text.
         self._add(beside, Content(view.text, spans))
         self._add(beside, Content("\n\n"))
 
     def _in_passage(self, raw: str) -> list[tuple[int, int, str]]:
         if not self.highlights:
             return []
-        found = [(a, b, TERM_STYLE) for a, b in find_terms(raw, self.terms)]
-        found += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, self.answers)]
-        self.matches += len(found)
-        return found
+        highlighted = [(a, b, TERM_STYLE) for a, b in find_terms(raw, self.terms)]
+        highlighted += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, self.answers)]
+        self.matches += len(highlighted)
+        return highlighted
 
     def _in_answer(self, raw: str) -> list[tuple[int, int, str]]:
-        """The part in question, parts that have a label, citations."""
-        found: list[tuple[int, int, str]] = []
+        """Return the ranges of the part in question, of labelled parts, and of citations."""
+        highlighted: list[tuple[int, int, str]] = []
         done = [p for p in self.sheet.parts if p.span and p.status == "done"]
-        found += [(*p.span, QUIET) for p in done if p.span and p.position != self.sheet.position]
+        highlighted += [(*p.span, QUIET) for p in done if p.span and p.position != self.sheet.position]
         if self.highlights:
             if not self.sheet.parts:
-                found += [(a, b, TERM_STYLE) for a, b in find_terms(raw, self.terms)]
-                found += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, self.answers)]
-                self.matches += len(found)
-            found += [(m.start, m.end, CITED_STYLE) for m in markers(raw, self.cited)]
+                highlighted += [(a, b, TERM_STYLE) for a, b in find_terms(raw, self.terms)]
+                highlighted += [(a, b, ANSWER_STYLE) for a, b in find_answers(raw, self.answers)]
+                self.matches += len(highlighted)
+            highlighted += [(m.start, m.end, CITED_STYLE) for m in markers(raw, self.cited)]
         part = self.sheet.part
         if part is not None and part.span is not None:
-            found.append((*part.span, PART_STYLE))
-        return found
+            highlighted.append((*part.span, PART_STYLE))
+        return highlighted
 
 
 _RANKS = {SEARCH_STYLE: 0, ANSWER_STYLE: 1, TERM_STYLE: 2}
 
 
-def _firsts(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int]]:
+def _firsts(highlighted: Iterable[tuple[int, int, str]]) -> list[tuple[int, int]]:
     first: dict[int, int] = {}
-    for start, _, style in found:
+    for start, _, style in highlighted:
         if style in _RANKS:
             rank = _RANKS[style]
             first[rank] = min(start, first.get(rank, start))
@@ -250,7 +256,7 @@ def _firsts(found: Iterable[tuple[int, int, str]]) -> list[tuple[int, int]]:
 
 
 def _own_names(inputs: dict[str, Any]) -> set[str]:
-    """The ids by which the passages on the screen can be cited."""
+    """Return the ids by which the passages on the screen can be cited."""
     lists: Iterable[Sequence[ShownPassage]] = (inputs[n] for n in LIST_INPUTS if inputs.get(n))
     return {p.own for passages in lists for p in passages if p.own}
 
@@ -282,7 +288,7 @@ MOST_PARTS = 40
 
 
 def head(task: Task, sheet: Sheet) -> Content:
-    """What is asked about, in a few lines."""
+    """Return the texts that the question is about, in a few lines."""
     inputs, rows = sheet.inputs, []
     for name in HEAD:
         value = inputs.get(name)
@@ -298,23 +304,23 @@ def head(task: Task, sheet: Sheet) -> Content:
         style = "bold" if name in BOLD else ""
         rows.append(Content.assemble((f"{label}  ", NAME_STYLE), (shown(str(value)).text, style)))
     for name, gold in task.gold_inputs.items():
-        told = one_line(str(inputs[name]), 200)
-        rows.append(Content.assemble((f" {gold}: {told} ", GOLD_STYLE), ("  shown: not a blind task", QUIET)))
+        text = one_line(str(inputs[name]), 200)
+        rows.append(Content.assemble((f" {gold}: {text} ", GOLD_STYLE), ("  shown: not a blind task", QUIET)))
     if len(sheet.parts) > 1:
         rows.append(_steps(task, sheet))
     return Content("\n").join(rows)
 
 
 def _steps(task: Task, sheet: Sheet) -> Content:
-    """The parts of this answer and what was said of them: a click goes there."""
+    """Return the parts of this answer with their labels; a click on a part goes there."""
     keys = {value: key for labels in label_keys(task).values() for key, value in labels.items()}
     at = next(i for i, p in enumerate(sheet.parts) if p.position == sheet.position)
     kind = task.spec.unit.capitalize()
     first = max(0, min(at - MOST_PARTS // 2, len(sheet.parts) - MOST_PARTS))
     chips = [Content.styled(f"{kind} {at + 1} of {len(sheet.parts)} to label in this answer  ", NAME_STYLE)]
     for number, part in enumerate(sheet.parts[first : first + MOST_PARTS], first + 1):
-        told = f" {number}{_mark(part, keys)} "
-        chip = Content.styled(told, HERE_STYLE if part.position == sheet.position else QUIET)
+        text = f" {number}{_mark(part, keys)} "
+        chip = Content.styled(text, HERE_STYLE if part.position == sheet.position else QUIET)
         chips.append(chip.stylize(Style.from_meta({"@click": f"screen.go({part.position})"})))
     return Content("").join(chips)
 

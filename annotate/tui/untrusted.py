@@ -1,4 +1,4 @@
-"""Untrusted text made fit for a terminal, with the offsets of the original kept."""
+"""Untrusted text in a form that is safe on a terminal, with a map of its offsets to the original."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -13,23 +13,23 @@ _TAKEN_APART = re.compile(r"\r\n|[\t\r]|[^\n\x20-\x7e\xa0-\u02ff\u0370-\u061b\u0
 
 
 Replacement = tuple[int, int, str]
-"""From here to there of the original, and what is displayed instead: an insertion where both are the same."""
+"""(start, end, text): what is displayed instead of a range of the original; an insertion if start and end are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """A text as displayed. `at` and `end` lead from the original's code points to those of `text`, `raw` leads back."""
+    """A text as displayed. `at` and `end` map offsets of the original to offsets of `text`, `raw` is the inverse."""
 
     text: str
     added: Sequence[tuple[int, int]]
-    """What the layout put into `text`."""
+    """The ranges of `text` that the layout added."""
     _replaced: Sequence[Replacement]
     _starts: Sequence[int]
     _ends: Sequence[int]
-    """Where each replacement begins in the original and ends in `text`."""
+    """The start of each replacement in the original, and its end in `text`."""
 
     def at(self, offset: int) -> int:
-        """Where the character at `offset` of the original begins in `text`, or what is displayed instead of it."""
+        """Return where the character at `offset` of the original begins in `text`, or its replacement."""
         i = bisect_right(self._starts, offset) - 1
         if i < 0:
             return offset
@@ -37,31 +37,38 @@ class ShownText:
         return self._ends[i] - len(new) if offset < end else self._ends[i] + offset - end
 
     def end(self, offset: int) -> int:
-        """Where what stands before `offset` of the original ends in `text`: before anything that is inserted there."""
+        """Return where the text before `offset` of the original ends in `text`: before an insertion at that offset."""
         i = bisect_left(self._starts, offset) - 1
         return offset if i < 0 else self._ends[i] + max(offset - self._replaced[i][1], 0)
 
     def raw(self, offset: int, length: int) -> int:
-        """The other way: the first character of the original, which has `length`, that begins there or later."""
+        """Return the offset of the first character of the original, of `length`, that begins at `offset` of `text` or later."""
         return bisect_left(range(length), offset, key=self.at)
 
 
 def shown(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
-    """Control, direction and invisible characters as escapes, tabs as spaces, line ends as one, and a layout.
+    """Return a text as displayed: control, direction and invisible characters as escapes, tabs as spaces, with a layout.
 
-    Joiners between emoji are left out, because terminals disagree about the width of what they join.
-    The replacements of a layout do not overlap.
+    The replacements of a layout must not overlap.
     """
+    # A control character could move the cursor and overwrite the screen. Joiners between emoji are left out, because
+    # terminals disagree about the width of joined characters.
     inside = {at for start, end, _ in layout for at in range(start, end)}
     replaced = [(start, end, new, True) for start, end, new in layout if end > start or new]
     for match in _TAKEN_APART.finditer(raw):
-        found = match[0]
+        character = match[0]
         new = (
-            TAB if found == "\t" else "\n" if found == "\r\n" else "" if found == _JOINER else visible(found)
+            TAB
+            if character == "\t"
+            else "\n"
+            if character == "\r\n"
+            else ""
+            if character == _JOINER
+            else visible(character)
         )
-        if new != found and match.start() not in inside:
+        if new != character and match.start() not in inside:
             replaced.append((*match.span(), new, False))
-    replaced.sort(key=lambda one: one[:2])
+    replaced.sort(key=lambda replacement: replacement[:2])
     parts: list[str] = []
     ends: list[int] = []
     added: list[tuple[int, int]] = []
@@ -74,10 +81,16 @@ def shown(raw: str, layout: Sequence[Replacement] = ()) -> ShownText:
         if by_layout:
             added.append((length - len(new), length))
     parts.append(raw[at:])
-    return ShownText("".join(parts), added, [one[:3] for one in replaced], [one[0] for one in replaced], ends)
+    return ShownText(
+        "".join(parts),
+        added,
+        [replacement[:3] for replacement in replaced],
+        [replacement[0] for replacement in replaced],
+        ends,
+    )
 
 
 def one_line(raw: str | None, width: int = 0) -> str:
-    """A text in one line, safe to show; cut to `width` characters when that is given."""
+    """Return a text as one line that is safe to show, shortened to `width` characters if that is given."""
     flat = visible(" ".join((raw or "").replace(_JOINER, "").split()))
     return flat if not width or len(flat) <= width else flat[: width - 1] + "…"

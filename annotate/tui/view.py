@@ -1,7 +1,4 @@
-"""How a unit looks: top line, texts, labels, foot; when it was painted. What keys do is in label.py.
-
-Its rows are shared between question, text and labels so that nothing is squeezed out of sight.
-"""
+"""The look of a unit: top line, texts, labels, foot; and when it was painted. `label.py` handles the keys."""
 
 import re
 from time import monotonic
@@ -16,29 +13,29 @@ from annotate.tui import label_panel
 from annotate.tui.at_hand import AtHand
 from annotate.tui.keymap import COMMANDS, symbol
 from annotate.tui.panes import READABLE_COLUMNS, Texts, put, scroll_lines
-from annotate.tui.sharing import Pane, ShareRows, rows_of, share
+from annotate.tui.rows import Pane, ShareRows, rows_of, share
 from annotate.tui.unit import UnitText, unit_text
 from annotate.tui.untrusted import one_line
 
-# Hebrew, Arabic, Syriac, Thaana and N'Ko with their presentation forms. xterm.js, of which the page consists, has no
+# Hebrew, Arabic, Syriac, Thaana and N'Ko with their presentation forms. The browser's page uses xterm.js, which has no
 # bidirectional layout.
 _RIGHT_TO_LEFT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 SMALLEST = (60, 15)
 WIDE = 110
 BESIDE = 44
-"""Columns of the labels where they stand beside the text, at least; what the lines of the texts leave is theirs."""
+"""The least columns of labels beside the text; they get all that the lines of the texts leave."""
 PANES = {"head": "question", "labels": "labels"}
 
 
 class UnitView:
-    """Draws what is at hand in widgets of its own, which `compose` hands over."""
+    """Draws the unit at hand in the widgets that `compose` yields."""
 
     def __init__(self, hand: AtHand) -> None:
         self._hand = hand
         self.text: UnitText | None = None
-        """The texts as drawn last."""
+        """The texts of the last drawing."""
         self.pane: Pane = "text"
-        """What the arrows scroll."""
+        """The pane that the arrows scroll."""
         self.highlights = True
         self.raw = False
         """Whether texts are shown as they are stored, without tables and code laid out."""
@@ -60,7 +57,7 @@ class UnitView:
         }
 
     def compose(self) -> ComposeResult:
-        """Top line; question and passage; labels; note, message, keys."""
+        """Yield the top line; question and passage; labels; note, message, keys."""
         yield self._parts["top"]
         left = Vertical(self.scrolls["head"], self.texts, id="left")
         yield Vertical(left, self.scrolls["labels"], id="middle")
@@ -77,7 +74,7 @@ class UnitView:
         return self._size.width >= WIDE
 
     def fit(self, size: Size) -> None:
-        """The layout for a size, or a word about it."""
+        """Lay the screen out for a size, or show that the terminal is too small."""
         self._size = size
         self.small = size.width < SMALLEST[0] or size.height < SMALLEST[1]
         screen = self.texts.screen
@@ -91,13 +88,13 @@ class UnitView:
             self.draw()
 
     def show(self) -> None:
-        """Another unit, read from its beginning."""
+        """Draw another unit, from its beginning."""
         self.pane = "text"
         self.draw(top=True)
         self.paint()
 
     def paint(self) -> None:
-        """From here on something new is to be read; it counts as painted once it is on the screen."""
+        """Note that something new is drawn. It counts as painted once it is on the screen."""
         self._painted = None
         self._paints += 1
         self.texts.screen.call_after_refresh(self._is_painted, self._paints)
@@ -107,11 +104,11 @@ class UnitView:
             self._painted = monotonic()
 
     def since_paint(self, at: float) -> float | None:
-        """Seconds from the paint to `at`; None for what was typed before it."""
+        """Return the seconds from the paint to `at`; None for a key that was typed before it."""
         return None if self._painted is None or at < self._painted else at - self._painted
 
     def draw(self, *, top: bool = False) -> None:
-        """Everything that depends on the unit."""
+        """Draw everything that depends on the unit. `top`: scroll all panes to their beginning."""
         hand = self._hand
         picker = hand.evidence.picker if hand.evidence else None
         text = self.text = unit_text(
@@ -133,28 +130,28 @@ class UnitView:
             self.texts.turn_to(*self.text.first)
 
     def unveil(self) -> None:
-        """The labels from their top: above them is something new to read."""
+        """Draw the labels from their top, where the answer key or the judge is shown now."""
         self.draw_labels()
         self.paint()
         self.scrolls["labels"].scroll_to(y=0, animate=False)
 
     def draw_labels(self) -> None:
-        """What was shown or said, the labels, the note; then the rows that each part gets."""
-        state, said = self._hand.unit.state, self._said()
-        said = Content("") if said is None else said + "\n"
-        self._fill("said", said)
+        """Draw the labels of others, the labels and the note, and share the rows between the parts."""
+        state, others = self._hand.unit.state, self._labels_of_others()
+        others = Content("") if others is None else others + "\n"
+        self._fill("said", others)
         words = [f"! {one_line(state.flag, 120)}"] if state.flag else []
         words += [f"+ {one_line(state.note, 200)}"] if state.note else []
         note = Content("   ".join(words))
         self._fill("note", note)
-        self._share(said, note)
+        self._share(others, note)
 
     def _fill(self, part: str, content: Content) -> None:
         self._parts[part].set_class(not content.plain, "empty")
         put(self._parts[part], content)
 
-    def _said(self) -> Content | None:
-        """What is shown of others: the key of a training unit, the judge, those who disagree."""
+    def _labels_of_others(self) -> Content | None:
+        """Return the labels of others: the key of a training unit, the judge, or the people who disagree."""
         hand, desk, unit = self._hand, self._hand.desk, self._hand.unit
         if hand.phase == "key":
             reasons = None if hand.trying else desk.reasons(unit.position)
@@ -167,16 +164,15 @@ class UnitView:
         return None
 
     def _label_columns(self, two: bool) -> int:
-        """Columns of labels that stand beside the text, or beside two texts.
-
-        Lines of texts have an end, so a wide terminal leaves the rest of its columns to the labels."""
+        """Return the columns of labels beside one text, or beside two."""
+        # Lines of texts are at most READABLE_COLUMNS long, so a wide terminal has columns left for the labels.
         return max(BESIDE, self._size.width - (2 if two else 1) * (READABLE_COLUMNS + 5))
 
     def _text_columns(self, two: bool) -> int:
-        """Columns of a line of text to lay out tables and code in, of the narrower pane where there are two; 0 where
-        that is off. What is taken away is the padding of app.tcss and the bar."""
+        """Return the columns of a line of text for tables and code, of the narrower pane if there are two; 0 for raw text."""
         if self.raw:
             return 0
+        # The subtracted columns are the padding in app.tcss and the scroll bar.
         if not self.wide:
             return self._size.width - 3
         left = self._size.width - self._label_columns(two)
@@ -184,17 +180,18 @@ class UnitView:
 
     @property
     def is_laid_out(self) -> bool:
-        """Whether a table or code is displayed otherwise than it is stored."""
+        """Whether a table or code is displayed differently from the stored text."""
         return self.text is not None and any(t.shown.added for t in self.text.texts)
 
     def switch_raw(self) -> None:
-        """Show the texts as they are stored, or laid out again, with the same place at the top."""
+        """Switch between the stored texts and laid out ones, with the same place at the top."""
         self.raw, place = not self.raw, self.texts.place()
         self.draw()
         self.texts.call_after_refresh(self.texts.put_on_top, place)
 
-    def _share(self, said: Content, note: Content) -> None:
-        """Rows for question, text and labels; the panes that have more than they show."""
+    def _share(self, others: Content, note: Content) -> None:
+        """Share the rows between question, text and labels, and note the panes that have more than they show."""
+        # Fixed shares would hide the end of a long claim at 80x24: what is judged must be reachable.
         hand, text, columns = self._hand, self.text, self._size.width
         if text is None:
             return
@@ -204,12 +201,13 @@ class UnitView:
         feet = 3 + (min(rows_of(note, columns - 2, 3), 3) if note.plain else 0)
         total = self._size.height - feet
         room = beside - 6 if self.wide else width
-        head = rows_of(text.head, width, total) + (2 if self.wide else 0)  # what app.tcss pads
+        # The added rows are the padding in app.tcss, or the rule.
+        head = rows_of(text.head, width, total) + (2 if self.wide else 0)
         body = text.aside if self.texts.aside and text.aside else text.body
         body_rows = rows_of(body.rstrip(), min(width, READABLE_COLUMNS), total) + 1
-        above = rows_of(said, room, total) if said.plain else 0
-        above += 2 if self.wide else 1  # what app.tcss pads, or the rule
-        # Where a text needs the rows, labels stand without their meanings, and Tab turns to the meanings.
+        above = rows_of(others, room, total) if others.plain else 0
+        above += 2 if self.wide else 1
+        # If a text needs the rows, labels are shown without their meanings, and Tab shows the meanings.
         panel, labels, got = Content(""), 0, ShareRows(head, 0)
         for meanings, spaced in (
             ((True, True), (True, False)) if self.wide else ((True, False), (False, False))
@@ -241,14 +239,14 @@ class UnitView:
             pane.set_class(self.pane == name, "chosen")
 
     def turn_pane(self) -> bool:
-        """Let the arrows scroll the next pane; whether there is another one."""
+        """Let the arrows scroll the next pane. Return whether there is another one."""
         before = (self.pane, self.texts.aside)
         self.pane, self.texts.aside = self._next_pane()
         self.draw_labels()
         return (self.pane, self.texts.aside) != before
 
     def _next_pane(self) -> tuple[Pane, bool]:
-        """What Tab leads to, and whether it is the passages beside an answer."""
+        """Return the pane that Tab leads to, and whether it is the one with the passages beside an answer."""
         ways: list[tuple[Pane, bool]] = [("text", False)]
         if self.texts.two:
             ways.append(("text", True))
@@ -258,11 +256,11 @@ class UnitView:
         return ways[(at + 1) % len(ways)]
 
     def scroll(self, lines: int) -> None:
-        """Scroll what is chosen; ten lines stand for a page, more for all of it."""
+        """Scroll the chosen pane; ten lines mean a page, more mean to its beginning or end."""
         scroll_lines(self.texts.box if self.pane == "text" else self.scrolls[self.pane], lines)
 
     def draw_top(self) -> None:
-        """The line of progress."""
+        """Draw the line of progress."""
         hand, unit, desk = self._hand, self._hand.unit, self._hand.desk
         done, total = hand.counts["done"], desk.total
         share = done / total if total else 1.0
@@ -278,12 +276,12 @@ class UnitView:
             if done < total:
                 left = f"  {minutes:.0f} min left" if minutes < 120 else f"  {minutes / 60:.0f} h left"
         where = f"{desk.info.batch} · {desk.seat.person}  {unit.position}/{total}{mark}{role}"
-        told = f" {done} done{pace}{left}"
-        line = Content.assemble((where, "bold"), f"   {bar}", ("░" * (12 - len(bar)), "dim"), told)
+        text = f" {done} done{pace}{left}"
+        line = Content.assemble((where, "bold"), f"   {bar}", ("░" * (12 - len(bar)), "dim"), text)
         put(self._parts["top"], line, layout=False)
 
     def _key_line(self) -> Content:
-        """As many keys as fit, the most wanted first; the menu and the way out always."""
+        """Return as many keys as fit, the most useful first; the menu and quit always."""
         last = [_hint("^P", "menu"), _hint("^Q", "quit")]
         hints: list[Content] = []
         room = self._size.width - 2 - sum(hint.cell_length + 2 for hint in last)
@@ -299,23 +297,24 @@ class UnitView:
         return Content("  ").join([*hints, *last])
 
     def say(self, text: str, *, error: bool = False) -> None:
-        """One line at the foot."""
+        """Show one line at the foot."""
         line = self._parts["message"]
         line.set_class(error, "error")
         if not text and self.app.is_web and any(map(_RIGHT_TO_LEFT.search, self._hand.unit.texts())):
             text = "this browser screen shows right-to-left text in the wrong order: use a terminal or Label Studio"
             line.set_class(True, "error")
+        # An annotator's rule of MIRAGE: a highlighted answer span does not make a passage relevant.
         if not text and self.highlights and self.text is not None and self.text.matches:
             text = "highlights show equal words; they do not by themselves mean relevance"
         self._message = one_line(text, 300)
         put(line, Content(self._message), layout=False)
 
     def add(self, text: str) -> None:
-        """More to the line at the foot: what was typed behind a refusal and did nothing."""
+        """Add to the line at the foot how many keys after a refusal were dropped."""
         before = self._message.partition(" · ")[0]
         put(self._parts["message"], Content(f"{before} · {text}"), layout=False)
         self._message = before
 
 
-def _hint(key: str, told: str) -> Content:
-    return Content.assemble((key, "bold $text"), f" {told}")
+def _hint(key: str, text: str) -> Content:
+    return Content.assemble((key, "bold $text"), f" {text}")

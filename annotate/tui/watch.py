@@ -25,7 +25,7 @@ from annotate.tui.untrusted import shown
 from judge.errors import AdjudgeError
 
 SHARE = 10
-"""Looking takes at most one part of so many of a processor, however large the batch is."""
+"""Reading takes at most 1/SHARE of the time of a processor, however large the batch is."""
 WIDE = 130
 
 
@@ -48,7 +48,7 @@ class WatchApp(App[None]):
     ]
 
     class Found(Message):
-        """What a look at the file brought: the numbers, or why there are none."""
+        """The result of reading the file: the numbers, or why there are none."""
 
         def __init__(self, document: dict[str, Any] | None, problem: str = "") -> None:
             super().__init__()
@@ -64,7 +64,7 @@ class WatchApp(App[None]):
         self._conn: Connection | None = None
 
     def compose(self) -> ComposeResult:
-        """One line, the sections, the keys."""
+        """Yield one line, the sections, and the keys."""
         yield Static(f"{self._batch}   reading …", id="top", markup=False)
         with Horizontal(id="all"):
             with VerticalScroll(id="people"):
@@ -74,7 +74,7 @@ class WatchApp(App[None]):
         yield Static("", id="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Begin to look."""
+        """Start to follow the file."""
         if (name := remembered_theme()) in self.available_themes:
             self.theme = str(name)
         self.query_one("#people").focus()
@@ -82,7 +82,7 @@ class WatchApp(App[None]):
         self.set_interval(1, self.tell)
 
     def on_unmount(self) -> None:
-        """Nobody looks any more."""
+        """Stop to follow the file."""
         self._left.set()
         if self._conn is not None:
             # The reading thread may close it at this very moment: then nothing is left to interrupt.
@@ -90,26 +90,26 @@ class WatchApp(App[None]):
                 self._conn.interrupt()
 
     def on_resize(self) -> None:
-        """Flags stand beside the rest where there is room."""
+        """Draw again: in a wide terminal, flags are beside the rest."""
         self.call_after_refresh(self.tell)
 
     @work(thread=True, exclusive=True)
     def follow(self) -> None:
-        """Read whenever the file has changed: a connection of its own, which can write nothing."""
+        """Read the numbers whenever the file has changed, through a connection that cannot write."""
         while not self._left.is_set():
             try:
                 with open_study(self._path) as store:
                     self._conn = store.conn
                     store.conn.execute("PRAGMA query_only = ON")
-                    seen, file = None, self._path.stat()
+                    last_version, file = None, self._path.stat()
                     while not self._left.is_set():
                         start = time.monotonic()
-                        # What was moved away can still be read, and would be shown for ever.
+                        # A file that was moved away can still be read through its connection, and would be shown for ever.
                         if not samestat(file, self._path.stat()):
                             break
                         version = store.conn.execute("PRAGMA data_version").fetchone()[0]
-                        if version != seen:
-                            seen, document = version, look(store, self._batch)
+                        if version != last_version:
+                            last_version, document = version, look(store, self._batch)
                             self.post_message(self.Found(document))
                         took = time.monotonic() - start
                         self._left.wait(max(self._every, SHARE * took))
@@ -120,12 +120,12 @@ class WatchApp(App[None]):
                 self._left.wait(self._every)
 
     def on_watch_app_found(self, message: Found) -> None:
-        """Show what was read; what stood there stays when nothing could be."""
+        """Show the numbers. If the file could not be read, the last numbers stay."""
         self._document, self._problem = message.document or self._document, message.problem
         self.tell()
 
     def tell(self) -> None:
-        """Write the screen; times go on without the file."""
+        """Draw the screen. Elapsed times change without a change of the file."""
         keys = self._problem or "q quit   ↑ ↓ PgUp PgDn scroll   nothing is written   labels are not shown"
         self.query_one("#keys", Static).update(Content(shown(keys).text))
         if self._document is None:
@@ -139,15 +139,15 @@ class WatchApp(App[None]):
 
 
 def _content(parts: list[WatchSection]) -> Content:
-    """Sections as text; what people wrote is shown, not obeyed."""
-    told = []
+    """Return the sections as text; control characters in people's notes are escaped."""
+    lines = []
     for part in parts:
-        told.append(Content.styled(part.title, "bold $text-warning" if part.warns else "bold $text-primary"))
-        told += [Content(f"  {shown(line).text}") for line in part.lines]
-        told.append(Content(""))
-    return Content("\n").join(told[:-1])
+        lines.append(Content.styled(part.title, "bold $text-warning" if part.warns else "bold $text-primary"))
+        lines += [Content(f"  {shown(line).text}") for line in part.lines]
+        lines.append(Content(""))
+    return Content("\n").join(lines[:-1])
 
 
 def run_watch(path: Path, batch: str, every: float) -> None:
-    """Watch until the person leaves."""
+    """Show the numbers until the lead quits."""
     WatchApp(path, batch, every).run()

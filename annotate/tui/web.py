@@ -16,9 +16,9 @@ POLICY = (
     "connect-src 'self' ws://127.0.0.1:* ws://localhost:*; frame-ancestors 'none'"
 )
 RELOAD_SECONDS = 5.0
-"""How long a tab waits for a session that is ending: a tab that is reloaded has just closed one."""
+"""The time that a tab waits for a session that is ending: reloading a tab has just closed one."""
 BUSY = 4409
-"""The code with which a WebSocket is closed that gets no labelling screen; 4000 to 4999 are for applications."""
+"""The code that closes a WebSocket without a labelling screen; codes 4000 to 4999 are for applications."""
 BUSY_PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>annotate</title></head>
 <body style="font-family: sans-serif; margin: 3em; max-width: 40em">
@@ -41,7 +41,7 @@ FOCUS = """<script>
 """
 
 
-# textual-serve's own script shows its logo until the first output, for ever when none comes.
+# textual-serve's own script shows its logo until the first output, for ever if there is none.
 TELL_WHY = f"""<script>
 window.WebSocket = class extends WebSocket {{
   constructor(...given) {{
@@ -56,9 +56,9 @@ window.WebSocket = class extends WebSocket {{
 
 
 def _with_scripts(response: Any) -> Any:
-    """The labelling page with our scripts; anything else as it is."""
+    """Return the labelling page with our scripts; any other response unchanged."""
     if response.content_type == "text/html" and getattr(response, "text", None):
-        # A class is to stand before the script that uses it, and the terminal before the one that focuses it.
+        # The class must come before the script that uses it, and the terminal before the script that focuses it.
         response.text = response.text.replace("<head>", "<head>" + TELL_WHY).replace(
             "</body>", FOCUS + "</body>"
         )
@@ -99,8 +99,8 @@ def make_server(command: str, port: int, check: Callable[[], None]) -> tuple[Any
             origin = request.headers.get("Origin")
             if origin is not None and origin.partition("://")[2] != host:
                 raise web.HTTPForbidden(text="asked from another site")
-            found: web.StreamResponse = _with_scripts(await handler(request))
-            return found
+            response: web.StreamResponse = _with_scripts(await handler(request))
+            return response
         given = request.query.get("token", "")
         if unspent and secrets.compare_digest(given, unspent[0]):
             unspent.clear()

@@ -1,5 +1,4 @@
-"""What the parts of the labelling screen share: the unit at hand, how it looks, what is typed; and the one way
-in which anything is committed or refused."""
+"""The shared state of the labelling screen (unit, view, queue), and the only functions that commit or refuse."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,18 +17,18 @@ from judge.errors import AdjudgeError
 P = ParamSpec("P")
 T = TypeVar("T")
 PATIENCE = 10.0
-"""Seconds that a commit waits for another program that writes in the study; keys wait with it."""
+"""Seconds that a commit waits for another program that writes to the study; keys wait with it."""
 TELL_AFTER = 0.3
 
 
 class Workplace:
-    """The unit at hand on the screen. What is drawn has been committed."""
+    """The unit at hand on the screen. Only committed changes are drawn."""
 
     def __init__(self, hand: AtHand, view: UnitView, typed: Intentions) -> None:
         self.hand, self.view, self.typed = hand, view, typed
         self.desk = hand.desk
         self.refused: str | None = None
-        """Why the last change was not stored."""
+        """The reason why the last change was not stored, None if it was."""
 
     def show(self, position: int, message: str = "") -> None:
         """Go to a unit."""
@@ -38,20 +37,22 @@ class Workplace:
         self.view.say(message)
 
     async def open(self, screen: Screen[None]) -> None:
-        """A box, or the list, above this screen: it takes the keys until it is closed."""
+        """Show a dialog or the list above this screen; it handles the keys until it is closed."""
         await self.view.app.push_screen(screen)
 
     def recount(self) -> None:
-        """Progress and pace, after an event."""
+        """Count progress and pace again, after an event."""
         self.hand.recount()
         self.view.draw_top()
 
-    async def commit(self, at: float, change: Callable[..., State], *what: object) -> bool:
-        """Commit `change(position, *what, times)` of the unit at hand, for a key typed at `at`. Whether it was
-        stored; when it was not, that has been told."""
+    async def commit(self, at: float, change: Callable[..., State], *values: object) -> bool:
+        """Commit `change(position, *values, times)` of the unit at hand, for a key typed at `at`.
+
+        Return whether it was stored. If not, the reason is shown.
+        """
         unit, seen = self.hand.unit, self.view.since_paint(at)
         spent = self.hand.take_time()._replace(shown_ms=0 if seen is None else round(seen * 1000))
-        state = await self.attempt(change, unit.position, *what, spent)
+        state = await self.attempt(change, unit.position, *values, spent)
         if state is None:
             self.hand.give_back(spent)
         else:
@@ -59,8 +60,9 @@ class Workplace:
         return state is not None
 
     async def attempt(self, change: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Do something that commits. While another program writes in the study it waits, and so do the keys."""
-        begun, told = monotonic(), False
+        """Call a function that commits, and return its result; None if nothing was stored. Wait while the study is locked."""
+        # The keys wait too: a label must not be given before the one typed before it is stored.
+        begun, is_shown = monotonic(), False
         while True:
             try:
                 done = change(*args, **kwargs)
@@ -69,16 +71,16 @@ class Workplace:
                 if waited > PATIENCE:
                     self._not_stored(e)
                     return None
-                if waited > TELL_AFTER and not told:
-                    told = True
-                    self.view.say("waiting for another program that writes in the study; no key is lost")
+                if waited > TELL_AFTER and not is_shown:
+                    is_shown = True
+                    self.view.say("waiting for another program that writes to the study; no key is lost")
                 await asyncio.sleep(0.001)
             except AdjudgeError as e:
                 self._not_stored(e)
                 return None
             else:
                 self.refused = None
-                if told:
+                if is_shown:
                     self.view.say("")
                 return done
 
@@ -87,7 +89,7 @@ class Workplace:
         self.refuse(f"not stored: {e}")
 
     def refuse(self, why: str) -> None:
-        """Say why something was not done; what was typed behind it before this could be seen is dropped."""
+        """Show why something was not done, and drop the keys that were typed before this could be seen."""
         self.view.say(why, error=True)
         self.view.app.bell()
         self.typed.refuse()

@@ -11,7 +11,7 @@ from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from annotate.tui.dialogs import Ask, Finished, Help
 from annotate.tui.review import Review, ReviewRows
-from annotate.tui.sharing import Pane, share
+from annotate.tui.rows import Pane, share
 from judge.prompts.load import parse_task
 from tests.tui.screens import press, screen, sitting, text_of, type_in
 from tests.tui.studies import CANARY, NASTY, batch, build, judge_all, labels, rows_of, three
