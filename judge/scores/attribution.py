@@ -30,6 +30,7 @@ def cited(answers: pd.DataFrame) -> list[Score]:
     P and R; an answer that cites nothing has no P, one whose reference cites nothing no R. A citation of what is
     no passage is a citation that cannot be right; `attribution_invented_share` says how many are.
     """
+    # A row with insufficient grounding has a human answer that cites nothing: every citation would count as wrong.
     if "answerable" in answers.columns:
         answers = answers[answers["answerable"].astype(bool)]
     who = units(answers, "answers")
@@ -41,6 +42,7 @@ def cited(answers: pd.DataFrame) -> list[Score]:
     rows = np.full((len(who), 4), np.nan)
     for i, (mine, theirs, made_up) in enumerate(zip(given, wanted, false, strict=True)):
         if mine is not None and theirs is not None:
+            # A citation of a passage that does not exist is a citation: precision counts it, and it is never right.
             n_made_up = len(made_up or ())
             rows[i] = len(mine & theirs), len(mine) + n_made_up, len(theirs), n_made_up
 
@@ -76,6 +78,7 @@ def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFra
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     citations = with_invented(sentences, citations)
     marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
+    # GaRAGe asks whether a passage supports its sentence, so partial support is none (TREC RAG counts it as half).
     weight = {"full": 1.0, "partial": 0.0, "none": 0.0}
     support = coded(column(citations, "label", "citations"), weight, "citation support")
     status = statuses(citations, ~np.isnan(support))
@@ -92,7 +95,7 @@ def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFra
 
 
 def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFrame:
-    """The citations, and a row for each one that names no passage (`invented` of its sentence says how many).
+    """Return the citations, with a row for each one that names no passage (`invented` of a sentence is their number).
 
     Their label is `none`, and they stand after the others; a column `is_invented` marks them.
     """
@@ -127,12 +130,13 @@ def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFr
     return pd.DataFrame(columns)
 
 
+# Behind every real position, so that the rule `first` takes an invented citation only where it stands alone.
 LAST = 1_000_000
 """Where invented citations stand among those of a sentence: nobody has so many."""
 
 
 def invented_share(measure: str, marks: Units, citations: pd.DataFrame) -> Score:
-    """How many of these citations (see `with_invented`) name no passage."""
+    """Return the share of these citations (see `with_invented`) that name no passage."""
     false = np.zeros(len(marks))
     if "is_invented" in citations.columns:
         false = citations["is_invented"].to_numpy(dtype=np.float64)
@@ -152,10 +156,11 @@ def support_rates(answers: pd.DataFrame, citations: pd.DataFrame) -> list[Score]
 
 
 def best_support(support: FloatArray, citations: Parts) -> FloatArray:
-    """The best support among each sentence's citations, 0 without any; nan while an unknown one could beat it."""
+    """Return the best support among each sentence's citations: 0 without any, nan while an unlabelled one could be better."""
     known = ~np.isnan(support)
     best = np.zeros(len(citations.wholes))
     np.maximum.at(best, citations.of[known], support[known])
+    # An unlabelled citation may support the sentence better, unless a labelled one supports it fully.
     best[(citations.count(~known) > 0) & (best < 1)] = np.nan
     return best
 

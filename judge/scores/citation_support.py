@@ -31,7 +31,7 @@ def alce(
     sentences: pd.DataFrame,
     citations: pd.DataFrame,
 ) -> list[Score]:
-    """Citation recall, precision and F1 (Gao et al. 2023, "Enabling LLMs to Generate Text with Citations", arXiv
+    """Return citation recall, precision and F1 (Gao et al. 2023, "Enabling LLMs to Generate Text with Citations", arXiv
     2305.14627, section 3.3): shares within each answer, then the mean over answers.
 
     A sentence is recalled iff it has citations and together they entail it. A citation is precise iff its
@@ -46,6 +46,7 @@ def alce(
     marks = Parts(citations, "citations", lines.units, "sentences", "sentence_id")
     of, n_cited = marks.of, marks.count()
     entailed = flags(column(sentences, "entailed", "sentences"), "entailed")
+    # A judge is not asked about a sentence without a citation: ALCE counts it as not recalled.
     recalled = np.where(n_cited > 0, entailed, 0.0)
     if "is_invented" in citations.columns:
         recalled[of[citations["is_invented"].to_numpy(dtype=bool)]] = 0.0
@@ -54,7 +55,9 @@ def alce(
     needed = np.where(
         (n_cited[of] == 1) | (alone == 1) | (rest == 0), 1.0, np.where(np.isnan(alone + rest), np.nan, 0.0)
     )
+    # Without recall nothing is precise, so `alone` and `rest` may stay unlabelled there.
     precise = np.where(recalled[of] == 0, 0.0, recalled[of] * needed)
+    # An empty answer is a failure of the system. Left out, it would make silence pay.
     recall = np.where(empty(answers), 0.0, ratio(lines.total(recalled), lines.count()))
     n_citations = lines.total(n_cited)
     precision = ratio(lines.total(marks.total(precise)), n_citations)
@@ -77,7 +80,7 @@ def alce(
 def trec(
     answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame, *, several: Several = "best"
 ) -> list[Score]:
-    """TREC RAG support (Thakur et al. 2025, arXiv 2504.15205): full 1, partial 0.5, none 0.
+    """Return TREC RAG support (Thakur et al. 2025, arXiv 2504.15205): full 1, partial 0.5, none 0.
 
     Both are a value for each answer (one a topic), then the mean over answers, not pooled over citations:
 
@@ -91,6 +94,7 @@ def trec(
     if several not in ("best", "first"):
         raise BadInput(f"unknown rule '{several}'; there are best and first")
     citations = with_invented(sentences, citations)
+    # In TREC RAG 2024 only the first citation of each sentence was judged.
     if several == "first":
         order = column(citations, "position", "citations")
         first = order.groupby(column(citations, "sentence_id", "citations").to_numpy()).transform("min")
@@ -104,6 +108,7 @@ def trec(
     nothing = empty(answers)
     best, why = best_support(support, marks), marks.status(status)
     lost = lines.status(why)
+    # One unlabelled citation makes the sum nan: the answer then has no value, and its coverage says so.
     with np.errstate(invalid="ignore"):
         precision = ratio(lines.total(marks.total(support)), lines.total(marks.count()))
         recall = ratio(lines.total(best), lines.count())

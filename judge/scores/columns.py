@@ -18,17 +18,17 @@ import numpy as np
 import pandas as pd
 
 from judge.errors import BadInput
-from judge.scores.score import NO_ANSWER, NOT_JUDGED, STATUSES, StatusArray, Units
+from judge.scores.score import NO_ANSWER, NOT_JUDGED_CODE, STATUSES, StatusArray, Units
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.types import Status
 
-_OK, _NOT_JUDGED = STATUSES.index(Status.OK), STATUSES.index(NOT_JUDGED)
+_OK = STATUSES.index(Status.OK)
 # A reply came, but no label could be read from it.
 REPLIED = (Status.UNPARSED, Status.REFUSED, Status.TRUNCATED)
 
 
 def column(table: pd.DataFrame, name: str, of: str) -> pd.Series:
-    """A column that must be there."""
+    """Return a column. Raises BadInput when the table has no such column."""
     if name not in table.columns:
         there = ", ".join(map(str, table.columns))
         raise BadInput(f"the table of {of} has no column '{name}'; it has {there}")
@@ -37,7 +37,7 @@ def column(table: pd.DataFrame, name: str, of: str) -> pd.Series:
 
 
 def units(table: pd.DataFrame, of: str, unit: str = "unit_id") -> Units:
-    """The units of a table, one a row. Raises BadInput for an id that is missing or there twice."""
+    """Return the units of a table, one a row. Raises BadInput for an id that is missing or occurs twice."""
     ids = column(table, unit, of)
     if ids.isna().any():
         raise BadInput(f"a row of the table of {of} has no {unit}")
@@ -51,11 +51,12 @@ def units(table: pd.DataFrame, of: str, unit: str = "unit_id") -> Units:
 def coded(
     labels: pd.Series, values: Mapping[Any, float], of: str, *, fold: bool = False, other: float | None = None
 ) -> FloatArray:
-    """Labels as numbers, nan for none.
+    """Return labels as numbers, nan for none.
 
     `fold` ignores the case of labels, and `other` is the number of those that `values` does not have; without it
     they raise BadInput.
     """
+    # Labels repeat, so each distinct one is looked up once, and not once a row.
     codes, distinct = pd.factorize(labels)
     numbers = np.full(len(distinct) + 1, np.nan)
     for i, label in enumerate(distinct):
@@ -68,49 +69,50 @@ def coded(
 
 
 def flags(values: pd.Series, of: str) -> FloatArray:
-    """True / False / None, or 1 / 0 / nan, as 1 / 0 / nan."""
+    """Return flags (True / False / None, or 1 / 0 / nan) as 1 / 0 / nan."""
     return coded(values, {True: 1.0, False: 0.0}, of)
 
 
 def statuses(table: pd.DataFrame, known: BoolArray, name: str = "status") -> StatusArray:
-    """Each row's position in STATUSES; `known` says which rows have a label."""
+    """Return each row's position in STATUSES; `known` is a mask of the rows with a label."""
     if name not in table.columns:
-        return np.where(known, _OK, _NOT_JUDGED).astype(np.int8)
+        return np.where(known, _OK, NOT_JUDGED_CODE).astype(np.int8)
     given = table[name]
     codes = coded(given, {status: float(i) for i, status in enumerate(STATUSES)}, "status")
-    status = np.where(np.isnan(codes), _NOT_JUDGED, codes).astype(np.int8)
-    return np.where(known, _OK, np.where(status == _OK, _NOT_JUDGED, status)).astype(np.int8)
+    status = np.where(np.isnan(codes), NOT_JUDGED_CODE, codes).astype(np.int8)
+    # A judgement may end ok without a label of this field; for this field nothing was judged.
+    return np.where(known, _OK, np.where(status == _OK, NOT_JUDGED_CODE, status)).astype(np.int8)
 
 
 def replied(status: StatusArray) -> BoolArray:
-    """Rows whose judge replied without a usable label: unparsed, refused or truncated."""
+    """Return a mask of the rows whose judge replied without a usable label: unparsed, refused or truncated."""
     return np.isin(status, [STATUSES.index(s) for s in REPLIED])
 
 
 def unanswered(status: StatusArray) -> BoolArray:
-    """Rows of a system under test that are its failures: no answer, or a reply that is none. Not a call that failed."""
+    """Return a mask of the system's failures: no answer, or an unusable reply. A call that failed is none of them."""
     return np.isin(status, [STATUSES.index(s) for s in (*REPLIED, NO_ANSWER)])
 
 
 def empty(answers: pd.DataFrame) -> BoolArray:
-    """Answers that are empty or missing, by the optional column `answered`: failures of the system."""
+    """Return a mask of the answers that are empty or missing, by the optional column `answered`."""
     if "answered" not in answers.columns:
         return np.zeros(len(answers), dtype=bool)
     return np.asarray(flags(answers["answered"], "answered") == 0, dtype=bool)
 
 
 def positions(parts: pd.Series, whole: Units, of: str, wholes: str) -> IntArray:
-    """The position in `whole` of what each part belongs to. Raises BadInput for an unknown one."""
+    """Return the position in `whole` of the unit that each part belongs to. Raises BadInput for an unknown one."""
     places = whole.ids.get_indexer(pd.Index(parts.to_numpy()))
     if (places < 0).any():
         raise BadInput(
-            f"the table of {of} speaks of '{parts.iloc[int((places < 0).argmax())]}', which is not in the {wholes}"
+            f"the table of {of} names '{parts.iloc[int((places < 0).argmax())]}', which is not in the {wholes}"
         )
     return places.astype(np.int64)
 
 
 def counts(where: IntArray, n: int, of: BoolArray | None = None) -> FloatArray:
-    """How many parts each of n wholes has, or how many of them `of` marks."""
+    """Return the number of parts of each of n wholes, or of those that the mask `of` selects."""
     return np.bincount(where if of is None else where[of], minlength=n).astype(np.float64)
 
 
@@ -124,40 +126,42 @@ class Parts:
 
     @cached_property
     def units(self) -> Units:
-        """The parts' own ids, in the questions of their wholes. Raises BadInput for one that is there twice."""
+        """The parts' ids, in the questions of their wholes. Raises BadInput for one that occurs twice."""
         part_units = units(self.table.drop(columns="question_id", errors="ignore"), self.name)
         return self.wholes.parts_of(part_units.ids, self.of)
 
     def count(self, marked: BoolArray | None = None) -> FloatArray:
-        """How many parts each whole has, or how many that are marked."""
+        """Return the number of parts of each whole, or of its marked parts."""
         return counts(self.of, len(self.wholes), marked)
 
     def total(self, values: FloatArray) -> FloatArray:
-        """The sum of the parts' values in each whole, nan where one is unknown."""
+        """Return the sum of the parts' values in each whole, nan where one is unknown."""
         sums = np.bincount(self.of, weights=values, minlength=len(self.wholes))
         return np.asarray(sums, dtype=np.float64)
 
     def status(self, status: StatusArray) -> StatusArray:
-        """The status of each whole by those of its parts; see `gathered`."""
+        """Return the status of each whole by those of its parts; see `gathered`."""
         return gathered(status, self.of, len(self.wholes))
 
 
 def gathered(status: StatusArray, where: IntArray, n: int) -> StatusArray:
-    """The status of each whole: the first in STATUSES' order, but for ok, that one of its parts has."""
+    """Return the status of each whole: of its parts' statuses other than ok the first in the order of STATUSES."""
     result = np.zeros(n, dtype=np.int8)
+    # From the last status to the first, so that the first in the order of STATUSES overwrites the others.
     for code in range(len(STATUSES) - 1, 0, -1):
         result[where[status == code]] = code
     return result
 
 
 def listed(values: pd.Series, of: str) -> list[frozenset[Any] | None]:
-    """Lists of ids as sets, None for none. Raises BadInput for a string, which is no list."""
+    """Return lists of ids as sets, None for none. Raises BadInput for a string."""
     sets: list[frozenset[Any] | None] = []
     for value in values:
         if value is None or (isinstance(value, float) and np.isnan(value)):
             sets.append(None)
+        # A string is iterable, and its letters would become ids.
         elif isinstance(value, str) or not isinstance(value, Iterable):
-            raise BadInput(f"{of} are lists of ids; {value!r} is none")
+            raise BadInput(f"{of} are lists of ids; {value!r} is no list")
         else:
             sets.append(frozenset(value))
     return sets

@@ -30,7 +30,7 @@ class Difference:
 
 
 def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]) -> list[Difference]:
-    """Paired difference of each measure between two runs, with an interval over questions.
+    """Return the paired difference of each measure between two runs, with an interval over questions.
 
     By name, in the order of `first`; one that only one run has has a reason. For any Score: units are matched by id,
     and both runs get the same resamples. `coverage` is the share of the units in both runs that have both values; units
@@ -49,17 +49,17 @@ def compare_all(first: Sequence[Score], second: Sequence[Score], **how: Unpack[H
 
 
 def paired(measure: str, first: Score, second: Score, value: Both) -> Score:
-    """A function of two measures on the units that have a value in both: `value(first, second)`."""
+    """Return `value(first, second)`, a function of two measures, on the units that have a value in both."""
     return _Pairing(first, second).score(measure, first, second, value)
 
 
 def over(measure: str, score: Score, baseline: Score) -> Score:
-    """score / baseline on the units that have both: the ratio to a baseline."""
+    """Return the ratio of a score to a baseline, on the units that have both."""
     return replace(paired(measure, score, baseline, ratio), undefined="the baseline is zero or undefined")
 
 
 def combined(measure: str, parts: Sequence[Score], value: Callable[..., FloatArray]) -> Score:
-    """A function of several measures that may rest on different units of the same questions.
+    """Return a function of several measures that may rest on different units of the same questions.
 
     `value` gets one array for each part. Questions are resampled together, so that a question that is hard
     everywhere is hard in all parts. n_units and coverage are those of the first part.
@@ -71,6 +71,7 @@ def combined(measure: str, parts: Sequence[Score], value: Callable[..., FloatArr
     widths = [part.rows.shape[1] + 1 for part in parts]
     starts = np.cumsum([0, *widths])
     sizes = [len(part.units) for part in parts]
+    # Parts stand below each other, each in columns of its own: sums of the whole are the sums of every part.
     rows = np.zeros((sum(sizes), int(starts[-1])))
     clusters, at = np.empty(sum(sizes), dtype=np.int64), 0
     for part, start, width, size in zip(parts, starts, widths, sizes, strict=False):
@@ -112,6 +113,7 @@ class _Pairing:
 
     def __init__(self, first: Score, second: Score) -> None:
         for score in (first, second):
+            # An id that occurs twice would be paired with the first of its namesakes only.
             if not score.units.ids.is_unique:
                 raise BadInput(f"{score.measure}: a unit is there twice")
         if first.units is second.units:
@@ -125,14 +127,14 @@ class _Pairing:
         self._rows: dict[tuple[int, int], FloatArray] = {}
 
     def rows(self, first: Score, second: Score) -> FloatArray:
-        """Both scores' rows side by side; the same array for scores that share theirs."""
+        """Return both scores' rows side by side; scores with the same rows get the same array."""
         key = id(first.rows), id(second.rows)
         if key not in self._rows:
             self._rows[key] = np.concatenate([first.rows[self.both], second.rows[self.where]], axis=1)
         return self._rows[key]
 
     def score(self, measure: str, first: Score, second: Score, value: Both) -> Score:
-        """`value` of both, on the units with a value in both."""
+        """Return `value` of both scores, on the units with a value in both."""
         width = first.rows.shape[1]
 
         def both(sums: FloatArray) -> FloatArray:
@@ -153,6 +155,7 @@ class _Pairing:
 
 
 def _differences(pairs: Sequence[tuple[Score, Score]], **how: Unpack[How]) -> list[Difference]:
+    # Measures of one paper share their units, so their ids are matched once.
     pairings: dict[tuple[int, int], _Pairing] = {}
     scores: list[Score] = []
     for first, second in pairs:
@@ -169,6 +172,7 @@ def _differences(pairs: Sequence[tuple[Score, Score]], **how: Unpack[How]) -> li
     differences = []
     for i, (first, second) in enumerate(pairs):
         difference = measures[3 * i + 2]
+        # The binomial bound below counts questions that would change by a whole point, so it needs 0/1 values.
         if NO_WIDTH in difference.notes and first.binary and second.binary:
             difference = _bounded(difference)
         differences.append(Difference(measures[3 * i], measures[3 * i + 1], difference))
@@ -198,6 +202,7 @@ def _alone(score: Score, which: str, **how: Unpack[How]) -> Difference:
 
 def _named(scores: Sequence[Score]) -> dict[str, Score]:
     by_name = {score.measure: score for score in scores}
+    # Strata repeat the names of measures; matching by name would pair one stratum with another.
     if len(by_name) < len(scores):
         raise BadInput("two scores of one run have the same name: compare one stratum at a time")
     return by_name

@@ -20,18 +20,19 @@ import pandas as pd
 from judge.errors import BadInput
 from judge.scores.columns import coded, column, counts, flags, gathered, positions, statuses, units
 from judge.scores.compare import paired
-from judge.scores.score import NOT_JUDGED, SHARE, STATUSES, Score, StatusArray, Units, quotient, scored
+from judge.scores.score import NOT_JUDGED_CODE, SHARE, STATUSES, Score, StatusArray, Units, quotient, scored
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status
 
 STANCES = ("support", "refute", "neutral")
-_OK, _NOT_JUDGED = STATUSES.index(Status.OK), STATUSES.index(NOT_JUDGED)
+_OK = STATUSES.index(Status.OK)
+# The detection prompt says No otherwise and yet lists Others. `Others` is a valid answer that supports nothing.
 _ANSWERS = {"Yes": 1.0, "No": 0.0, "Others": 0.0}
 
 
 def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFrame:
-    """One row a claim of `pairs`: n_support, n_refute, n_neutral, n_missing, sr, rr (nan: undefined).
+    """Return one row a claim of `pairs`: n_support, n_refute, n_neutral, n_missing, sr, rr (nan: undefined).
 
     SR is over the passages that have a stance; n_missing counts those that have none, `status` says why.
     Raises BadInput for a stage that no row has, or a claim in two pairs.
@@ -50,13 +51,14 @@ def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFra
     support, refute = table["n_support"].astype(np.float64), table["n_refute"].astype(np.float64)
     ratios_of_claims = pd.DataFrame(table, index=who.ids)
     ratios_of_claims["sr"] = ratio(support, support + refute)
+    # Both exist or neither: a claim without any supporting or refuting passage has no SR, and its pair leaves N.
     ratios_of_claims["rr"] = 1 - ratios_of_claims["sr"]
     ratios_of_claims["status"] = gathered(status, of, n)
     return ratios_of_claims
 
 
 def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> list[Score]:
-    """The measures of one stage, named after it.
+    """Return the measures of one stage, with its name.
 
     cr                       (1/2N) sum (|SR_o - RR_c| + |SR_c - RR_o|) = mean |SR_o + SR_c - 1| over the N pairs with
                              both SR defined: 0 when what supports a claim refutes its counter claim
@@ -77,9 +79,10 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     status[lost == 0] = 0
     why = "no supporting or refuting passage on one side"
     # Whether a pair will be defined is open while a passage that would decide it waits for its judgement.
-    waits = np.isnan(bias) & (status == STATUSES.index(NOT_JUDGED))
+    waits = np.isnan(bias) & (status == NOT_JUDGED_CODE)
     defined = np.where(waits, np.nan, (~np.isnan(bias)).astype(np.float64))
     scores = [
+        # The paper's CR is unsigned, so two opposite biases do not cancel. The signed mean beside it shows the direction.
         scored("cr", who, np.abs(bias), status, why=why, bounds=SHARE),
         scored("signed_cr", who, bias, status, why=why, bounds=(-1.0, 1.0)),
         scored("defined_pairs", who, defined, status),
@@ -101,7 +104,7 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
 
 
 def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
-    """What each measure of `retrieval_bias` gains from one stage to the next, on the pairs that have both."""
+    """Return the change of each measure of `retrieval_bias` from one stage to the next, on the pairs that have both."""
     scores = []
     for before, other in zip(first, second, strict=True):
         name, stage = before.measure.rstrip("]").split("[")
@@ -111,7 +114,7 @@ def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
 
 
 def answer_bias(pairs: pd.DataFrame, answers: pd.DataFrame) -> list[Score]:
-    """cbr: pairs where both answers support their own claim, over pairs where both answers are valid.
+    """Return cbr: pairs where both answers support their own claim, over pairs where both answers are valid.
 
     Valid: not empty, not refused by the system (column `valid`); `Others` is valid and does not support. A verdict that
     the judge refused, or that cannot be read, is missing: such a pair is in neither measure, unless its other answer
@@ -136,9 +139,10 @@ def _pairs(pairs: pd.DataFrame) -> Units:
 
 
 def _claims(pairs: pd.DataFrame) -> Units:
-    """Both sides' claims, in the questions of their pairs."""
+    """Return the claims of both sides, in the questions of their pairs."""
     who = _pairs(pairs)
     ids = pd.concat([pairs["original"], pairs["counter"]])
+    # Each claim belongs to one pair: in two pairs it would count twice in SR.
     if ids.duplicated().any():
         raise BadInput(f"claim '{ids[ids.duplicated()].iloc[0]}' is in two pairs, or twice in one")
     return who.parts_of(pd.Index(ids.to_numpy()), np.tile(np.arange(len(who)), 2))
@@ -178,20 +182,22 @@ def _overlap(pairs: pd.DataFrame, some: pd.DataFrame) -> FloatArray:
 
 
 def _supports(pairs: pd.DataFrame, answers: pd.DataFrame) -> tuple[FloatArray, BoolArray, StatusArray]:
-    """[pairs, 2]: 1 where the answer supports its claim, nan where it does not count; pairs with an answer that is not
-    valid; and why a pair has no value."""
+    """Return support [pairs, 2] (1: the answer supports its claim, nan: it does not count), the pairs with an invalid answer,
+    and each pair's status.
+    """
     who = units(answers, "answers", "claim_id")
     given = coded(column(answers, "label", "answers"), _ANSWERS, "answer")
     status = statuses(answers, ~np.isnan(given))
     invalid = np.zeros(len(given), dtype=bool)
     if "valid" in answers.columns:
         invalid = np.asarray(flags(answers["valid"], "valid") == 0, dtype=bool)
+    # A judge's verdict on an empty or refused answer says nothing about a stance.
     given[invalid] = np.nan
     sides, worst, off = [], np.zeros(len(pairs), dtype=np.int8), np.zeros(len(pairs), dtype=bool)
     for side in ("original", "counter"):
         where = who.ids.get_indexer(pd.Index(column(pairs, side, "pairs").to_numpy()))
         sides.append(np.where(where >= 0, given[where], np.nan))
         off |= (where >= 0) & invalid[where]
-        worst = np.maximum(worst, np.where(where >= 0, status[where], _NOT_JUDGED)).astype(np.int8)
+        worst = np.maximum(worst, np.where(where >= 0, status[where], NOT_JUDGED_CODE)).astype(np.int8)
     # What is not valid needs no judgement.
     return np.column_stack(sides), off, np.where(off, _OK, worst).astype(np.int8)

@@ -19,7 +19,7 @@ Pair = tuple[Score, Score]
 
 
 def several(judges: Mapping[str, Pair]) -> list[Score]:
-    """Factuality out of several judges, then each judge's own.
+    """Return factuality over several judges, then the factuality of each judge.
 
     `judges` maps a judge to its (eligibility, unadjusted factuality), as `garage.factuality` returns them.
 
@@ -35,12 +35,14 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
     n = len(judges)
     notes = (f"{n} judges: {', '.join(judges)}", "aggregated by facts")
     someone = (eligible == 1).any(axis=1)
+    # FACTS: one judge that calls an answer eligible is enough.
     unanimous = (eligible == 0).all(axis=1)
     ineligible = np.where(someone, 0.0, np.where(unanimous, 1.0, np.nan))
     # An ineligible answer is inaccurate whatever its grounding, labelled or not.
     accurate = np.where(ineligible[:, None] == 1, 0.0, grounded * (1 - ineligible[:, None]))
     known = ~np.isnan(accurate)
     rows = np.concatenate([np.nan_to_num(accurate), known], axis=1).astype(np.float64)
+    # An answer that no judge decided is missing data and lowers the coverage; as a row of zeros it would count as false.
     rows[~known.any(axis=1)] = np.nan
 
     def over_judges(sums: FloatArray) -> FloatArray:
@@ -64,7 +66,7 @@ def several(judges: Mapping[str, Pair]) -> list[Score]:
 
 
 def _everyone(judges: Mapping[str, Pair]) -> Units:
-    """All answers that some judge was asked about."""
+    """Return all answers that some judge was asked about."""
     every = [score.units for pair in judges.values() for score in pair]
     ids = pd.Index(np.concatenate([units.ids.to_numpy() for units in every]))
     questions = np.concatenate([units.questions[units.clusters] for units in every])
@@ -73,7 +75,7 @@ def _everyone(judges: Mapping[str, Pair]) -> Units:
 
 
 def _on(score: Score, who: Units) -> FloatArray:
-    """A judge's 1 / 0 / nan on everyone's answers."""
+    """Return a judge's 1 / 0 / nan on all these answers."""
     values = np.full(len(who), np.nan)
     values[who.ids.get_indexer(score.units.ids)] = score.rows[:, 0]
     return values

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from judge.scores.columns import Parts, coded, column, empty, flags, statuses, units
-from judge.scores.score import SHARE, STATUSES, Score, StatusArray, Units, scored
+from judge.scores.score import NOT_JUDGED_CODE, SHARE, Score, StatusArray, Units, scored
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import FloatArray
 
@@ -30,7 +30,6 @@ NOT_ENTAILED = (
 _ENTAILS = {**dict.fromkeys(ENTAILED, 1.0), **dict.fromkeys(NOT_ENTAILED, 0.0)}
 
 NO_CLAIM = "no claim"
-NOT_JUDGED_CODE = np.int8(len(STATUSES) - 1)
 
 
 def ragas(answers: pd.DataFrame, claims: pd.DataFrame) -> Score:
@@ -39,6 +38,7 @@ def ragas(answers: pd.DataFrame, claims: pd.DataFrame) -> Score:
     An empty or missing answer has 0; one that makes no claim has no value.
     """
     who, share, _, status = _shares(answers, claims)
+    # An empty answer is a failure of the system. An answer without claims is not: RAGAS divides by their number.
     share, status = np.where(empty(answers), 0.0, share), np.where(empty(answers), 0, status).astype(np.int8)
     return scored("ragas_faithfulness", who, share, status, why=NO_CLAIM, bounds=SHARE)
 
@@ -60,6 +60,7 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     """
     who, share, n, status = _shares(answers, claims)
     abstained = _abstained(answers)
+    # An answer without facts has no share either; 1 only keeps the division defined.
     long_enough = np.maximum(n, 1.0)
     penalty = np.where(n > GAMMA, 1.0, np.exp(1 - GAMMA / long_enough))
     note = (f"length penalty below {GAMMA} facts",)
@@ -88,6 +89,7 @@ def _shares(answers: pd.DataFrame, claims: pd.DataFrame) -> tuple[Units, FloatAr
     expected = rows
     if "n_claims" in answers.columns:
         expected = np.fmax(rows, answers["n_claims"].to_numpy(dtype=np.float64, na_value=np.nan))
+    # A share over the labelled claims alone would drop the claims that the judge found hard.
     complete = claim_parts.count(~np.isnan(label)) == expected
     status = np.where((status == 0) & ~complete, NOT_JUDGED_CODE, status).astype(np.int8)
     return who, np.where(complete, ratio(claim_parts.count(label == 1), expected), np.nan), expected, status
@@ -97,4 +99,5 @@ def _abstained(answers: pd.DataFrame) -> FloatArray:
     nothing = empty(answers)
     if "abstained" not in answers.columns:
         return nothing.astype(np.float64)
+    # FActScore leaves abstentions out of the mean, and an empty answer states nothing.
     return np.where(nothing, 1.0, flags(answers["abstained"], "abstained"))

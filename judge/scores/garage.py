@@ -23,7 +23,7 @@ import pandas as pd
 
 from judge.errors import BadInput
 from judge.scores.columns import Parts, coded, column, empty, flags, replied, statuses, units
-from judge.scores.score import NOT_JUDGED, STATUSES, Score, StatusArray, Units, scored, share
+from judge.scores.score import NOT_JUDGED_CODE, STATUSES, Score, StatusArray, Units, scored, share
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status
@@ -37,7 +37,6 @@ ELIGIBLE = {"No Issues": 1.0, "Minor Issue(s)": 1.0, "Major Issue(s)": 0.0}
 GROUNDED = {"supported": 1.0, "no_rad": 1.0, "unsupported": 0.0, "contradictory": 0.0}
 DEFLECTED = {"missing": 1.0, "attempted": 0.0}
 
-_NOT_JUDGED = np.int8(STATUSES.index(NOT_JUDGED))
 _COUNTED_IN: dict[str, tuple[str, ...]] = {
     "answer": ("ANSWER-THE-QUESTION",),
     "answer+related": ("ANSWER-THE-QUESTION", "RELATED-INFORMATION"),
@@ -53,7 +52,7 @@ def factuality(
     relevant_set: RelevantSet = "answer",
     paired: bool = True,
 ) -> list[Score]:
-    """Eligibility and the factuality measures, over the answerable rows; what has no table is left out.
+    """Return eligibility and the factuality measures, over the answerable rows; a measure without its table is left out.
 
     eligibility            mean of E_i = 1 unless the judge says Major Issue(s)
     unadjusted_factuality  mean of F_i = 1 iff every sentence is supported or no_rad in `full`
@@ -104,13 +103,14 @@ def factuality(
 
 
 def deflection(answers: pd.DataFrame) -> list[Score]:
-    """Share of answers that decline: true positives over the insufficient rows, false positives over the rest.
+    """Return the share of answers that decline: true positives over the insufficient rows, false positives over the rest.
 
     Label `missing`: the answer says that the passages do not hold it; `attempted`: it answers. An empty or missing
     answer says nothing, and is no deflection.
     """
     who = units(answers, "answers")
     declined = coded(column(answers, "deflection", "answers"), DEFLECTED, "deflection")
+    # Declining is an answer that says so. Silence is none, and would raise the true-positive rate for free.
     declined[empty(answers)] = 0.0
     status = statuses(answers, ~np.isnan(declined), "deflection_status")
     score = scored("deflection", who, declined, status)
@@ -122,7 +122,7 @@ def deflection(answers: pd.DataFrame) -> list[Score]:
 
 
 def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score]:
-    """Share of the sentences of answerable rows with each label, and of those supported or no_rad."""
+    """Return the share of the sentences of answerable rows with each label, and of those supported or no_rad."""
     lines = Parts(sentences, "sentences", units(answers, "answers"), "answers", "answer_id")
     labels = column(sentences, "label", "sentences")
     code = coded(labels, {name: float(i) for i, name in enumerate(GROUNDING)}, "grounding")
@@ -145,7 +145,7 @@ def sentence_rates(answers: pd.DataFrame, sentences: pd.DataFrame) -> list[Score
 
 
 def relevant_passages(passages: pd.DataFrame, relevant_set: RelevantSet = "answer") -> FloatArray:
-    """1 / 0 for each passage, nan where it has no label.
+    """Return 1 / 0 for each passage, nan where it has no label.
 
     `answer`: ANSWER-THE-QUESTION; `answer+related`: RELATED-INFORMATION too; `marked`: evidence_relevant = YES, in the
     column `relevant`.
@@ -170,6 +170,7 @@ def density(
     relevant = pd.Series(relevant_passages(passages, relevant_set))
     shares = relevant.groupby(column(passages, "item_id", "passages").to_numpy()).mean()
     named = shares.astype(object)
+    # The paper's limits are not known; thirds are our reading of low, medium and high.
     named[shares.notna()] = "high"
     named[shares < 2 / 3] = "medium"
     named[shares < 1 / 3] = "low"
@@ -188,6 +189,7 @@ def _eligible(
     answers: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
 ) -> tuple[FloatArray, StatusArray]:
     eligible = coded(column(answers, "eligibility", "answers"), ELIGIBLE, "eligibility")
+    # An empty answer fails whatever the judge says: a lenient judge must not rescue it.
     eligible[nothing] = 0.0
     status = statuses(answers, ~np.isnan(eligible), "eligibility_status")
     if unparsed == "facts":
@@ -201,7 +203,7 @@ Ground = tuple[FloatArray, StatusArray, tuple[str, ...]]
 def _on_the_same_rows(
     full: Ground, relevant: Ground, answerable: BoolArray, paired: bool
 ) -> dict[str, Ground]:
-    """F_i and R_i where both are known; R_i is at most F_i."""
+    """Return F_i and R_i where both are known; R_i is at most F_i."""
     f, f_status, f_notes = full
     r, r_status, r_notes = relevant
     more = int(((r > f) & answerable).sum())
@@ -209,8 +211,10 @@ def _on_the_same_rows(
         r_notes += (
             f"{more} answers hold against the relevant passages and not against all: not counted as held",
         )
+    # Relevant passages are some of all passages, so RAF cannot exceed factuality on the same rows.
     status = np.where(np.isnan(f), f_status, r_status).astype(np.int8)
     r = np.where(np.isnan(f), np.nan, np.minimum(r, f))
+    # While labels come in, an answer may have one of the two. People's labels are compared on what there is.
     if not paired:
         return {"factuality": full, "raf": (r, status, r_notes)}
     left_out = int((~np.isnan(f) & np.isnan(r) & answerable).sum())
@@ -229,12 +233,13 @@ def _relevant(
     unparsed: Unparsed,
     nothing: BoolArray,
 ) -> tuple[FloatArray, StatusArray]:
-    """R_i: as F_i against the relevant passages; where there are none, 1 iff all sentences are no_rad in `full`."""
+    """Return R_i: as F_i against the relevant passages; without any, 1 iff all sentences are no_rad in `full`."""
     grounded, status = _grounded(who, answers, relevant, unparsed, nothing)
     if "n_relevant" not in answers.columns:
         return grounded, status
     none = answers["n_relevant"].to_numpy(dtype=np.float64, na_value=np.nan) == 0
     words = {name: name if name == "no_rad" else "unsupported" for name in GROUNDING}
+    # No relevant passage can support a sentence here, so only sentences that need no support hold. No judge is asked.
     needs = full.assign(label=full["label"].map(words).astype(object).where(full["label"].notna(), None))
     alone, alone_status = _grounded(who, answers, needs, unparsed, nothing)
     return np.where(none, alone, grounded), np.where(none, alone_status, status).astype(np.int8)
@@ -243,11 +248,12 @@ def _relevant(
 def _grounded(
     who: Units, answers: pd.DataFrame, sentences: pd.DataFrame, unparsed: Unparsed, nothing: BoolArray
 ) -> tuple[FloatArray, StatusArray]:
-    """1 / 0 / nan for each answer, and why it has no value; an answer that is empty, or has no sentence, has 0."""
+    """Return 1 / 0 / nan for each answer, with its status; an answer that is empty, or has no sentence, has 0."""
     lines = Parts(sentences, "sentences", who, "answers", "answer_id")
     label = coded(column(sentences, "label", "sentences"), GROUNDED, "grounding")
     status = statuses(sentences, ~np.isnan(label))
     if unparsed == "facts":
+        # FACTS: a reply that cannot be parsed is not grounded. A call that failed stays missing.
         label = np.where(replied(status), 0.0, label)
     rows = lines.count()
     expected = rows
@@ -256,9 +262,10 @@ def _grounded(
         n_sentences = answers["n_sentences"].to_numpy(dtype=np.float64, na_value=np.nan)
         expected = np.fmax(rows, n_sentences)
         blank = nothing | (expected == 0)
+    # One unsupported sentence decides an answer: scoring answers labelled in part would bias the mean down.
     complete = (lines.count(~np.isnan(label)) == expected) & (expected > 0)
     grounded = np.where(complete, (lines.count(label == 0) == 0).astype(np.float64), np.nan)
     worst = lines.status(status)
-    worst = np.where((worst == 0) & np.isnan(grounded), _NOT_JUDGED, worst).astype(np.int8)
+    worst = np.where((worst == 0) & np.isnan(grounded), NOT_JUDGED_CODE, worst).astype(np.int8)
     grounded[blank], worst[blank] = 0.0, STATUSES.index(Status.OK)
     return grounded, worst

@@ -1,4 +1,4 @@
-"""How a judge run agrees with the labels the data came with, field by field."""
+"""Agreement of a judge run with the gold labels of the data, field by field."""
 
 import dataclasses
 from collections import Counter
@@ -21,8 +21,8 @@ NAMES = ("percent", "cohen_kappa", "krippendorff_alpha")
 class FieldResult:
     """One field of a run: label counts, and agreement with gold where there is gold.
 
-    `why_none` says in words why there are no measures; `outside` counts gold labels that are not in
-    the task's domain, which no measure can use.
+    `why_none` is the reason in words why there are no measures; `outside` counts gold labels outside the task's domain,
+    which no measure can use.
     """
 
     field: str
@@ -44,7 +44,7 @@ class FieldResult:
 
 
 def compare(store: Store, task: Task, run_id: str, names: Sequence[str] = NAMES) -> list[FieldResult]:
-    """Every asked and derived field of a run against gold.
+    """Compare every asked and derived field of a run with gold.
 
     The units are those with a judgement and a gold label. One without a label of the judge (not
     parsed, refused, failed) lowers the coverage; it is not dropped from the count. Intervals
@@ -61,6 +61,7 @@ def _compare_field(
     labels = {v: counts.get(v, 0) for v in domain} if domain else dict(counts)
     result = FieldResult(field_name, level, labels)
     given = relation.judged_values(store.conn, run_id, GOLD, field_name)
+    # Gold may use words that the task does not declare. Counting them tells a missing --map-label from missing gold.
     result.outside = dict(Counter(v for v in given if domain and v not in domain))
     result.n_gold = len(given) - sum(result.outside.values())
     if level in ("interval", "text"):
@@ -75,7 +76,7 @@ def _compare_field(
         panel = read_panel(store, scope, distributions=False)
         panel = panel.renamed({panel.judges[0]: JUDGE})
         wanted = [*names, "cohen_kappa:quadratic"] if level == "ordinal" else list(names)
-        # Of a sealed test that was not looked at for this run, nothing is counted and it is said.
+        # A sealed test that no look opened for this run counts nothing, and its note says so.
         notes = tuple(text for text in panel.notes if code_of(text) == "closed")
         if notes:
             has_gold = panel.labels_of(GOLD) != MISSING

@@ -27,6 +27,7 @@ def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | N
     grades = {}
     for label in domain:
         grade = (given or {}).get(label, str(WORDS.get(field, {}).get(label, label)))
+        # qrels hold whole numbers, negative ones included.
         if not grade.removeprefix("-").isdecimal():
             raise UsageError(f"'{label}' of '{field}' has no grade: say which with --grade {label}=N")
         grades[label] = int(grade)

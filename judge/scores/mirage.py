@@ -6,7 +6,7 @@ Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Gener
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -30,46 +30,57 @@ def exact_match(
     predictions: Iterable[str | None],
     answers: Iterable[Sequence[str] | None],
 ) -> FloatArray:
-    """1 / 0 for each prediction, nan where it or its aliases are None or empty lists.
+    """Return 1 / 0 for each prediction, nan where it or its aliases are None or empty lists.
 
     1 if some alias is a substring of the prediction: the loose exact match, on which the paper's metrics rest. Both sides
     are lower-cased and nothing else. An empty alias is part of every text and is ignored.
     """
-    matches = []
-    for prediction, aliases in zip(predictions, answers, strict=True):
-        if isinstance(aliases, str):
-            raise BadInput(f"answers are lists of aliases; {aliases!r} is none")
-        names = [alias.lower() for alias in aliases or () if alias]
-        if not isinstance(prediction, str) or not names:
-            matches.append(np.nan)
-            continue
-        text = prediction.lower()
-        matches.append(float(any(name in text for name in names)))
+    matches = [
+        float(any(alias in text for alias in aliases)) if aliases else np.nan
+        for text, aliases in _lower_case(predictions, answers)
+    ]
     return np.array(matches, dtype=np.float64)
 
 
 def token_f1(predictions: Iterable[str | None], answers: Iterable[Sequence[str] | None]) -> FloatArray:
-    """The overlap F1 of lower-cased, whitespace-split tokens with the best of the aliases; nan as in `exact_match`.
+    """Return the overlap F1 of lower-cased, whitespace-split tokens with the best alias; nan as in `exact_match`.
 
     A token counts as often as it stands on both sides; F1 = 2PR / (P + R), 0 without overlap. Punctuation stays with
     its word: nothing but case is normalised (the repository's token F1, as extractive QA counts it).
     """
     f1_scores = []
-    for prediction, aliases in zip(predictions, answers, strict=True):
-        if isinstance(aliases, str):
-            raise BadInput(f"answers are lists of aliases; {aliases!r} is none")
-        names = [Counter(alias.lower().split()) for alias in aliases or () if alias.strip()]
-        if not isinstance(prediction, str) or not names:
-            f1_scores.append(np.nan)
-            continue
-        said = Counter(prediction.lower().split())
-        # 2PR / (P + R) = 2 * overlap / (tokens said + tokens wanted).
-        f1_scores.append(max(2 * (said & name).total() / (said.total() + name.total()) for name in names))
+    for text, aliases in _lower_case(predictions, answers):
+        tokens = Counter(text.split())
+        # 2PR / (P + R) = 2 * overlap / (tokens of the prediction + tokens of the alias).
+        each = [
+            2 * (tokens & alias).total() / (tokens.total() + alias.total())
+            for alias in (Counter(alias.split()) for alias in aliases if alias.strip())
+        ]
+        f1_scores.append(max(each, default=np.nan))
     return np.array(f1_scores, dtype=np.float64)
 
 
+def _lower_case(
+    predictions: Iterable[str | None], answers: Iterable[Sequence[str] | None]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield each prediction with its aliases in lower case; no aliases where one of the two is missing.
+
+    Raises BadInput for a string in place of a list of aliases.
+    """
+    for prediction, aliases in zip(predictions, answers, strict=True):
+        # A string is a sequence of letters, and nearly every prediction contains one of them.
+        if isinstance(aliases, str):
+            raise BadInput(f"answers are lists of aliases; {aliases!r} is a string")
+        # The paper lower-cases and does nothing else. An empty alias is a substring of every text.
+        names = [alias.lower() for alias in aliases or () if alias]
+        if isinstance(prediction, str):
+            yield prediction.lower(), names
+        else:
+            yield "", []
+
+
 def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd.DataFrame:
-    """One table out of the three conditions', by question, never by position.
+    """Join the tables of the three conditions by question, never by position.
 
     Each has unit_id (the question), correct (1 / 0 / None) and, optionally, question_id, status and f1 (token F1).
     The result has unit_id, question_id, base, oracle, mixed, base_status, ... and base_f1, ...; a question that one
@@ -82,6 +93,7 @@ def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd
     ids = pd.Index(list(groups))
     rows = pd.DataFrame({"unit_id": ids, "question_id": list(groups.values())})
     for table, name in zip((base, oracle, mixed), CONDITIONS, strict=True):
+        # By id, never by position: the conditions may lack different questions.
         where = units(table, name).ids.get_indexer(ids)
         correct = flags(column(table, "correct", name), name)
         status = statuses(table, ~np.isnan(correct))
@@ -93,7 +105,7 @@ def aligned(base: pd.DataFrame, oracle: pd.DataFrame, mixed: pd.DataFrame) -> pd
 
 
 def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Score]:
-    """The four cells, their total and the three accuracies, on questions judged in all three conditions.
+    """Return the four cells, their total and the three accuracies, on questions judged in all three conditions.
 
     table: unit_id, question_id, base, oracle, mixed (1 / 0 / None), base_status, ... (optional). With b, o, m of a question:
         noise_vulnerability        #(o = 1, m = 0) / N
@@ -103,8 +115,8 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
         total                      -NV + CA - CI - CM (the repository's)
     Each question is in one cell, so the counts add up to N, and NV + CA is the oracle accuracy; for that the
     accuracies, and the mean token F1 of each condition where base_f1, ... are there, rest on the same N. An answer
-    that the system refused, did not give or that cannot be read is wrong. `mixed_context` is `fixed5` (the question's five chunks, table 3) or
-    `retrieved:K` (a retriever's top k, table 1), and is printed.
+    that the system refused, did not give or that cannot be read is wrong. `mixed_context` is `fixed5` (the question's
+    five chunks, table 3) or `retrieved:K` (a retriever's top k, table 1), and is printed.
     """
     if not re.fullmatch(r"fixed5|retrieved:[1-9]\d*", mixed_context):
         raise BadInput(f"the mixed context is fixed5 or retrieved:K, not '{mixed_context}'")
@@ -119,6 +131,7 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
     ]
     rows = np.column_stack([*cells, base, mixed]).astype(np.float64)
     unknown = np.isnan(base + oracle + mixed)
+    # The four cells add up to 1 only over questions with all three conditions.
     rows[unknown] = np.nan
     status = np.asarray(np.maximum.reduce([status for _, status in answered]), dtype=np.int8)
     note = (f"mixed context: {mixed_context}",)
@@ -137,7 +150,7 @@ def adaptability(table: pd.DataFrame, mixed_context: str = "fixed5") -> list[Sco
 
 
 def alone(table: pd.DataFrame, condition: str) -> list[Score]:
-    """Accuracy and mean token F1 of one condition on its own questions, where the others have no outputs.
+    """Return accuracy and mean token F1 of one condition on its questions, where the others have no outputs.
 
     table: unit_id, question_id, correct, status and f1. The names are those of `adaptability`.
     """
@@ -153,9 +166,10 @@ def alone(table: pd.DataFrame, condition: str) -> list[Score]:
 
 
 def _failures_wrong(table: pd.DataFrame, name: str) -> tuple[FloatArray, StatusArray]:
-    """1 / 0 / nan in one condition: what the system did not answer is wrong."""
+    """Return 1 / 0 / nan in one condition, with statuses: what the system did not answer is wrong."""
     correct = flags(column(table, name, "answers"), name)
     status = statuses(table, ~np.isnan(correct), f"{name}_status")
+    # What the system did not answer is wrong. A call that failed is missing data, and not the system's fault.
     failed = unanswered(status)
     return np.where(failed, 0.0, correct), np.where(failed, 0, status).astype(np.int8)
 

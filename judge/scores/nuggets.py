@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from judge.scores.columns import Parts, coded, column, empty, statuses, units
-from judge.scores.score import SHARE, STATUSES, Score, scored
+from judge.scores.score import NOT_JUDGED_CODE, SHARE, Score, scored
 from judge.stats.coefficients import ratio
 
 SUPPORT = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
@@ -20,18 +20,17 @@ WEIGHTS = {
     "all": {"vital": 1.0, "okay": 1.0},
 }
 """Measure -> the weights of the nuggets that it counts, by importance."""
-_NOT_JUDGED = np.int8(len(STATUSES) - 1)
 
 
 def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:
-    """A value for each answer (one a topic), then the mean over topics; each with a strict form.
+    """Return the nugget measures, each with a strict form: a value for each answer (one a topic), then the mean over topics.
 
     nugget_vital     mean support of the vital nuggets; a topic without any has no value
     nugget_weighted  the same of all nuggets, where an okay one counts half as much as a vital one
     nugget_all       mean support of all nuggets
 
-    Support is 1, partial support 0.5, in the strict form 0. A missing or empty answer has 0. An answer whose nuggets that a measure
-    counts are not all labelled has no value.
+    Support is 1 and partial support 0.5, or 0 in the strict form. A missing or empty answer has 0. An answer has no value
+    while a nugget that the measure counts has no label.
     """
     who = units(answers, "answers")
     importance = column(assignments, "importance", "assignments")
@@ -43,11 +42,13 @@ def trec(answers: pd.DataFrame, assignments: pd.DataFrame) -> list[Score]:
         weight = table["importance"].map(weights).to_numpy(dtype=np.float64)
         numbers = {name: column(answers, f"n_{name}", "answers").to_numpy(np.float64) for name in weights}
         status = parts.status(statuses(table, table["label"].notna().to_numpy()))
+        # The mean over the assigned nuggets alone would be another measure: every nugget of the topic needs its label.
         incomplete = (status == 0) & (parts.count() < sum(numbers.values()))
-        status = np.where(nothing, 0, np.where(incomplete, _NOT_JUDGED, status)).astype(np.int8)
+        status = np.where(nothing, 0, np.where(incomplete, NOT_JUDGED_CODE, status)).astype(np.int8)
         total = sum((weights[name] * numbers[name] for name in weights), np.zeros(len(who)))
         for form, codes in (("_strict", STRICT), ("", SUPPORT)):
             support = parts.total(weight * coded(table["label"], codes, "nugget assignment"))
+            # A topic without a vital nugget divides by zero here and gets no value. The authors' package averages a 0 in.
             values = np.where(status == 0, ratio(np.where(nothing, 0.0, support), total), np.nan)
             scores.append(
                 scored(f"nugget_{measure}{form}", who, values, status, why="no vital nugget", bounds=SHARE)

@@ -1,4 +1,4 @@
-"""The numbers that the papers print, with their setting: to stand beside ours, never to pass for them.
+"""The numbers that the papers print, each with its setting, to be shown beside ours.
 
 They were measured with another judge, another passage set and other rows. Shares are fractions here, although
 some papers print percent. `measure` is the name that this package gives the measure.
@@ -30,9 +30,9 @@ class Published:
         return asdict(self)
 
 
-def published(paper: str, measure: str | None = None) -> list[Published]:
-    """The printed numbers of a paper (garage, raguard, confirmation, mirage), or of one of its measures."""
-    return [p for p in PUBLISHED if p.paper == paper and measure in (None, p.measure)]
+def published(paper: str) -> list[Published]:
+    """Return the printed numbers of a paper (garage, raguard, confirmation, mirage)."""
+    return [p for p in PUBLISHED if p.paper == paper]
 
 
 def _table(
@@ -46,7 +46,7 @@ def _table(
     where: str,
     seen: Seen = "paper",
 ) -> list[Published]:
-    """Rows `system | number number ...`, `-` for none, under columns of measures."""
+    """Parse rows `system | number number ...`, with `-` for none, under columns of measures."""
     printed = []
     for row in rows.strip().splitlines():
         system, numbers = (part.strip() for part in row.split("|"))

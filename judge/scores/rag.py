@@ -22,7 +22,7 @@ import pandas as pd
 from judge.scores.columns import Parts, coded, column, empty, statuses, units
 from judge.scores.score import (
     NO_ANSWER,
-    NOT_JUDGED,
+    NOT_JUDGED_CODE,
     SHARE,
     STATUSES,
     Score,
@@ -36,11 +36,11 @@ from judge.stats.ratings import BoolArray, FloatArray
 
 ENTAILMENT = {"entailment": 1.0, "neutral": 0.0, "contradiction": 0.0}
 SOURCE = {"relevant": 1.0, "irrelevant": 0.0, "none": 0.0}
+# RAGChecker asks whether the answer entails a claim; half of a nugget does not entail it.
 STATED = {"support": 1.0, "partial_support": 0.0, "not_support": 0.0}
 """A nugget that an answer states in part is not entailed by it."""
 RELEVANT = {"supported": 1.0, "not_supported": 0.0}
 _NO_ANSWER = np.int8(STATUSES.index(NO_ANSWER))
-_NOT_JUDGED = np.int8(STATUSES.index(NOT_JUDGED))
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,13 @@ class _Shares:
         for labels in needed:
             ended = np.where(ended == 0, labels.status, ended)
         status = self.parts.status(ended)
-        status = np.where((status == 0) & (self.parts.count(known) != self.expected), _NOT_JUDGED, status)
+        status = np.where((status == 0) & (self.parts.count(known) != self.expected), NOT_JUDGED_CODE, status)
         total = self.expected if among is None else self.parts.count(among & known)
         share = ratio(self.parts.count(hit & known), total)
         values = np.where((status == 0) & self.has, share, np.nan)
         # What cannot have a value for any judge has been judged as far as it can be.
         status = np.where(self.has, status, 0)
+        # An empty answer fails where more is better. Where less is better a 0 would reward it, so it has no value.
         values = np.where(self.nothing & better & self.has, 0.0, values)
         status = np.where(self.nothing & self.has, 0 if better else _NO_ANSWER, status).astype(np.int8)
         return scored(name, self.who, values, status, why=self.why, bounds=SHARE)
@@ -195,6 +196,7 @@ def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
     precision = shares.score("context_precision", relevant.values == 1, [relevant])
     hit = pd.Series(relevant.values == 1)
     groups = hit.astype(float).groupby(parts.of)
+    # RAGAS: precision at the rank of each relevant passage, so that a late relevant passage costs.
     at_rank = np.where(hit, groups.cumsum() / (groups.cumcount() + 1), 0.0)
     n_relevant = parts.count(hit.to_numpy())
     ranked = np.where(n_relevant == 0, 0.0, ratio(parts.total(at_rank), n_relevant))

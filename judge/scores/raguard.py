@@ -30,11 +30,12 @@ from judge.errors import BadInput
 from judge.scores import retrieval
 from judge.scores.columns import coded, column, counts, positions, statuses, unanswered, units
 from judge.scores.compare import combined
-from judge.scores.score import STATUSES, Score, Units, scored
+from judge.scores.score import NOT_JUDGED_CODE, Score, Units, scored
 from judge.stats.coefficients import ratio
 from judge.stats.ratings import BoolArray, FloatArray
 
 ROLES = ("supporting", "misleading", "irrelevant")
+# The released data set says `unrelated` where the paper says irrelevant.
 _ROLE = {**{role: role for role in ROLES}, "unrelated": "irrelevant"}
 _NOTHING = ("irrelevant", "unrelated", "does not contribute")
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -51,13 +52,14 @@ def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
     named = np.full(len(right), None, dtype=object)
     known = ~np.isnan(right) & ~np.isnan(truth)
     named[known & (right == truth)] = "supporting"
+    # A document that refutes a false claim is supporting: the role compares the answer with gold, not the stance.
     named[known & (right == 1 - truth)] = "misleading"
     named[known & (right == _OUTSIDE)] = "irrelevant"
     return pd.Series(named, index=exam.index, dtype="object")
 
 
 def role_words(role: pd.Series) -> pd.Series:
-    """Roles in our words (the data set says `unrelated`). Raises BadInput for another word."""
+    """Return roles in our words (the data set says `unrelated`). Raises BadInput for another word."""
     codes, distinct = pd.factorize(role)
     for word in distinct:
         if word not in _ROLE:
@@ -75,7 +77,7 @@ class Setting:
 
 
 def settings(answers: pd.DataFrame) -> dict[str, Setting]:
-    """Accuracy in each setting, by the setting's name: zero, rag_1, rag_5, oracle, misleading.
+    """Return the accuracy in each setting, by the setting's name: zero, rag_1, rag_5, oracle, misleading.
 
     A = share of answers that are the gold verdict. An answer outside the options is wrong, as in the
     paper, and so is no answer and a reply that could not be read (unparsed, refused, truncated). A call that failed
@@ -97,7 +99,7 @@ def settings(answers: pd.DataFrame) -> dict[str, Setting]:
 
 
 def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
-    """What each setting loses against answering without context; negative is worse.
+    """Return the drop of each setting from answering without context; negative is worse.
 
     drop                       A - A_zero, against all claims, as in the paper
     drop_relative              (A - A_zero) / A_zero
@@ -123,6 +125,7 @@ def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
         was_asked[where[(where >= 0) & score.used]] = True
         shared = zero.accuracy.used & was_asked
         note = f"on the {int(shared.sum())} claims that have a value in both"
+        # The paper compares misleading-only with all claims. On the same claims the drop is not mixed with their difficulty.
         same = score.where((where >= 0) & shared[where]).noted(note)
         alone = zero.accuracy.where(shared)
         drops += [
@@ -150,19 +153,22 @@ def _setting(condition: str) -> str:
 
 
 def _accuracy(answers: pd.DataFrame) -> tuple[Score, BoolArray]:
-    """Which answers are right, in all settings at once, and which are outside the options or not readable."""
+    """Return the accuracy over all settings, and a mask of the answers that are outside the options or not readable."""
     given = coded(column(answers, "label", "answers"), _TRUTH, "answer", fold=True, other=_OUTSIDE)
     gold = coded(column(answers, "gold", "answers"), _TRUTH, "claim verdict")
     status = statuses(answers, ~np.isnan(given))
     off = (given == _OUTSIDE) | unanswered(status)
     correct = np.where(np.isnan(given), np.nan, given == gold)
+    # The paper counts an answer outside the options as wrong, and a refusal must not score better than an error.
     correct[off] = 0.0
+    # Without gold even no answer is neither right nor wrong.
     correct[np.isnan(gold)] = np.nan
     return scored("accuracy", _claims(answers), correct, status, why="no verdict"), off
 
 
 def _claims(answers: pd.DataFrame) -> Units:
-    """The answers, clustered by question, or by claim where no question is given."""
+    """Return the answers, clustered by question, or by claim where no question is given."""
+    # The oracle condition has an answer for each document, and those of one claim are not independent.
     if "question_id" not in answers.columns:
         answers = answers.assign(question_id=column(answers, "item_id", "answers"))
     return units(answers, "answers")
@@ -186,8 +192,6 @@ def _same_answers(measure: str, setting: Setting, zero: Setting) -> Score:
 
 Relevant = Literal["associated", "supporting"]
 
-_NOT_JUDGED = np.int8(len(STATUSES) - 1)
-
 
 def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame) -> list[Score]:
     """Misleading Retrieval Recall@k in its four readings, own/owning first, and exposure@k.
@@ -205,7 +209,7 @@ def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: 
     own_misleading = bad & (owner[document] == claim)
     retrieved = counts(claim, n)
     ranked = retrieved > 0
-    status = np.where(ranked, 0, _NOT_JUDGED).astype(np.int8)
+    status = np.where(ranked, 0, NOT_JUDGED_CODE).astype(np.int8)
     owning = np.zeros(n, dtype=bool)
     owning[owner[(role == "misleading") & (owner >= 0)]] = True
     some = {
@@ -213,6 +217,7 @@ def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: 
         "any": np.where(ranked, counts(claim, n, bad) > 0, np.nan),
     }
     scores = []
+    # The paper names neither whose documents count nor over which claims; own/owning first, which alone gives its 100 %.
     for over in ("owning", "all"):
         for whose, values in some.items():
             score = scored(f"misleading_retrieval_recall@{k}[{whose}/{over}]", who, values, status)

@@ -19,12 +19,11 @@ import pytrec_eval
 
 from judge.errors import BadInput, UsageError
 from judge.scores.columns import column, positions, units
-from judge.scores.score import STATUSES, Score, StatusArray, Units, scored
+from judge.scores.score import NOT_JUDGED_CODE, Score, StatusArray, Units, harmonic, scored
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
 Numbers = IntArray | FloatArray
 
-_NOT_JUDGED = np.int8(len(STATUSES) - 1)
 NONE_RELEVANT = "no relevant passage"
 _NAME = re.compile(r"(?P<kind>nDCG|P|R|RR|AP)(\(rel=(?P<rel>[1-9][0-9]?)\))?(@(?P<depth>[1-9][0-9]{0,5}))?")
 """A measure as ir_measures writes it; `rel` is the grade from which a passage is relevant."""
@@ -57,8 +56,9 @@ def at(
     mrr@k             with `reciprocal`: 1 over the rank of the first relevant one, 0 where none is among the first k
 
     Relevant is a grade of `relevant_from` or more; the gain of NDCG is the grade itself whatever it says.
-    A query without a ranking has no value, with `missing_is_zero` 0, as in ir_measures. One without a judged passage has no value; one without a relevant passage has no recall, F1 and
-    NDCG (trec_eval and MIRAGE's repository say 0). An unjudged passage is taken as not relevant, as
+    A query without a ranking has no value; with `missing_is_zero` it has 0, as in ir_measures. A query without a judged
+    passage has no value, and one without a relevant passage has no recall, F1 and NDCG (trec_eval and MIRAGE's repository
+    say 0). An unjudged passage is taken as not relevant, as
     trec_eval does, and counted in a note, unless the relevance is `complete`: what it lacks is not relevant.
     Raises BadInput for k < 1, ranks that are no whole numbers from 1, a passage or a rank twice in a
     query, two grades of one passage, and rankings of unknown queries.
@@ -73,11 +73,10 @@ def at(
     }
     precision = topics.values(f"P_{k}")
     recall = topics.values(f"recall_{k}")
-    total = precision + recall
     named = {
         "precision": precision,
         "recall": recall,
-        "f1": np.where(total > 0, 2 * precision * recall / np.where(total > 0, total, 1), total),
+        "f1": harmonic(precision, recall),
         "ndcg": topics.values(f"ndcg_cut_{k}"),
         "ndcg_retrieved": replace(topics, qrels=kept, has_gain=np.ones_like(topics.has_gain)).values(
             f"ndcg_cut_{k}"
@@ -106,7 +105,7 @@ def by_name(
     *,
     suffix: str = "",
 ) -> list[Score]:
-    """The measures that ir_measures calls so: nDCG, P, R, RR and AP, each with a depth (nDCG@10) or, but for P and R, without.
+    """Return measures by their names in ir_measures: nDCG, P, R, RR and AP. A depth (nDCG@10) is required for P and R only.
 
     `P(rel=2)@10` counts passages from grade 2 on as relevant; without `rel` they count from grade 1 on.
 
@@ -150,15 +149,16 @@ class _Topics:
     @property
     def status(self) -> StatusArray:
         """0 where a query has grades, and a ranking unless a missing one counts as 0; else "not judged"."""
-        return np.where(self.ranked, 0, _NOT_JUDGED).astype(np.int8)
+        return np.where(self.ranked, 0, NOT_JUDGED_CODE).astype(np.int8)
 
     def values(self, measure: str) -> FloatArray:
-        """pytrec_eval's measure for each query; NaN where it is undefined."""
+        """Return pytrec_eval's measure for each query; nan where it is undefined."""
         family, _, depth = measure.rpartition("_")
         measure_name = f"{family}.{depth}" if depth.isdecimal() else measure
         evaluator = pytrec_eval.RelevanceEvaluator(
             self.qrels, {measure_name}, relevance_level=self.relevant_from
         )
+        # The library leaves out queries without a ranking or without judged passages; those get 0 here, or nan below.
         by_query: dict[str, dict[str, float]] = evaluator.evaluate(self.run)
         values = [by_query.get(str(query), {}).get(measure, 0.0) for query in self.who.ids]
         needs = self.has_gain if measure.startswith("ndcg") else self.has_relevant
@@ -166,15 +166,15 @@ class _Topics:
         return np.where(defined, np.array(values, dtype=np.float64), np.nan)
 
     def first(self, k: int) -> _Topics:
-        """The same with the first k passages of each ranking."""
+        """Return the topics with the first k passages of each ranking."""
         cut = {query: {name: s for name, s in kept.items() if -s <= k} for query, kept in self.run.items()}
         return replace(self, run=cut)
 
     def notes(self, k: int | None) -> tuple[str, ...]:
-        """How many of the first k passages (of all) have no grade, and how many queries that count have no ranking."""
+        """Return notes on the first k passages (None: all) without a grade, and on counted queries without a ranking."""
         missing = sum(str(query) not in self.run for query in self.who.ids[self.ranked])
-        told = f"{missing} of {int(self.ranked.sum())} queries with grades have no ranking: they count 0"
-        absent = (told,) if missing else ()
+        note = f"{missing} of {int(self.ranked.sum())} queries with grades have no ranking: they count 0"
+        absent = (note,) if missing else ()
         nothing: dict[str, int] = {}
         n_first = n_unjudged = 0
         for query, retrieved in self.run.items():
@@ -225,11 +225,12 @@ def _topics(
 
 
 def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
-    """The position of each row's query, once the rankings are found usable.
+    """Check the rankings, and return the position of each row's query.
 
-    Known queries, whole ranks from 1, each rank and each passage once a query; else BadInput.
+    Raises BadInput for unknown queries, ranks that are no whole numbers from 1, and a rank or a passage twice in a query.
     """
     query, rank = column(rankings, "item_id", "rankings"), column(rankings, "rank", "rankings")
+    # The library takes nested dicts, in which a passage that is listed twice would silently replace the first.
     where = positions(query, who, "rankings", "queries")
     number = pd.to_numeric(rank, errors="coerce")
     bad = (~(number >= 1) | (number % 1 != 0)).to_numpy()

@@ -31,7 +31,7 @@ Column = pd.Series | np.ndarray[Any, Any] | Sequence[Any]
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What is resampled: `clusters[u]` is the position in `questions` of the question that unit u belongs to.
+    """Units in their questions: `clusters[u]` is the position in `questions` of the question that unit u belongs to.
 
     `parts` holds the names of the units; more than one list where several kinds of units stand one after the other.
     """
@@ -42,7 +42,7 @@ class Units:
 
     @classmethod
     def of(cls, ids: Column, questions: Column | None = None) -> Units:
-        """One unit a row; a unit without a question is a question of its own."""
+        """Build units from one row each; a unit without a question is a question of its own."""
         names = pd.Series(ids)
         if questions is None:
             index = pd.Index(names.to_numpy())
@@ -52,6 +52,7 @@ class Units:
             raise BadInput(f"{len(names)} units, but {len(groups)} questions")
         missing = groups.isna().to_numpy()
         if missing.any():
+            # A unit without a question is a cluster of its own: together such units would count as one question.
             groups = pd.Series(np.where(missing, names.astype(object), groups.astype(object)))
         codes, distinct = pd.factorize(groups.to_numpy())
         return cls((pd.Index(names.to_numpy()),), codes.astype(np.int64), pd.Index(distinct))
@@ -68,13 +69,13 @@ class Units:
         return pd.MultiIndex.from_arrays([number, np.concatenate([part.to_numpy() for part in self.parts])])
 
     def take(self, which: BoolArray) -> Units:
-        """The units that a mask marks."""
+        """Return the units that a mask selects."""
         ends = np.cumsum([len(part) for part in self.parts])[:-1]
         kept = zip(self.parts, np.split(which, ends), strict=True)
         return Units(tuple(part[mask] for part, mask in kept), self.clusters[which], self.questions)
 
     def parts_of(self, ids: pd.Index[Any], whole: IntArray) -> Units:
-        """Parts of these units, in their questions; `whole[p]` is the position of what part p belongs to."""
+        """Return parts of these units, in their questions; `whole[p]` is the position of the unit that part p belongs to."""
         return Units((ids,), self.clusters[whole], self.questions)
 
 
@@ -91,28 +92,29 @@ STATUSES: tuple[str, ...] = (*(s.value for s in Status), TIED, NO_ANSWER, NOT_JU
 """Why a unit has no label: how its judgement ended, that several judges are tied, that the system under test gave
 no answer, or that nobody was asked."""
 
+NOT_JUDGED_CODE = np.int8(STATUSES.index(NOT_JUDGED))
 _OK = STATUSES.index(Status.OK)
 # More distinct rows than this are not worth collapsing: drawing counts costs more than drawing units.
 _MOST_DISTINCT = 1 / 30
 
 
 def mean(sums: FloatArray) -> FloatArray:
-    """The mean of the first column."""
+    """Return the mean of the first column."""
     return ratio(sums[:, 0], sums[:, -1])
 
 
 def share(column: int) -> Value:
-    """The mean of one column."""
+    """Return a function for the mean of one column."""
     return lambda sums: ratio(sums[:, column], sums[:, -1])
 
 
 def quotient(over: int, under: int) -> Value:
-    """Sum of one column over the sum of another: a micro average."""
+    """Return a function for the sum of one column over the sum of another: a micro average."""
     return lambda sums: ratio(sums[:, over], sums[:, under])
 
 
 def harmonic(first: FloatArray, second: FloatArray) -> FloatArray:
-    """2ab / (a + b), 0 where both are 0, nan where one is."""
+    """Return 2ab / (a + b): 0 where both are 0, nan where one is nan."""
     total = first + second
     result: FloatArray = np.where(total == 0, 0.0, ratio(2 * first * second, total))
     return result
@@ -126,7 +128,7 @@ class Score:
     a position in STATUSES; `why` says what a unit lacks that was judged and has no value all the same.
     `binary`: the value is the mean of zeros and ones. `bounds`: the least and the greatest value that
     a unit can have, where there are such. `undefined` is the reason to give when units have
-    values and the measure none. `counted` marks the units that n_units and coverage speak of (default all).
+    values and the measure none. `counted` marks the units in n_units and coverage (default all).
     """
 
     measure: str
@@ -149,14 +151,14 @@ class Score:
 
     @property
     def span(self) -> float | None:
-        """How far two values of this measure can be apart; None where nothing bounds it."""
+        """The largest possible difference of two values of this measure; None where nothing bounds it."""
         if self.binary:
             return 1.0
         return self.bounds[1] - self.bounds[0] if self.bounds is not None and self.value is mean else None
 
     @property
     def missing(self) -> dict[str, int]:
-        """How many units have no value, by reason: unparsed, refused, truncated, failed, not judged, `why`."""
+        """The number of units without a value, by reason: unparsed, refused, truncated, failed, not judged, `why`."""
         return self._missing(self.used)
 
     def _missing(self, used: BoolArray) -> dict[str, int]:
@@ -170,7 +172,7 @@ class Score:
         return {name: n for name, n in zip(names, counts, strict=True) if n}
 
     def where(self, mask: BoolArray, measure: str | None = None) -> Score:
-        """The same measure on some of the units."""
+        """Return the same measure on some of the units."""
         return replace(
             self,
             measure=measure or self.measure,
@@ -181,16 +183,16 @@ class Score:
         )
 
     def named(self, measure: str) -> Score:
-        """Under another name."""
+        """Return the score under another name."""
         return replace(self, measure=measure)
 
     def without_value(self, why: str) -> Score:
-        """The same measure where no unit has a value, for this reason."""
+        """Return the same measure with no value on any unit, for this reason."""
         rows = np.full_like(self.rows, np.nan)
         return replace(self, rows=rows, status=None, counted=None, why=why)
 
     def noted(self, *notes: str) -> Score:
-        """With more notes."""
+        """Return the score with more notes."""
         return replace(self, notes=self.notes + notes)
 
     def measured(
@@ -201,7 +203,7 @@ class Score:
         drawn: Resampled | None = None,
         **how: Unpack[How],
     ) -> Measure:
-        """The Measure: value, interval over questions, n_units, n_clusters, coverage, notes, reason.
+        """Return the Measure: value, interval over questions, n_units, n_clusters, coverage, notes, reason.
 
         `how` as everywhere: interval, confidence, replicates, seed. For many scores see `measured_all`.
         """
@@ -258,6 +260,7 @@ def measured_all(
 ) -> list[Measure]:
     """`measured` for each score, drawing once for those that are functions of the same sums."""
     settings = IntervalSettings(**how)
+    # Resamples are dropped after the last score that uses them, so that few of them are in memory at once.
     last: dict[tuple[int, int], int] = {_key(score): i for i, score in enumerate(scores)}
     drawn: dict[tuple[int, int], Resampled] = {}
     measures = []
@@ -285,14 +288,15 @@ def scored(
     notes: tuple[str, ...] = (),
     bounds: tuple[float, float] | None = None,
 ) -> Score:
-    """The mean of one value a unit, nan for none."""
+    """Return the score that is the mean of one value per unit, nan for none."""
     known = values[~np.isnan(values)]
+    # Only 0/1 values have the exact binomial bound where every resample is equal.
     binary = bool(((known == 0) | (known == 1)).all())
     return Score(measure, units, values[:, None], mean, status, why, binary, notes=notes, bounds=bounds)
 
 
 def by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, list[Score]]:
-    """Each score in each stratum, by the question a unit belongs to.
+    """Return each score in each stratum, by the question that a unit belongs to.
 
     `strata` maps a question to its stratum (a dict or a Series), None or absent for none: those units are
     in the stratum "(none)", so that the strata add up. Sorted by name.
@@ -310,7 +314,7 @@ def by_stratum(scores: Iterable[Score], strata: Mapping[Any, Any]) -> dict[str, 
 
 
 def _tally(rows: FloatArray, clusters: IntArray) -> Tally:
-    """Sums by cluster, with a column that counts units, in an order that only the sums decide."""
+    """Return sums by cluster, with a column that counts units, in an order that depends on the sums only."""
     size = np.bincount(clusters)
     there = np.flatnonzero(size)
     columns = [np.bincount(clusters, weights=column)[there] for column in rows.T]

@@ -43,7 +43,6 @@ def agreement(name: str, who: Units, first: FloatArray, second: FloatArray) -> l
             why="a system has no value",
             undefined=undefined,
             notes=notes,
-            bounds=None,
         )
         for measure, function in (("tau_b", tau_b), ("rbo", rank_biased_overlap))
     ]
@@ -55,6 +54,7 @@ def _of_means(
     def value(sums: FloatArray) -> FloatArray:
         count = sums[:, -1:]
         means = np.where(count > 0, sums[:, :-1] / np.where(count > 0, count, 1), np.nan)
+        # Four systems have six pairs: one swap moves tau by a third.
         if systems < FEWEST:
             return np.full(len(sums), np.nan)
         return function(means[:, :systems], means[:, systems:])

@@ -30,7 +30,7 @@ NO_DISTRIBUTION = "no probabilities, or no correct answer"
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What a system made of multiple-choice questions; build it with `of`.
+    """A system's answers to multiple-choice questions; build it with `of`.
 
     `probabilities[u, k]` of option k, 0 where question u has no such option, nan in a whole row for none
     known; `available[u, k]` says which options there are; `correct[u]` is the right one, -1 for unknown.
@@ -53,7 +53,7 @@ class Choices:
         available: ArrayLike | None = None,
         status: StatusArray | None = None,
     ) -> Choices:
-        """From the option letters' log-probabilities `[units, letters]` at the answer position (eq. softmax).
+        """Build the choices from the letters' log-probabilities `[units, letters]` at the answer position (eq. softmax).
 
         p_k = exp(l_k) / sum over the question's options of exp(l_j). nan: not known, -inf: impossible. A question
         with an option whose value is not known has no probabilities. `available` defaults to all.
@@ -81,7 +81,7 @@ class Choices:
         return known
 
     def where(self, mask: BoolArray) -> Choices:
-        """Some of the questions."""
+        """Return some of the questions."""
         return Choices(
             self.units.take(mask),
             self.letters,
@@ -112,6 +112,7 @@ class Sets:
 
 def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
     """Probabilities over the available options, 0 elsewhere; nan in rows where one is not known."""
+    # The model also puts mass on letters that the question does not have; URAG renormalises over its own options.
     kept = np.where(available, logits, -np.inf)
     top = kept.max(axis=1, keepdims=True)
     if np.isneginf(top).any():
@@ -122,7 +123,7 @@ def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
 
 
 def halves(questions: Sequence[Any]) -> BoolArray:
-    """True for the units to calibrate on: a random half of the questions, never of the units of one."""
+    """Return a mask of the units to calibrate on: a random half of the questions, whole questions only."""
     codes, distinct = pd.factorize(np.asarray(questions), sort=True)
     # A fixed seed, so that a score printed twice is the same score.
     chosen = np.random.default_rng(0).permutation(len(distinct)) < round(0.5 * len(distinct))
@@ -146,6 +147,7 @@ def sets(
     shared = set(calibration.units.questions[calibration.units.clusters]) & set(
         test.units.questions[test.units.clusters]
     )
+    # Sets keep their promise for exchangeable questions only. A question that also calibrates is covered by construction.
     if shared:
         raise BadInput(f"question '{min(map(str, shared))}' is in both halves: split by question")
     fit, used = calibration.where(calibration.known), test.known
@@ -170,9 +172,10 @@ def scores(
     convention: Convention = "exact",
     by_class: bool = False,
 ) -> list[Score]:
-    """Accuracy (argmax, ties to the first letter; what the system did not answer is wrong); coverage and set size by LAC, by APS and averaged (section 4.4).
+    """Return accuracy, and coverage and set size by LAC, by APS and averaged (section 4.4).
 
-    coverage = share of sets with the correct option; set_size = mean number of options in the set; empty_sets
+    accuracy = share of questions whose most probable option is the correct one, ties to the first letter; a question that
+    the system did not answer is wrong. coverage = share of sets with the correct option; set_size = mean number of options in the set; empty_sets
     = share of empty ones (never APS under `urag_repo`, which then takes the top option).
     """
     made = sets(calibration, test, alpha=alpha, convention=convention, by_class=by_class)
@@ -224,20 +227,20 @@ def scores(
 
 
 def per_class(scores: Sequence[Score], test: Choices) -> dict[str, list[Score]]:
-    """Each score over the questions whose correct option is a given letter."""
+    """Return each score over the questions whose correct option is a given letter."""
     return {
         letter: [score.where(test.correct == k) for score in scores] for k, letter in enumerate(test.letters)
     }
 
 
 def ratios(scores: Sequence[Score], baseline: Sequence[Score]) -> list[Score]:
-    """Each score over that of the model alone, on the questions both answered (section 4.4)."""
+    """Return the ratio of each score to that of the model alone, on the questions that both answered (section 4.4)."""
     base = {score.measure: score for score in baseline}
     return [over(f"{s.measure}_ratio", s, base[s.measure]) for s in scores if s.measure in base]
 
 
 def split_by_alone(scores: Sequence[Score], alone: Score) -> dict[str, list[Score]]:
-    """Each score over the questions that the model alone gets right, gets wrong, and has no answer to (6.2).
+    """Return each score over the questions that the model alone gets right, gets wrong, and has no answer to (6.2).
 
     `alone` is the accuracy of the model without retrieval.
     """
@@ -251,7 +254,7 @@ def split_by_alone(scores: Sequence[Score], alone: Score) -> dict[str, list[Scor
 
 
 def distractors(table: pd.DataFrame) -> list[Score]:
-    """Valid share of each iteration of generating distractors (table 1).
+    """Return the valid share of each iteration of generating distractors (table 1).
 
     table: question_id, iteration (from 1), valid (bool or None): the check found that a distractor is entailed by
     the correct answer, so the question is challenging. Questions that fail are generated again.

@@ -191,7 +191,7 @@ def test_strata_by_density() -> None:
     [
         (ANSWERS.assign(eligibility="Fine"), FULL, "unknown label 'Fine' of eligibility"),
         (ANSWERS.assign(unit_id="a1"), FULL, "two rows for unit_id 'a1'"),
-        (ANSWERS, FULL.assign(answer_id="a9"), "speaks of 'a9'"),
+        (ANSWERS, FULL.assign(answer_id="a9"), "'a9'"),
         (ANSWERS.drop(columns="eligibility"), FULL, "no column 'eligibility'"),
         (ANSWERS.assign(answerable=None), FULL, "must say whether"),
         (ANSWERS, FULL.assign(status="lost"), "unknown label 'lost' of status"),

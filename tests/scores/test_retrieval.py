@@ -141,7 +141,7 @@ def test_unjudged_passages_are_counted() -> None:
 @pytest.mark.parametrize(
     ("rankings", "message"),
     [
-        (RANKINGS.assign(item_id="q9"), "speaks of 'q9'"),
+        (RANKINGS.assign(item_id="q9"), "'q9'"),
         (RANKINGS.assign(rank=[2, 0, 3, 1]), "'q1': rank 0 is no whole number"),
         (RANKINGS.assign(rank=[2, 1.5, 3, 1]), "rank 1.5"),
         (RANKINGS.assign(rank=[1, 1, 3, 1]), "has rank '1' twice"),
@@ -249,7 +249,7 @@ def test_associated_and_supporting_documents() -> None:
 
 
 def test_unknown_documents_and_rules() -> None:
-    with pytest.raises(BadInput, match="speaks of 'x', which is not in the documents"):
+    with pytest.raises(BadInput, match="'x', which is not in the documents"):
         raguard.misleading(2, CLAIMS, DOCUMENTS, LISTS.assign(passage_id=list("xbcdef")))
     rule: Any = "noisy"
     with pytest.raises(BadInput, match="unknown relevant documents"):
