@@ -48,7 +48,8 @@ class Cell:
     """One contender's value of one measure: on the shared rows (`shared`) and on all of its own (`own_rows`).
 
     `against` is its difference to the best with the p value, `p_holm` that value adjusted for how many are compared.
-    `mark`: best (several, where their values are the same), tied (no difference to the best is shown), worse, or nothing where no value is better than another.
+    `mark`: best (several contenders if their values are equal), tied (no difference to the best is shown), worse, or empty
+    for a measure without a better side.
     """
 
     contender: str
@@ -204,7 +205,7 @@ def board(
 
 
 def of_one(result: Result, confidence: float) -> Board:
-    """The score of one system, or of a judge alone, as a board with one contender: the same page, without a comparison."""
+    """Return the score of one system, or of a judge alone, as a board with one contender and no comparison."""
     name = (
         result.system or ", ".join(dict.fromkeys(str(run["model"]) for run in result.runs)) or result.dataset
     )
@@ -234,7 +235,7 @@ def of_one(result: Result, confidence: float) -> Board:
 
 
 def _different_settings(studies: Mapping[str, PaperStudy]) -> list[str]:
-    """A note for each role, judge or system, whose runs have other settings for one contender than for another."""
+    """Return a note for each role, judge or system, whose runs have different settings for different contenders."""
     notes = []
     for role in ("judge", "system"):
         of = {
@@ -254,7 +255,7 @@ def _different_settings(studies: Mapping[str, PaperStudy]) -> list[str]:
 
 
 def _describe_runs(study: PaperStudy) -> list[str]:
-    """The runs behind a contender's numbers, with the settings and the number of units of each."""
+    """Return the runs behind a contender's numbers, each with its settings and its number of units."""
     lines = []
     for run_read in study.judges.runs_read:
         n = sum(run_read.counts.values())
@@ -269,7 +270,7 @@ def _describe_runs(study: PaperStudy) -> list[str]:
 def differences(
     store: Store, first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]
 ) -> list[Difference]:
-    """`second` - `first` of each measure that both have, on the rows they share, by the leaderboard's paired test."""
+    """Return `second` - `first` of each measure of both, on their shared rows, by the leaderboard's paired test."""
     theirs = {score.measure: score for score in second}
     item_of = _items(store)
     pairs = [_shared([score, theirs[score.measure]], item_of) for score in first if score.measure in theirs]
@@ -281,6 +282,7 @@ def differences(
         pseudo_first, pseudo_second = (
             pseudo_values(s, score.value) for s, score in zip(_by_question(pair), pair, strict=True)
         )
+        # exact: the t-test is too liberal when few questions with one 0/1 outcome differ.
         test = paired_difference(pseudo_first, pseudo_second, confidence, exact=True, most=pair[0].span)
         undefined = mine.reason or other.reason or test.reason
         change = replace(
@@ -298,7 +300,7 @@ def differences(
 
 
 def all_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
-    """Every system that this paper can score in the data set, in order of appearance.
+    """List every system that this paper can score in the data set, in order of appearance.
 
     Those with answers, and those that runs of generated answers name. Raises UsageError when there are none.
     """
@@ -319,7 +321,7 @@ def all_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
 
 
 def _items(store: Store) -> pd.Series:
-    """Number of a unit that is an item, or belongs to one system's answer -> its item."""
+    """Return the item of each unit that is an item or belongs to one system's answer, by the unit's number."""
     marks = ",".join("?" * len(_OF_ITEMS))
     query = f"SELECT rowid, item_id FROM units WHERE kind IN ({marks})"
     rows = store.conn.execute(query, _OF_ITEMS).fetchall()
@@ -334,7 +336,7 @@ def _rows(
     item_of: pd.Series,
     how: How,
 ) -> list[BoardRow]:
-    """The measures of this stratum; one that a contender lacks is compared for none, and says whose it lacks."""
+    """Return the measures of a stratum. A measure that one contender lacks is not compared, and its reason names that contender."""
     of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
     wanted = list(dict.fromkeys(m for of_name in of.values() for m in of_name))
     lacking = {m: [name for name in names if m not in of[name] or not of[name][m].used.any()] for m in wanted}
@@ -351,6 +353,7 @@ def _rows(
         if lacking[measure]:
             why = f"no rows are shared: there is nothing of this for {', '.join(lacking[measure])}"
             cells = [replace(c, shared=replace(c.shared, reason=why)) for c in cells]
+        # A measure without a better side has no best, so nothing is tested.
         elif better:
             cells = _marked(cells, shared_scores[part], better, how.get("confidence", 0.95))
         rows.append(BoardRow(stratum, measure, better, cells))
@@ -358,23 +361,23 @@ def _rows(
 
 
 def _all_of(measure: str, given: Sequence[Score | None]) -> list[Score]:
-    """One score for each contender: without any units for those that do not have the measure."""
+    """Return one score for each contender; a contender without the measure gets one without units."""
     there = next(score for score in given if score is not None)
     none = there.where(np.zeros(len(there.units), dtype=bool))
     return [none if score is None else score for score in given]
 
 
 def _shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
-    """Each contender's score on the rows for which all of them have a value.
+    """Return each contender's score on the rows for which all of them have a value.
 
-    A row is a key of `_keys`. Of several units in a group none may lack its value for the judge's failure: a system must
-    not be better for a sentence that its judge could not read, nor a difference rest on questions in one half only.
+    A row is a key of `_keys`. A group in which the judge failed on one unit is left out for all contenders.
     """
     keys = [_keys(score, item_of) for score in scores]
     common: pd.Index[Any] | None = None
     for score, (key, group) in zip(scores, keys, strict=True):
         whole = score.used
         if score.status is not None:
+            # A system must not look better because its judge could not read one of its sentences.
             lost = ~score.used & ~np.isin(score.status, _NOT_LOST)
             whole = whole & ~group.isin(group[lost])
         valued = key[whole].unique()
@@ -384,7 +387,7 @@ def _shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
 
 
 def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any]]:
-    """What a unit is matched by, and its group: its item where it is one or of its answer, else itself (a passage).
+    """Return the key that each unit is matched by, and its group: its item, if it is one or part of an answer, else itself (a passage).
 
     Where several kinds of units stand together: its kind and its question, in the group of the question.
     """
@@ -401,7 +404,7 @@ def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any
 
 
 def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
-    """The best, what is tied with it, and what is worse: each against the best, Holm over these tests."""
+    """Mark the best, those tied with it and those that are worse: each is tested against the best, with Holm over these tests."""
     values = [better * c.shared.value if c.shared.value is not None else -np.inf for c in cells]
     top = max(values)
     if top == -np.inf:
@@ -433,7 +436,7 @@ def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confide
 
 
 def _by_question(scores: Sequence[Score]) -> list[FloatArray]:
-    """Each score's sums by question, with a last column that counts units; the same questions in the same order."""
+    """Return each score's sums by question, with a last column that counts units; the same questions in the same order."""
     shared: pd.Index[Any] | None = None
     for score in scores:
         there = score.units.questions[np.unique(score.units.clusters[score.used])]

@@ -34,18 +34,18 @@ _LATEX = {
 
 
 def formats() -> dict[str, Callable[[Board], str]]:
-    """Ending of a file's name -> what writes it."""
+    """Return the writer of each ending of a file's name."""
     return {".html": as_html, ".md": as_markdown, ".tex": as_latex, ".csv": as_csv}
 
 
 def writer_of(path: Path) -> Callable[[Board], str]:
-    """What writes a file of this name. Raises UsageError for an ending that is none of `formats`."""
+    """Return the writer of a file of this name. Raises UsageError for an ending outside `formats`."""
     known = formats()
     return known[format_of(path, {ending: ending for ending in known})]
 
 
 def columns_of(board: Board) -> list[BoardRow]:
-    """The rows that a wide table has as columns: the paper's main measures, each with its strata beside it."""
+    """Return the rows that a wide table has as columns: the paper's main measures, each with its strata beside it."""
     main = [row for row in board.rows if board.paper.is_main(row.measure)]
     order = list(dict.fromkeys(row.measure for row in main))
     return sorted(main, key=lambda row: order.index(row.measure))
@@ -55,30 +55,30 @@ ARROWS = {1: " ↑", -1: " ↓", 0: ""}
 
 
 def head(board: Board, row: BoardRow) -> str:
-    """The name of a column as people read it, with the side that is better."""
+    """Return the readable name of a column, with an arrow to the better side."""
     name = board.paper.readable(row.measure)
     return name + (f" · {row.stratum}" if row.stratum else "") + ARROWS[row.better]
 
 
 def number(value: float | None) -> str:
-    """Three digits, or a dash."""
+    """Format a value with three digits, or as a dash."""
     return "–" if value is None else f"{value:.3f}"
 
 
 def p_value(value: float) -> str:
-    """Three digits, never 0."""
+    """Format a p value with three digits, never as 0."""
     return f"{value:.3f}" if value >= 0.0005 else "<0.001"
 
 
 def counts(cell: Cell) -> str:
-    """How many rows the value rests on, and of how many of its own."""
+    """Return the number of shared rows, and of the contender's rows."""
     if cell.shared is cell.own_rows:
         return f"n {cell.own_rows.n_units}"
     return f"n {cell.shared.n_units} of {cell.own_rows.n_units}"
 
 
 def corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
-    """The contender's value on its own rows, corrected by people's labels; None in a stratum, and where there is none."""
+    """Return the contender's value on its own rows, corrected by people's labels; None in a stratum or without a correction."""
     correction = board.corrections.get(cell.contender)
     if correction is None or row.stratum or row.measure not in correction.measures:
         return None
@@ -87,7 +87,7 @@ def corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
 
 
 def legend(board: Board) -> list[str]:
-    """What the marks mean, and what else is to be said once."""
+    """Return the explanation of the marks, and all notes."""
     interval = f"intervals at {board.confidence:.0%}".replace("%", " %")
     lines = [f"n is the number of rows behind a value; {interval}"]
     if len(board.contenders) > 1:
@@ -101,7 +101,7 @@ def legend(board: Board) -> list[str]:
 
 
 def _describe_marks(board: Board, interval: str) -> list[str]:
-    """What the marks of a comparison mean."""
+    """Explain the marks of a comparison."""
     return [
         f"values are on the rows that all {len(board.contenders)} {board.axis}s have a value for; n is that number, and of "
         "how many of the contender's own",
@@ -113,7 +113,7 @@ def _describe_marks(board: Board, interval: str) -> list[str]:
 
 
 def reasons(board: Board) -> list[str]:
-    """Why measures are compared for none or have no value on the shared rows: a line a reason."""
+    """Return one line per reason why measures are not compared or have no value on the shared rows."""
     of: dict[str, list[str]] = {}
     for row in board.rows:
         name = f"{board.paper.readable(row.measure)}{f' ({row.stratum})' if row.stratum else ''}"
@@ -122,27 +122,27 @@ def reasons(board: Board) -> list[str]:
     return [f"{_several(names)}: {reason}" for reason, names in of.items()]
 
 
-def _several(names: Sequence[str], most: int = 3) -> str:
-    """A few names, or the first ones and how many more there are."""
-    if len(names) <= most:
+def _several(names: Sequence[str]) -> str:
+    """Return up to three names, or the first two and the number of the others."""
+    if len(names) <= 3:
         return ", ".join(names)
-    return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} other measures"
+    return f"{', '.join(names[:2])} and {len(names) - 2} other measures"
 
 
 def compared(board: Board) -> list[BoardRow]:
-    """The columns in which some contender is tested against the best."""
+    """Return the columns in which some contender is tested against the best."""
     return [row for row in columns_of(board) if any(cell.p_holm is not None for cell in row.cells)]
 
 
 def known(board: Board) -> list[tuple[str, KnownAs]]:
-    """Measures that people know by another name, with that name."""
+    """Return the measures with another well-known name, with that name."""
     every = board.paper.known
     names = dict.fromkeys(row.measure for row in board.rows if row.measure in every)
     return [(board.paper.readable(name), every[name]) for name in names]
 
 
 def printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
-    """The papers' own rows: (system, value of each column, who labelled, where): another judge's, other rows."""
+    """Return the rows that papers print: (system, value of each column, who labelled, where)."""
     rows: dict[tuple[str, str, str], list[Published]] = {}
     for p in board.published:
         rows.setdefault((p.system, p.by, p.where), []).append(p)
@@ -159,7 +159,7 @@ def printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
 
 
 def as_csv(board: Board) -> str:
-    """One line a stratum, measure and contender."""
+    """Write one line per stratum, measure and contender."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(COLUMNS)
@@ -169,7 +169,7 @@ def as_csv(board: Board) -> str:
 
 
 def cells_of(board: Board) -> Iterator[list[Any]]:
-    """The values of COLUMNS for each stratum, measure and contender; None for what is undefined."""
+    """Yield the values of COLUMNS for each stratum, measure and contender; None for an undefined value."""
     for row in board.rows:
         for cell in row.cells:
             a, ppi = cell.against, corrected(board, row, cell)
@@ -184,12 +184,13 @@ def cells_of(board: Board) -> Iterator[list[Any]]:
 
 
 def _guarded(value: Any) -> Any:
-    """A name that a spreadsheet would take for a formula gets an apostrophe; numbers stay numbers."""
+    """Put an apostrophe before text that a spreadsheet would execute as a formula."""
+    # Names of systems come from imported files, and a spreadsheet would run =HYPERLINK(...) when the file is opened.
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def as_markdown(board: Board) -> str:
-    """Contenders as lines, measures as columns."""
+    """Write contenders as lines and measures as columns."""
     columns = columns_of(board)
     rows = [[board.axis, *(markdown.text(head(board, c)) for c in columns)]]
     for n, name in enumerate(board.contenders):
@@ -221,13 +222,15 @@ def _md_cell(board: Board, row: BoardRow, cell: Cell) -> str:
 
 
 def span(m: Measure) -> str:
-    """The interval in brackets, or nothing."""
+    """Return the interval in brackets, or an empty text."""
     return "" if m.low is None or m.high is None else f" ({m.low:.3f} … {m.high:.3f})"
 
 
 def as_latex(board: Board) -> str:
-    """A table* with booktabs: `\\usepackage{booktabs}`; the best bold, ties marked. Many measures stand in parts below
-    each other, so that no part has more than eight columns."""
+    """Write a table* with booktabs (`\\usepackage{booktabs}`): the best bold, ties marked.
+
+    Many measures are divided into parts below each other, so that no part has more than eight columns.
+    """
     columns = columns_of(board)
     parts = [columns[n : n + MOST_MEASURES] for n in range(0, len(columns), MOST_MEASURES)]
     tables = [line for part in parts for line in [*_tex_part(board, part), r"\par\medskip"]]
@@ -246,7 +249,7 @@ def as_latex(board: Board) -> str:
 
 
 def _tex_part(board: Board, columns: Sequence[BoardRow]) -> list[str]:
-    """One tabular: a line a contender, then the rows shared, the corrected values and the paper's own."""
+    """Write one tabular: a line per contender, then the shared rows, the corrected values and the paper's own."""
     lines = [
         r"\begin{tabular}{l" + "r" * len(columns) + "}",
         r"\toprule",
@@ -278,7 +281,7 @@ def _tex_part(board: Board, columns: Sequence[BoardRow]) -> list[str]:
 
 
 def latex(text: str) -> str:
-    """Text that pdflatex sets as it stands; a character that its fonts lack as its number."""
+    """Escape text for pdflatex; a character outside its fonts becomes its code point."""
     marks = {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\ldots{}", "–": "--", "·": r"$\cdot$"}
     out = []
     for sign in " ".join(text.split()):
@@ -288,7 +291,7 @@ def latex(text: str) -> str:
 
 
 def _tex_head(text: str) -> str:
-    """A name over several lines, broken between words, and before a depth or a bracket: long names need wide columns."""
+    """Break a name into lines between words, and before a depth or a bracket: long names need wide columns."""
     lines = [""]
     for part in re.split(r"(?<=[ ])|(?=[@\[])", text):
         if lines[-1] and len(lines[-1]) + len(part) > HEAD_WIDTH:
@@ -334,7 +337,7 @@ LEFT, WIDTH, STEP = 180.0, 290.0, 26.0
 
 
 def plots(board: Board) -> Iterator[Plot]:
-    """A drawing for each column of the table."""
+    """Yield a drawing for each column of the table."""
     for row in columns_of(board):
         known = [
             v
@@ -368,7 +371,7 @@ def plots(board: Board) -> Iterator[Plot]:
 
 
 def as_html(board: Board) -> str:
-    """A page that needs nothing from elsewhere; all text is escaped."""
+    """Write a page that loads nothing from elsewhere; all text is escaped."""
     return page(
         "board.html",
         board=board,

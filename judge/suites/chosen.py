@@ -51,11 +51,11 @@ class Run:
 
     @property
     def tried(self) -> bool:
-        """ScoreRequest by a search alone: it is read where it is named."""
+        """Whether a search of `judge improve` made the run. It is read only if --run names it."""
         return TRIED in self.options
 
     def serves(self, purpose: Mapping[str, str]) -> bool:
-        """Whether the run was made for this purpose: see `PURPOSE`.
+        """Return whether the run was made for this purpose: see `PURPOSE`.
 
         If `purpose` names examples (an empty text: none), they must be equal, too.
         """
@@ -74,7 +74,7 @@ class Run:
         return settings_of(self.model, self.options)
 
     def was_asked(self, settings: Mapping[str, Json]) -> bool:
-        """Whether the run has these settings: options by name, and what the provider reports.
+        """Return whether the run has these settings: options by name, and what the provider reports.
 
         An option that has no effect on a task without labels is not compared. The answer mode is the one in which the run
         began, whatever was typed.
@@ -112,10 +112,10 @@ def all_runs(store: Store) -> list[Run]:
 
 
 def judges(store: Store, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What `--run` names: the models (a panel is one, too), and the runs.
+    """Divide the names of `--run` into models (a panel is one, too) and runs.
 
-    A model that has no run yet is known by its slash: the score then says which runs to make. Raises UsageError for what is
-    neither.
+    A model that has no run yet is recognised by its slash, and the score then lists the runs to make. Raises UsageError
+    for a name that is neither.
     """
     runs = all_runs(store) if names else []
     known = {run.model for run in runs}
@@ -125,7 +125,7 @@ def judges(store: Store, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[s
 
 
 def named(store: Store, names: Sequence[str], runs: Sequence[Run]) -> list[Run]:
-    """The runs that `--run` names, in order. Raises UsageError for none, or several of one name."""
+    """Return the runs that `--run` names, in order. Raises UsageError for none, or several of one name."""
     by_id = {run.run_id: run for run in runs}
     return [by_id.get(name) or by_id[str(named_run(store, name)["run_id"])] for name in dict.fromkeys(names)]
 
@@ -137,7 +137,7 @@ def candidates(
     models: Sequence[str],
     purpose: Mapping[str, str],
 ) -> list[Run]:
-    """The runs of a task to choose from, the newest first; those named are the only ones.
+    """Return the runs of a task to choose from, the newest first; named runs are the only candidates.
 
     Raises UsageError when several judges have run the task and nothing says whose labels are meant.
     """
@@ -145,6 +145,7 @@ def candidates(
     chosen = [run for run in pinned if run in fit]
     if chosen:
         return chosen
+    # A search tries many prompts on the same labels. The best of ten looks better than it is.
     fit = [run for run in fit if not run.tried]
     if models:
         return [run for run in fit if run.model in models]

@@ -30,7 +30,7 @@ _ANSWER = {"yes": "Yes", "no": "No", "others": "Others"}
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """The scores of the parts asked for."""
+    """Return the scores of the requested parts."""
     from judge.scores import confirmation
 
     pairs = _pairs(study)
@@ -56,14 +56,14 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def present(store: Store, dataset: str) -> bool:
-    """Whether the data set has pairs."""
+    """Return whether the data set has pairs."""
     from judge.store import pairs
 
     return dataset in pairs.datasets(store)
 
 
 def _pairs(study: PaperStudy) -> pd.DataFrame:
-    """pair_id, original, counter, question_id of the pairs asked about that people have not turned down."""
+    """Return pair_id, original, counter, question_id of the requested pairs that people have not turned down."""
     import pandas as pd
 
     from judge.store import pairs as stored
@@ -81,6 +81,7 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
         f"{len(checked)} pairs: {n_checked['kept']} confirmed by at least {CONSENSUS:g} of their annotators, "
         f"{n_checked['dropped']} turned down (left out), {n_checked['unchecked']} not checked by people (kept)"
     )
+    # Pairs that nobody checked are kept (the paper's automated numbers rest on all pairs); only people turn a pair down.
     checked = [p for p in checked if p.kept(CONSENSUS) is not False]
     if not checked:
         raise UsageError(f"no pair is left: people turned all of them down: {command('judge pairs list')}")
@@ -95,7 +96,7 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
 
 
 def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
-    """claim_id, stage, rank, document, label, status of the first k passages of each list."""
+    """Return claim_id, stage, rank, document, label, status of the first k passages of each list."""
     import pandas as pd
 
     from judge.scores.score import NOT_JUDGED
@@ -123,6 +124,7 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
         alone = entries[(entries["stage"] == stage) & entries["own"].isna()]
         if len(alone):
             why = f"{len(alone)} passages in the lists of '{name}' ({stage}) are of other items: no unit yet"
+            # A retrieved passage of another item was judged for that item's claim. It needs a unit with this claim.
             study.need(Step("attach", why, ranking=(name, stage), k=depth, dataset=study.dataset))
     only = f"passage_id IN (SELECT o.passage_id {LISTED} WHERE r.name = {quoted(name)} AND {within})"
     stances = study.labels("stance", only=only, columns="passage_id", together="item_id")
@@ -137,7 +139,7 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
 
 
 def _ranking(study: PaperStudy) -> str | None:
-    """The name of the ranking whose stages are compared; None, and a step, when there is none."""
+    """Return the name of the ranking whose stages are compared; None, and a step, when there is none."""
     there = list(dict.fromkeys(name for name, _ in study.rows.rankings()))
     wanted = study.option("ranking")
     if wanted and wanted not in there:
@@ -159,7 +161,7 @@ def _stages(entries: pd.DataFrame) -> list[str]:
 
 
 def _answers(study: PaperStudy) -> pd.DataFrame:
-    """claim_id, label, valid, status of each claim's answer."""
+    """Return claim_id, label, valid, status of each claim's answer."""
     import numpy as np
 
     from judge.scores.score import NOT_JUDGED
@@ -191,7 +193,7 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
 
 
 def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
-    """Whose answers, and how making them ended (None: they were imported)."""
+    """Return the system whose answers are scored, and its generated outputs (None: the answers were imported)."""
     from judge.suites.queries import System
 
     system = study.system()
@@ -214,12 +216,12 @@ def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
 
 
 def _plain(condition: str) -> bool:
-    """Whether a condition is its own --context; that of a ranking is not (top:5:name:stage)."""
+    """Return whether a condition is its own --context; that of a ranking is not (top:5:name:stage)."""
     return not condition.startswith("top:")
 
 
 def _support(pairs: pd.DataFrame, table: pd.DataFrame, stage: str) -> list[Score]:
-    """Mean SR of the original and of the counter claims that have one."""
+    """Return the mean SR of the original and of the counter claims that have one."""
     import numpy as np
 
     from judge.scores.columns import units

@@ -28,7 +28,7 @@ _NAMED = 10
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """Accuracy, coverage, set size and empty sets of the test half, by LAC and APS, and by label."""
+    """Return accuracy, coverage, set size and empty sets of the test half, by LAC and APS, and by label."""
     import numpy as np
 
     from judge.scores import urag
@@ -51,6 +51,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     sealed = (
         splits.closed(study.store, splits.home(study.store, study.loaded(task)), run.run_id) if run else set()
     )
+    # Labels of a sealed test are used after a logged look only, and this score logs none.
     if out := sealed & truth.keys():
         truth = {unit: label for unit, label in truth.items() if unit not in sealed}
         study.note(
@@ -82,7 +83,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, str], dict[str, str], str]:
-    """Unit number -> its name, name -> true label, and the field."""
+    """Return each unit's name by its number, the true label by name, and the field."""
     from judge.labels.reference import ReferenceLabels
     from judge.suites.frames import frame
 
@@ -100,7 +101,7 @@ def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, 
 
 
 def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -> None:
-    """Say which units beside the calibrating ones have a set that is not one label; all of them to --ambiguous."""
+    """Note the units outside the calibration whose set is not one label; write all of them to --ambiguous."""
     import numpy as np
     import pandas as pd
 

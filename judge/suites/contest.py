@@ -32,9 +32,9 @@ ALPHA = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RunSpent:
-    """What a run took: units judged, and per unit US dollars, seconds of calls and tokens (None: not known).
+    """The cost of a run: units judged, and per unit US dollars, seconds of calls and tokens (None: not known).
 
-    A run made of others took what its parents took.
+    A derived run costs what its parents cost.
     """
 
     n_units: int
@@ -66,7 +66,7 @@ class Contender:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """What was compared, and what came out. `level` is what a Holm-adjusted p value is held against."""
+    """A comparison of runs and its result. Holm-adjusted p values are compared with `level`."""
 
     panel: Panel
     reference: Reference
@@ -88,11 +88,11 @@ class Contest:
         return self.table.n_units
 
     def shown(self, duel: Duel) -> bool:
-        """A difference is shown: its adjusted p value is at most the level."""
+        """Return whether a difference is shown: its adjusted p value is at most the level."""
         return duel.kappa.adjusted is not None and duel.kappa.adjusted <= self.level
 
     def units(self) -> Iterator[dict[str, Json]]:
-        """The shared units, with the reference's label and each run's."""
+        """Yield the shared units, with the label of the reference and of each run."""
         names = ["reference", *(c.run_id for c in self.contenders)]
         for unit, row in zip(self.table.units, self.table.codes.tolist(), strict=True):
             yield {
@@ -100,11 +100,11 @@ class Contest:
                 **{n: self.table.domain[code] for n, code in zip(names, row, strict=True)},
             }
 
-    def examples(self, duel: Duel, n: int = 3) -> list[str]:
-        """Units that the first got right and the second wrong."""
+    def examples(self, duel: Duel) -> list[str]:
+        """Return up to three units that the first labelled right and the second wrong."""
         truth, codes = self.table.codes[:, 0], self.table.codes[:, 1:]
         places = np.flatnonzero((codes[:, duel.first] == truth) & (codes[:, duel.second] != truth))
-        return [self.table.units[at] for at in places[:n].tolist()]
+        return [self.table.units[at] for at in places[:3].tolist()]
 
 
 def compare(
@@ -118,9 +118,9 @@ def compare(
     purpose: str = "compare",
     named: bool = True,
 ) -> Contest:
-    """The judges of a panel on the units that all of them and the reference labelled.
+    """Compare the judges of a panel on the units that all of them and the reference labelled.
 
-    `named`: just these runs were asked for; else those that label no unit of the reference are left out, and told.
+    `named`: the user named these runs; otherwise runs without a label on a unit of the reference are left out, with a note.
     `part` (of PARTS) where the task is split, by default `open`: `test` and `all` log a look at the sealed test before
     anything is computed (for `purpose`; the one that was logged for these very runs and labels before, if any), and test
     at its level.
@@ -166,6 +166,7 @@ def compare(
         )
     table = panel.weighted(panel.table.select([reference.name, *names]).subset(shared), reference.name)
     look = None
+    # The look is logged before anything is computed: a crash afterwards must not give a free second look.
     if split is not None and chosen in ("test", "all"):
         look = split.open(purpose, [ids[n] for n in names], reference.word, _question(panel, table, ids))
     sure = look.confidence if look else confidence
@@ -215,7 +216,8 @@ def compare(
 
 
 def _question(panel: Panel, table: Ratings, ids: Mapping[str, str]) -> Iterator[object]:
-    """What a contest rests on, whatever the order of its runs: the units and everybody's labels of them."""
+    """Yield the data of a contest in an order that does not depend on that of its runs: the units and all their labels."""
+    # The same comparison with its runs in another order is the same look, and spends no further level.
     order = [0, *(1 + np.argsort([ids[name] for name in table.annotators[1:]]))]
     yield from (panel.field, panel.coefficient, list(table.domain), list(table.units), table.codes[:, order])
 
@@ -237,7 +239,7 @@ def _notes(
     split: Split | None,
     part: str | None,
 ) -> list[str]:
-    """What must be said: which units are shared and which not, who gave one label only, how little there is."""
+    """Return notes on the shared units, on runs with one label only, and on small samples."""
     notes = [*panel.notes, *panel.remarks]
     if split is not None:
         notes = [text for text in notes if code_of(text) not in ("sealed", "closed")]
@@ -271,7 +273,7 @@ def _notes(
 
 
 def spent(store: Store, run: str) -> RunSpent:
-    """What a run took per unit, over all of it: judgements with all their attempts; parents' sums for a derived run."""
+    """Return the cost of a run per unit: judgements with all their attempts; the sum over the parents of a derived run."""
     query = (
         "SELECT count(DISTINCT unit_id), count(*), sum(cost), count(cost), sum(latency), count(latency), "
         "sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), count(input_tokens) FROM judgements "
@@ -302,7 +304,7 @@ AXES: Mapping[str, Callable[[Contender], float | None]] = {
 
 
 def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
-    """Each contender with the axes on whose Pareto front it lies: nobody has as much kappa for less, or more for as much."""
+    """Return each contender with the axes on whose Pareto front it lies: no other has as much kappa for less, or more for as much."""
     fronts: list[set[str]] = [set() for _ in contenders]
     for axis, value in AXES.items():
         places = [(value(c), c.kappa.value) for c in contenders]

@@ -39,7 +39,7 @@ class Pareto:
 
 
 def paretos(contest: Contest) -> Iterator[Pareto]:
-    """A drawing for each axis on which two runs or more have a place."""
+    """Yield a drawing for each axis on which two runs or more have a value."""
     for axis, value in AXES.items():
         known = [
             (n, c, FACTORS[axis] * price)
@@ -55,6 +55,7 @@ def paretos(contest: Contest) -> Iterator[Pareto]:
 def _pareto(
     title: str, axis: str, known: Sequence[tuple[int, Contender, float]], left_out: Sequence[str]
 ) -> Pareto:
+    # Prices of models differ by powers of ten, so their axis is logarithmic.
     prices = [math.log10(price) for _, _, price in known]
     first, last = min(prices), max(prices)
     pad = max(0.15, (first == last) * 0.5, 0.08 * (last - first))
@@ -91,7 +92,7 @@ def _pareto(
 
 
 def as_html(contest: Contest) -> str:
-    """A page that needs nothing from elsewhere; all text is escaped."""
+    """Write a page that loads nothing from elsewhere; all text is escaped."""
     return page(
         "contest.html",
         contest=contest,
@@ -107,12 +108,12 @@ def as_html(contest: Contest) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Digits after the point, or a dash."""
+    """Format a value with so many digits after the point, or as a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def span(low: float | None, high: float | None, signed: bool = False) -> str:
-    """An interval, or nothing."""
+    """Format an interval; empty without one."""
     if low is None or high is None:
         return ""
     return f"{low:+.3f} … {high:+.3f}" if signed else f"{low:.3f} … {high:.3f}"

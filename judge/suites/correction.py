@@ -27,7 +27,7 @@ Weights = Mapping[int | str, float]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What two readings of a paper have in common; `left_out` are measures that are no means over units."""
+    """The measures of two readings of a paper as estimands; `left_out` are measures that are no means over units."""
 
     estimands: Sequence[Estimand]
     left_out: tuple[str, ...]
@@ -60,7 +60,7 @@ SEALED = "they are in a sealed test that was not opened for this judge"
 def corrected(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, confidence: float
 ) -> Correction:
-    """The judge's `scores` beside those that the labels of a reference give, and both together."""
+    """Return the judge's `scores` beside those by the labels of a reference, and both combined."""
     each = [beside(*side) for side in _sides(study, scores, reference_labels)]
     measures = {
         estimand.measure: estimand.corrected(confidence) for sides in each for estimand in sides.estimands
@@ -73,9 +73,9 @@ def corrected(
 def _sides(
     study: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels
 ) -> Iterator[tuple[PaperStudy, Sequence[Score], ReferenceLabels, Weights]]:
-    """The whole reading; parts on labels of one task by themselves, where these were drawn with unequal probabilities.
+    """Yield the whole reading, or its parts by task if the labels of a task were drawn with unequal probabilities.
 
-    The probability of a unit to be labelled for two tasks is not that of either: such parts have no weights.
+    A part on labels of two tasks has no weights.
     """
     request, parts = study.request, [p for p in study.paper.parts if study.part(p.name)]
     weighted = {
@@ -88,6 +88,7 @@ def _sides(
         return
     groups: dict[str, list[Part]] = {}
     for part in parts:
+        # The probability of a unit to be labelled for two tasks is not that of either task.
         groups.setdefault(part.tasks[0] if len(part.tasks) == 1 else "", []).append(part)
     for task, several in groups.items():
         only = replace(request, parts=tuple(p.name for p in several), partial=True)
@@ -98,13 +99,14 @@ def _sides(
 def beside(
     judge: PaperStudy, scores: Sequence[Score], reference_labels: ReferenceLabels, weights: Weights
 ) -> Sides:
-    """The `scores` that were read with the judge's labels beside people's, wherever they are means that rest on labels.
+    """Pair the judge's `scores` with those by people's labels, for all measures that are means and rest on labels.
 
     `weights`: for how many units a labelled unit stands, by its number, or the units of a question, by its name.
     """
     quiet = replace(judge.request, partial=True)
     people = judge.by_people(quiet, reference_labels)
     theirs = {score.measure: score for score in judge.paper.read(people)}
+    # What needs no label at all (a citation that can be looked up, an empty answer) has no error to correct.
     nobody = {score.measure: score for score in judge.paper.read(judge.by_people(quiet, None))}
     estimands, left_out, notes = [], [], list(people.notes)
     shut = ((_seen(judge), FITTED), (_closed(judge), SEALED))
@@ -115,6 +117,7 @@ def beside(
             left_out.append(score.measure)
             continue
         counted = _counted(score, values)
+        # A judge that was fitted on a question agrees with its labels too often, which would hide its bias.
         for questions, why in shut:
             out = counted & np.isin(score.units.questions, list(questions))[score.units.clusters]
             counted &= ~out
@@ -148,14 +151,14 @@ def beside(
 
 
 def _seen(study: PaperStudy) -> set[str]:
-    """The questions on whose labels a judge that is read here was fitted: it is not independent of them."""
+    """Return the questions on whose labels a judge of this reading was fitted."""
     conn = study.store.conn
     every = (folds(conn, run_read.run.run_id).items() for run_read in study.judges.runs_read)
     return {question for fold_of in every for question, fold in fold_of if fold is None}
 
 
 def _closed(study: PaperStudy) -> set[str]:
-    """The questions of a sealed test that no look opened for a judge that is read here."""
+    """Return the questions of a sealed test that no look opened for a judge of this reading."""
     questions: set[str] = set()
     for run_read in study.judges.runs_read:
         home = splits.home(study.store, stored_task(study.store, run_read.run.task))
@@ -164,7 +167,7 @@ def _closed(study: PaperStudy) -> set[str]:
 
 
 def _counted(score: Score, human: FloatArray) -> BoolArray:
-    """The units that the judge was asked about, but for those that have no value by their labels."""
+    """Return a mask of the units that the judge was asked about, without those that have no value by their labels."""
     counted: BoolArray = np.ones(len(score.units), dtype=bool) if score.counted is None else score.counted
     judge = score.rows[:, 0]
     if score.status is None:
@@ -177,7 +180,7 @@ def _counted(score: Score, human: FloatArray) -> BoolArray:
 def _weights(
     score: Score, counted: BoolArray, labelled: BoolArray, known: BoolArray, weights: Weights
 ) -> tuple[FloatArray | None, str]:
-    """For how many units each labelled one stands; None when all stand for as many. And what to note.
+    """Return the design weight of each labelled unit (None: all equal), and a note.
 
     A unit whose value is known without labels stands for itself, the others for those that are not.
     """
@@ -205,7 +208,7 @@ def _weights(
 
 
 def _aligned(score: Score, other: Score | None) -> FloatArray | None:
-    """The other's value of each unit of a score, nan where it has none; None when the score is no mean over units."""
+    """Return the other score's value of each unit, nan for none; None when one of the two is no mean over units."""
     if other is None or score.value is not mean or other.value is not mean:
         return None
     single = score.rows.shape[1] == other.rows.shape[1] == 1

@@ -28,12 +28,11 @@ def choices(
     name: str = "item_id",
     imported: Mapping[str, Mapping[str, float]] | None = None,
 ) -> urag.Choices:
-    """The rows of a table of labels as choices, from the distributions of the run.
+    """Return the rows of a table of labels as choices, with the distributions of the run.
 
     `correct` and `available` (None: all letters) go by the column `name`. Probabilities are renormalised over the
     available labels, so mass on the others, or on no label, is left out. Without a run they are the `imported` ones,
-    by the column `name`. A unit without a distribution, or with
-    none on its labels, has no probabilities.
+    by the column `name`. A unit without a distribution, or with no mass on its labels, has no probabilities.
     """
     there = np.ones((len(table), len(letters)), dtype=bool)
     if available is not None:
@@ -47,7 +46,7 @@ def choices(
             logits = np.log(np.array(rows, dtype=np.float64).reshape(len(table), len(letters)))
     empty = np.isneginf(np.where(there, logits, -np.inf)).all(axis=1)
     logits[empty] = np.nan
-    # An option that the question has and the task does not know: not known either.
+    # An option outside the task's labels has no stored probability, so the others cannot be renormalised either.
     logits[(there & np.isnan(logits)).any(axis=1)] = np.nan
     given = [correct.get(unit) for unit in table[name]]
     known: BoolArray = np.asarray(~np.isnan(np.where(there, logits, 0.0)).any(axis=1), dtype=bool)
@@ -64,7 +63,7 @@ def choices(
 
 
 def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> pd.DataFrame:
-    """The table with what is empty, or names no option and has no probabilities, as no answer."""
+    """Return the table with empty replies, and replies that name no option and have no probabilities, marked as no answer."""
     label = table["label"]
     none = label.notna() & ~label.astype(str).str.strip().isin(letters) & ~known
     return table.assign(status=table["status"].astype(object).mask(none, NO_ANSWER)) if none.any() else table
@@ -73,7 +72,7 @@ def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> 
 def _logits(
     study: PaperStudy, table: pd.DataFrame, run: Run | None, field: str, letters: Sequence[str]
 ) -> FloatArray:
-    """Natural logarithms of the stored probabilities `[units, letters]`, nan for none."""
+    """Return the natural logarithms of the stored probabilities `[units, letters]`, nan for none."""
     masses_of_units = np.full((len(table), len(letters)), np.nan)
     if run is None:
         return masses_of_units
@@ -94,12 +93,12 @@ def _logits(
 
 
 def last_run(study: PaperStudy, before: int) -> Run | None:
-    """The run that labels were read from since the study had read `before` of them."""
+    """Return the run that labels were read from after the first `before` runs; None for none."""
     return study.judges.runs_read[-1].run if len(study.judges.runs_read) > before else None
 
 
-def check_halves(study: PaperStudy, items: Sequence[str], split: Mapping[str, str] | None) -> None:
-    """Raises UsageError, before a model is asked anything, when the file's split leaves one side empty."""
+def check_halves(items: Sequence[str], split: Mapping[str, str] | None) -> None:
+    """Check the split of a file before a model is called. Raises UsageError when it leaves one side empty."""
     if split is None:
         return
     of = [split.get(item) for item in items]
@@ -115,7 +114,7 @@ def _refuse_empty(mask: BoolArray) -> None:
 
 
 def halves(study: PaperStudy, all_choices: urag.Choices, split: Mapping[str, str] | None) -> BoolArray:
-    """True for what calibrates: the file's own split where items have one, else a random half of the questions.
+    """Return a mask of the calibration units: the file's split if its items have one, else a random half of the questions.
 
     Raises UsageError when one side is empty.
     """
@@ -137,7 +136,7 @@ NONE = "they come from a model that gives token probabilities (openai, llamacpp)
 
 
 def alpha_of(study: PaperStudy) -> float:
-    """--alpha. Raises UsageError outside 0 to 1."""
+    """Return the value of --alpha. Raises UsageError outside 0 to 1."""
     alpha = study.number("alpha")
     if not 0 < alpha < 1:
         raise UsageError(f"--alpha lies between 0 and 1, not {alpha:g}")

@@ -25,7 +25,7 @@ NO_ABSTENTION = "abstention not judged"
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """The scores of the parts asked for."""
+    """Return the scores of the requested parts."""
     from judge.scores import citation_support, faithfulness
 
     chosen = study.answering("qa_answer", "all")
@@ -75,7 +75,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """unit_id, answer_id of every claim; puts n_claims into `answers` where some have no claims.
+    """Return unit_id, answer_id of every claim; set n_claims in `answers` if some have no claims.
 
     The decomposition, or making claims of it, is a step while answers have no claims.
     """
@@ -99,13 +99,15 @@ def claims_of(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
         counted[empty] = 0
         answers["n_claims"] = counted
         lost = without["unit_id"][(~ready & (claim_lists["label"] != "[]")).to_numpy()]
+        # One claim that has no label: the answer then has no value, and is not taken for one without claims.
         answers.loc[answers["unit_id"].isin(lost), "n_claims"] = 1
     table = study.rows.units("claim", chosen.where, "n item_id question_id answer_id")
     return table.rename(columns={"answer_unit": "answer_id"})[["unit_id", "answer_id"]]
 
 
 def _full(labels: pd.Series) -> Any:
-    """1 for full support, 0 for less, None for no label."""
+    """Return 1 for full support, 0 for less, None for no label."""
+    # ALCE asks for entailment, which partial support is not.
     values = labels.map({"full": 1.0, "partial": 0.0, "none": 0.0})
     return values.astype(object).where(values.notna(), None).to_numpy()
 

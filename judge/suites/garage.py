@@ -28,7 +28,7 @@ _ANSWERABLE = f"item_id NOT IN ({label_rows.units_of_gold('insufficient', 'true'
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """The scores of the parts asked for."""
+    """Return the scores of the requested parts."""
     from judge.scores import attribution, garage
 
     chosen = study.answering("qa_answer", "all")
@@ -36,11 +36,11 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     answers = study.all_answers(chosen, cited)
     answers["answerable"] = _answerable(study, answers)
     full = relevant = citations = None
-    if _any(study, "eligibility", "factuality", "raf"):
+    if study.part("eligibility", "factuality", "raf"):
         _join(answers, study.labels("eligibility", chosen, only=_ANSWERABLE), "eligibility")
-    if _any(study, "grounding", "factuality", "relevant", "raf", "judged_attribution"):
+    if study.part("grounding", "factuality", "relevant", "raf", "judged_attribution"):
         full = _sentences(study.labels("grounding", chosen, only=_ANSWERABLE))
-    if _any(study, "relevant", "raf") and _has_relevant(study):
+    if study.part("relevant", "raf") and _has_relevant(study):
         task, shown = _relevant_task(study)
         answers["n_relevant"] = answers["item_id"].map(_relevant_counts(study)).to_numpy(dtype=float)
         relevant = _sentences(study.labels(task, chosen, only=_ANSWERABLE, purpose=shown))
@@ -59,6 +59,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         needed = full[full["label"] != "no_rad"]
         needed = needed.assign(invented=study.rows.n_invented(chosen, needed["unit_id"]))
         needed_citations = citations[citations["sentence_id"].isin(needed["unit_id"])]
+        # A sentence that needs no attribution (FACTS: no_rad) has no citation that could be right or wrong.
         exempt = full[full["label"] == "no_rad"]["unit_id"]
         left_out = int(
             citations["sentence_id"].isin(exempt).sum() + study.rows.n_invented(chosen, exempt).sum()
@@ -77,12 +78,8 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     return scores
 
 
-def _any(study: PaperStudy, *parts: str) -> bool:
-    return any(study.part(part) for part in parts)
-
-
 def _join(answers: pd.DataFrame, judged: pd.DataFrame, field: str) -> None:
-    """Put an answer's label and status beside it."""
+    """Add the label and status of each answer as columns."""
     by_unit = judged.set_index("unit_id")
     answers[field] = by_unit["label"].reindex(answers["unit_id"]).to_numpy()
     answers[f"{field}_status"] = by_unit["status"].reindex(answers["unit_id"]).to_numpy()
@@ -93,7 +90,7 @@ def _sentences(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
-    """False where gold says that the grounding is insufficient."""
+    """Return False where gold says that the grounding is insufficient."""
     gold = study.rows.gold("insufficient")
     if not len(gold):
         study.note("no gold label 'insufficient': all rows are taken as answerable")
@@ -109,8 +106,9 @@ def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
 
 
 def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
-    """The task that shows the relevant passages, and what makes its run one of its own."""
+    """Return the task that shows the relevant passages, and the purpose of its run."""
     kind = study.option("relevant-set")
+    # Relevance by another source shows other passages to the judge, so its answers are a run of their own.
     if kind == "marked":
         return "grounding_relevant", {"relevant": "marked"}
     if study.option("relevance") == "gold":
@@ -123,7 +121,7 @@ def _relevant_task(study: PaperStudy) -> tuple[str, dict[str, str]]:
 
 
 def reads(run: Run) -> dict[str, str]:
-    """The options under which RAF rests on a run: which passages were relevant, and who said so."""
+    """Return the options under which RAF rests on a run: the relevant passages and their source."""
     if run.task_id == "grounding_related":
         return {"relevant-set": "answer+related"}
     shown = run.options.get("relevant")
@@ -135,7 +133,7 @@ def reads(run: Run) -> dict[str, str]:
 
 
 def passage_labels(study: PaperStudy) -> pd.DataFrame:
-    """item_id, question_id, passage_id, label (the class) and relevant (as marked) of every passage."""
+    """Return item_id, question_id, passage_id, label (the class) and relevant (as marked) of every passage."""
     if study.option("relevance") == "judge":
         return study.labels("garage_relevance", columns="passage_id")
     passages = study.rows.passages()
@@ -144,7 +142,7 @@ def passage_labels(study: PaperStudy) -> pd.DataFrame:
 
 
 def _relevant_counts(study: PaperStudy) -> pd.Series:
-    """Item -> how many of its passages are relevant; nan where there may be one: none has a label, or a judge's is missing."""
+    """Return the number of relevant passages by item; nan if there may be one: none has a label, or a judge's is missing."""
     import numpy as np
     import pandas as pd
 
@@ -214,11 +212,12 @@ def _factuality(
 
 
 def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Score]:
-    """Cited ids against those of the human answer, or against the passages that the data set marks as cited."""
+    """Score cited ids against those of the human answer, or against the passages that the data set marks as cited."""
     from judge.scores import attribution
 
     cited_of: Mapping[str, list[str]] = study.rows.human_citations()
     whose = "the human answer" if cited_of else "evidence_cited"
+    # GaRAGe's files mark the passages that the human answer cites (evidence_cited); other data sets have the answer.
     cited_of = cited_of or _marked(study)
     if not cited_of:
         reason = f"neither human answers nor passages marked as cited in '{study.dataset}'"
@@ -247,7 +246,7 @@ def _marked(study: PaperStudy) -> Mapping[str, list[str]]:
 
 
 def density(study: PaperStudy) -> Mapping[Any, Any]:
-    """Question -> low, medium or high: the share of its passages that are relevant."""
+    """Return low, medium or high for each question: the share of its passages that are relevant."""
     from judge.scores import garage
 
     table = passage_labels(study)
@@ -259,7 +258,7 @@ def density(study: PaperStudy) -> Mapping[Any, Any]:
 
 
 def several(by_judge: Mapping[str, list[Score]]) -> list[Score]:
-    """FACTS' rule for factuality: ineligible only when all judges say so, then the mean over judges."""
+    """Return factuality by the rule of FACTS: ineligible only when all judges say so, then the mean over judges."""
     from judge.scores import facts
     from judge.scores.compare import combined
 

@@ -81,6 +81,7 @@ def fitting(
     """
     conn = store.conn
     conn.execute("DROP TABLE IF EXISTS temp.unjudged")
+    # A temporary table: SQLite limits the number of values in one statement.
     conn.execute("CREATE TEMP TABLE unjudged (n INTEGER PRIMARY KEY)")
     conn.executemany("INSERT INTO temp.unjudged VALUES (?)", ((int(n),) for n in units))
     passages = relevant(store, shown).passages if shown is not None else None

@@ -26,7 +26,7 @@ DEPTHS = (1, 3, 5)
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """The scores of the parts asked for."""
+    """Return the scores of the requested parts."""
     from judge.scores import mirage
 
     mixed = study.option("mixed")
@@ -62,12 +62,12 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: str) -> list[Score]:
-    """The measures of the conditions that there are; each cell of a question rests on all three."""
+    """Return the measures of the conditions with outputs; each cell of a question rests on all three."""
     from judge.scores import mirage
 
     if not lacking:
         return mirage.adaptability(mirage.aligned(**tables), mixed)
-    # Their names, and the questions that they would be on.
+    # A table stands in for each missing condition, so that all measures are listed, and then lose their values.
     any_table = next(iter(tables.values()))
     whole = {name: tables.get(name, any_table) for name in mirage.CONDITIONS}
     why = f"no output under {' and '.join(lacking)}"
@@ -77,7 +77,7 @@ def _adaptability(tables: dict[str, pd.DataFrame], lacking: list[str], mixed: st
 
 
 def _note_retrieved(study: PaperStudy) -> None:
-    """Without outputs under `mixed`, name the condition that the system has in place of it, and the option that takes it."""
+    """Note the condition with outputs that can replace a missing `mixed`, and the option that selects it."""
     system = study.tested()
     for system_output in study.rows.systems():
         if system_output.system == system and re.fullmatch(r"retrieved-[1-9]\d*", system_output.condition):
@@ -87,7 +87,7 @@ def _note_retrieved(study: PaperStudy) -> None:
 
 
 def _correct(study: PaperStudy, by_condition: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Each condition's answers by exact match: unit_id (the item), question_id, correct, status."""
+    """Return each condition's answers by exact match: unit_id (the item), question_id, correct, status."""
     from judge.scores import mirage
     from judge.scores.score import NOT_JUDGED
 

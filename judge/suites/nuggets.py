@@ -25,23 +25,25 @@ if TYPE_CHECKING:
 TASK = "nugget_assignment"
 
 
-def read(study: PaperStudy) -> list[Score]:
-    """The scores of one system or, where none is named, of all of them."""
+def compute_scores(study: PaperStudy) -> list[Score]:
+    """Return the scores of one system or, if none is named, of all systems."""
     topics = _topics(study)
     systems = _systems(study)
     tables = {system: _tables(study, system, topics) for system in systems}
     study.check()
-    scores = {system: _scored(tables[system], _suffix(system, systems)) for system in systems}
-    found = [score for of_system in scores.values() for score in of_system] if study.part("scores") else []
+    by_system = {system: _scored(tables[system], _suffix(system, systems)) for system in systems}
+    scores = (
+        [score for of_system in by_system.values() for score in of_system] if study.part("scores") else []
+    )
     if study.part("order") and len(systems) > 1 and not study.of_people:
-        found += _order(study, systems, topics, tables, scores)
+        scores += _order(study, systems, topics, tables, by_system)
     elif study.insists("order") and not study.of_people:
         raise UsageError("the part order compares systems: it needs several, and no --system")
-    return found
+    return scores
 
 
 def _topics(study: PaperStudy) -> pd.DataFrame:
-    """n_vital and n_okay by item_id, of items with nuggets; notes those without nuggets, and without vital ones."""
+    """Return n_vital and n_okay by item_id; note the items without nuggets, and those without vital ones."""
     counts = study.rows.nuggets()
     items = study.rows.items["item_id"]
     counts = counts[counts.index.isin(items)]
@@ -50,13 +52,14 @@ def _topics(study: PaperStudy) -> pd.DataFrame:
         raise NothingToScore(f"no item of '{study.dataset}' has nuggets: {how}")
     if len(counts) < len(items):
         study.note(f"{len(items) - len(counts)} of {len(items)} items have no nuggets and are left out")
+    # nuggetizer averages such topics in as 0; here they have no Vital score and are named.
     if len(without := counts.index[counts["n_vital"] == 0]):
         study.note(f"topics without a vital nugget, which have no Vital score: {', '.join(without)}")
     return counts
 
 
 def _systems(study: PaperStudy) -> list[System]:
-    """The system that is named or the only one; else every system, under the condition that is named."""
+    """Return the named or only system; else every system, under the named condition."""
     there = [s for s in study.rows.systems() if study.request.condition in (None, s.condition)]
     if study.request.system is not None or len(there) < 2:
         return [study.answering("qa_answer", "all")]
@@ -71,7 +74,7 @@ def _suffix(system: System, systems: list[System]) -> str:
 
 
 def _tables(study: PaperStudy, of: System, topics: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The system's answers to the topics, and the assignments of its nuggets."""
+    """Return the system's answers to the topics, and the assignments of its nuggets."""
     answers = study.all_answers(of)
     answers = answers[answers["item_id"].isin(topics.index)].reset_index(drop=True)
     answers = answers.join(topics, on="item_id")
@@ -101,7 +104,7 @@ def _order(
     tables: dict[System, tuple[pd.DataFrame, pd.DataFrame]],
     scores: dict[System, list[Score]],
 ) -> list[Score]:
-    """tau_b and rbo of each measure's rankings of the systems, by the judge and by people; none where nobody labelled."""
+    """Return tau_b and rbo of each measure's orders of the systems, by the judge and by people; none where nobody labelled."""
     import numpy as np
 
     from judge.labels.reference import ReferenceLabels
@@ -109,33 +112,35 @@ def _order(
     from judge.scores.columns import units
 
     try:
-        held = ReferenceLabels(study.store, MAJORITY)
+        majority = ReferenceLabels(study.store, MAJORITY)
     except UsageError:
         if study.insists("order"):
             raise
         study.note("no ranking by people: nobody has labelled")
         return []
-    people = study.by_people(replace(study.request, partial=True), held)
+    people = study.by_people(replace(study.request, partial=True), majority)
     by_people = {system: _tables(people, system, topics) for system in systems}
     for text in people.notes:
         study.note(text)
     theirs = {system: _scored(by_people[system], "") for system in systems}
     items = study.rows.items.set_index("item_id").loc[topics.index].reset_index()
     who = units(items.assign(unit_id=items["item_id"]), "topics")
-    found = []
+    agreement = []
     for place, first in enumerate(theirs[systems[0]]):
         both = [
-            np.column_stack([_by_topic(of[system][0], own[system][place], topics) for system in systems])
-            for of, own in ((tables, scores), (by_people, theirs))
+            np.column_stack(
+                [_by_topic(answers[system][0], by_system[system][place], topics) for system in systems]
+            )
+            for answers, by_system in ((tables, scores), (by_people, theirs))
         ]
-        found += system_order.agreement(first.measure, who, *both)
-    return found
+        agreement += system_order.agreement(first.measure, who, *both)
+    return agreement
 
 
 PAPER = Paper(
     name="nuggets",
     title="Nuggets (TREC RAG): the share of the expected facts that each answer contains",
-    read=read,
+    read=compute_scores,
     main=("nugget_vital_strict*", "nugget_weighted_strict*", "nugget_all_strict*"),
     parts=(
         Part("scores", (TASK,), "Vital, Weighted and All scores, also in their strict form"),

@@ -94,22 +94,22 @@ class Paper:
 
     @property
     def corrects(self) -> bool:
-        """Whether human labels can correct the measures. A paper with its own option `reference` uses that word otherwise."""
+        """Whether human labels can correct the measures. An option `reference` of the paper has another meaning."""
         return self.is_judged and all(option.name != "reference" for option in self.options)
 
     def better(self, measure: str) -> int:
-        """1 when a greater value is better, -1 when a smaller one is, 0 when neither."""
+        """Return 1 when a greater value is better, -1 when a smaller one is, 0 when neither."""
         if any(fnmatchcase(measure, pattern) for pattern in self.neutral):
             return 0
         return -1 if any(fnmatchcase(measure, pattern) for pattern in self.lower) else 1
 
     def readable(self, measure: str) -> str:
-        """A measure as a paper writes it: `unadjusted_raf` is unadjusted RAF, `cr[rerank]` CR [rerank]."""
+        """Return a measure as a paper writes it: `unadjusted_raf` is unadjusted RAF, `cr[rerank]` CR [rerank]."""
         words = measure.replace("_", " ").replace("[", " [").split(" ")
         return " ".join(word.upper() if word in self.abbreviations else word for word in words)
 
     def is_main(self, measure: str) -> bool:
-        """Whether a leaderboard shows this measure first."""
+        """Return whether a leaderboard shows this measure first."""
         if self.main:
             return any(fnmatchcase(measure, pattern) for pattern in self.main)
         return self.better(measure) != 0
@@ -117,7 +117,7 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """A request for scores: which rows, whose answers, whose labels, and which readings."""
+    """A request for scores: rows, system, judges and readings."""
 
     models: tuple[str, ...] = ()
     """Judges whose runs are read; none: the only judge of the study."""

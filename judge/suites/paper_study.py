@@ -58,7 +58,7 @@ class PaperStudy(Reading):
         """Conditions of the paper that the system under test has outputs for, or will have."""
 
     def by_people(self, request: ScoreRequest, reference_labels: ReferenceLabels | None) -> PaperStudy:
-        """The same rows with people's labels where the judge's stand; None: nobody's."""
+        """Return a reading of the same rows with people's labels in place of the judge's; None: with no labels."""
         study = PaperStudy(self.store, self.paper, request, self.rows)
         study.labelled = PeopleLabels(reference_labels, self.judges, study)
         return study
@@ -70,12 +70,12 @@ class PaperStudy(Reading):
 
     @property
     def of_people(self) -> bool:
-        """Whether people's labels stand where a judge's do."""
+        """Whether people's labels replace the judge's."""
         return self.labelled is not self.judges
 
     @property
     def refused(self) -> list[str]:
-        """Why labels of people were left out, where answers would have been chosen by them."""
+        """The reasons why people's labels were left out: they would have selected answers."""
         return self.labelled.refused if isinstance(self.labelled, PeopleLabels) else []
 
     @property
@@ -84,7 +84,7 @@ class PaperStudy(Reading):
         return self.labelled.last_run
 
     def ranking(self, name: str | None = None) -> tuple[str, str] | None:
-        """(name, stage) of the ranking of the data set that is meant. None, and a step, when there is none at all.
+        """Return (name, stage) of the requested ranking of the data set. None, and a step, when there is none at all.
 
         Without a name it is the system's own, which is called as the system is. Of its stages it is the last one, whose
         passages the system was given. A ranking of another system's name is that system's own and never taken for it.
@@ -121,13 +121,14 @@ class PaperStudy(Reading):
         return None
 
     def own_rankings(self, names: Sequence[str]) -> list[str]:
-        """Which of these rankings may be the system's: the one that is called as it is, else those of no other system.
+        """Return the rankings that may be the system's: the one of its name, else those of no other system.
 
         All of them where no system is named.
         """
         system = self.named
         if system is None or system in names:
             return [name for name in names if system in (None, name)]
+        # With another system's ranking, one system would be scored by the retriever of another.
         others = {s.system for s in self.rows.systems()} | self.rows.imported
         return [name for name in names if name not in others]
 
@@ -137,7 +138,7 @@ class PaperStudy(Reading):
         self.lacking.append(Lacking(system, "ranking", words))
 
     def rankings(self, name: str = "") -> list[tuple[str, str]]:
-        """(name, stage) of all rankings of the data set, or of those called so. Raises UsageError when none is."""
+        """Return (name, stage) of all rankings of the data set, or of those with this name. Raises UsageError for none."""
         there = self.rows.rankings()
         fit = [(n, s) for n, s in there if name in ("", n)]
         if not fit:
@@ -146,7 +147,7 @@ class PaperStudy(Reading):
         return fit
 
     def system(self) -> System | None:
-        """Whose answers are meant. None when there are none yet.
+        """Return the system whose answers are requested. None when there are none yet.
 
         Raises UsageError when several fit, or when what was asked for is not there.
         """
@@ -168,7 +169,7 @@ class PaperStudy(Reading):
         return None
 
     def answering(self, task: str, context: str) -> System:
-        """`system`, whose answers a run of this study may still be making: what is left of it is a step.
+        """Return `system`; the rest of a run that is still generating its answers becomes a step.
 
         Without any answers, the step is to generate them with this task and context. Raises Incomplete then, or
         NothingToScore where there is nothing to generate.
@@ -185,7 +186,7 @@ class PaperStudy(Reading):
         return system
 
     def tested(self) -> str:
-        """The name of the system under test: --system, else the model, else the only one with answers."""
+        """Return the name of the system under test: --system, else the model, else the only one with answers."""
         if self.request.system is not None:
             return self.request.system
         if self.request.models:
@@ -203,7 +204,7 @@ class PaperStudy(Reading):
         return self.request.system or next(iter(self.request.models), None)
 
     def maker(self, system: str) -> tuple[str, Mapping[str, Json]] | None:
-        """The model that makes a system's outputs, as a run has it: its name and the options a new run begins with.
+        """Return the model that makes a system's outputs: its name, and the options with which a new run begins.
 
         The model of the runs that made outputs of this system, or the system itself where it is a model. None for a
         system whose outputs were imported, unless the user lets a model add some, and for one that is no model: what such
@@ -221,7 +222,7 @@ class PaperStudy(Reading):
         return (self.request.models[0], {}) if self.request.also_generate and self.request.models else None
 
     def stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
-        """The stored answers of a system under a condition, by the paper's name of it or by that of `judge answers generate`.
+        """Return the stored answers of a system under a condition, by the paper's name of it or by that of `judge answers generate`.
 
         None when there are none.
         """
@@ -242,7 +243,7 @@ class PaperStudy(Reading):
         return next((System(system, name) for name in names if System(system, name) in there), None)
 
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
-        """The outputs of the system under test about one passage at a time: as `labels`, with passage_id.
+        """Return the outputs of the system under test about one passage at a time: as `labels`, with passage_id.
 
         They are runs whose model is the system: imported ones, or one that was made here. Where some were imported, none
         are made: a passage that an imported system has no output for is its failure. None, and a condition that is
@@ -252,6 +253,7 @@ class PaperStudy(Reading):
         imported = [r for r in self.judges.runs if r.task_id == task and r.model == system and r.imported]
         if imported:
             self.n_outputs += 1
+            # A model's output must never fill a gap of an imported system: the score would be another system's.
             return self._imported_on_documents(imported, only, examples)
         maker = self.maker(system)
         if maker is None and not any(run.added for run in self.judges.made_for(system, task)):
@@ -273,7 +275,7 @@ class PaperStudy(Reading):
         )
 
     def _imported_on_documents(self, runs: Sequence[Run], only: str, examples: str) -> pd.DataFrame:
-        """Imported outputs about one passage at a time; each file of them is a run of its own."""
+        """Return imported outputs about one passage at a time; each file of them is a run of its own."""
         loaded = self.judges.task(runs[0].task_id, {})
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
         units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
@@ -291,7 +293,7 @@ class PaperStudy(Reading):
         return units
 
     def given(self, context: str, ranking: tuple[str, str] | None = None) -> contexts.Context:
-        """What a `--context` stands for, of this (name, stage) where it is the top of a ranking."""
+        """Return the context of a `--context`; `ranking` is the (name, stage) whose top it shows."""
         name, stage = ranking or (None, None)
         return contexts.parse(self.store, context, ranking=name, stage=stage)
 
@@ -306,7 +308,7 @@ class PaperStudy(Reading):
         examples: str | None = None,
         shown: ShownProbabilities | None = None,
     ) -> pd.DataFrame | None:
-        """unit_id, item_id, question_id, label, status of each item: what the system under test answered.
+        """Return unit_id, item_id, question_id, label, status of each item: the answers of the system under test.
 
         Of a run of `judge answers generate` under this context, with what was refused or not readable; else of
         imported answers under this condition. None, and a condition that is lacking, when the system has neither and
@@ -390,7 +392,7 @@ class PaperStudy(Reading):
         return items
 
     def _imported(self, items: pd.DataFrame, of: System, given: contexts.Context | None) -> pd.DataFrame:
-        """Imported answers on these items; `given` is None where the ranking that they rest on is not known."""
+        """Return imported answers to these items; `given` is None if the ranking that they rest on is not recorded."""
         answers = self.rows.answers(of, "answer").set_index("item_id")["answer"]
         items["label"] = answers.reindex(items["item_id"]).to_numpy(dtype=object)
         there = items["item_id"].isin(answers.index).to_numpy()
@@ -407,7 +409,7 @@ class PaperStudy(Reading):
         return items
 
     def made_by(self, tasks: Sequence[str]) -> Run | None:
-        """The newest run by which outputs of the system under test were made here with one of these tasks; one named first."""
+        """Return the newest run here that made outputs of the system under test with one of these tasks; a named run comes first."""
         system = self.tested()
         every = (run for run in (*self.judges.pinned, *self.judges.runs) if run.task_id in tasks)
         return next(
@@ -416,7 +418,7 @@ class PaperStudy(Reading):
         )
 
     def _check_made_so(self, task: str, of: System, given: contexts.Context | None) -> None:
-        """Raises UsageError when these answers were made here, and otherwise than this score asks for.
+        """Check how answers were made. Raises UsageError when they were made here, with other settings than this score requests.
 
         Another task is another reading, or another prompt. `given` None: which ranking they rest on is not known.
         """
@@ -436,7 +438,7 @@ class PaperStudy(Reading):
         )
 
     def all_answers(self, of: System, columns: str = "") -> pd.DataFrame:
-        """`answers` with a column `answered`, and a row for every item that the system has no answer to.
+        """Return `answers` with a column `answered`, and a row for every item without an answer of the system.
 
         `answered` is False for what is empty or missing: a failure of the system. The row of a missing answer has
         its item's unit. An item that a run of this study has not asked about yet, or could not reach the model for, is
@@ -461,7 +463,7 @@ class PaperStudy(Reading):
         return pd.concat([answers, missing.reindex(columns=answers.columns)], ignore_index=True)
 
     def _finished(self, of: System) -> None:
-        """Note the step that is left of generating these answers, when a run of this study was making them."""
+        """Record the step that completes these answers, when a run of this study was generating them."""
         purpose = {"context": of.condition, "system": of.system}
         run = next((run for run in self.judges.runs if run.serves(purpose)), None)
         if run is None or "+" in of.condition:
@@ -487,7 +489,7 @@ class PaperStudy(Reading):
         begin: Mapping[str, Json] | None = None,
         role: str = "judge",
     ) -> pd.DataFrame:
-        """unit_id, item_id, question_id, answer_unit (of a part of an answer), label, status of each unit of the task.
+        """Return unit_id, item_id, question_id, answer_unit (of a part of an answer), label, status of each unit of the task.
 
         `of`: only the answers of this system, or parts of them; `only`: a condition on `unit_texts`; `field`: another
         field than the first; `purpose`: see `chosen.PURPOSE`; `models`: other judges than those asked for; `columns`: more
@@ -509,10 +511,10 @@ class PaperStudy(Reading):
         return put(units, self.labelled.of(wanted))[0]
 
     def loaded(self, task: str) -> Task:
-        """A task, as the study has it where it was run."""
+        """Return a task, in the version that the study has run."""
         return self.judges.task(task, {})
 
     def domain(self, task: str) -> list[str]:
-        """The labels of a task's first field; none for numbers and texts."""
+        """Return the labels of a task's first field; none for numbers and texts."""
         loaded = self.loaded(task)
         return loaded.domain(loaded.spec.questions[0].field)

@@ -35,6 +35,7 @@ class PeopleLabels:
         self._task_read = wanted.task.task_id
         numbers = wanted.numbers
         none = np.full(len(numbers), None, dtype=object), np.full(len(numbers), NOT_JUDGED, dtype=object)
+        # The reading with nobody's labels finds the measures that need none.
         if self.reference is None:
             return *none, np.ones(len(numbers), dtype=bool)
         name, given = self.reference.word, self.reference.by_number(wanted.field, wanted.task.name)

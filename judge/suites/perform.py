@@ -1,4 +1,4 @@
-"""Doing what a score lacks, step by step through the runner, until it can be read."""
+"""Perform the missing steps of a score through the runner, until the score can be read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from judge.suites.steps import Incomplete, Step
 
 @dataclass(slots=True)
 class Performed:
-    """What was done: each step with its report (None: no model was asked); `stopped` by the last one."""
+    """The performed steps, each with its report (None: no model call); `stopped` is the report that ended them early."""
 
     steps: list[tuple[Step, RunReport | None]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -38,15 +38,16 @@ async def perform(
     watch: Callable[[], RunDisplay],
     report_line: Callable[[str], None] = lambda text: None,
 ) -> Performed:
-    """Do the steps that `missing` returns, again and again until it returns none, with an open provider.
+    """Perform the steps that `missing` returns until it returns none, with an open provider.
 
-    `missing` gets whether this is the first time: only then are units asked again that ended as `--retry` says. `plan_of`
-    makes the plan of a step, `limits` is a plan with the limits of all steps together. `told` gets a line before each
-    step. Ends early when a run stops (interrupted, budget, unreachable server). Raises AdjudgeError when a step was done
-    and is still missing.
+    The argument of `missing` is True the first time: only then are units with a status of `--retry` requested again.
+    `plan_of` makes the plan of a step, `limits` is a plan with the limits of all steps together. `report_line` is called
+    with a line before each step. Ends early when a run stops (interrupted, budget, unreachable server). Raises
+    AdjudgeError when a step was performed and is still missing.
     """
     done = Performed()
     while (lacking := missing(not done.steps)) is not None:
+        # A step that changes nothing would be performed, and paid for, without end.
         again = {step for step, _ in done.steps} & set(lacking.steps)
         if again:
             raise AdjudgeError(f"done and still missing: {'; '.join(step.why for step in again)}")
@@ -67,13 +68,13 @@ async def perform(
 
 
 def _within(plan: Plan, limits: Plan) -> Plan:
-    """The plan with what is left of the limits of all steps, and with what opening the provider took."""
+    """Return the plan with the rest of the limits of all steps, and the cost of opening the provider."""
     names = ("max_tokens", "max_cost", "max_time", "opened")
     return replace(plan, **{name: getattr(limits, name) for name in names})
 
 
 def _without_model(store: Store, step: Step, report_line: Callable[[str], None]) -> None:
-    """A step that asks no model: a ranking, copies of listed passages, or claims out of a run."""
+    """Perform a step without a model: a ranking, copies of listed passages, or claims from a run."""
     if step.kind == "retrieve":
         if empty := rank_by_bm25(store, dataset=step.dataset).empty:
             report_line(f"{empty} items share no word with any passage and have no list")
@@ -93,7 +94,8 @@ async def _ask(
     watch: Callable[[], RunDisplay],
     problems: list[str],
 ) -> RunReport:
-    """A step that asks the model: a run of a labelling task, or outputs of the system under test."""
+    """Perform a step with model calls: a run of a labelling task, or outputs of the system under test."""
+    # The key and the limits that the user gave are for one model.
     if step.model != plan.model:
         raise UsageError(
             f"{step.why}: that is another model than {plan.model}; run it by itself: {step.command(store.path)}"

@@ -30,19 +30,19 @@ ON_DOCUMENTS = "verdict_document"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Whose answers: a system under a condition."""
+    """A system's answers under one condition."""
 
     system: str
     condition: str
 
     @property
     def where(self) -> str:
-        """Its answers and their parts, as a condition on `unit_texts`."""
+        """A condition on `unit_texts` for its answers and their parts."""
         return f"answer_system = {quoted(self.system)} AND answer_condition = {quoted(self.condition)}"
 
 
 class Rows:
-    """The rows asked about: one data set, or a sample of its questions."""
+    """The requested rows: one data set, or a sample of its questions."""
 
     def __init__(self, store: Store, request: ScoreRequest) -> None:
         self.store, self.request = store, request
@@ -70,12 +70,12 @@ class Rows:
 
     @property
     def data(self) -> str:
-        """The data set, as a condition on `unit_texts`."""
+        """A condition on `unit_texts` for the data set."""
         return f"dataset = {quoted(self.dataset)}"
 
     @cached_property
     def scope(self) -> str:
-        """The rows asked about, as a condition on `unit_texts`: the data set, and a sample of its questions."""
+        """A condition on `unit_texts` for the requested rows: the data set, and a sample of its questions."""
         data = self.data
         if self.request.limit is None:
             return data
@@ -103,7 +103,7 @@ class Rows:
 
     @cached_property
     def _whole(self) -> str:
-        """What a sample takes or leaves: a question, or that of the original claim where a pair has several questions."""
+        """The unit of sampling, in SQL: a question, or that of the original claim where a pair has several questions."""
         if not self._has("pair_id IS NOT NULL"):
             return "question_id"
         original = (
@@ -117,7 +117,7 @@ class Rows:
         return self.store.conn.execute(query).fetchone() is not None
 
     def _limit(self, data: str) -> int:
-        """How many questions a number or a share of them, as 10%, is; a part of a question counts as one."""
+        """Return the number of questions of a limit such as 50 or 10%; a fraction is rounded up."""
         if not str(self.request.limit).endswith("%"):
             return int(str(self.request.limit))
         query = f"SELECT count(DISTINCT {self._whole}) FROM items WHERE {data}"
@@ -130,7 +130,7 @@ class Rows:
         return self.units("item", "", "n item_id question_id")
 
     def gold(self, field: str, of: str = "item", *, everywhere: bool = False) -> pd.Series:
-        """Gold labels by item_id, or by passage_id with of="passage"; `everywhere`: of the whole data set."""
+        """Return gold labels by item_id, or by passage_id with of="passage"; `everywhere`: of the whole data set."""
         name = "item_id" if of == "item" else "passage_id"
         query = (
             f"SELECT t.{name}, l.value FROM {label_rows.FIRST} JOIN unit_texts AS t ON t.unit_id = l.unit_id "
@@ -140,18 +140,18 @@ class Rows:
         return self._by_id(query, [GOLD, field, of])
 
     def passages(self, *, everywhere: bool = False) -> pd.DataFrame:
-        """unit_id, item_id, question_id, passage_id of every passage; `everywhere`: of the whole data set."""
+        """Return unit_id, item_id, question_id, passage_id of every passage; `everywhere`: of the whole data set."""
         return self.units(
             "passage", "", "n item_id question_id passage_id", self.data if everywhere else None
         )
 
     def column(self, name: str) -> pd.Series:
-        """A column of items by item_id, as it is stored; items that have none are not in it."""
+        """Return a stored column of items by item_id, without items that have no value."""
         query = f"SELECT item_id, {name} FROM unit_texts WHERE kind = 'item' AND {name} IS NOT NULL AND {self.scope}"
         return self._by_id(query, [])
 
     def meta(self, key: str, of: str = "items", *, everywhere: bool = False) -> pd.Series:
-        """A value of the meta of items (or passages) by its id; lists and objects as JSON text.
+        """Return a value of the meta of items (or passages) by id; lists and objects as JSON text.
 
         `everywhere`: of the whole data set.
         """
@@ -164,7 +164,7 @@ class Rows:
         return self._by_id(query, [f'$."{key}"'])
 
     def rankings(self) -> list[tuple[str, str]]:
-        """(name, stage) of every ranking of the data set."""
+        """Return (name, stage) of every ranking of the data set."""
         query = (
             "SELECT DISTINCT r.name, r.stage FROM rankings AS r JOIN items AS i USING (item_id) "
             "WHERE i.dataset = ? ORDER BY 1, 2"
@@ -172,7 +172,7 @@ class Rows:
         return [(str(n), str(s)) for n, s in self.store.conn.execute(query, [self.dataset])]
 
     def ranked(self, ranking: tuple[str, str]) -> pd.DataFrame:
-        """item_id, rank, passage_id of a ranking."""
+        """Return item_id, rank, passage_id of a ranking."""
         query = (
             "SELECT item_id, rank, passage_id FROM rankings WHERE name = ? AND stage = ? AND item_id IN "
             f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {self.scope}) ORDER BY item_id, rank"
@@ -181,8 +181,10 @@ class Rows:
         return rows.rename(columns={"rank_n": "rank"})
 
     def systems(self) -> list[System]:
-        """Who has answered items of the data set, under which conditions, in order of import; people and
-        distractors apart."""
+        """List the systems with answers to items of the data set, with their conditions, in order of import.
+
+        Human answers and distractors are no systems.
+        """
         query = (
             "SELECT a.system, a.condition FROM answers AS a JOIN items AS i USING (item_id) "
             "WHERE i.dataset = ? AND a.system <> ? AND a.condition NOT GLOB ? "
@@ -205,11 +207,11 @@ class Rows:
         return {str(row[0]) for row in rows}
 
     def answers(self, of: System, columns: str = "") -> pd.DataFrame:
-        """unit_id, item_id, question_id of a system's answers, and more `columns` of `unit_texts`."""
+        """Return unit_id, item_id, question_id of a system's answers, and more `columns` of `unit_texts`."""
         return self.units("answer", of.where, f"n item_id question_id {columns}".strip())
 
     def has_gold(self, field: str, of: str = "item") -> bool:
-        """Whether some unit asked about has this gold label."""
+        """Return whether some requested unit has this gold label."""
         query = (
             f"SELECT 1 FROM {label_rows.FIRST} JOIN unit_texts AS t ON t.unit_id = l.unit_id WHERE l.annotator_id = ? "
             f"AND l.field = ? AND t.kind = ? AND {self.scope} LIMIT 1"
@@ -217,7 +219,7 @@ class Rows:
         return self.store.conn.execute(query, [GOLD, field, of]).fetchone() is not None
 
     def human_citations(self) -> dict[str, list[str]]:
-        """Item -> passages that its human answer cites (the first one, where there are several)."""
+        """Return the passages that the human answer of each item cites (of several answers the first)."""
         query = (
             "SELECT item_id, cited FROM answers WHERE system = ? AND item_id IN (SELECT item_id FROM unit_texts "
             f"WHERE kind = 'item' AND {self.scope}) ORDER BY rowid DESC"
@@ -225,17 +227,17 @@ class Rows:
         return {item: json.loads(cited) for item, cited in self.store.conn.execute(query, [HUMAN])}
 
     def sentences(self, of: System) -> pd.DataFrame:
-        """unit_id, answer_unit of every sentence of a system's answers, and how many cited names are `invented`."""
+        """Return unit_id, answer_unit of every sentence of a system's answers, and the number of its `invented` citations."""
         sentences = self.units("sentence", of.where, "n answer_id")
         return sentences.assign(invented=self.n_invented(of, sentences["unit_id"]))
 
     def n_invented(self, of: System, sentences: pd.Series) -> np.ndarray[Any, Any]:
-        """How many cited names of each of these sentences stand for no passage."""
+        """Return the number of cited names without a passage, for each of these sentences."""
         names = self.invented(of).set_index("unit_id")["names"].map(len)
         return sentences.map(names).fillna(0).to_numpy()
 
     def invented(self, of: System) -> pd.DataFrame:
-        """unit_id (of a sentence), answer_unit, names: the cited names of each sentence that stand for no passage."""
+        """Return unit_id (of a sentence), answer_unit, names: the cited names of each sentence without a passage."""
         query = (
             "SELECT s.rowid, a.rowid, json_extract(s.span, '$.unknown') FROM units AS s JOIN units AS a "
             "ON a.unit_id = s.answer_id WHERE s.kind = 'sentence' AND json_extract(s.span, '$.unknown') IS NOT NULL "
@@ -246,7 +248,7 @@ class Rows:
         return rows.rename(columns={"n": "unit_id", "answer_n": "answer_unit"})
 
     def counts(self, kind: str) -> pd.Series:
-        """How many parts of a kind (sentence, citation, claim) each answer has, by its unit; those without any are not in it."""
+        """Return the number of parts of a kind (sentence, citation, claim) of each answer, by its unit, without answers that have none."""
         query = (
             "SELECT a.rowid, s.n FROM (SELECT answer_id, count(*) AS n FROM units WHERE kind = ? GROUP BY answer_id) "
             "AS s JOIN units AS a ON a.unit_id = s.answer_id"
@@ -255,13 +257,13 @@ class Rows:
         return pd.Series(rows["count_n"].to_numpy(), index=rows["n"].to_numpy())
 
     def nuggets(self) -> pd.DataFrame:
-        """n_vital, n_okay: how many nuggets of each importance an item has, by item_id; items without any are not in it."""
+        """Return n_vital, n_okay, the nuggets of an item by importance, by item_id, without items that have none."""
         query = "SELECT item_id, sum(importance = 'vital'), sum(importance = 'okay') FROM nuggets GROUP BY 1 ORDER BY 1"
         counts = self._frame(query, [], "item_id vital_n okay_n").set_index("item_id")
         return counts.rename(columns={"vital_n": "n_vital", "okay_n": "n_okay"})
 
     def importance(self) -> pd.Series:
-        """The importance of each unit of the kind `nugget`."""
+        """Return the importance of each unit of the kind `nugget`."""
         query = (
             "SELECT u.rowid, g.importance FROM units AS u JOIN nuggets AS g ON g.item_id = u.item_id "
             "AND g.n = json_extract(u.span, '$.n') WHERE u.kind = 'nugget'"
@@ -269,7 +271,7 @@ class Rows:
         return self._frame(query, [], "n importance").set_index("n")["importance"]
 
     def sentences_of(self, citations: pd.DataFrame) -> np.ndarray[Any, Any]:
-        """The units of the sentences that these citations stand in."""
+        """Return the units of the sentences of these citations."""
         query = (
             "SELECT c.rowid, s.rowid FROM units AS c JOIN units AS s "
             "ON s.unit_id = c.answer_id || '#s' || json_extract(c.span, '$.n') WHERE c.kind = 'citation'"
@@ -278,7 +280,7 @@ class Rows:
         return sentence_of.reindex(citations["unit_id"]).to_numpy()
 
     def units(self, kind: str, where: str, columns: str, scope: str | None = None) -> pd.DataFrame:
-        """These columns of `unit_texts` of the units of a kind; `where`: a condition, `scope`: another one than that asked for."""
+        """Return these columns of `unit_texts` of the units of a kind; `where` is a condition, `scope` replaces that of the request."""
         wanted = " AND ".join(f"({part})" for part in (where, scope or self.scope) if part)
         names = columns.split()
         query = f"SELECT {', '.join(names)} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
@@ -292,19 +294,19 @@ class Rows:
         return self._read[key].copy()
 
     def _by_id(self, query: str, values: list[str]) -> pd.Series:
-        """What a query says of each id."""
+        """Return a query's value of each id."""
         rows = self._frame(query, values, "id value")
         return pd.Series(rows["value"].to_numpy(), index=pd.Index(rows["id"].to_numpy(), dtype=object))
 
     def _frame(self, query: str, values: list[str], columns: str) -> pd.DataFrame:
-        """The rows of a query, which the readings with people's labels, and with nobody's, have from the first one."""
+        """Return the rows of a query, cached: the readings with people's labels, and with nobody's, request the same rows."""
         key = f"{values} {query}"
         if key not in self._read:
             self._read[key] = frame(self.store.conn, query, values, columns)
         return self._read[key].copy()
 
     def _answer_units(self, answer_ids: pd.Series) -> np.ndarray[Any, Any]:
-        """The units of answers, by the answers' ids: a part names its whole by number."""
+        """Return the unit numbers of answers by their ids."""
         query = "SELECT unit_id, rowid FROM units WHERE kind = 'answer'"
         of = dict(self.store.conn.execute(query))
         return np.array([of[a] for a in answer_ids], dtype=np.int64)

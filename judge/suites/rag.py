@@ -23,8 +23,8 @@ DOCS = "docs.ragas.io, Available metrics"
 CHECKER = "arXiv 2408.08067, 3.3"
 
 
-def read(study: PaperStudy) -> list[Score]:
-    """The scores of the parts asked for."""
+def compute_scores(study: PaperStudy) -> list[Score]:
+    """Return the scores of the requested parts."""
     from judge.scores import rag
 
     chosen = study.answering("qa_answer", "all")
@@ -40,26 +40,21 @@ def read(study: PaperStudy) -> list[Score]:
     study.check()
     measures = {
         score.measure: score
-        for found in (
-            rag.of_claims(answers, claims),
-            rag.of_references(answers, references),
-            rag.of_contexts(answers, contexts),
-            [rag.answer_relevancy(answers)],
+        for score in (
+            *rag.of_claims(answers, claims),
+            *rag.of_references(answers, references),
+            *rag.of_contexts(answers, contexts),
+            rag.answer_relevancy(answers),
         )
-        for score in found
     }
     measures["claim_f1"] = rag.claim_f1(measures["claim_precision"], measures["claim_recall"])
     return [measures[name] for name in KNOWN if study.part(PART_OF[name])]
 
 
-def _any(study: PaperStudy, *parts: str) -> bool:
-    return any(study.part(part) for part in parts)
-
-
 def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """The claims of answers with the labels that the parts asked for rest on; None for the others."""
-    supported = _any(study, "faithfulness", "errors")
-    correct = _any(study, "correctness", "errors")
+    """Return the claims of answers with the labels that the requested parts rest on; other labels are None."""
+    supported = study.part("faithfulness", "errors")
+    correct = study.part("correctness", "errors")
     if not (supported or correct):
         return _empty("supported", "correct", "source")
     table = claims_of(study, chosen, answers)
@@ -72,10 +67,10 @@ def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Data
 
 
 def _references(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """The reference claims with each answer, and their labels. Without any reference claim there is nothing to judge."""
+    """Return the reference claims with each answer, and their labels."""
     tasks = {
-        "nugget_assignment": ("stated", _any(study, "correctness", "utilisation")),
-        "nugget_support": ("retrieved", _any(study, "retrieval", "utilisation")),
+        "nugget_assignment": ("stated", study.part("correctness", "utilisation")),
+        "nugget_support": ("retrieved", study.part("retrieval", "utilisation")),
     }
     if not any(wanted for _, wanted in tasks.values()):
         return _empty("stated", "retrieved")
@@ -87,13 +82,13 @@ def _references(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.
 def _labelled(
     study: PaperStudy, chosen: System, table: pd.DataFrame, tasks: dict[str, tuple[str, bool]]
 ) -> pd.DataFrame:
-    """Parts of answers with a column of labels, and one of statuses, for each task that is wanted; empty ones for the others."""
+    """Return parts of answers with a column of labels and one of statuses for each task; they are empty for a task that is not requested."""
     table = table[["unit_id", "answer_id"]].copy()
     for task, (name, wanted) in tasks.items():
         table[name] = table[f"{name}_status"] = None
         if wanted:
-            found = study.labels(task, chosen).set_index("unit_id").reindex(table["unit_id"])
-            table[name], table[f"{name}_status"] = found["label"].to_numpy(), found["status"].to_numpy()
+            judged = study.labels(task, chosen).set_index("unit_id").reindex(table["unit_id"])
+            table[name], table[f"{name}_status"] = judged["label"].to_numpy(), judged["status"].to_numpy()
     return table
 
 
@@ -104,13 +99,13 @@ def _empty(*names: str) -> pd.DataFrame:
 
 
 def _contexts(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """The passages that each answer was given, in their order, with their labels."""
+    """Return the passages that each answer was given, in their order, with their labels."""
     if not study.part("retrieval"):
         return _empty("relevant")
-    own = f"SELECT c.value FROM unit_texts AS a, json_each(a.context) AS c WHERE a.kind = 'answer' AND a.{chosen.where}"
-    own = own.replace(" AND answer_condition", " AND a.answer_condition")
+    shown = f"SELECT c.value FROM unit_texts AS a, json_each(a.context) AS c WHERE a.kind = 'answer' AND a.{chosen.where}"
+    shown = shown.replace(" AND answer_condition", " AND a.answer_condition")
     judged = study.labels(
-        "mirage_support", only=f"passage_id IN ({own})", columns="passage_id", together="item_id"
+        "mirage_support", only=f"passage_id IN ({shown})", columns="passage_id", together="item_id"
     )
     table = answers[["unit_id", "item_id", "context"]].explode("context").dropna(subset="context")
     table = table.rename(columns={"unit_id": "answer_id", "context": "passage_id"})
@@ -118,8 +113,8 @@ def _contexts(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
     table = table.merge(
         judged[["item_id", "passage_id", "label", "status"]], "left", ["item_id", "passage_id"]
     )
-    found = table[["answer_id"]].assign(relevant=table["label"], relevant_status=table["status"])
-    return found.assign(unit_id=range(len(found)))
+    columns = {"label": "relevant", "status": "relevant_status"}
+    return table[["answer_id", *columns]].rename(columns=columns).assign(unit_id=range(len(table)))
 
 
 KNOWN = {
@@ -169,7 +164,7 @@ PAPER = Paper(
     aliases=("ragas", "ragchecker"),
     abbreviations=("f1",),
     title="RAG measures of RAGAS and RAGChecker, computed from labels that people can check",
-    read=read,
+    read=compute_scores,
     known=KNOWN,
     lower=("noise_sensitivity_*", "hallucination"),
     neutral=("self_knowledge", "answer_relevancy"),

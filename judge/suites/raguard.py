@@ -24,7 +24,7 @@ _HAS_ROLE = f"unit_id IN ({label_rows.units_of_gold('raguard.role')})"
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """The scores of the parts asked for."""
+    """Return the scores of the requested parts."""
     from judge.scores import raguard
 
     gold = study.rows.gold("claim_verdict")
@@ -34,10 +34,10 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         )
     judged = study.option("roles") == "judge"
     exam = None
-    if _has_exam(study) or (judged and (study.part("oracle") or study.part("retrieval"))):
+    if _has_exam(study) or (judged and study.part("oracle", "retrieval")):
         exam = study.labels("raguard_exam", columns="passage_id")
     ranking = None
-    if study.part("rag") or study.part("retrieval"):
+    if study.part("rag", "retrieval"):
         ranking = study.ranking(study.option("ranking") or None)
     tables = _answers(study, ranking, _examples(study, gold))
     study.check()
@@ -53,7 +53,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
 
 def _has_exam(study: PaperStudy) -> bool:
-    """Whether the judge's exam is read: imported outputs need no judge, so it is left out where no judge is named."""
+    """Return whether the judge's exam is read. Imported outputs need no judge, so it is left out if no judge is named."""
     if not study.part("exam"):
         return False
     no_judge = not study.request.models and not any(r.task_id == "raguard_exam" for r in study.judges.runs)
@@ -70,8 +70,8 @@ FEW = 20
 
 
 def _examples(study: PaperStudy, gold: pd.Series) -> str:
-    """One true and one false claim that are shown with every question and left out of the scores (section 4.1)."""
-    if not (study.part("zero") or study.part("rag") or study.part("oracle")):
+    """Return one true and one false claim that are shown with every question and left out of the scores (section 4.1)."""
+    if not study.part("zero", "rag", "oracle"):
         return ""
     made = study.made_by(("verdict", "verdict_document"))
     if made is not None:
@@ -80,6 +80,7 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
         return _shown(study, made.examples)
     every = study.rows.gold("claim_verdict", everywhere=True)
     train = study.rows.meta("split", everywhere=True)
+    # Examples from the training part cost no row of the score.
     kept = every[every.index.isin(train[train.isin(["train", "training"])].index)]
     if not len(kept) and len(every) < FEW:
         study.note(f"{len(every)} claims are too few to take examples from: asked without any")
@@ -92,12 +93,13 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
         if not fit:
             study.note(f"no {verdict} claim with a document to take as an example: asked without any")
             return ""
+        # The first by name: a random choice would change the prompt, and so the run's identity, from call to call.
         picked.append(min(fit))
     return _shown(study, picked)
 
 
 def _shown(study: PaperStudy, items: Sequence[str]) -> str:
-    """The examples as an option has them; they are noted."""
+    """Return the examples as the value of an option, and note them."""
     if items:
         shot = "two-shot" if len(items) == 2 else f"{len(items)}-shot"
         study.note(f"{shot}: {' and '.join(items)} are shown with every question and are no rows")
@@ -105,9 +107,9 @@ def _shown(study: PaperStudy, items: Sequence[str]) -> str:
 
 
 def _answers(study: PaperStudy, ranking: tuple[str, str] | None, examples: str) -> dict[str, pd.DataFrame]:
-    """What the system answered in each condition, by its name in `judge.scores.raguard`."""
+    """Return the system's answers in each condition, by its name in `judge.scores.raguard`."""
     by_condition: dict[str, pd.DataFrame | None] = {}
-    if study.part("zero") or study.part("rag") or study.part("oracle"):
+    if study.part("zero", "rag", "oracle"):
         by_condition["none"] = study.generated("verdict", "none", examples=examples)
     if study.part("rag"):
         for k in study.numbers("k"):
@@ -122,7 +124,7 @@ def _answers(study: PaperStudy, ranking: tuple[str, str] | None, examples: str) 
 def _table(
     study: PaperStudy, tables: dict[str, pd.DataFrame], gold: pd.Series, documents: pd.DataFrame
 ) -> pd.DataFrame:
-    """One row an answer, in all conditions."""
+    """Return one row per answer, in all conditions."""
     import pandas as pd
 
     role = documents.set_index("document_id")["role"]
@@ -153,7 +155,7 @@ def _gold_documents(study: PaperStudy) -> pd.DataFrame:
 
 
 def _documents(study: PaperStudy, exam: pd.DataFrame, gold: pd.Series) -> pd.DataFrame:
-    """Documents with the role that follows from the judge's exam and the gold verdict."""
+    """Return documents with the role that follows from the judge's exam and the gold verdict."""
     from judge.scores import raguard
 
     role = raguard.roles(exam["label"], exam["item_id"].map(gold))
@@ -169,6 +171,7 @@ def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, s
     claims = study.rows.items[["item_id", "question_id"]]
     known = documents.dropna(subset="role")
     foreign = ~ranked["passage_id"].isin(documents["document_id"])
+    # A document outside the sample has no role, and the retriever brought it all the same: it stays in the ranking.
     if foreign.any():
         study.note(f"{int(foreign.sum())} ranked passages are not among the rows asked about: of no role")
     import pandas as pd
@@ -186,7 +189,7 @@ def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, s
 
 
 def _exam(exam: pd.DataFrame, gold: pd.Series, study: PaperStudy) -> list[Score]:
-    """Shares of the judge's roles, and how many are gold's."""
+    """Return the shares of the judge's roles, and their agreement with gold."""
     import numpy as np
 
     from judge.scores import raguard

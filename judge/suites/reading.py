@@ -63,12 +63,12 @@ class Reading:
         """Return the value of an option as a list of words, such as nDCG@10,AP."""
         return [word.strip() for word in self.option(name).split(",") if word.strip()]
 
-    def part(self, name: str) -> bool:
-        """Whether this part is to be read."""
-        return not self.request.parts or name in self.request.parts
+    def part(self, *names: str) -> bool:
+        """Return whether any of these parts is to be read."""
+        return not self.request.parts or any(name in self.request.parts for name in names)
 
     def insists(self, name: str) -> bool:
-        """Whether this part was requested by name. Missing data for it are then an error instead of a note."""
+        """Return whether this part was requested by name. Missing data for it are then an error instead of a note."""
         return name in self.request.parts
 
     def note(self, text: str) -> None:
@@ -76,10 +76,10 @@ class Reading:
         if text not in self.notes:
             self.notes.append(text)
 
-    def lack(self, system: str, condition: str, more: str = "") -> None:
+    def lack(self, system: str, condition: str) -> None:
         """Note that a system has no output under a condition; nothing is filled in."""
         words = self.import_words("FILE", "--system", system, "--condition", condition)
-        gap = Lacking(system, condition, f"{words}{more}")
+        gap = Lacking(system, condition, words)
         if gap not in self.lacking:
             self.lacking.append(gap)
 

@@ -135,7 +135,7 @@ def printed_of(paper: Paper, measures: Collection[str]) -> list[Published]:
 
 
 def is_of(printed: Published, measure: str) -> bool:
-    """Whether a printed number stands for this measure; some papers do not say which of several it is."""
+    """Return whether a printed number is of this measure. Some papers do not say which of several variants they print."""
     names = (printed.measure, *(f"{printed.measure}{end}" for end in ("_micro", "_macro")))
     return measure in names or (measure.partition("[")[0] == printed.measure and "/" in measure)
 
@@ -191,6 +191,7 @@ def _checked(study: PaperStudy) -> list[Score]:
 
 def check_outputs(study: PaperStudy) -> None:
     """Raise UsageError for a system without an output for any requested condition."""
+    # One missing condition is a gap in the table. Without any output the system's name is probably mistyped.
     if study.lacking and not study.n_outputs and any(gap.condition != "ranking" for gap in study.lacking):
         system = study.lacking[0].system
         names = list(dict.fromkeys(gap.condition for gap in study.lacking if gap.condition != "ranking"))
@@ -201,9 +202,9 @@ def check_outputs(study: PaperStudy) -> None:
 
 
 def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
-    """Question -> stratum by name: one of the paper's own, `dataset`, a gold label of items, or a tag in their meta.
+    """Return the stratum of each question by name: one of the paper's strata, `dataset`, a gold label of items, or a tag in their meta.
 
-    Raises UsageError when nothing is called so, or when a question has items in several strata.
+    Raises UsageError for an unknown name, and when a question has items in several strata.
     """
     if by in study.paper.strata:
         return study.paper.strata[by](study)
@@ -219,6 +220,7 @@ def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
     table = pd.DataFrame({"question": items["question_id"], "stratum": items["item_id"].map(values)})
     table = table.dropna().drop_duplicates()
     twice = table["question"].duplicated()
+    # Intervals resample questions. A question in two strata would be drawn for both.
     if twice.any():
         raise UsageError(
             f"--by {by}: the items of question '{table['question'][twice].iloc[0]}' have several"
@@ -271,7 +273,7 @@ def over_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list
 
 
 def _means(by_judge: Mapping[str, list[Score]], done: set[str]) -> list[Score]:
-    """The mean over judges of every other measure that all of them have."""
+    """Return the mean over judges of every other measure that all of them have."""
     each = [{score.measure: score for score in scores} for scores in by_judge.values()]
     names = [name for name in each[0] if name not in done and all(name in of_judge for of_judge in each)]
     note = f"{len(by_judge)} judges: {', '.join(by_judge)}; the mean over judges"

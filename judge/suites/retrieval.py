@@ -33,7 +33,7 @@ COMPARED = ("ndcg", "mrr", "precision")
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """The scores of the parts asked for."""
+    """Return the scores of the requested parts."""
     # On a leaderboard each ranking is a system.
     rankings = study.rankings(study.request.system or "")
     qrels = {}
@@ -100,7 +100,7 @@ def _scores(
 
 
 def _task(study: PaperStudy) -> str | None:
-    """The task of the judge's qrels: --task, else the only one of TASKS that has a run; for a judge without any, the first."""
+    """Return the task of the judge's qrels: --task, else the only one of TASKS with a run; for a judge without a run, the first."""
     if study.option("task"):
         return study.option("task")
     run = [t for t in TASKS if any(r.task_id == t for r in (study.judges.pinned or study.judges.runs))]
@@ -114,7 +114,7 @@ def _task(study: PaperStudy) -> str | None:
 
 
 def _own_field(study: PaperStudy, task: str) -> str:
-    """The field of the task that is compared: one that passages have gold for, else its first with grades."""
+    """Return the compared field of the task: one with gold labels of passages, else its first with grades."""
     from judge.scores.grades import graded_field
 
     loaded = study.loaded(task)
@@ -123,12 +123,13 @@ def _own_field(study: PaperStudy, task: str) -> str:
 
 
 def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
-    """item_id, passage_id, grade of passages with gold. None, and a note, where there is none."""
+    """Return item_id, passage_id, grade of passages with gold. None, and a note, without any."""
     there = [f for f in ((task_field,) if task_field else FIELDS) if study.rows.has_gold(f, "passage")]
     there = there or [f for f in FIELDS if study.rows.has_gold(f, "passage")]
     if not there:
         study.note("no gold qrels: the judge's alone")
         return None
+    # Grades of different fields have different scales: their means cannot be compared, the order of systems can.
     if task_field and there[0] != task_field:
         study.note(
             f"gold qrels hold '{there[0]}', the judge's '{task_field}': other grades, so only orders can be compared"
@@ -140,7 +141,7 @@ def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
 
 
 def _people(study: PaperStudy, word: str, task: str | None, task_field: str | None) -> pd.DataFrame:
-    """The same by the labels of a reference. Raises BadInput when it has no grades of passages of this data set."""
+    """Return item_id, passage_id, grade by the labels of a reference. Raises BadInput if it has no grades in this data set."""
     from judge.labels.reference import ReferenceLabels
 
     reference_labels = ReferenceLabels(study.store, word)
@@ -159,7 +160,7 @@ def _people(study: PaperStudy, word: str, task: str | None, task_field: str | No
 
 
 def _judged(study: PaperStudy, task: str, task_field: str | None) -> pd.DataFrame:
-    """The same by the judge's labels."""
+    """Return item_id, passage_id, grade by the judge's labels."""
     from judge.scores.grades import graded_field, grades_of
 
     loaded = study.loaded(task)

@@ -11,7 +11,7 @@ what A leaves, one sequence of tests of everything accepted so far.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import compress
 
 import numpy as np
@@ -20,7 +20,6 @@ from judge import derive
 from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.batches import design
-from judge.labels.panel import Panel
 from judge.labels.scope import Scope, read_panel
 from judge.labels.split import Split
 from judge.stats import MISSING
@@ -59,7 +58,7 @@ class PathPlace:
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """What was found. `at` is the last step whose promise holds, None when none does.
+    """A route. `at` is the last step whose promise holds, None when none does.
 
     `reached[u]`: the first step that accepts each unit of the table. `tested[u]`: its label took part in the tests.
     """
@@ -92,7 +91,7 @@ class Route:
 
     @property
     def thresholds(self) -> list[float | None]:
-        """Of each judge, the confidence from which on it is believed; None: never."""
+        """The confidence of each judge from which its labels are accepted; None: never."""
         if self.at is None:
             return [None] * len(self.table.runs)
         holding = self.places[: self.at + 1]
@@ -115,7 +114,7 @@ def route(
     reference: str | None = None,
     split: Split | None = None,
 ) -> Route:
-    """The largest share of units on which the judge agrees with the reference on at least a share `agree`.
+    """Find the largest share of units on which the judge agrees with the reference on at least a share `agree`.
 
     `runs` are A, or A and then B. With probability `confidence` (over the draw of the labelled questions) the promise is
     kept. Where the task is split, its sealed test is looked at: the look is logged first, and its level is what the promise
@@ -137,11 +136,13 @@ def route(
     sure[~judged] = np.nan
     numbers, names = table.questions
     labelled = (truth.codes != MISSING) & judged
+    # A judge agrees too often with labels that it was fitted on: they test no promise.
     labelled &= ~_seen(store, table)
     chosen = design(
         store, field, frozenset(compress(table.units, labelled.tolist())), people=truth.word != GOLD
     )
     honest = labelled
+    # Only units drawn with equal probability test a promise: others may be easier than the units that it covers.
     if len(chosen.honest) < labelled.sum():
         honest = labelled & np.fromiter(
             map(chosen.honest.__contains__, table.units), np.bool_, len(table.units)
@@ -159,15 +160,7 @@ def route(
     look = None
     if split is not None:
         # Another promise is another question, and so is another path: open labels and unlabelled units fix it.
-        question: list[object] = [
-            field,
-            agree,
-            confidence,
-            list(table.run_ids),
-            list(table.units),
-            sure,
-            labels.codes,
-        ]
+        question = [field, agree, confidence, list(table.run_ids), list(table.units), sure, labels.codes]
         question += [np.where(ordered | tested, truth.codes, MISSING), ordered, tested]
         look = split.open("route", [str(r) for r in table.run_ids], truth.word, question)
     level = min(1 - confidence, look.level) if look else 1 - confidence
@@ -194,7 +187,7 @@ def route(
         notes.append(f"{lost:,} units have no label of the first judge: they are never accepted")
     if split is not None:
         notes.append(split.look_note)
-    if truth.word not in (GOLD,):
+    if truth.word != GOLD:
         notes.append(f"the promise speaks of units on which {truth.word} has a label")
     return Route(
         table, labels, field, truth, agree, confidence, level, look, path_places, steps, holding[-1] if holding else None,
@@ -203,12 +196,12 @@ def route(
 
 
 def _least(agree: float, level: float) -> int:
-    """Single-unit questions without an error that a promise takes: agree^n <= level."""
+    """Return the number of single-unit questions without an error that a promise needs: agree^n <= level."""
     return int(np.ceil(np.log(level) / np.log(agree)))
 
 
 def _sure(labels: derive.Found, run: int) -> FloatArray:
-    """A judge's probability of the label it gave; without probabilities 1 on every label, so that all or none is accepted."""
+    """Return a judge's probability of its label; without probabilities 1 on every label, so that all or none are accepted."""
     codes, given = labels.codes[:, run], labels.probabilities[run]
     if given is None:
         return np.where(codes == MISSING, np.nan, 1.0)
@@ -217,7 +210,7 @@ def _sure(labels: derive.Found, run: int) -> FloatArray:
 
 
 def _seen(store: Store, table: derive.RunTable) -> BoolArray:
-    """Units whose labels by one of the runs are fitted on labels of their questions."""
+    """Return a mask of units whose labels by one of the runs are fitted on labels of their questions."""
     out: set[str] = set().union(*(seen(store.conn, run) for run in table.run_ids))
     if not out:
         return np.zeros(len(table.units), dtype=np.bool_)
@@ -227,7 +220,7 @@ def _seen(store: Store, table: derive.RunTable) -> BoolArray:
 def _sides(
     honest: BoolArray, numbers: IntArray, names: Sequence[str], split: Split | None
 ) -> tuple[BoolArray, BoolArray]:
-    """The labelled units that fix the order of thresholds, and those that test it; of a split: its open parts, its test."""
+    """Return the labelled units that fix the order of thresholds, and those that test it; with a split its open parts and its test."""
     if split is not None:
         part = [split.parts.get(name, "") for name in names]
         opened = np.array([p in ("learn", "tune") for p in part])
@@ -253,7 +246,7 @@ def _path(
     level: float,
     notes: list[str],
 ) -> tuple[list[tuple[int, float]], IntArray, IntArray]:
-    """The steps (judge, threshold), the step that accepts each unit first, and whose. Nothing here sees a tested label."""
+    """Return the steps (judge, threshold), the first step that accepts each unit, and its judge. No tested label is read here."""
 
     def confidences_of(mask: BoolArray, j: int) -> FloatArray:
         return np.asarray(sure[mask & ~np.isnan(sure[:, j]), j])
@@ -299,9 +292,12 @@ def _planned(
     ordered: BoolArray,
     agree: float,
 ) -> int:
-    """The last step of A's path on which it spends at most half of the errors that are allowed, so that some are left for B;
-    by the labels that do not test it. The first step without any."""
+    """Return the last step of A's path on which A makes at most half of the allowed errors, by labels that do not test it.
+
+    Without such labels it is the first step.
+    """
     best = 0
+    # The other half of the allowed errors is left for B.
     for step, threshold in enumerate(path):
         here = ordered & (np.nan_to_num(sure, nan=-np.inf) >= threshold) & (codes != MISSING)
         if here.any() and float((codes[here] == truth.codes[here]).mean()) >= (1 + agree) / 2:
@@ -312,34 +308,30 @@ def _planned(
 def _people(
     store: Store, field: str, table: derive.RunTable, agree: float
 ) -> tuple[list[Measure], list[str]]:
-    """People's agreement with each other, and what it says of the promise."""
-    scope = Scope(field, table.task.name)
+    """Return people's agreement with each other, and a note if the promise exceeds it."""
+    unknown = "nobody says how well people agree with each other: there are no labels of two people"
+    people = [name for name, kind in labellers(store.conn, field).items() if kind == AnnotatorKind.HUMAN]
+    if len(people) < 2:
+        return [], [unknown]
     try:
-        everybody = _persons(store, field)
-        panel: Panel = read_panel(
-            store, Scope(scope.field, scope.task, annotators=tuple(everybody)), distributions=False
+        panel = read_panel(
+            store, Scope(field, table.task.name, annotators=tuple(people)), distributions=False
         )
     except UsageError:
-        return [], ["nobody says how well people agree with each other: there are no labels of two people"]
+        return [], [unknown]
     if len(panel.people) < 2:
-        return [], ["nobody says how well people agree with each other: there are no labels of two people"]
+        return [], [unknown]
     agreement = measures(
         panel.among_people, ["percent", "krippendorff_alpha"], level=panel.level, field=field, replicates=1000
     )
     percent = agreement[0].value
     notes = []
+    # Human-human agreement bounds what can be promised: at kappa .67 it is .835 of the units.
     if percent is not None and percent < agree:
         notes.append(
             f"people agree with each other on {percent:.1%} of the units: a promise of {agree:.0%} asks more of the judge than of them"
         )
     return agreement, notes
-
-
-def _persons(store: Store, field: str) -> list[str]:
-    names = [name for name, kind in labellers(store.conn, field).items() if kind == AnnotatorKind.HUMAN]
-    if len(names) < 2:
-        raise UsageError("fewer than two people")
-    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,30 +352,17 @@ class RouteCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether the labels show the promise again."""
+        """Whether the labels confirm the promise."""
         return self.p <= self.level
 
     @property
     def is_broken(self) -> bool:
-        """Whether they show that it is broken."""
+        """Whether the labels show that the promise is broken."""
         return self.p_broken <= self.level
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
-        names = (
-            "run",
-            "field",
-            "reference",
-            "agree",
-            "level",
-            "units",
-            "questions",
-            "wrong",
-            "p",
-            "p_broken",
-            "since",
-        )
-        return {**attributes(self, *names), "holds": self.holds, "broken": self.is_broken}
+        return {**asdict(self), "holds": self.holds, "broken": self.is_broken}
 
 
 def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
@@ -416,6 +395,7 @@ def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
         which[here] = j
     used = folds(store.conn, made["run_id"])
     fresh = accepted & (truth.codes != MISSING) & ~_seen(store, table)
+    # The promise was tested on these questions once; testing it there again would always confirm it.
     fresh &= ~np.array([name in used for name in names], dtype=np.bool_)[numbers]
     if since is not None:
         query = "SELECT unit_id FROM latest_judgements WHERE run_id = ? AND judged_at >= ?"
@@ -445,7 +425,7 @@ MOST_STEPS = 200
 
 
 def keep(result: Route) -> tuple[str, bool]:
-    """The derived judge of the accepted units: its id, and whether the study had it. Raises UsageError when none holds."""
+    """Store the derived judge of the accepted units; return its id, and whether the study had it. Raises UsageError when no step holds."""
     if result.at is None:
         raise UsageError("no threshold holds: there is nothing to keep")
     table, labels = result.table, result.labels
@@ -478,7 +458,7 @@ def keep(result: Route) -> tuple[str, bool]:
 
 
 def _curve(result: Route) -> list[list[Json]]:
-    """The path for a report: every step up to MOST_STEPS, else evenly so many and the one that was taken."""
+    """Return the path for a report: up to MOST_STEPS steps at even distances, and the chosen one."""
     every = max(1, -(-len(result.places) // MOST_STEPS))
     return [
         [round(p.coverage, 6), s.accepted, s.wrong, s.agreement, s.holds]
@@ -488,7 +468,7 @@ def _curve(result: Route) -> list[list[Json]]:
 
 
 def as_json(result: Route, kept: str | None) -> dict[str, Json]:
-    """The documented shape."""
+    """Return the documented JSON shape."""
     at = result.at
     return {
         "field": result.field,

@@ -24,14 +24,14 @@ class RoutePoint:
 
 
 def spread(right: int, n: int) -> tuple[float, float]:
-    """The exact binomial (Clopper-Pearson) interval of a share at 95 %."""
+    """Return the exact binomial (Clopper-Pearson) interval of a share at 95 %."""
     low = 0.0 if right == 0 else float(betaincinv(right, n - right + 1, 0.025))
     high = 1.0 if right == n else float(betaincinv(right + 1, n - right, 0.975))
     return low, high
 
 
 def as_html(route: Route) -> str:
-    """A page that needs nothing from elsewhere; all text is escaped."""
+    """Write a page that loads nothing from elsewhere; all text is escaped."""
     known = [
         (p, s, spread(s.accepted - s.wrong, s.accepted))
         for p, s in zip(route.places, route.steps, strict=True)

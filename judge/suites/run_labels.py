@@ -62,18 +62,18 @@ class Candidates:
 
 
 def _settings(runs: Sequence[Run]) -> list[str]:
-    """The settings of runs in words, each once, as `comparable`."""
+    """List the settings of runs in words, each once, as `comparable`."""
     return list(dict.fromkeys(map(comparable, runs)))
 
 
 def comparable(run: Run) -> str:
-    """The settings of a run in words, without those that the purpose of a task decides: runs of other tasks have none."""
+    """Return the settings of a run in words, without those that the purpose of a task decides."""
     purpose = ("relevant", "examples")
     return in_words({name: value for name, value in run.settings.items() if name not in purpose})
 
 
 def _common(each: Sequence[Sequence[str]]) -> list[str]:
-    """What all of these lists have."""
+    """Return the texts that are in all of these lists."""
     return [words for words in each[0] if all(words in words_of for words_of in each)]
 
 
@@ -120,7 +120,7 @@ class RunLabels:
         return self.runs_read[-1].run if self.runs_read else None
 
     def of(self, wanted: LabelsWanted) -> Found:
-        """The judge's labels, and a step where some are missing."""
+        """Return the judge's labels; record a step for missing ones."""
         task_id = wanted.task.task_id
         every = self.runs if wanted.role == "judge" else self.made_for(wanted.models[0], task_id)
         runs = chosen.candidates(every, self.pinned, task_id, wanted.models, wanted.purpose)
@@ -130,7 +130,7 @@ class RunLabels:
         return labels
 
     def made_for(self, system: str, task_id: str) -> list[Run]:
-        """The runs of a task whose labels are outputs of a system.
+        """Return the runs of a task whose labels are outputs of a system.
 
         A judge may be called as an imported system is (--as). Of such a system only those runs count that were imported or
         that the user let a model add.
@@ -140,14 +140,14 @@ class RunLabels:
         return [run for run in runs if run.imported or run.added or not is_imported]
 
     def task(self, task_id: str, purpose: Mapping[str, str]) -> Task:
-        """The task of the run that is meant, else the version that the study keeps, else the newest."""
+        """Return the task of the matching run, else the version in the study, else the newest."""
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(purpose)), None)
         if used:
             return stored_task(self.rows.store, used)
         return known_task(self.rows.store, task_id, self.request.prompts)
 
     def best(self, runs: Sequence[Run], units: UnitNumbers, field: str, role: str = "judge") -> Found:
-        """Labels, statuses and which units have no judgement: of the newest complete run, else the fullest.
+        """Return labels, statuses and a mask of units without a judgement, of the newest complete run, else the fullest.
 
         Where runs with several settings fit, those with the settings of `request.equal` are read, unless --run names one.
         """
@@ -176,7 +176,7 @@ class RunLabels:
         return best[1]
 
     def equal_settings(self) -> dict[Asker, str]:
-        """Asker -> the settings of the newest set of runs that has all of its parts, where several settings fit a part.
+        """Return the settings, by asker, of the newest set of runs that has all of its parts, if several settings fit a part.
 
         A set of the fullest runs is preferred; a partial score may take another. Parts whose run is named with --run are as
         they are. Empty where one set fits at most. Raises UsageError, with the runs and their settings, where no set of
@@ -204,7 +204,7 @@ class RunLabels:
         return settings_of
 
     def settings_read(self) -> dict[Asker, dict[str, list[str]]]:
-        """Asker -> the settings of the runs that were read, in words -> the tasks of these runs."""
+        """Return, by asker, the settings of the runs that were read, in words, with the tasks of these runs."""
         run_ids = {source.run.run_id for source in self.runs_read}
         settings_of: dict[Asker, dict[str, list[str]]] = {}
         for part in self.parts:
@@ -215,13 +215,13 @@ class RunLabels:
         return settings_of
 
     def others(self) -> list[str]:
-        """The runs that fit and were not read, with their settings."""
+        """List the runs that fit and were not read, with their settings."""
         run_ids = {source.run.run_id for source in self.runs_read}
         left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in run_ids}
         return [f"{run.run_id} ({run.task}, {in_words(run.settings)})" for run in left.values()]
 
     def _labels_of(self, run: Run, units: UnitNumbers, field: str) -> Found:
-        """A run's labels; what ended as `request.retry` says is not judged yet."""
+        """Return a run's labels; units with a status of `request.retry` count as not judged yet."""
         labels, status, missing = of_run(self.rows.store, run, units, field)
         return labels, status, missing | np.isin(status, self.request.retry)
 
@@ -236,6 +236,7 @@ class RunLabels:
             )
         if not fit:
             return
+        # A derived run makes no calls: its parents label the missing units, and then it is derived again.
         made = [run.run_id for run in runs if run.derived]
         if made:
             self.reading.note(
@@ -264,7 +265,7 @@ class RunLabels:
             )
 
     def _settings_of_others(self, model: str) -> dict[str, Json]:
-        """The options with which a new run of a judge begins: those of its newest run for another part of this paper.
+        """Return the options for a new run of a judge: those of its newest run for another part of this paper.
 
         Parts with equal settings make a score. What is of one task alone (examples, recipe) is left out.
         """
@@ -276,7 +277,7 @@ class RunLabels:
         return {name: value for name, value in run.options.items() if name in kept}
 
     def guess(self) -> str:
-        """The model to name in a command: the judge asked for, or the only one that the study has."""
+        """Return the model for a command: the requested judge, or the only one of the study."""
         if self.request.models:
             return self.request.models[0]
         models = list(dict.fromkeys(run.model for run in self.runs if not run.derived))

@@ -92,6 +92,7 @@ class Incomplete(AdjudgeError):
     """The study lacks labels or answers; `steps` are what can be done now."""
 
     def __init__(self, name: str, steps: Sequence[Step]) -> None:
+        # Several parts of a paper may lack the same run.
         self.steps = list(dict.fromkeys(steps))
         super().__init__(
             f"{name}: {len(self.steps)} steps are missing: {'; '.join(s.why for s in self.steps)}"

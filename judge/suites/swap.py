@@ -76,7 +76,7 @@ class Swap:
 
 
 def side(store: Store, name: str, runs: Sequence[Run]) -> Side:
-    """What a name stands for: a judge of that name, else the run. Raises UsageError for neither."""
+    """Return the judge of this name, else the run. Raises UsageError for neither."""
     judge_runs = tuple(run for run in runs if run.model == name)
     if judge_runs:
         return Side(name, judge_runs, False)
@@ -142,7 +142,7 @@ def systems(
     request: ScoreRequest,
     **how: Unpack[How],
 ) -> Swap:
-    """The same of two systems, with the labels of one judge: every paper that both have been scored for.
+    """Compare two systems with the labels of one judge, on every paper that both have scores for.
 
     Rows and test are the leaderboard's (see `judge.suites.board`). Raises UsageError when no paper compares them.
     """
@@ -166,7 +166,7 @@ def systems(
 
 @contextmanager
 def note_failure(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) -> Iterator[None]:
-    """Why a paper is not compared is a note, or raised where no other is."""
+    """Turn the error of a paper into a note; raise it if no other paper is compared."""
     try:
         yield
     except AdjudgeError as error:
@@ -180,7 +180,7 @@ def _compared(part: Part, tasks: set[str], shared: set[str]) -> bool:
 
 
 def _whose(chosen_side: Side, request: ScoreRequest) -> ScoreRequest:
-    """The same, of one side's labels."""
+    """Return the request for one side's labels."""
     if chosen_side.is_run:
         return replace(request, runs=(chosen_side.runs[0].run_id, *request.runs), models=())
     return replace(request, models=(chosen_side.name,))
@@ -194,7 +194,7 @@ def _scores(store: Store, paper: Paper, request: ScoreRequest, notes: list[str])
 
 
 def _shares(study: PaperStudy, task: str) -> list[Score]:
-    """The share of each label of a task's first field among the units that were judged."""
+    """Return the share of each label of a task's first field among the judged units."""
     table = study.labels(task)
     table = table[table["status"] != NOT_JUDGED]
     who = units(table.drop(columns=["answer_unit"], errors="ignore"), task)
@@ -212,7 +212,7 @@ def _shares(study: PaperStudy, task: str) -> list[Score]:
 def _agreement(
     store: Store, both: tuple[Side, Side], tasks: Sequence[str], word: str, **how: Unpack[How]
 ) -> list[Difference]:
-    """How both agree with a reference on each coded field of these tasks, by the newest run of each."""
+    """Compare the agreement of both with a reference on each coded field of these tasks, by the newest run of each."""
     reference_labels = ReferenceLabels(store, word)
     changes = []
     for task_id in tasks:
@@ -233,7 +233,7 @@ def _agreement(
 
 
 def _paired(panel: Panel, judges: Sequence[str], reference: str, **how: Unpack[How]) -> Difference:
-    """On the units that all three labelled; the coverage of each is theirs of the units that it and the reference were asked."""
+    """Compare two judges on the units that all three labelled; coverage is their share of the units that a judge and the reference were asked about."""
     [compared] = panel.compared(judges, reference, **how)
     every = (panel.table.select([*judges, reference]).codes != MISSING).all(axis=1)
     name = f"{panel.coefficient}[{panel.field}]"

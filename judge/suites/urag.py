@@ -30,14 +30,15 @@ _CHANGES = ("accuracy", "set_size")
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
-    """The scores of the parts asked for."""
+    """Return the scores of the requested parts."""
     from judge.scores import urag
     from judge.suites.distributions import alpha_of, check_halves, halves
 
     convention: Convention = study.option("convention")  # type: ignore[assignment]
     questions = _questions(study)
     split = _split(study)
-    check_halves(study, list(questions), split)
+    # Before any model call, which may cost money.
+    check_halves(list(questions), split)
     context = study.option("context")
     first = _answered(study, context, questions)
     if first is None:
@@ -56,7 +57,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         study.judges.runs_read += sub.judges.runs_read
         study.note(f"calibrated on the answers of {other}")
     alone = None
-    if study.part("ratio") or study.part("alone"):
+    if study.part("ratio", "alone"):
         found_alone = first if context == "none" else _answered(study, "none", questions)
         alone = None if found_alone is None else found_alone[0]
     study.check()
@@ -96,11 +97,11 @@ def _alone(
     questions: Mapping[str, tuple[tuple[str, ...], str | None]],
     split: dict[str, str] | None,
 ) -> list[Score]:
-    """The measures without passages, where the system has no outputs with any; what rests on those has no value."""
+    """Return the measures without passages, for a system that has no outputs with passages; the others have no value."""
     from judge.scores import urag
     from judge.suites.distributions import alpha_of, halves
 
-    wanted = context != "none" and (study.part("ratio") or study.part("alone"))
+    wanted = context != "none" and study.part("ratio", "alone")
     answered = _answered(study, "none", questions) if wanted else None
     study.check()
     if answered is None:
@@ -126,7 +127,7 @@ def _again(
     first: Choices,
     run: Run | None,
 ) -> Choices | None:
-    """What the system answers when its own probabilities, or such that favour a wrong option, are shown; None: not asked."""
+    """Return the system's answers when its own, or swapped, probabilities are shown; None if they are not requested."""
     from judge.runner import second
 
     kind = study.option("aware")
@@ -140,6 +141,7 @@ def _again(
         shown = second.read_probabilities(study.store, f"{run.run_id}:{kind}")
         source = f"the probabilities of run {run.run_id}"
         if kind != "self":
+            # The paper does not say which option is swapped with the highest one. We take the lowest, or optionally the second.
             other = "second" if kind == "wrong-second" else "least"
             source += f", those of the most and of the {other} probable option exchanged, for every question"
     else:
@@ -151,12 +153,12 @@ def _again(
 
 
 def _kind(study: PaperStudy) -> str:
-    """self or wrong: how measures and conditions name the second pass, whichever options are exchanged."""
+    """Return self or wrong, the name of the second pass in measures and conditions, whichever options are exchanged."""
     return study.option("aware").partition("-")[0]
 
 
 def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[Score]:
-    """The second pass, and what accuracy and set size gain by it on the questions that have both."""
+    """Return the second pass, and its changes of accuracy and set size on the questions that have both."""
     from judge.scores.compare import paired
 
     name = f"{_kind(study)}_aware"
@@ -170,12 +172,12 @@ def _changes(study: PaperStudy, first: list[Score], again: list[Score]) -> list[
 
 
 def _ranking(study: PaperStudy, context: str) -> tuple[str, str] | None:
-    """The ranking whose top is given; None, and perhaps a step, without one."""
+    """Return the ranking whose top is given; None, and perhaps a step, without one."""
     return study.ranking(study.option("ranking") or None) if context.startswith("top:") else None
 
 
 def _questions(study: PaperStudy) -> dict[str, tuple[tuple[str, ...], str | None]]:
-    """Item -> its letters, and the right one."""
+    """Return the letters of each item, and the right one."""
     query = (
         "SELECT item_id, options, correct FROM items WHERE options IS NOT NULL AND item_id IN "
         f"(SELECT item_id FROM unit_texts WHERE kind = 'item' AND {study.rows.scope})"
@@ -199,7 +201,7 @@ def _answered(
     shown: ShownProbabilities | None = None,
     first: Choices | None = None,
 ) -> tuple[Choices, Run | None] | None:
-    """The system's choices, and the run they were read from; None: it has none under this context. `shown` makes it the second pass after the `first`."""
+    """Return the system's choices and their run; None without outputs under this context. `shown` requests the second pass after `first`."""
     from judge.scores.columns import unanswered
     from judge.scores.score import NO_ANSWER
     from judge.suites.distributions import choices, last_run
@@ -232,7 +234,7 @@ def _answered(
 def _imported(
     study: PaperStudy, context: str, ranking: tuple[str, str] | None, mark: str
 ) -> dict[str, dict[str, float]]:
-    """Item -> the probabilities that came with the system's own answers under this context (judge systems import)."""
+    """Return by item the probabilities that were imported with the system's answers under this context."""
     query = (
         "SELECT item_id, json_extract(meta, '$.probabilities') FROM answers WHERE system = ? AND condition = ? "
         "AND json_type(meta, '$.probabilities') = 'object'"
@@ -245,7 +247,7 @@ def _imported(
 
 
 def _split(study: PaperStudy) -> dict[str, str] | None:
-    """Item -> calibration or test as its file says; None for a random split."""
+    """Return calibration or test for each item, from its file; None for a random split."""
     part_of = study.rows.meta("split").dropna()
     named = {str(item): str(value) for item, value in part_of.items() if value in ("calibration", "test")}
     return named or None

@@ -33,7 +33,7 @@ def test_exact_match(prediction: str, answers: list[str], right: int) -> None:
 
 def test_no_prediction_and_no_alias_have_no_value() -> None:
     assert np.isnan(mirage.exact_match([None, "x", "x"], [["x"], [], None])).all()
-    with pytest.raises(BadInput, match="lists of aliases; 'x' is none"):
+    with pytest.raises(BadInput, match="'x'"):
         mirage.exact_match(["x"], ["x"])
 
 
