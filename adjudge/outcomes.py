@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from judge.asking.judges import CalibrationOutcome
     from judge.asking.panel import PanelOutcome
     from judge.asking.run import Ran
-    from judge.improve.found import Improved
+    from judge.improve.outcome import Improved
     from judge.suites.contest import Contest
     from judge.suites.route import Route
 

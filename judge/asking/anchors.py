@@ -1,8 +1,8 @@
-"""Anchors: units about which a judge is asked at the beginning and again later, to see whether it is still the same judge.
+"""Anchors: units that a judge labels at the beginning and again later, to test whether it has changed.
 
 A set of anchors and its replies are runs of the study, marked so that no listing, score or report reads them by itself:
-check 0 is the beginning, and each later check is a run of its own. No stored answer of an identical request is taken. Each
-check asks `REPLIES` times as the beginning does. With one reply a check, 20 % changed anchors of 100 are found in .57 (two
+check 0 is the opening, and each later check is a run of its own. Stored answers to identical requests are not reused. Each
+check requests `REPLIES` replies, as the opening does. With one reply a check, 20 % changed anchors of 100 are found in .57 (two
 labels) or .72 (three) of the simulated checks at a reply noise of 10 %; with three replies in all (benchmarks/drift.py).
 """
 
@@ -48,7 +48,7 @@ _FAILED = "failed"
 
 @dataclass(frozen=True, slots=True)
 class AnchorDraw:
-    """Anchors with their replies of the beginning. `power`: how surely a check finds `CHANGED` of them changed."""
+    """Anchors with their first replies. `power` is the probability that a check detects a change of `CHANGED` of them."""
 
     number: int
     report: RunReport
@@ -58,7 +58,7 @@ class AnchorDraw:
     power: float
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON shape."""
         names = ("units", "labelled", "noise", "power")
         return {"set": self.number, "run": self.report.run_id, "replies": REPLIES} | {
             name: getattr(self, name) for name in names
@@ -74,10 +74,10 @@ def draw(
     again: bool = False,
     progress: RunDisplay | None = None,
 ) -> AnchorDraw | RunReport:
-    """Draw a set of `n` anchors, those with labels by people first, and ask about each `REPLIES` times.
+    """Draw a set of `n` anchors, labelled ones first, and request `REPLIES` replies for each.
 
-    Returns the report where the run did not come to its end: then there is no set. Raises UsageError where the judge
-    has anchors already, unless `again`.
+    Returns the report if the run did not finish: then there is no set. Raises UsageError if the judge has anchors already,
+    unless `again`.
     """
     plan = asking.plan
     numbers = sets_of(store, plan)
@@ -103,7 +103,7 @@ def draw(
 
 
 def sets_of(store: Store, plan: Plan) -> list[int]:
-    """The numbers of the sets of a task and model, complete or not."""
+    """List the numbers of the sets of a task and model, complete or not."""
     query = (
         f"SELECT DISTINCT json_extract(options, '$.{SET}') FROM runs WHERE task = ? AND model = ? "
         f"AND json_extract(options, '$.{SET}') IS NOT NULL ORDER BY 1"
@@ -112,7 +112,7 @@ def sets_of(store: Store, plan: Plan) -> list[int]:
 
 
 def newest_run(store: Store, task: Task, model: str) -> str | None:
-    """The run of the beginning of a model's newest set of anchors, whatever its settings; None without one."""
+    """Return the opening run of a model's newest set of anchors, whatever its settings; None without one."""
     query = (
         f"SELECT run_id FROM runs WHERE task = ? AND model = ? AND json_extract(options, '$.{CHECK}') = 0 "
         f"AND finished IS NOT NULL ORDER BY json_extract(options, '$.{SET}') DESC LIMIT 1"
@@ -122,12 +122,12 @@ def newest_run(store: Store, task: Task, model: str) -> str | None:
 
 
 def mark(number: int, place: int) -> dict[str, Json]:
-    """Return the options by which the run of a set's check is known."""
+    """Return the options that mark the run of a set's check."""
     return {TRIED: DRIFT, SET: number, CHECK: place}
 
 
 def opening_run(store: Store, asking: Asking, number: int) -> str | None:
-    """The complete run of the beginning of a set, where it was asked with the settings of this plan."""
+    """Return the complete opening run of a set, if it has the settings of this plan."""
     plan = replace(asking.plan, extra={**asking.plan.extra, **mark(number, 0)})
     runs = matching_runs(store, plan, asking.provider)
     marks = ",".join("?" * len(runs))
@@ -137,7 +137,7 @@ def opening_run(store: Store, asking: Asking, number: int) -> str | None:
 
 
 def next_check(store: Store, plan: Plan, number: int) -> int:
-    """The number of the check: a new one, or one that was interrupted less than a day ago."""
+    """Return the number of the check: a new one, or one that was interrupted less than a day ago."""
     query = (
         f"SELECT json_extract(options, '$.{CHECK}'), finished, started FROM runs WHERE task = ? AND model = ? "
         f"AND json_extract(options, '$.{SET}') = ? ORDER BY 1 DESC LIMIT 1"
@@ -148,13 +148,12 @@ def next_check(store: Store, plan: Plan, number: int) -> int:
 
 
 def _chosen(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], set[str]]:
-    """The units of a new set, and all units that people or gold labelled: those come first, in a shuffled order each.
+    """Return the units of a new set, labelled ones first, and all units with a label of people or gold.
 
-    Of units with the same text only the first is chosen.
-
-    Units of a sealed test are left out: how the judge stands to people there may be looked at once only.
+    Both groups are shuffled. Of units with the same text only the first is chosen.
     """
     select(store, plan.task, plan.selection)
+    # Every check would be a look at a sealed test, which allows one.
     sealed = splits.closed(store, plan.task.task_id, "")
     units = [unit for unit in selected_units(store) if unit not in sealed]
     if not units:
@@ -187,7 +186,7 @@ def ask_about(
         repeats=REPLIES,
         extra={**asking.plan.extra, **extra},
         fresh=True,
-        # A model that has another name today is what is looked for, no error.
+        # A model that reports another name today is the change to detect, not an error.
         same_model=True,
     )
 
@@ -205,7 +204,7 @@ def ask_about(
 
 
 def is_incomplete(report: RunReport) -> bool:
-    """Whether the run left anchors that were not asked about: limits, an interrupt or a dead server."""
+    """Return whether the run left anchors without a reply: a limit, an interrupt or an unreachable server."""
     return bool(report.stopped or report.interrupted or report.ending or report.pending)
 
 
@@ -214,10 +213,8 @@ def _n_labels(plan: Plan, field: str) -> int:
 
 
 def replies_of(store: Store, run: str, field: str) -> dict[str, list[str]]:
-    """Unit -> its replies: a label, or in brackets how a reply without one ended. Units with a failed call are left out.
-
-    A refused or unreadable reply is the judge's own; a failed call is not.
-    """
+    """Return the replies of each unit: a label, or in brackets the status of a reply without one. Units with a failed call are left out."""
+    # A refused or unreadable reply is the judge's behaviour; a failed call says nothing about the judge.
     statuses: dict[str, dict[int, str]] = {}
     query = "SELECT unit_id, repeat, status FROM latest_judgements WHERE run_id = ? ORDER BY unit_id, repeat"
     for unit, repeat, status in store.conn.execute(query, [run]):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class DriftCheck:
     """One check of a set. `p` is None where no anchor has all its replies.
 
-    `changed` are the anchors whose usual label is another one now: (unit, label before, label now). `first` and `now` are the agreements with
-    the reference, `difference` is now minus first.
+    `changed` are the anchors with another usual label now: (unit, label before, label now). `first` and `now` are the
+    agreements with the reference, `difference` is now minus first.
     """
 
     number: int
@@ -52,11 +52,11 @@ class DriftCheck:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the test shows that the judge is another one."""
+        """Whether the test shows that the judge has changed."""
         return self.p is not None and self.p <= LEVEL
 
     def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
+        """Return the documented JSON shape."""
         return {
             "set": self.number,
             "check": self.check,
@@ -88,9 +88,9 @@ def check(
     reference: str | None = None,
     progress: RunDisplay | None = None,
 ) -> DriftCheck | RunReport:
-    """Ask about the newest set of anchors again and compare.
+    """Request the newest set of anchors again and compare.
 
-    Returns the report where the run did not come to its end. Raises UsageError where the judge has no anchors with these settings.
+    Returns the report if the run did not finish. Raises UsageError if the judge has no anchors with these settings.
     """
     plan = asking.plan
     sets = [
@@ -107,7 +107,7 @@ def check(
         )
     number, opening = sets[-1]
     mode = store.conn.execute("SELECT json_extract(options, '$.mode') FROM runs WHERE run_id = ?", [opening])
-    # Both sides are asked in one way, whatever the server says of label probabilities today.
+    # Both sides need the same answer mode: a server that stops returning probabilities would look like a changed judge.
     sampling = replace(plan.sampling, answers=str(mode.fetchone()[0]))
     asking = replace(asking, plan=replace(plan, sampling=sampling))
     units = sorted(relation.judged(store.conn, opening))
@@ -135,7 +135,7 @@ def _compared(
     apart = [[a != b for a in before[u] for b in after[u]] for u in units]
     usual = [(u, _usual(before[u]), _usual(after[u])) for u in units]
     truth, word = _truth(store, plan, field, opening, wanted)
-    names = {name: tuple(_said(store, run, name) for run in (opening, report.run_id)) for name in _NAMES}
+    names = {name: tuple(_reported(store, run, name) for run in (opening, report.run_id)) for name in _NAMES}
     notes = [
         f"the server's {name.replace('_', ' ')} was {_list(a)}, and is {_list(b)} now"
         for name, (a, b) in names.items()
@@ -159,7 +159,7 @@ def _compared(
 _NAMES = ("resolved_model", "system_fingerprint")
 
 
-def _said(store: Store, run: str, column: str) -> list[str]:
+def _reported(store: Store, run: str, column: str) -> list[str]:
     query = f"SELECT DISTINCT {column} FROM judgements WHERE run_id = ? AND {column} IS NOT NULL ORDER BY 1"
     return [str(name) for (name,) in store.conn.execute(query, [run])]
 
@@ -169,7 +169,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _usual(replies: Sequence[str]) -> str:
-    """The most frequent reply, of several the first."""
+    """Return the most frequent reply, of several the first."""
     counts = Counter(replies)
     return max(replies, key=lambda reply: counts[reply])
 
@@ -177,7 +177,7 @@ def _usual(replies: Sequence[str]) -> str:
 def _truth(
     store: Store, plan: Plan, field: str, run: str, wanted: str | None
 ) -> tuple[dict[str, str], str | None]:
-    """Unit -> the reference's label, and what the reference is called; nothing where nobody labelled the anchors."""
+    """Return the reference's label of each unit, and the reference in words; empty if nobody labelled the anchors."""
     panel = read_panel(store, Scope(field, plan.task.name, runs=(run,)), distributions=False)
     reference = resolve(panel, wanted)
     if reference is None:
@@ -195,7 +195,7 @@ def _agreements(
     truth: Mapping[str, str],
     word: str | None,
 ) -> tuple[Measure, Measure, Measure]:
-    """The share of replies that agree with the reference, first and now, and the difference with its interval by question."""
+    """Return the share of replies that agree with the reference, first and now, and their difference with its interval by question."""
     units = [unit for unit in before if unit in truth]
     base = Measure("agreement", None, len(units), field=field)
     if not units:
@@ -216,6 +216,7 @@ def _agreements(
     base = replace(base, n_clusters=len(places), coverage=len(units) / len(before))
     first, now = (replace(base, value=float(value)) for value, _ in pseudo)
     low, high = test.low, test.high
+    # No question differs, so there is no spread: the interval is the value itself.
     if test.difference is not None and low is None:
         low = high = test.difference
     changed = replace(

@@ -1,4 +1,4 @@
-"""What a run would take, as `judge run --estimate` and `judge start` ask for it."""
+"""The cost of a run before it starts, for `judge run --estimate` and `judge start`."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ANSWERS_ALONE = ("eligibility", "deflection")
 
 @dataclass(slots=True)
 class Imported:
-    """What an import did: each transaction with its files, notes for people, and tasks that the data suit, best first.
+    """The result of an import: each transaction with its files, notes for people, and tasks that suit the data, best first.
 
     `has_grounds`: the newest answers have contexts, so that their faithfulness can be judged.
     """
@@ -33,7 +33,7 @@ class Imported:
     has_grounds: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a transaction: its files, data sets, what is new, and how many rows were left out."""
+        """Return one row per transaction: its files, data sets, new rows by kind, and the number of skipped rows."""
         return [
             {"files": files, "datasets": report.datasets, **report.counts, "skipped": len(report.skipped)}
             for files, report in self.transactions
@@ -41,7 +41,7 @@ class Imported:
 
     @property
     def skipped(self) -> list[str]:
-        """Rows that were left out, each with file, line and reason."""
+        """The skipped rows, each with file, line and reason."""
         return [str(problem) for _, report in self.transactions for problem in report.skipped]
 
 
@@ -59,9 +59,9 @@ def from_files(
 def tried(
     format_name: str, paths: Sequence[Path], options: Options, skip_bad: bool = False
 ) -> tuple[Imported, list[str]]:
-    """Import into a study in a temporary directory, and show the first unit as a judge will see it: lines of text.
+    """Import into a study in a temporary directory; return the result and the first unit's prompt, as lines of text.
 
-    Whatever the file alone can have wrong is raised, as by `from_files`.
+    Raises as `from_files` does.
     """
     from tempfile import TemporaryDirectory
 
@@ -75,7 +75,7 @@ def tried(
 
 
 def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
-    """The messages of the first unit of the first of these tasks that has one; of an answer's sentence where there are answers."""
+    """Return the messages of the first unit of the first suitable task; of an answer's sentence if there are answers."""
     from judge.prompts import load_task
     from judge.prompts.raw import renderer_of
     from judge.runner.modes import choose_mode, label_orders
@@ -125,7 +125,7 @@ def _noting_labels(db: Path, done: Imported) -> Imported:
 
 
 def has_grounds(store: Store) -> bool:
-    """Whether the newest answers have contexts to judge them on."""
+    """Return whether the newest answers have contexts to judge them on."""
     from judge.prompts import load_task
     from judge.store.selection import suits_newest
 
@@ -133,7 +133,7 @@ def has_grounds(store: Store) -> bool:
 
 
 def without_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
-    """Answers of these imports of which it is not known what their system was given."""
+    """Return a note on answers of these imports without contexts."""
     marks = ",".join("?" * len(import_ids))
     query = f"SELECT count(*) FROM answers WHERE context = '[]' AND origin IN ({marks})"
     [(n,)] = store.conn.execute(query, list(import_ids)).fetchall()
@@ -142,7 +142,7 @@ def without_contexts(store: Store, import_ids: Sequence[str]) -> list[str]:
 
 
 def alike(store: Store, datasets: Collection[str]) -> list[str]:
-    """Items of the same words that count as questions of their own: a file with one judged pair a row."""
+    """Return a note on items with the same text that count as separate questions: a file with one judged pair per row."""
     marks = ",".join("?" * len(datasets))
     query = (
         "SELECT coalesce(sum(n), 0), count(*) FROM (SELECT count(DISTINCT question_id) AS n FROM items "
@@ -150,6 +150,7 @@ def alike(store: Store, datasets: Collection[str]) -> list[str]:
     )
     [(n, words)] = store.conn.execute(query, sorted(datasets)).fetchall()
     every = f"SELECT count(*) FROM items WHERE dataset IN ({marks})"
+    # A few repeated questions are common in real data; a tenth of all items means one judged pair per row.
     if n * 10 < store.conn.execute(every, sorted(datasets)).fetchone()[0] or not n:
         return []
     return [
@@ -160,7 +161,7 @@ def alike(store: Store, datasets: Collection[str]) -> list[str]:
 
 
 def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Labels that no shipped task of that field knows: most often a forgotten --map-label."""
+    """Return notes on labels that no shipped task declares for the field: most often a forgotten --map-label."""
     from judge.prompts import find_tasks, load_task
 
     if not label_counts:
@@ -193,7 +194,7 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 
 def _tasks_with(labels: Iterable[str]) -> list[str]:
-    """`task (field FIELD)` of the shipped tasks that have all these labels."""
+    """Return `task (field FIELD)` of up to three shipped tasks that have all these labels."""
     from judge.prompts import find_tasks, load_task
 
     wanted = set(labels)
@@ -208,10 +209,9 @@ def _tasks_with(labels: Iterable[str]) -> list[str]:
 
 
 def suited(store: Store) -> list[str]:
-    """Shipped tasks with labels whose inputs the newest units have, best first, without their versions.
+    """Return the shipped tasks with labels whose inputs the newest units have, best first, without their versions.
 
-    Where these units have labels of people or gold, the tasks of those fields, because a judge can be held against them;
-    else those that show most of what there is.
+    If these units have labels of people or gold, these are the tasks of those fields; else those that show most inputs.
     """
     from judge.labels.relation import newest_fields
     from judge.prompts import find_tasks, load_task
@@ -229,7 +229,7 @@ def suited(store: Store) -> list[str]:
         rank = (has_labels, task.spec.unit == "passage", len(task.required_inputs), fewest)
         by_task[task.task_id] = max(rank, by_task.get(task.task_id, rank))
     ranked = sorted(by_task, key=lambda name: (*(-int(x) for x in by_task[name]), name))
-    # Where labels say what is wanted, other tasks are no advice.
+    # Only a task whose field has labels can be compared with people, so other tasks are not suggested then.
     wanted = [name for name in ranked if by_task[name][0]]
     if not ranked:
         wanted = [name for name in ANSWERS_ALONE if suits_newest(store, load_task(name))]

@@ -23,7 +23,7 @@ def run_in_batches(
     options: RunOptions,
     notify: Callable[[str], None] = lambda text: None,
 ) -> Ran:
-    """Ask what the study has not yet in the provider's batches, and wait for them.
+    """Request missing judgements in the provider's batches, and wait for them.
 
     `notify` is called with every change of state. The report carries the error that ended it early. Raises StudyError when another
     process runs the same, UsageError for what cannot be asked in batches, and what `Provider.open` raises.
@@ -57,7 +57,7 @@ def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path)
 
 
 def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None:
-    """Raises UsageError for what is part of a call and of no file."""
+    """Check the options. Raises UsageError for options of single calls."""
     from judge.jobs.offline import reader_of
 
     if len(options.base_url) > 1:
@@ -69,9 +69,10 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
 
 
 async def _opened(store: Store, asking: Asking) -> Plan:
-    """Find out what the model takes, and let go of it: what is left to do is done by the vendor's own client.
+    """Open the provider, probe the model and close the provider; return the plan with the cost of the probes.
 
-    The plan, with what that took."""
+    The batches themselves go through the vendor's own client.
+    """
     from judge.prompts.render import CODES
     from judge.providers.openai import Provider as OpenAI
     from judge.runner import open_patiently

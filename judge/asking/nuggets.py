@@ -1,4 +1,4 @@
-"""What `judge nuggets import` and its method in Python do."""
+"""Import nuggets and assignments, for `judge nuggets import` and Python."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,19 +18,19 @@ from judge.types import Json
 
 @dataclass(frozen=True, slots=True)
 class NuggetsImported:
-    """The counts of each file, and what was left out with --skip-bad."""
+    """The counts of each file, and the rows that --skip-bad left out."""
 
     rows: list[dict[str, Json]] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
 
     def add(self, name: str, report: ImportReport) -> None:
-        """Note what a file brought."""
+        """Add the report of a file."""
         self.rows.append({"file": name, **report.counts, "skipped": len(report.skipped)})
         self.skipped.extend(str(error) for error in report.skipped)
 
 
 def assigner(judge: str | None, annotator: str | None, condition: str | None) -> Assigner:
-    """Whose the assignments are. Raises UsageError where they are said to be of two."""
+    """Return the source of the assignments. Raises UsageError if both a judge and an annotator are named."""
     if judge and annotator:
         raise UsageError("--judge or --annotator, not both: the assignments of a file are one's")
     return Assigner(judge, annotator, condition)

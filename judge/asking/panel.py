@@ -1,4 +1,4 @@
-"""A panel as it is asked for: pooled from stored runs, or, by a recipe, each member asked and then pooled."""
+"""Panels of judges: pooled from stored runs, or run member by member as a recipe says and then pooled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PanelOutcome:
-    """A panel that is kept as `run_id`; `known`: the study had it already."""
+    """A panel stored as `run_id`; `known`: the study had it already."""
 
     table: RunTable
     field: str
@@ -52,7 +52,7 @@ def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: 
 
 
 def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Asking]:
-    """What each member is asked. Raises UsageError for options that the recipe decides, and for another task."""
+    """Prepare each member's run. Raises UsageError for options that the recipe decides, and for another task."""
     given = [
         *decided(options),
         *(["--base-url"] if options.base_url else []),
@@ -81,10 +81,10 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
 def run(
     store: Store, panel: PanelRecipe, askings: Sequence[Asking], ask: Callable[[Asking], Ran]
 ) -> tuple[list[Ran], PanelOutcome | None]:
-    """Ask each member by `ask`, one after the other under one budget, and pool them.
+    """Run each member by `ask`, one after the other under one budget, and pool them.
 
-    How each run went, and the panel: None when one ended before its last unit (the same call goes on there). A member's
-    failure on a unit is missing data, and ends nothing.
+    Returns the result of each run, and the panel: None when a run ended before its last unit (the same call resumes it). A
+    member's failure on a unit is missing data and ends nothing.
     """
     done: list[Ran] = []
     for asking in askings:

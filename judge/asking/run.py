@@ -1,4 +1,4 @@
-"""A run as it is asked for, by `judge run` and from Python: options, the plan they make, the provider, the run itself.
+"""Runs for `judge run` and Python: from options to a plan, a provider, and the run itself.
 
 options = RunOptions(limit=100, max=("2usd",))
 asking = prepare("stance", "openai/gpt-5-mini", options)
@@ -35,7 +35,7 @@ SAMPLE, SAMPLE_QUESTIONS = 100, 50
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What is asked of whom. `recipe`: how `judge improve` found it best; `notes` are for people."""
+    """A prepared run: its plan and provider. `recipe` is a result of `judge improve`; `notes` are for people."""
 
     plan: Plan
     provider: Provider
@@ -45,7 +45,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a run went. `calibrated`: the run that a recipe made of it."""
+    """The result of a run. `calibrated` is the run that the recipe's calibration derived from it."""
 
     plan: Plan
     report: RunReport
@@ -53,14 +53,14 @@ class Ran:
 
 
 class Stop:
-    """Ends what runs in another thread's event loop: nothing more is sent, and what came back is kept."""
+    """Cancels a run in another thread's event loop: nothing more is sent, and received replies are stored."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
 
     def bind(self) -> None:
-        """Called inside the loop: from now on there is something to end."""
+        """Remember the running loop and task, which a later call cancels."""
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
 
     def __call__(self) -> None:
@@ -69,7 +69,7 @@ class Stop:
 
 
 def prepare(task_name: str, model: str | None, options: RunOptions, store: Store | None = None) -> Asking:
-    """What the options ask for. Raises UsageError or TaskError. `store`: see `task_of`."""
+    """Prepare the run that the options describe. Raises UsageError or TaskError. `store`: see `task_of`."""
     from judge.store.export import newer_version
 
     if not isinstance(model, str):
@@ -98,6 +98,7 @@ def like_run(store: Store, run: str | None, model: str | None, options: RunOptio
     changed = set(given(options)) | {name for name, written in WRITTEN.items() if not written.stored}
     kept = {name: getattr(options, name) for name in {*changed, "base_url"} - {"asked_as", "settings"}}
     settings = without_servers(typed_model.partition("/")[0], stored.settings)
+    # A study from elsewhere must not choose an environment variable that is read: it could name any key.
     settings = {name: text for name, text in settings.items() if "env:" not in text}
     kept["settings"] = {**settings, **options.settings}
     kept["asked_as"] = options.asked_as or stored.asked_as
@@ -105,7 +106,7 @@ def like_run(store: Store, run: str | None, model: str | None, options: RunOptio
 
 
 def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
-    """The plan as its recipe wants it, and the provider. Raises UsageError."""
+    """Apply the recipe to the plan, and create the provider. Raises UsageError."""
     recipe: Recipe | None = None
     notes: list[str] = []
     if options.recipe is not None:
@@ -114,7 +115,7 @@ def asking_of(plan: Plan, model: str, options: RunOptions) -> Asking:
 
 
 def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
-    """The task that a command names, as a study keeps it (`known_task`). Raises UsageError or TaskError."""
+    """Return the named task, in the version of the study (`known_task`). Raises UsageError or TaskError."""
     from judge.prompts import load_task
     from judge.store.export import known_task
 
@@ -122,7 +123,7 @@ def task_of(store: Store | None, name: str, folder: Path | None) -> Task:
 
 
 def make_plan(task_name: str, model: str, options: RunOptions, store: Store | None = None) -> Plan:
-    """The plan that the options describe. Raises UsageError or TaskError. `store`: see `task_of`."""
+    """Return the plan that the options describe. Raises UsageError or TaskError. `store`: see `task_of`."""
     from judge.runner import Plan
     from judge.runner.prices import read_prices
     from judge.runner.requests import Sampling
@@ -164,7 +165,7 @@ def make_plan(task_name: str, model: str, options: RunOptions, store: Store | No
 
 
 def provider_of(model: str, options: RunOptions, source: Path | None = None) -> Provider:
-    """The provider of `vendor/model`, not opened yet.
+    """Return the provider of `vendor/model`, not opened yet.
 
     `source` is the file that names the server and the provider options, None when the user does. Raises UsageError, also
     for what the file may not choose.
@@ -177,6 +178,7 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
     url, *replicas = options.base_url or (None,)
     given = check_server(source, vendor, url, options.settings, allowed)
     settings = base.Settings(url, options.timeout, given, tuple(map(str, replicas)))
+    # Without workers these options would be silently ignored.
     if options.workers is None and (options.worker_gpus or options.worker_command is not None):
         raise UsageError("--worker-gpus and --worker-command go with --workers N")
     workers = (
@@ -186,7 +188,7 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
 
 
 def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:
-    """The plan as a recipe wants it. Raises UsageError for options that it decides, and for another task."""
+    """Apply a recipe to the plan. Raises UsageError for options that it decides, and for another task."""
     from judge.improve.recipe import read_recipe
 
     given = decided(options)
@@ -194,6 +196,7 @@ def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Reci
         raise UsageError(f"{', '.join(given)}: the recipe decides that; leave it out, or leave --recipe out")
     recipe = read_recipe(path)
     proved_with, notes = recipe.made.get("model"), []
+    # A bias fitted on one model's probabilities may do harm on another's, but the user may know better: a note.
     if recipe.calibration is not None and proved_with not in (None, plan.model):
         notes.append(
             f"the recipe's calibration is fitted on probabilities of {proved_with}, not of {plan.model}"
@@ -202,7 +205,7 @@ def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Reci
 
 
 def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
-    """The same with what only the study knows: few-shot examples, and passages found relevant. Raises UsageError."""
+    """Add what is read from the study: few-shot examples and relevant passages. Raises UsageError."""
     plan = asking.plan
     if options.examples:
         from judge.runner.examples import showing
@@ -214,7 +217,7 @@ def in_study(store: Store, asking: Asking, options: RunOptions) -> Asking:
 
 
 def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
-    """The plan with these relevant passages, as a run of its own. Raises UsageError for a task that shows none."""
+    """Return the plan with these relevant passages, as a run of its own. Raises UsageError for a task that shows none."""
     from judge.runner.contexts import relevant
 
     if "relevant_passages" not in plan.task.input_names:
@@ -227,7 +230,7 @@ def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
 
 
 def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: Stop | None = None) -> Ran:
-    """Ask what the study has not yet, under its lock, and calibrate where the recipe says so.
+    """Run the missing units under the study's lock, and calibrate if the recipe says so.
 
     The report carries the error that ended a run early. Raises StudyError when another process runs the same, and
     what `Provider.open` raises.
@@ -243,7 +246,7 @@ def run(store: Store, asking: Asking, progress: RunDisplay | None = None, stop: 
 
 
 def continued(store: Store, asking: Asking) -> Asking:
-    """The same with what the run took before: its limits hold however often it is resumed."""
+    """Add the earlier cost of the run, so that its limits hold however often it is resumed."""
     from judge.runner.identity import matching_runs
     from judge.store.runs import used
 
@@ -257,7 +260,7 @@ def continued(store: Store, asking: Asking) -> Asking:
 
 
 def ended(store: Store, asking: Asking, report: RunReport) -> Ran:
-    """How the run went, calibrated where its recipe says so. The caller holds the run's lock."""
+    """Return the result of the run, calibrated if its recipe says so. The caller holds the run's lock."""
     calibrated = None
     if asking.recipe is not None and asking.recipe.calibration and report.labelled:
         from judge.improve.apply import calibrated as put_right
@@ -287,14 +290,14 @@ async def _execute(store: Store, asking: Asking, progress: RunDisplay | None, st
 
 
 def what_next(store: Store, ran: Ran) -> str:
-    """The command after a run: the report where somebody else labelled what it did, else labels by people."""
+    """Return the next command after a run: the report if other labels exist, else a batch for people."""
     from judge.store.label_rows import labellers
 
     task = ran.plan.task
     field = next((q.field for q in task.spec.questions if q.labels), None)
     if field is not None and labellers(store.conn, field):
         return command("annotate report", "--field", field, "-o", "report.html")
-    # Numbers of answers take labels on all parts of an answer, so these are drawn as whole questions.
+    # Measures of answers need labels on all parts of an answer, so whole questions are drawn.
     kind, is_part = task.spec.unit, task.spec.unit in PARTS_OF_ANSWERS
     counted = "count(DISTINCT question_id)" if is_part else "count(*)"
     [(there,)] = store.conn.execute(f"SELECT {counted} FROM units WHERE kind = ?", [kind]).fetchall()

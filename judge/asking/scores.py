@@ -1,4 +1,4 @@
-"""What `judge score` and its methods in Python ask of a paper."""
+"""Requests for a paper's scores, from `judge score` and from Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INTERVALS: Mapping[str, Any] = {"interval": "bca", "confidence": 0.95}
 
 
 def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreRequest:
-    """What the options of a command ask for. Raises UsageError for those that do not go together."""
+    """Build the request of a command's options. Raises UsageError for options that do not go together."""
     if options.get("condition") is not None and paper.name in conditions.CONDITIONS:
         there = conditions.known(paper.name)
         raise UsageError(
@@ -32,17 +32,17 @@ def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreR
     if options.get("judges") is None and len(models) > 1:
         raise UsageError("several judges: say how to put them together: --judges is 'mean' or 'each'")
     readings = {o.name: options[o.name.replace("-", "_")] for o in paper.options}
-    return asked_so(options, models=models, runs=runs, options=readings)
+    return request_from(options, models=models, runs=runs, options=readings)
 
 
-def asked_so(given: Mapping[str, Any], **changes: Any) -> ScoreRequest:
-    """What options of these names ask for, and `own`; the others keep their defaults."""
+def request_from(given: Mapping[str, Any], **changes: Any) -> ScoreRequest:
+    """Build a request from options of these names, with `changes`; the other options keep their defaults."""
     known = {option.name: given[option.name] for option in fields(ScoreRequest) if option.name in given}
     return ScoreRequest(**{**known, **changes})
 
 
 class ScoreArguments(TypedDict, total=False):
-    """What a score may be asked for in Python: the options of `judge score`, by name.
+    """The arguments of a score in Python: the options of `judge score`, by name.
 
     `runs` names judges by their models, runs or panels; `readings` are the paper's own options by name; `interval` is bca,
     percentile or None (or "none", as on the command line).
@@ -62,7 +62,7 @@ class ScoreArguments(TypedDict, total=False):
 
 
 class Prepared(NamedTuple):
-    """A paper, what is asked of it, and the keyword arguments of `judge.suites.result.score` or `board`."""
+    """A paper, the request, and the keyword arguments of `judge.suites.result.score` or `board`."""
 
     paper: Paper
     request: ScoreRequest
@@ -72,7 +72,7 @@ class Prepared(NamedTuple):
 def prepare(
     store: Store, paper_name: str, system: str | None = None, **given: Unpack[ScoreArguments]
 ) -> Prepared:
-    """What these arguments ask for. Raises UsageError for those that do not go together."""
+    """Build the request of these arguments. Raises UsageError for arguments that do not go together."""
     paper = paper_of(paper_name)
     readings = {name: str(value) for name, value in (given.get("readings") or {}).items()}
     if not paper.corrects and given.get("reference") is not None:
@@ -98,7 +98,7 @@ def prepare(
 
 
 def paper_of(name: str) -> Paper:
-    """The paper called so. Raises UsageError naming those that there are."""
+    """Return the paper of this name. Raises UsageError with the known names."""
     paper = papers.find(name)
     if paper is None:
         known = [*papers.PAPERS, *plugins.names("papers")]
@@ -107,7 +107,7 @@ def paper_of(name: str) -> Paper:
 
 
 def _readings(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:
-    """Every option of the paper by its Python name. Raises UsageError for one that it has not, or another choice."""
+    """Return all options of the paper by Python name. Raises UsageError for an unknown option or choice."""
     known = {option.name.replace("-", "_"): option for option in paper.options}
     for name, value in given.items():
         option = known.get(name.replace("-", "_"))

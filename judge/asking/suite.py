@@ -1,4 +1,4 @@
-"""Everything that a paper's numbers need, done with one model: `judge suite` and `Study.suite`."""
+"""Complete a paper's scores with one model, for `judge suite` and `Study.suite`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Which units and examples are asked about, the paper says. A recipe is for one ta
 
 @dataclass(frozen=True, slots=True)
 class SuiteDone:
-    """What was done, the score of each system, and what was asked of it; no score where a run stopped before there was one."""
+    """The performed steps, the score of each system and the request; no scores if a run stopped early."""
 
     performed: Performed
     results: Sequence[Result]
@@ -41,7 +41,7 @@ class SuiteDone:
 
     @property
     def has_every_label(self) -> bool:
-        """Whether every unit that the runs asked about has a label. What no task could take was not asked about."""
+        """Whether every judged unit has a label. Units that no task could take were not judged."""
         ended_without = {str(status) for status in Status} - {str(Status.OK)}
         runs = [run for result in self.results for run in result.runs]
         return bool(self.results) and not any(ended_without & set(run["counts"]) for run in runs)
@@ -60,7 +60,7 @@ def suite(
     stop: Stop | None = None,
     **score: Any,
 ) -> SuiteDone:
-    """Ask for what the scores of these systems lack, with the model as the judge and, where none is named, as the system.
+    """Complete and compute the scores of these systems, with the model as the judge and, if none is named, as the system.
 
     `given` names the options that the user gave: a run that was asked otherwise is not resumed, and the others are resumed
     with their own settings. `score` is passed to `judge.suites.result.score`. Raises what `Provider.open` raises.
@@ -86,6 +86,7 @@ def suite(
                     store,
                     paper,
                     replace(each_request, retry=options.retry) if is_first else each_request,
+                    # Only the missing steps count here, so no interval is computed.
                     interval=None,
                 )
             except Incomplete as lacking:
@@ -108,7 +109,7 @@ def suite(
 
 
 def _settings(options: RunOptions, given: Collection[str], provider: Provider) -> Mapping[str, Any]:
-    """The settings that a run must have to be resumed: those of its identity that the user gave."""
+    """Return the settings that a run must have to be resumed: those of its identity that the user gave."""
     apart = ("asked_as", "prompts", "settings", *OF_TASK)
     settings = {name: getattr(options, name) for name in IDENTITY if name in given and name not in apart}
     if "settings" in given:
@@ -119,7 +120,7 @@ def _settings(options: RunOptions, given: Collection[str], provider: Provider) -
 
 
 def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
-    """The plan of a step: as the run that it resumes, else as the options say."""
+    """Return the plan of a step: as the run that it resumes, else as the options say."""
     step_options = replace(options, relevant=None, examples=None, recipe=None)
     typed, began = step.model_and_options
     # Outputs of a system that is called otherwise than its model, and is no judge.
@@ -150,7 +151,7 @@ async def _perform(
     report_line: Callable[[str], None],
     stop: Stop | None,
 ) -> Performed:
-    """Open the provider when there is something to do, and do it."""
+    """Perform the missing steps; the provider is opened only if there are any."""
     from judge.runner import open_patiently
     from judge.suites.perform import Performed, perform
 

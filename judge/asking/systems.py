@@ -1,4 +1,4 @@
-"""Outputs of a system under test into a study: `judge systems import`, `Study.answers` and `Study.rankings`."""
+"""Import outputs of systems under test, for `judge systems import`, `Study.answers` and `Study.rankings`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _TREC = re.compile(r"\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What the user says of the files: whose outputs, under which condition, of which paper; the stage of rankings."""
+    """The user's description of the files: system, condition and paper of the outputs; the stage of rankings."""
 
     system: str | None = None
     condition: str | None = None
@@ -37,13 +37,13 @@ class Outputs:
 
 @dataclass(slots=True)
 class SystemsImported:
-    """The files with what is new in each, and what a paper's protocol still lacks, in words."""
+    """The files with the new rows of each, and the missing conditions of a paper's protocol, in words."""
 
     reports: list[tuple[Path, "ImportReport"]] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a file: what is new by name, and the rows that were left out."""
+        """Return one row per file: new rows by kind, and the number of skipped rows."""
         return [
             {"file": str(path), **report.counts, "skipped": len(report.skipped)}
             for path, report in self.reports
@@ -51,12 +51,12 @@ class SystemsImported:
 
     @property
     def skipped(self) -> list[str]:
-        """Rows that were left out, each with file, line and reason."""
+        """The skipped rows, each with file, line and reason."""
         return [str(error) for _, report in self.reports for error in report.skipped]
 
 
 def is_ranking(path: Path) -> bool:
-    """Whether a file is a TREC run: its first line has six columns, the second of them Q0."""
+    """Return whether a file is a TREC run: its first line has six columns, the second of them Q0."""
     from judge.importers.records import opened
 
     if not path.is_file():
@@ -82,7 +82,7 @@ def import_files(
     )
     done.reports += _import(store, others, options, outputs, lambda path, bad: read_rows(path, bad=bad))
     done.reports += _import_rankings(store, rankings, options, outputs)
-    _tell_lacks(store, done)
+    _note_missing(store, done)
     return done
 
 
@@ -109,12 +109,12 @@ def import_rows(
     done = SystemsImported(
         [(path, _add(store, records, _info(options, outputs), skipped, bad, outputs.paper))]
     )
-    _tell_lacks(store, done)
+    _note_missing(store, done)
     return done
 
 
 def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
-    """Raises UsageError for rankings without a stage, with the likely one."""
+    """Check the stage of rankings. Raises UsageError without a stage, with the likely one."""
     if not paths or outputs.stage is not None:
         return
     names = " ".join(path.name.lower() for path in paths)
@@ -159,7 +159,7 @@ def _add(
     bad: "Bad",
     paper: str | None,
 ) -> "ImportReport":
-    """Answers as answers, and what is about one document as runs of the system."""
+    """Add answers as answers, and verdicts about one document as runs of the system."""
     from judge.importers.verdicts import Verdicts
     from judge.store.answers import add_answers
 
@@ -192,7 +192,7 @@ def _import_rankings(
     )
 
 
-def _tell_lacks(store: Store, done: SystemsImported) -> None:
+def _note_missing(store: Store, done: SystemsImported) -> None:
     from judge.importers.needs import lacking
 
     done.lacks = lacking(store, {name for _, report in done.reports for name in report.datasets})

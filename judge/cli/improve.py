@@ -22,7 +22,7 @@ from judge.run_options import RunOptions
 from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.improve.found import Improved
+    from judge.improve.outcome import Improved
 
 
 @click.command()

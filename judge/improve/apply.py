@@ -14,8 +14,7 @@ from judge.store.study import Store
 def calibrated(store: Store, run: str, recipe: Recipe) -> str:
     """Calibrate the run with the numbers in the recipe, as a new run. Returns its id.
 
-    Questions of this study on which the numbers were fitted are left out of every agreement. Raises
-    UsageError for a run
+    Questions of this study on which the numbers were fitted are left out of every agreement. Raises UsageError for a run
     without probabilities, and if the recipe has other labels.
     """
     assert recipe.calibration is not None

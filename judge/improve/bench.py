@@ -11,7 +11,7 @@ from judge import derive
 from judge.derive import Made, RunTable, Truth
 from judge.errors import UsageError
 from judge.improve import ladder
-from judge.improve.found import Improved, Tried
+from judge.improve.outcome import Improved, Tried
 from judge.improve.recipe import Recipe, today
 from judge.improve.rewrite import Rewriter
 from judge.labels import relation, split
@@ -36,13 +36,10 @@ PURPOSE = "improve"
 
 
 class Bench:
-    """Runs recipes on units and scores them on tune. Every answer is stored, so that nothing is requested
+    """Runs recipes on units and scores them on tune. Every answer is stored, so that nothing is requested twice.
 
-    twice.
-
-    `labels`: unit -> the reference's label, `units`: part -> its labelled units, `order`: the tune questions
-    in the order in
-    which they are used, `found`: the results so far.
+    `labels`: unit -> the reference's label, `units`: part -> its labelled units, `order`: the tune questions in the order
+    in which they are used, `outcome`: the results so far.
     """
 
     def __init__(self, store: Store, flow: Flow, task: Task, field: str, word: str | None) -> None:
@@ -74,8 +71,9 @@ class Bench:
         self.base = flow.plan
         self.first = today(task, field, self.base.sampling)
         """The task as it is today."""
+        # The proof comes last, so its cost is kept back from the beginning: a search that cannot be proved is wasted.
         self.limits = SearchLimits(flow, len(self.units["test"]))
-        self.found = Improved(task, field, self.word, flow.plan.model)
+        self.outcome = Improved(task, field, self.word, flow.plan.model)
         self.runs: dict[str, str] = {}
         """Text of a recipe -> its run."""
         self.rewrites: dict[str | None, str] = {}
@@ -84,12 +82,12 @@ class Bench:
     @property
     def whole(self) -> list[Tried]:
         """Candidates that were tried on every tune question."""
-        return [t for t in self.found.tried if t.n_questions == len(self.order)]
+        return [t for t in self.outcome.tried if t.n_questions == len(self.order)]
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
         """Subtract the cost of the rewriter from the limits."""
         self.limits.pay(budget, seconds)
-        self.found.spent.update(budget.usage)
+        self.outcome.spent.update(budget.usage)
 
     async def ask(self, recipe: Recipe, units: Sequence[str], reserve: bool) -> str:
         """Run a recipe on these units.
@@ -132,6 +130,7 @@ class Bench:
     ) -> Tried:
         domain = self.task.domain(self.field)
         truth = np.array([domain.index(self.labels[u]) for u in units])
+        # Kappa and not accuracy: with a rare label a judge that never gives it has a high accuracy.
         key = "cohen_kappa:quadratic" if self.task.level(self.field) == "ordinal" else "cohen_kappa"
         table = Ratings.from_codes(np.column_stack([codes, truth]), domain, ["judge", "reference"])
         [m] = measures(table, [key], level=self.task.level(self.field), pairwise=False, interval=None)
@@ -145,7 +144,7 @@ class Bench:
         made = Tried(
             name, recipe, run, (m.value or 0.0) * coverage, m.value, coverage, len(units), questions, tokens
         )
-        self.found.tried.append(made)
+        self.outcome.tried.append(made)
         return made
 
     def calibrated(self, name: str, tried: Tried) -> list[Tried]:
@@ -157,29 +156,35 @@ class Bench:
         fitting = self._fit(tried.run_id, units)
         if fitting is None:
             return []
-        table, _, after, fit, fitted = fitting
-        plain = table.labels(self.field).codes[:, 0]
-        codes = np.where(np.isnan(after[:, 0]), plain, np.nan_to_num(after).argmax(axis=1))
+        table, _, codes, fit, fitted = fitting
         unit_codes = np.array(
             [codes[table.places[u]] if u in table.places else MISSING for u in units], dtype=np.int64
         )
         recipe = replace(tried.recipe, calibration=self._as_calibration(fit, fitted))
         return [self._noted(name, recipe, tried.run_id, units, unit_codes, tried.n_questions)]
 
-    def _fit(self, run: str, units: Sequence[str]) -> tuple[RunTable, Truth, FloatArray, Fit, Fitted] | None:
-        """Calibrate a run's probabilities by the labels of these units alone."""
+    def _fit(
+        self, run: str, units: Sequence[str]
+    ) -> tuple[RunTable, FloatArray, IntArray, Fit, Fitted] | None:
+        """Calibrate a run by the labels of these units alone: return its table, probabilities, codes and the fit.
+
+        None if it has too few of them, or no probabilities.
+        """
         table = derive.read_runs(self.store, [run], self.field)
-        p = table.labels(self.field).probabilities[0]
+        labels = table.labels(self.field)
+        p = labels.probabilities[0]
         truth = self._truth(table, units)
         usable = (truth.codes != MISSING) & (
             np.zeros(len(table.units), dtype=np.bool_) if p is None else ~np.isnan(p[:, 0])
         )
         numbers, _ = table.questions
+        # Cross-fitting needs two questions: a judge is never scored on questions that it was fitted on.
         if p is None or usable.sum() < FEWEST or len(np.unique(numbers[usable])) < 2:
             return None
         fold = truth.by_question(FOLDS, usable)
         after, fit = cross_fitted(p, truth.codes, fold, fit_bias)
-        return table, truth, after, fit, truth.fitted(truth.folds(fold), usable)
+        codes = np.where(np.isnan(after[:, 0]), labels.codes[:, 0], np.nan_to_num(after).argmax(axis=1))
+        return table, after, codes, fit, truth.fitted(truth.folds(fold), usable)
 
     def _truth(self, table: RunTable, units: Sequence[str]) -> Truth:
         domain = tuple(self.task.domain(self.field))
@@ -205,15 +210,14 @@ class Bench:
         """Store the calibrated candidate as a run, fitted on tune alone. Returns its id."""
         fitting = self._fit(run, self.units["tune"])
         assert fitting is not None and recipe.calibration is not None
-        table, _, after, _, fitted = fitting
-        plain = table.labels(self.field).codes[:, 0]
-        codes = np.where(np.isnan(after[:, 0]), plain, np.nan_to_num(after).argmax(axis=1))
+        table, after, codes, _, fitted = fitting
         parameters = {name: recipe.calibration[name] for name in ("temperature", "bias")}
-        made = {self.field: Made(codes, after)}
         parameters["folds"] = FOLDS
-        return derive.keep(
+        made = {self.field: Made(codes, after)}
+        run_id, _ = derive.keep(
             self.store, table, "calibrated", "bias", made, parameters=parameters, fitted=fitted
-        )[0]
+        )
+        return run_id
 
 
 class SearchLimits:
@@ -273,18 +277,14 @@ class SearchLimits:
         )
 
     def in_words(self) -> str:
-        """Return the limits and the reserve for the sealed test in words: the run itself sees only the
-        remainder.
-        """
+        """Return the limits and the reserve for the sealed test in words: the run itself sees only the remainder."""
         (tokens, cost), (of_tokens, of_cost) = self._limit, self._kept_back
         parts = [] if tokens is None else [f"of {tokens:,} tokens the sealed test takes about {of_tokens:,}"]
         parts += [] if cost is None else [f"of ${cost:g} the sealed test takes about ${of_cost:.4f}"]
         return f" ({' and '.join(parts)})" if parts and (of_tokens or of_cost) else ""
 
     def _reserve(self, runs: Collection[str]) -> tuple[int, float]:
-        """Return the tokens and dollars of the sealed test for two judges, judging by the cost of a unit so
-        far.
-        """
+        """Return the tokens and dollars of the sealed test for two judges, judging by the cost of a unit so far."""
         if not runs:
             return 0, 0.0
         marks = ",".join("?" * len(runs))
@@ -294,5 +294,6 @@ class SearchLimits:
             f"WHERE run_id IN ({marks}) AND reused = 0 GROUP BY run_id"
         )
         costs = self._flow.store.conn.execute(query, list(runs)).fetchall()
+        # Two judges are run on the sealed test: today's task and the winner.
         n = 2 * self._n_test
         return int(n * max((t for t, _ in costs), default=0)), n * max((c for _, c in costs), default=0.0)

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from judge.improve import ladder
 from judge.improve.bench import Bench
-from judge.improve.found import Tried
+from judge.improve.outcome import Tried
 from judge.improve.recipe import Recipe
 from judge.improve.rewrite import MOST_SHOWN, Rewriter, Wrong, sha_of
 from judge.labels import relation
@@ -37,7 +37,7 @@ class LadderStep(Protocol):
 def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
     """Return the steps, cheapest first."""
     if isinstance(bench.flow.provider, PairReader):
-        bench.found.notes.append(
+        bench.outcome.notes.append(
             "this judge reads two texts and no prompt, so only its calibration can be improved"
         )
         return [Calibrating()]
@@ -48,17 +48,16 @@ class Calibrating:
     """Calibrate the judge as it is: no model call."""
 
     async def climb(self, bench: Bench, best: Tried) -> Tried:
-        """As `LadderStep.climb`."""
+        """Return the best candidate after this step."""
+        # Of equal scores max() returns the first, so the earlier and cheaper candidate wins a tie.
         return max([best, *bench.calibrated("calibration", best)], key=lambda t: t.score)
 
 
 class AskingOtherwise:
-    """Answer mode and label order, guidelines, examples: successive halving on tune, with and without
-    calibration.
-    """
+    """Answer mode and label order, guidelines, examples: successive halving on tune, with and without calibration."""
 
     async def climb(self, bench: Bench, best: Tried) -> Tried:
-        """As `LadderStep.climb`."""
+        """Return the best candidate after this step."""
         learn = {unit: bench.labels[unit] for unit in bench.units["learn"]}
         plain, codes = replace(best.recipe, calibration=None), bench.flow.provider.label_codes
         rungs = ladder.rungs(bench.store, bench.task, plain, codes, learn)
@@ -87,17 +86,19 @@ class Rewriting:
     name: str = "instructions rewritten"
 
     async def climb(self, bench: Bench, best: Tried) -> Tried:
-        """As `LadderStep.climb`."""
+        """Return the best candidate after this step."""
+        # A rewritten text is never rendered as a template, so its placeholders would reach the judge as they are.
         if "{" in bench.task.constant:
-            bench.found.notes.append("the instructions are a template, which the rewriter cannot change")
+            bench.outcome.notes.append("the instructions are a template, which the rewriter cannot change")
             return best
         # A run never judges its own examples, and those are units of learn. Without them, all of learn can
         # show errors.
         plain = replace(best.recipe, examples=(), nearest=None, rule="", calibration=None)
+        # By hash, so that a resumed search shows the rewriter the same errors and reuses its stored answer.
         units = sorted(bench.units["learn"], key=lambda u: hashlib.sha256(u.encode()).digest())[:MOST_LEARN]
         wrong = self._wrong(bench, await bench.ask(plain, units, reserve=True), units)
         if not wrong:
-            bench.found.notes.append(
+            bench.outcome.notes.append(
                 "the instructions were not rewritten: the judge is right on every unit of learn"
             )
             return best
@@ -107,7 +108,7 @@ class Rewriting:
         if text is None:
             budget = bench.limits.left(self.rewriter, bench.runs.values())
             if not budget.fits(budget.claim(request)):
-                bench.found.notes.append(
+                bench.outcome.notes.append(
                     "the instructions were not rewritten: the rest of the limit is reserved for the sealed test"
                 )
                 return best
@@ -115,7 +116,7 @@ class Rewriting:
             text, why = await self.rewriter.ask(bench.task, request, budget, bench.limits.seconds_left)
             bench.pay(budget, time.monotonic() - begun)
             if text is None:
-                bench.found.notes.append(why)
+                bench.outcome.notes.append(why)
                 return best
         bench.rewrites[text] = sha
         recipe = replace(best.recipe, calibration=None, instructions=text)
@@ -164,9 +165,8 @@ async def halve(
 ) -> list[tuple[T, float, int]]:
     """Return each candidate with its last score and the number of questions behind it, best first.
 
-    Jamieson and Talwalkar 2016, arXiv 1502.07943, algorithm 1. Candidates of the last round come first. Of
-    equal scores, the
-    candidate named first wins, so the cheaper one stays.
+    Jamieson and Talwalkar 2016, arXiv 1502.07943, algorithm 1. Candidates of the last round come first. Of equal scores,
+    the candidate named first wins, so the cheaper one stays.
     """
     remaining = list(enumerate(candidates))
     done: list[tuple[T, float, int]] = []

@@ -6,7 +6,7 @@ import numpy as np
 
 from judge.improve.bench import PURPOSE, Bench
 from judge.improve.climb import steps
-from judge.improve.found import Improved, Tried, people_of
+from judge.improve.outcome import Improved, Tried, people_of
 from judge.improve.recipe import Recipe
 from judge.improve.rewrite import Rewriter
 from judge.labels.scope import Scope, read_panel
@@ -39,11 +39,12 @@ class Improve:
 
     async def go(self, anyway: bool = False) -> Improved:
         """Search and prove. Raises Halted if a run ends early for another reason than a limit."""
-        bench, result = self._bench, self._bench.found
+        bench, result = self._bench, self._bench.outcome
         try:
             best = await bench.score("today", bench.first, len(bench.order))
             run = bench.runs[bench.first.text()]
             result.people = people_of(bench.store, bench.split, bench.task, bench.field, run)
+            # Where people disagree as much as the judge does, their labels cannot tell a better judge from a worse one.
             if result.people is not None and result.people.as_well and not anyway:
                 result.refused = True
                 return self._ended()
@@ -60,7 +61,7 @@ class Improve:
         return self._ended()
 
     def _ended(self) -> Improved:
-        result, paid = self._bench.found, self._bench.limits.paid
+        result, paid = self._bench.outcome, self._bench.limits.paid
         reports = [report for _, report in self._bench.flow.reports]
         for report in reports:
             result.spent.update(report.usage)
@@ -73,7 +74,7 @@ class Improve:
         report, done = halted.report, self._bench.whole
         if report.interrupted or report.error is not None or report.stopped is None or not done:
             raise halted
-        self._bench.found.stopped = report.stopped + self._bench.limits.in_words()
+        self._bench.outcome.stopped = report.stopped + self._bench.limits.in_words()
         return max(done, key=lambda t: t.score)
 
 
@@ -85,7 +86,7 @@ async def prove(bench: Bench, winner: Recipe) -> None:
 
     All units are judged before the single look.
     """
-    result = bench.found
+    result = bench.outcome
     result.winner = winner
     runs = []
     for recipe in (bench.first, winner):
@@ -95,6 +96,7 @@ async def prove(bench: Bench, winner: Recipe) -> None:
     panel = read_panel(bench.store, Scope(bench.field, bench.task.name, runs=tuple(runs)), opened=True)
     proof = contest.compare(bench.store, panel, bench.word, split=bench.split, part="test", purpose=PURPOSE)
     duel = proof.duels[0]
+    # The contest has an order of its own, so the winner may be the first of the pair.
     sign = 1.0 if proof.contenders[duel.first].run_id == runs[0] else -1.0
     d = duel.kappa.difference
     result.proof, result.level = proof, proof.level
@@ -113,7 +115,7 @@ def _needed(bench: Bench, proof: Contest) -> int | None:
     """Return the number of labelled test units at which the next look detects this difference with 80 %
     probability.
     """
-    observed = bench.found.difference
+    observed = bench.outcome.difference
     if (
         observed is None
         or observed[1] is None
@@ -124,7 +126,9 @@ def _needed(bench: Bench, proof: Contest) -> int | None:
         return None
     from scipy.special import stdtrit
 
-    error = (observed[2] - observed[1]) / 2 / float(stdtrit(proof.n_clusters - 1, 1 - bench.found.level / 2))
+    error = (
+        (observed[2] - observed[1]) / 2 / float(stdtrit(proof.n_clusters - 1, 1 - bench.outcome.level / 2))
+    )
     spread = error * proof.n_clusters**0.5
     least = detectable(spread, proof.n_clusters, level_of(len(bench.split.looks) + 1))
     return int(np.ceil(proof.n_shared * (least / observed[0]) ** 2))

@@ -36,17 +36,17 @@ MOST_CHARACTERS = 200_000
 def rungs(
     store: Store, task: Task, best: Recipe, probabilities: bool, labels: dict[str, str]
 ) -> Generator[Rung, Recipe | None, None]:
-    """Yield the steps from `best` on; send() the best so far to get the next. `labels`: unit of learn -> its
+    """Yield the steps from `best` on; send() the best so far to get the next.
 
-    label.
-
-    Only for judges with a prompt: a model that compares two texts can only be calibrated.
+    `labels` are the labels of units of learn. Only for judges with a prompt: a model that compares two texts can only be
+    calibrated.
     """
     tried = list(_modes(task, best, probabilities))
     if tried:
         best = (yield Rung("answer mode and label order", tried)) or best
     if task.spec.guidelines.strip():
         best = (yield Rung("guidelines shown to the judge", [replace(best, guidelines=True)])) or best
+    # Stored labels have no reasoning, which an example of a task with a rationale must show.
     if task.spec.rationale == "none" and len(task.spec.questions) == 1:
         shown = [
             replace(best, rule=f"balanced, {each} of each label, from learn", examples=tuple(examples))
@@ -68,6 +68,7 @@ def _modes(task: Task, best: Recipe, probabilities: bool) -> Iterator[Recipe]:
         yield replace(best, answers="codes", orders=min(n, 3))
         yield replace(best, answers="words", orders=min(n, 3))
     yield replace(best, answers="json")
+    # A model may prefer a position to a label; the reversed order shows whether this one does.
     yield replace(best, label_order="reversed")
 
 
@@ -81,9 +82,7 @@ def select(store: Store, units: Sequence[str]) -> Selection:
 
 
 def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
-    """Return examples from which the nearest are chosen: up to 30 of each label, or none if learn has too
-    few.
-    """
+    """Return examples from which the nearest are chosen: up to 30 of each label, or none if learn has too few."""
     n = len(task.domain(task.spec.questions[0].field))
     for each in (30, 20, 10, 5, 3, 2):
         examples = balanced(store, task, labels, each) if each * n <= MOST_EXAMPLES else []
@@ -120,6 +119,7 @@ def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> lis
             inputs = {name: value for name, value in inputs_by_unit[unit].items() if value is not None}
             if labels[unit] != label or question in used or len(str(inputs)) > LONGEST:
                 continue
+            # One unit a question: passages of one question are alike, and would be one example twice.
             used.add(question)
             of_label.append(Example(inputs=inputs, answers={field: label}, rationale="", item_id=item))
             if len(of_label) == each:

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from judge.commands import command
-from judge.improve.found import Improved
+from judge.improve.outcome import Improved
 from judge.improve.recipe import Recipe
 from judge.prompts.load import Task, find_tasks, with_constant
 from judge.store.study import now
@@ -50,9 +50,7 @@ def written(improved: Improved, path: Path | None = None) -> Path:
 
 
 def next_version(improved: Improved, folder: Path) -> Task | None:
-    """Return the task with the winner's instructions as its next unused version; None if its text is
-    unchanged.
-    """
+    """Return the task with the winner's instructions as its next unused version; None if its text is unchanged."""
     assert improved.winner is not None
     text = improved.winner.instructions
     if text is None:

@@ -41,7 +41,7 @@ from judge.store import derived
 from judge.types import Json, attributes
 
 MOST_MEMBERS = 100
-TELLING = {
+NOT_IN_RECIPES = {
     "rationale",
     "examples",
     "relevant",
@@ -57,9 +57,7 @@ TELLING = {
 
 @dataclass(frozen=True)
 class Member:
-    """A judge of the panel: its model, its server and call settings, and its recipe (None: the task as it
-    is).
-    """
+    """A judge of the panel: its model, its server and call settings, and its recipe (None: the task as it is)."""
 
     model: str
     recipe: Recipe | None = None
@@ -115,6 +113,7 @@ def find(path: Path) -> PanelRecipe | None:
     panel_file = validated(_PanelFile, document, path)
     members = tuple(_member(member_part, path, n) for n, member_part in enumerate(panel_file.panel.members))
     for n, member_part in enumerate(members):
+        # A judge on two servers is one judge, and its errors would be counted twice in the vote.
         if any(replace(member_part, base_url=None) == replace(other, base_url=None) for other in members[:n]):
             raise BadInput(
                 "the same judge twice; give them different recipes, or rename one with 'as'",
@@ -172,7 +171,7 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
         assert of_parent.recipe is not None
         return replace(of_parent, recipe=replace(of_parent.recipe, calibration=calibration))
     options = json.loads(str(run["options"]))
-    unsupported = sorted(TELLING & options.keys())
+    unsupported = sorted(NOT_IN_RECIPES & options.keys())
     if unsupported or "answers" not in options or run["task"] != table.task.name:
         why = (
             f"has {', '.join(unsupported)}"

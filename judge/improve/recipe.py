@@ -30,13 +30,11 @@ MOST_INSTRUCTIONS = 8_000
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a judge is run, beside the task's file.
+    """The settings with which a judge runs a task, beside the task's file.
 
-    `calibration`: method, temperature, bias, and what they were fitted on. `rule` says how `examples` were
-    chosen; with
-    `nearest`, only that many of each label are shown, the nearest to a unit by BM25. `instructions` replace
-    the task's.
-    `temperature` and `seed` are those of sampling.
+    `calibration`: method, temperature, bias, and their fit. `rule` describes how `examples` were chosen; with `nearest`,
+    only that many of each label are shown, the nearest to a unit by BM25. `instructions` replace the task's. `temperature`
+    and `seed` are those of sampling.
     """
 
     task: str
@@ -83,6 +81,7 @@ class Recipe:
         Raises UsageError for another task, another text of it, or a misfit.
         """
         task = plan.task
+        # A recipe was proved with one text of the task. With another text its examples and calibration prove nothing.
         if task.name != self.task or task.sha256 != self.task_sha256:
             raise UsageError(
                 f"the recipe is for {self.task} with another text than {task.name} has here; use the task file that it was made for"

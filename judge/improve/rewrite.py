@@ -68,6 +68,7 @@ class Rewriter:
         `budget` has room for the call, which is cancelled after `seconds`.
         """
         claim = budget.claim(request)
+        # Reserved before the call: a reply that is lost may have been billed.
         budget.reserve(claim)
         try:
             async with asyncio.timeout(seconds):
@@ -137,6 +138,7 @@ def _describe_errors(task: Task, field: str, wrong: Sequence[Wrong]) -> str:
 
 
 def _block(name: str, text: str) -> str:
+    # A few long passages would otherwise fill the prompt, and the errors shown would be few.
     clipped = text if len(text) <= CLIPPED else text[:CLIPPED] + " …"
     digest = hashlib.sha256(f"rewrite\0{name}\0{clipped}".encode("utf-8", "surrogatepass")).digest()
     return fence(untrusted(name, clipped), fence_code(digest))

@@ -30,6 +30,7 @@ def check_template(task: Task, where: str) -> None:
             raise TaskError(f"{where}: template, line {before + (e.lineno or 1)}: {e.message}") from e
     inputs = set(task.input_names)
     for name in sorted(meta.find_undeclared_variables(trees["constant"])):
+        # The constant half comes first and is equal for all units, so that providers can reuse its cache.
         if name in inputs or name == _CUE:
             raise TaskError(f"{where}: template: '{name}' belongs below '<!-- unit -->' (above is constant)")
         if name not in _CONSTANT_NAMES:
@@ -40,6 +41,7 @@ def check_template(task: Task, where: str) -> None:
             raise TaskError(f"{where}: template: a raw task has no '{_CUE}': write what stands there")
         if name not in inputs | cues:
             raise TaskError(f"{where}: template: undeclared variable '{name}'; add it to inputs or drop it")
+    # Units without a declared input are left out, so an unused input would silently drop units.
     if unused := sorted(inputs - used):
         raise TaskError(f"{where}: template: input '{unused[0]}' is declared and never shown")
     if not task.spec.raw:
@@ -71,6 +73,7 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
             f"{where}: template, line {node.lineno}: products, powers and macros are not for prompts"
         )
     for name in tree.find_all(nodes.Name):
+        # Jinja's own generators would make loops and texts of any length.
         if name.name in ("range", "lipsum"):
             raise TaskError(f"{where}: template, line {name.lineno}: '{name.name}' is not for prompts")
 

@@ -46,6 +46,7 @@ def without_chat_tokens(text: str) -> str:
 def neutralise(text: str) -> str:
     """Break up chat-template tokens and look-alike fences."""
     text = without_chat_tokens(text)
+    # A passage may imitate the end of its own fence and continue as an instruction.
     return _FENCE_LIKE.sub("[ [", text) if "[" in text else text
 
 

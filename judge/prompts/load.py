@@ -106,6 +106,7 @@ def find_tasks(folder: Path | None = None) -> dict[str, Path]:
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder of task files")
     for name, path in _tasks_in(folder).items():
+        # A study identifies a task by name and version: two texts under one name would mix their labels.
         if name in tasks and tasks[name].read_bytes() != path.read_bytes():
             raise UsageError(f"{path}: '{name}' is a shipped task; give yours another name or version")
         tasks[name] = path
@@ -139,6 +140,7 @@ def load_task(name: str, folder: Path | None = None) -> Task:
         tasks = find_tasks(folder)
         versions = [n for n in tasks if n == name or n.rpartition(".v")[0] == name]
         if not versions:
+            # A mistyped name is the usual cause, and the list of all tasks is long.
             close = get_close_matches(name, [n.rpartition(".v")[0] for n in tasks], n=1)
             meant = f" (did you mean {close[0]}?)" if close else ""
             raise UsageError(f"no task '{name}'{meant}; there are: {', '.join(tasks)}")

@@ -117,6 +117,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def _default(field: Any) -> str:
+    # Mutable defaults are made by a factory, and have no default value to print.
     value = field.default if field.default is not PydanticUndefined else field.default_factory()
     return f"`{value}`" if value not in (None, "", [], {}) else "none"
 

@@ -43,4 +43,5 @@ class Nearest:
             taken[self._labels[at]] += 1
             if taken[self._labels[at]] <= self._each:
                 chosen.append(at)
+        # The nearest example comes last, next to the unit.
         return chosen[::-1]

@@ -23,6 +23,7 @@ class PairRenderer:
     Raises UsageError for a task whose units are not one of each, with one question and labels.
     """
 
+    # The attributes of a prompt renderer, all empty: the runner treats every renderer alike.
     prefix: tuple[Message, ...] = ()
     codes: str | None = None
     schema: Mapping[str, Json] | None = None

@@ -35,7 +35,7 @@ class _Passage:
 
 
 class _Passages(list[_Passage]):
-    """Several passages, shown with an empty line between two."""
+    """Passages, shown with an empty line between two."""
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self))
@@ -81,6 +81,7 @@ class RawRenderer:
         """Return the prompt of one unit. Raises TaskError when the template cannot show these inputs."""
         messages = (*self.prefix, Message("user", self._user(inputs)))
         labels = self._available(inputs)
+        # Of the letters only those of this question's options are possible answers.
         codes = "".join(labels) if self.mode is Mode.CODES else None
         return Prompt(messages, len(self.prefix), None, codes, labels=labels)
 

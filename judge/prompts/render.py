@@ -114,6 +114,7 @@ def _compiled(source: str) -> CodeType:
 
 def _template(source: str, key: str) -> Template:
     env = _environment(key)
+    # The compiled code is shared; only the environment, which has the fence, differs between tasks.
     return env.template_class.from_code(env, _compiled(source), env.make_globals(None))
 
 
@@ -301,6 +302,7 @@ def answer_schema(task: Task, domains: dict[str, Sequence[str]] | None = None) -
     if task.spec.rationale in _FIRST:
         properties["rationale"] = {"type": "string"}
     for question in task.spec.questions:
+        # An enum leaves the model no other label, where the provider enforces the schema.
         if question.labels:
             values = (domains or {}).get(question.field) or [label.value for label in question.labels]
             properties[question.field] = {"type": "string", "enum": list(values)}

@@ -58,4 +58,5 @@ def _keys(labels: Sequence[str]) -> list[str]:
 
 def _quoted(text: str) -> str:
     """Quote a text so that YAML reads it as text, whatever it contains."""
+    # JSON strings are YAML strings, and unlike plain YAML they are never read as booleans or numbers.
     return json.dumps(text, ensure_ascii=False)

@@ -107,6 +107,7 @@ class Question(_Strict):
         if len(set(folded)) < len(folded):
             raise ValueError(f"field '{self.field}' has the same label twice (case does not count)")
         if self.field in RESERVED_FIELDS:
+            # An export has one column a field beside its own columns.
             raise ValueError(f"'{self.field}' is a reserved name")
         return self
 
@@ -240,6 +241,7 @@ class TaskSpec(_Strict):
         if ("relevant_passages" in names) != (self.relevant is not None):
             raise ValueError("'relevant_passages' and the key 'relevant' (field, values) go together")
         for gold in self.shows_gold:
+            # Showing the gold of the very field would give away the answer.
             if gold in fields:
                 raise ValueError(f"shows_gold: '{gold}' is what this task asks for")
             if gold_input(gold) in (*names, *NEVER_INPUTS):

@@ -13,8 +13,8 @@ import pytest
 from judge.errors import UsageError
 from judge.improve import recipe as recipes
 from judge.improve.climb import halve, step_sizes
-from judge.improve.found import Improved
 from judge.improve.improve import Improve
+from judge.improve.outcome import Improved
 from judge.improve.page import as_html, proved, sentences
 from judge.labels.scope import Scope, read_panel
 from judge.prompts import load_task

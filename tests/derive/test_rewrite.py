@@ -11,8 +11,8 @@ import pytest
 
 from judge.errors import Rejected, ServerFault
 from judge.improve import recipe as recipes
-from judge.improve.found import Improved, clauses
 from judge.improve.improve import Improve
+from judge.improve.outcome import Improved, clauses
 from judge.improve.page import next_version, proved, sentences
 from judge.improve.rewrite import Rewriter
 from judge.prompts import Mode, Renderer, load_task, parse_task

@@ -76,7 +76,7 @@ def _mean_kappa(panel: Panel, pairs: Sequence[tuple[str, str]]) -> float | None:
 
 
 def _lead_notes(store: Store, field: str, panel: Panel) -> list[str]:
-    """Return what a lead wrote about decisions on open questions, at most five notes."""
+    """Return a lead's notes on decisions about open questions, at most five."""
     notes: list[str] = []
     for name in panel.of_kind(AnnotatorKind.ADJUDICATED):
         for at in np.flatnonzero(panel.labels_of(name) != MISSING).tolist():
@@ -114,8 +114,7 @@ def _pairs(panel: Panel, people: Sequence[str]) -> list[tuple[str, str, int]]:
 class Tried:
     """One candidate and its score on `n_questions` of tune.
 
-    `score` is kappa times the share of labelled units; `kappa` None means undefined. `tokens` are those of a
-    unit, None if
+    `score` is kappa times the share of labelled units; `kappa` None means undefined. `tokens` are those of a unit, None if
     unknown.
     """
 
