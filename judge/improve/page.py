@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 
 from judge.commands import command
 from judge.improve.outcome import Improved
 from judge.improve.recipe import Recipe
 from judge.prompts.load import Task, find_tasks, with_constant
+from judge.resources import page
 from judge.store.study import now
 from judge.types import Json, attributes
 
@@ -193,52 +193,42 @@ def as_json(improved: Improved, path: Path | None = None) -> dict[str, Json]:
     }
 
 
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
-h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.2rem;margin-top:2rem}.about{color:#555}
-.said{border-left:.3rem solid #888;padding:.4rem 1rem;background:#f4f4f2}.said.proved{border-color:#2a7a3b}.said p{margin:.4rem 0}
-.said p:first-child{font-weight:600}pre{white-space:pre-wrap;background:#f4f4f2;padding:.8rem 1rem}
-table{border-collapse:collapse;width:100%;font-size:.93rem}th,td{text-align:left;padding:.3rem .6rem;vertical-align:top}
-tr.step>*{border-top:1px solid #bbb}tr.after td{color:#555}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-.wide{overflow-x:auto}tr.best td{font-weight:600;color:inherit;background:#e9f3ea}svg text{font:13px system-ui,sans-serif;fill:currentColor}
-@media(prefers-color-scheme:dark){body{color:#eee;background:#161616}.about,tr.after td{color:#aaa}.said,pre{background:#232323}
-tr.step>*{border-color:#555}tr.best td{background:#1f3324}}"""
-
-
 def as_html(improved: Improved) -> str:
     """Return a self-contained page: the outcome, the difference on the sealed test, and every candidate."""
-    title = f"Improving {improved.task.name} with {improved.model}"
-    paragraphs = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in _outcome_first(improved))
-    notes = "".join(f"<p>{escape(_capital(text))}</p>\n" for text in improved.notes)
-    new = improved.winner.instructions if improved.winner else None
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
-        f"<p class=about>Field {escape(improved.field)}, held against {escape(improved.reference)}. Chosen on tune, proved on the "
-        f'sealed test.</p>\n<div class="said{" proved" if improved.proved else ""}">{paragraphs}</div>\n{_drawn(improved)}{notes}'
-        + (f"<h2>The instructions that won</h2>\n<pre>{escape(new)}</pre>\n" if new else "")
-        + "<h2>What was tried</h2>\n<div class=wide><table><thead><tr><th>step</th><th>candidate</th><th class=n>kappa on tune</th>"
-        "<th class=n>labelled</th><th class=n>units</th><th class=n>questions</th><th class=n>tokens a unit</th></tr></thead>\n"
-        f"<tbody>\n{''.join(_rows(improved))}</tbody></table></div>\n</body></html>\n"
+    value, low, high = improved.difference or (0.0, None, None)
+    span = None if low is None or high is None else (value, low, high)
+
+    def x(at: float) -> float:
+        """Return the place of a difference on the axis, in pixels; 0 is always on it."""
+        assert span is not None
+        least, most = min(-0.1, span[1] - 0.05), max(0.1, span[2] + 0.05)
+        return round(20 + 560 * (at - least) / (most - least), 1)
+
+    return page(
+        "improve.html",
+        improved=improved,
+        title=f"Improving {improved.task.name} with {improved.model}",
+        said=[_capital(text) for text in _outcome_first(improved)],
+        notes=[_capital(text) for text in improved.notes],
+        span=span,
+        x=x,
+        signed="{:+.3f}".format,
+        kinds=_kinds(improved),
     )
 
 
-def _rows(improved: Improved) -> Iterator[str]:
-    """Yield a row for each candidate; a step is named once, and a calibrated candidate follows its base."""
+def _kinds(improved: Improved) -> list[str]:
+    """Return the classes of each candidate's row: first of its step, calibrated after its base, and the best on all questions."""
     best = improved.winner.words if improved.winner else "as it is today"
-    last = None
+    most = max((t.n_questions for t in improved.tried), default=0)
+    kinds = []
+    rung = None
     for t in improved.tried:
-        words = t.recipe.words
-        kinds = ["step"] * (t.rung != last) + ["after"] * (t.recipe.calibration is not None)
-        kinds += ["best"] * (
-            words == best and t.n_questions == max(candidate.n_questions for candidate in improved.tried)
-        )
-        yield (
-            f'<tr class="{" ".join(kinds)}"><td>{escape(t.rung) if t.rung != last else ""}</td><td>{escape(words)}</td>'
-            f"<td class=n>{'undefined' if t.kappa is None else f'{t.kappa:.3f}'}</td><td class=n>{t.coverage:.0%}</td>"
-            f"<td class=n>{t.n_units:,}</td><td class=n>{t.n_questions:,}</td>"
-            f"<td class=n>{'' if t.tokens is None else f'{round(t.tokens):,}'}</td></tr>\n"
-        )
-        last = t.rung
+        is_best = t.recipe.words == best and t.n_questions == most
+        names = {"step": t.rung != rung, "after": t.recipe.calibration is not None, "best": is_best}
+        kinds.append(" ".join(name for name, has in names.items() if has))
+        rung = t.rung
+    return kinds
 
 
 def _outcome_first(improved: Improved) -> list[str]:
@@ -258,25 +248,3 @@ def _outcome_first(improved: Improved) -> list[str]:
 def _capital(text: str) -> str:
     text = text.strip()
     return text[:1].upper() + text[1:]
-
-
-def _drawn(improved: Improved) -> str:
-    """Return an SVG of the difference with its interval beside zero; empty if there is none."""
-    value, low, high = improved.difference or (0.0, None, None)
-    if low is None or high is None:
-        return ""
-    least, most = min(-0.1, low - 0.05), max(0.1, high + 0.05)
-
-    def x(at: float) -> float:
-        return round(20 + 560 * (at - least) / (most - least), 1)
-
-    title = f"Difference of kappa on the sealed test: {value:+.3f}, from {low:+.3f} to {high:+.3f}"
-    return (
-        f'<svg viewBox="0 0 600 84" role="img" width="600" style="max-width:100%"><title>{escape(title)}</title>'
-        f'<line x1="{x(0)}" x2="{x(0)}" y1="8" y2="56" stroke="currentColor" stroke-dasharray="4 3"/>'
-        f'<line x1="{x(low)}" x2="{x(high)}" y1="32" y2="32" stroke="#1b5fa8" stroke-width="3"/>'
-        f'<circle cx="{x(value)}" cy="32" r="6" fill="#1b5fa8"/>'
-        f'<text x="{x(value)}" y="18" text-anchor="middle">{value:+.3f}</text>'
-        f'<text x="{x(low)}" y="52" text-anchor="end">{low:+.3f}</text><text x="{x(high)}" y="52">{high:+.3f}</text>'
-        f'<text x="{x(0)}" y="74" text-anchor="middle">0: as good as today</text></svg>\n'
-    )
