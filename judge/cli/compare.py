@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking.scores import asked_so
+from judge.asking.scores import request_from
 from judge.cli.scored import write_whole
 from judge.cli.scoring import condition_option, dataset_option, how, interval_options, runs_option
 from judge.cli.thresholds import worse_gates
@@ -92,7 +92,7 @@ def compare(first: str, second: str, **options: Any) -> None:
         models, runs = judges(store, options["runs"])
         if models and not on_systems:
             raise UsageError("--run names runs of other tasks that both rest on: A and B are the judges here")
-        wanted = asked_so(options, models=models, runs=runs)
+        wanted = request_from(options, models=models, runs=runs)
         if on_systems:
             comparison = systems(store, papers, first, second, wanted, **how(options))
         else:

@@ -57,15 +57,15 @@ def test_each_context_gives_its_passages(judge: Judge) -> None:
 def test_noise_comes_from_other_questions_and_is_drawn_with_one_seed(judge: Judge) -> None:
     rag(judge)
     judge(*GENERATE, "oracle+noise:2")
-    for item, found in given_to("oracle+noise:2").items():
-        assert len(set(found)) == 3
-        own = [p for p in found if p.startswith(f"rag:{item}/")]
+    for item, result in given_to("oracle+noise:2").items():
+        assert len(set(result)) == 3
+        own = [p for p in result if p.startswith(f"rag:{item}/")]
         assert own == passages(f"{item}/cite_1"), "noise is never about the same question"
     with Store.open("study.db") as store:
         again = contexts.contexts(store, contexts.parse(store, "oracle+noise:2"))
         assert {k.removeprefix("rag:"): v for k, v in again.items()} == given_to("oracle+noise:2")
-    told = judge(*GENERATE, "none+noise:9", code=2).err
-    assert "+noise:9: 'rag' has only" in told
+    message = judge(*GENERATE, "none+noise:9", code=2).err
+    assert "+noise:9: 'rag' has only" in message
 
 
 BAD = [
@@ -79,19 +79,19 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("words", "told"), BAD)
-def test_what_cannot_be_asked_for(judge: Judge, words: str, told: str) -> None:
+@pytest.mark.parametrize(("words", "message"), BAD)
+def test_what_cannot_be_asked_for(judge: Judge, words: str, message: str) -> None:
     rag(judge)
-    assert told in judge(*GENERATE, *words.split(), code=2).err
+    assert message in judge(*GENERATE, *words.split(), code=2).err
 
 
 def test_a_task_must_fit(judge: Judge) -> None:
     rag(judge)
     start = ("answers", "generate")
-    told = judge(*start, "stance", "-m", "scripted/hash", "--context", "none", code=2).err
-    assert "labels units of kind 'passage'; answers are generated for items" in told
-    told = judge(*start, "counter_claim", "-m", "scripted/hash", "--context", "oracle", code=2).err
-    assert "takes no input 'context': use --context none" in told
+    message = judge(*start, "stance", "-m", "scripted/hash", "--context", "none", code=2).err
+    assert "labels units of kind 'passage'; answers are generated for items" in message
+    message = judge(*start, "counter_claim", "-m", "scripted/hash", "--context", "oracle", code=2).err
+    assert "takes no input 'context': use --context none" in message
 
 
 def test_resuming_asks_for_nothing_twice_and_keeps_what_a_kill_left(judge: Judge) -> None:
@@ -116,8 +116,8 @@ def test_answers_of_another_task_are_not_mixed_in(judge: Judge) -> None:
     rag(judge)
     judge(*GENERATE, "none")
     other = ("answers", "generate", "multiple_choice", "-m", "scripted/hash", "--context", "none")
-    told = judge(*other, code=2).err
-    assert "the study has answers of 'scripted/hash' under the condition 'none' from run" in told
+    message = judge(*other, code=2).err
+    assert "the study has answers of 'scripted/hash' under the condition 'none' from run" in message
     assert column("SELECT count(*) FROM runs") == [1], "nothing was sent"
     judge(*GENERATE, "none", "--temperature", "0.7", code=2)
     judge(*other, "--system", "chooser")
@@ -151,12 +151,12 @@ def test_a_label_is_an_answer_with_its_distribution_and_without_sentences(judge:
     rag(judge)
     command = ("answers", "generate", "multiple_choice", "-m", "scripted/hash", "--option", "logprobs=1")
     judge(*command, "--context", "oracle+noise:1")
-    found = rows(
+    result = rows(
         "SELECT a.text, l.value, l.distribution FROM answers AS a JOIN labels AS l "
         "ON l.annotator_id = a.origin AND l.unit_id = a.item_id WHERE l.field = 'choice'"
     )
-    assert len(found) == 2
-    for text, value, distribution in found:
+    assert len(result) == 2
+    for text, value, distribution in result:
         masses = json.loads(distribution)
         assert text == value and set(masses) == {*"ABCDEFGHIJ", "unassigned"}
         assert sum(masses.values()) == pytest.approx(1)
@@ -208,8 +208,8 @@ def test_an_estimate_shows_the_passages_and_sends_nothing(judge: Judge) -> None:
 
 def test_raguard_and_mirage_gold_choose_the_passages(judge: Judge, tmp_path: Path) -> None:
     def item(name: str, *labelled: tuple[str, str, Any]) -> dict[str, Any]:
-        found = [{"id": p, "text": f"{name} {p}", "gold": {field: v}} for p, field, v in labelled if field]
-        return {"id": name, "claim": name, "passages": found}
+        result = [{"id": p, "text": f"{name} {p}", "gold": {field: v}} for p, field, v in labelled if field]
+        return {"id": name, "claim": name, "passages": result}
 
     role = "raguard.role"
     raguard = item("r", ("a", role, "supporting"), ("b", role, "misleading"), ("c", role, "irrelevant"))

@@ -29,12 +29,12 @@ def test_answers_sentences_and_citations_become_units(judge: Judge, items: None)
     assert checked(done.out, "systems_import")["rows"] == [
         {"file": str(EXAMPLES / "answers.jsonl"), **counts, "skipped": 0}
     ]
-    found = rows(
+    result = rows(
         "SELECT unit_id, kind, sentence, cited_passages FROM unit_texts WHERE answer_id = ?",
         "rag:tea@model-a@full",
     )
     one, two = '["rag:tea/cite_1"]', '["rag:tea/cite_2","rag:tea/cite_3"]'
-    assert found == [
+    assert result == [
         ("rag:tea@model-a@full", "answer", None, '["rag:tea/cite_1","rag:tea/cite_2","rag:tea/cite_3"]'),
         ("rag:tea@model-a@full#s0", "sentence", "China grows the most tea [cite_1].", one),
         ("rag:tea@model-a@full#s0/cite_1", "citation", "China grows the most tea [cite_1].", one),
@@ -97,15 +97,15 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "told"), BAD, ids=[told[:40] for _, told in BAD])
+@pytest.mark.parametrize(("bad", "message"), BAD, ids=[message[:40] for _, message in BAD])
 def test_a_bad_row_is_named_and_nothing_of_its_file_is_kept(
-    judge: Judge, items: None, tmp_path: Path, bad: Any, told: str
+    judge: Judge, items: None, tmp_path: Path, bad: Any, message: str
 ) -> None:
     path = write(tmp_path / "a.jsonl", [row(system="good"), bad, row(system="after")])
     with Store.open("study.db") as store:
         before = dump(store)
     err = judge("systems", "import", path, code=1).err
-    assert err.startswith(f"judge: {path}:2: ") and told in err
+    assert err.startswith(f"judge: {path}:2: ") and message in err
     with Store.open("study.db") as store:
         assert dump(store) == before
     done = judge("systems", "import", path, "--skip-bad")
@@ -215,10 +215,10 @@ def test_csv_with_maps(judge: Judge, items: None, tmp_path: Path) -> None:
         ("rag:bridge@m@v", ["rag:bridge/cite_1"]),
     ]
     assert column("SELECT value FROM labels WHERE field = 'ok'") == ["1"]
-    told = judge(
+    message = judge(
         "systems", "import", path, "--map", "id=q", "--map", "text=reply", "--system", "m", code=1
     ).err
-    assert "field 'text': missing" in told
+    assert "field 'text': missing" in message
     assert "'words' is not a key" in judge("systems", "import", path, "--map", "words=output", code=2).err
     gone = judge("systems", "import", EXAMPLES / "answers.jsonl", "--map", "meta=nothing", code=2).err
     assert "--map meta=nothing: no row has 'nothing'; the first has: id, system" in gone

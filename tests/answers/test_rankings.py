@@ -35,8 +35,8 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
     )
     # Without a stage: what there is and the command, the likeliest stage in it.
     for name, stage in (("a.run", "retrieve"), ("my reranked.run", "rerank"), ("top5.run", "top-k")):
-        told = judge("systems", "import", name, code=2).err
-        assert shlex.split(told.strip().rpartition("; try: judge ")[2]) == [
+        message = judge("systems", "import", name, code=2).err
+        assert shlex.split(message.strip().rpartition("; try: judge ")[2]) == [
             "systems",
             "import",
             "--stage",
@@ -58,14 +58,14 @@ def test_a_run_is_imported_with_ranks_from_one(judge: Judge, items: None, tmp_pa
     with Store.open("study.db") as store:
         assert dump(store) == before
     judge("systems", "import", "--stage", "top-k", path, "--name", "mine")
-    found = checked(judge("systems", "list", "--json").out, "systems")["rankings"]
-    assert [(r["name"], r["stage"], r["items"], r["longest"]) for r in found] == [
+    result = checked(judge("systems", "list", "--json").out, "systems")["rankings"]
+    assert [(r["name"], r["stage"], r["items"], r["longest"]) for r in result] == [
         ("mine", "top-k", 2, 2),
         ("x", "rerank", 2, 2),
     ]
     other = run_file(tmp_path / "b.run", "tea Q0 cite_1 1 9 x")
-    told = judge("systems", "import", "--stage", "rerank", other, code=1).err
-    assert f"{other}:1" in told and "another list of 'x' at stage 'rerank' for 'rag:tea'" in told
+    message = judge("systems", "import", "--stage", "rerank", other, code=1).err
+    assert f"{other}:1" in message and "another list of 'x' at stage 'rerank' for 'rag:tea'" in message
 
 
 BAD = [
@@ -79,11 +79,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("bad", "told"), BAD, ids=[told[:40] for _, told in BAD])
-def test_a_bad_line_is_named(judge: Judge, items: None, tmp_path: Path, bad: str, told: str) -> None:
+@pytest.mark.parametrize(("bad", "message"), BAD, ids=[message[:40] for _, message in BAD])
+def test_a_bad_line_is_named(judge: Judge, items: None, tmp_path: Path, bad: str, message: str) -> None:
     path = run_file(tmp_path / "a.run", "tea Q0 cite_1 1 3.0 x", bad, "bridge Q0 cite_1 1 3.0 x")
     err = judge("systems", "import", "--stage", "retrieve", path, code=1).err
-    assert err.startswith(f"judge: {path}:2: ") and told in err
+    assert err.startswith(f"judge: {path}:2: ") and message in err
     assert column("SELECT count(*) FROM rankings") == [0]
     assert f"skipped: {path}:2" in judge("systems", "import", "--stage", "retrieve", path, "--skip-bad").err
     assert column("SELECT item_id FROM rankings ORDER BY 1") == ["rag:bridge", "rag:tea"]
@@ -98,8 +98,8 @@ def test_ids_of_other_items_must_mean_one_text(judge: Judge, tmp_path: Path) -> 
     )
     judge("items", "import", "jsonl", path)
     run = run_file(tmp_path / "a.run", "c Q0 same 1 1.0 x", "c Q0 other 2 1.0 x")
-    told = judge("systems", "import", "--stage", "retrieve", run, "--skip-bad").err
-    assert "'other' is the id of 2 passages of different text; use full ids (item/other)" in told
+    message = judge("systems", "import", "--stage", "retrieve", run, "--skip-bad").err
+    assert "'other' is the id of 2 passages of different text; use full ids (item/other)" in message
     assert column("SELECT passage_id FROM rankings") == ["d:a/same"]
 
 
@@ -153,13 +153,16 @@ def test_bm25_gives_an_item_its_own_copy_and_leaves_out_what_does_not_match(
     judge("items", "import", "jsonl", path)
     done = judge("retrieve")
     assert "1 items share no word with any passage" in done.err
-    found = rows("SELECT item_id, passage_id FROM rankings ORDER BY item_id")
-    assert [(item, passage.rpartition("/")[0]) for item, passage in found] == [("d:a", "d:a"), ("d:b", "d:b")]
+    result = rows("SELECT item_id, passage_id FROM rankings ORDER BY item_id")
+    assert [(item, passage.rpartition("/")[0]) for item, passage in result] == [
+        ("d:a", "d:a"),
+        ("d:b", "d:b"),
+    ]
 
 
 def test_without_the_library_the_command_says_what_to_install(
     judge: Judge, items: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    told = judge("retrieve", code=1).err
-    assert "needs bm25s: pip install 'adjudge[retrieve]'" in told
+    message = judge("retrieve", code=1).err
+    assert "needs bm25s: pip install 'adjudge[retrieve]'" in message

@@ -115,8 +115,8 @@ def test_questions_that_are_not_challenging_are_written_again(
         (3, 2, 2),
     ]
     assert (document["questions"], document["left_out"]) == (2, 1)
-    told = {m["measure"]: (m["value"], m["n_units"], m["coverage"]) for m in document["measures"]}
-    assert told["valid_share@1"] == (0.0, 2, 1.0) and told["valid_after@3"] == (0.0, 2, 1.0)
+    message = {m["measure"]: (m["value"], m["n_units"], m["coverage"]) for m in document["measures"]}
+    assert message["valid_share@1"] == (0.0, 2, 1.0) and message["valid_after@3"] == (0.0, 2, 1.0)
     answers = dict(rows("SELECT condition, text FROM answers WHERE item_id = 'd:france'"))
     assert answers == {"distractor:1.1": "Berlin", "distractor:2.1": "Lyon", "distractor:3.1": "Nice"}
     meta = column("SELECT meta FROM answers WHERE item_id = 'd:spider' AND condition = 'distractor:1.1'")
@@ -147,9 +147,9 @@ def test_shares_by_iteration(judge: Judge, study: None, tmp_path: Path) -> None:
         (2, 1, 1, 1),
         (1, 0, 1, 1),
     ]
-    told = {m["measure"]: (m["value"], m["n_units"]) for m in document["measures"]}
+    message = {m["measure"]: (m["value"], m["n_units"]) for m in document["measures"]}
     # valid_share: 1 of the 2 tried, 0 of the 1 tried; valid_after: 1 of all 2, both times.
-    assert told == {
+    assert message == {
         "valid_share@1": (0.5, 2),
         "valid_after@1": (0.5, 2),
         "valid_share@2": (0.0, 1),
@@ -175,8 +175,8 @@ def test_the_same_command_asks_nothing_twice_and_changes_nothing(
 def test_it_goes_on_after_a_server_that_died(judge: Judge, study: None, tmp_path: Path) -> None:
     with ServerProcess("openai", "--logprobs", "none", "--fault", "401:after=5") as server:
         command = ("distractors", "generate", "-m", "openai/m", "--base-url", server.url)
-        told = judge(*command, "--concurrency", "1", code=3).err
-        assert "refused the key" in told and "to resume" in told
+        message = judge(*command, "--concurrency", "1", code=3).err
+        assert "refused the key" in message and "to resume" in message
         there = column("SELECT count(*) FROM judgements WHERE status = 'ok'")
         assert there == [1]  # four questions, one unit, then the key is refused
         server.kill()
@@ -199,8 +199,8 @@ def test_replies_that_cannot_be_read_leave_the_question_open(
     assert [(r["tried"], r["unknown"], r["distractors"]) for r in document["rows"]] == [(2, 2, 1)]
     share = document["measures"][0]
     assert (share["value"], share["n_units"]) == (None, 0) and "2 not checked" in share["reason"]
-    told = judge("distractors", "export", "-o", "x.json", "--per-question", "1", code=2).err
-    assert "no one annotator of distractor_check" in told or "no question" in told
+    message = judge("distractors", "export", "-o", "x.json", "--per-question", "1", code=2).err
+    assert "no one annotator of distractor_check" in message or "no question" in message
 
 
 def questions(judge: Judge, tmp_path: Path) -> None:
@@ -220,18 +220,18 @@ def questions(judge: Judge, tmp_path: Path) -> None:
 def test_the_urag_file_comes_back(judge: Judge, study: None, tmp_path: Path) -> None:
     questions(judge, tmp_path)
     export = ("distractors", "export", "--per-question", "2", "--challenging", "not-entailed")
-    told = judge(*export, "-o", "x.json", "--json")
-    assert checked(told.out, "distractors_export")["questions"] == 2
+    message = judge(*export, "-o", "x.json", "--json")
+    assert checked(message.out, "distractors_export")["questions"] == 2
     document = json.loads(Path("x.json").read_text("utf-8"))
     assert [len(document[split]) for split in ("calibration", "test")] == [1, 1]
     judge("items", "import", "urag", "x.json", "--dataset", "u")
-    found = {
+    result = {
         source: (question, json.loads(options), correct)
         for source, question, options, correct in rows(
             "SELECT json_extract(meta, '$.id'), question, options, correct FROM items WHERE dataset = 'u'"
         )
     }
-    question, options, correct = found["france"]
+    question, options, correct = result["france"]
     assert question == "Capital of France?"
     assert sorted(options.values()) == ["Berlin", "Paris", "Rome and C. more"] and options[correct] == "Paris"
     # One passage of its own and two made-up documents, which their ids do not give away.
@@ -280,18 +280,18 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("more", "code", "told"), BAD, ids=[told for *_, told in BAD])
+@pytest.mark.parametrize(("more", "code", "message"), BAD, ids=[message for *_, message in BAD])
 def test_what_cannot_be_asked_for(
-    judge: Judge, study: None, tmp_path: Path, more: tuple[str, ...], code: int, told: str
+    judge: Judge, study: None, tmp_path: Path, more: tuple[str, ...], code: int, message: str
 ) -> None:
     scripted(tmp_path, SCRIPT)
-    assert told in judge(*GENERATE, *more, code=code).err
+    assert message in judge(*GENERATE, *more, code=code).err
     assert column("SELECT count(*) FROM answers") == [0]
 
 
 def test_export_without_distractors(judge: Judge, study: None) -> None:
-    told = judge("distractors", "export", "-o", "x.json", code=2).err
-    assert "--system; systems with distractors: none; make some: judge distractors generate" in told
+    message = judge("distractors", "export", "-o", "x.json", code=2).err
+    assert "--system; systems with distractors: none; make some: judge distractors generate" in message
     assert not Path("x.json").exists()
 
 

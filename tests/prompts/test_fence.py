@@ -41,20 +41,20 @@ TOKENS = [
 
 def blocks(text: str) -> dict[str, str]:
     """The fenced blocks of a message by name, read by the fence lines alone, as a model would."""
-    found, name, code, body = {}, "", "", []
+    result, name, code, body = {}, "", "", []
     for line in text.split("\n"):
         opened = re.fullmatch(r"\[\[(\w+) ([a-z]{6})\]\]", line)
         if not code and opened:
             name, code, body = opened[1], opened[2], []
         elif code and line == f"[[/{code}]]":
-            assert name not in found, f"two blocks are called {name}"
-            found[name], code = "\n".join(body), ""
+            assert name not in result, f"two blocks are called {name}"
+            result[name], code = "\n".join(body), ""
         elif code:
             body.append(line)
         else:
-            found[""] = found.get("", "") + line + "\n"
+            result[""] = result.get("", "") + line + "\n"
     assert not code, "every block is closed"
-    return found
+    return result
 
 
 def shown(passage: str, claim: str = CLAIM) -> dict[str, str]:

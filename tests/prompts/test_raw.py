@@ -129,8 +129,8 @@ def test_only_letters_of_the_options_are_offered(name: str, mode: Mode) -> None:
     )
     request, _ = asker.request(Unit("u", inputs, {}), 0)
     assert (request.codes, request.labels) == ("ABC" if mode is Mode.CODES else None, ("A", "B", "C"))
-    told = "\n".join(m.content for m in request.messages)
-    assert "A. one\nB. two\nC. three" in told and "D" not in told.replace("Date", "")
+    message = "\n".join(m.content for m in request.messages)
+    assert "A. one\nB. two\nC. three" in message and "D" not in message.replace("Date", "")
     assert asker.parse(Reply("C"), request).labels[0].value == "C"
     assert asker.parse(Reply("D"), request).status is Status.UNPARSED
 
@@ -167,8 +167,8 @@ def test_the_probes_of_a_raw_task_leave_its_order_alone(judge: Judge, tmp_path: 
     rows = [{"id": str(n), "claim": f"Claim {n}.", "passages": [{"id": "p", "text": "T."}]} for n in range(4)]
     judge("items", "import", "jsonl", write_jsonl(tmp_path / "r.jsonl", rows), "--dataset", "d")
     (tmp_path / "mine.v1.md").write_text(text(RAW, BODY), "utf-8")
-    told = judge("probe", "mine.v1.md", "-m", "scripted/hash", "-n", "4").out
-    assert "injection" in told and "order" not in told
+    message = judge("probe", "mine.v1.md", "-m", "scripted/hash", "-n", "4").out
+    assert "injection" in message and "order" not in message
     assert "raw" in judge("probe", "mine.v1.md", "-m", "scripted/hash", "--probe", "order", code=2).err
 
 

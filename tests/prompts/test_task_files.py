@@ -110,11 +110,11 @@ FRONT: list[tuple[str, dict[str, Any], list[str]]] = [
 def test_front_matter_is_refused(front: dict[str, Any], words: list[str]) -> None:
     with pytest.raises(TaskError) as caught:
         task(front)
-    told = str(caught.value)
-    assert told.startswith("mine.v1.md: ")
+    message = str(caught.value)
+    assert message.startswith("mine.v1.md: ")
     for word in words:
-        assert word in told
-    assert "\n" not in told, "one line"
+        assert word in message
+    assert "\n" not in message, "one line"
 
 
 @pytest.mark.parametrize("name", NEVER_INPUTS)
@@ -222,10 +222,10 @@ TEMPLATES = [
 def test_templates_are_refused(body: str, words: list[str]) -> None:
     with pytest.raises(TaskError) as caught:
         task(STANCE, body)
-    told = str(caught.value)
-    assert told.startswith("mine.v1.md: ")
+    message = str(caught.value)
+    assert message.startswith("mine.v1.md: ")
     for word in words:
-        assert word in told
+        assert word in message
 
 
 def test_a_syntax_error_names_the_line_of_the_file() -> None:

@@ -39,17 +39,17 @@ def beir(folder: Path, grades: tuple[int, ...] = (1, 0, 1)) -> tuple[Path, Path,
 
 
 def test_beir_takes_only_documents_that_qrels_name(tmp_path: Path) -> None:
-    found = load("beir", *beir(tmp_path))
-    assert not found.bads
-    (item,) = found.items
+    result = load("beir", *beir(tmp_path))
+    assert not result.bads
+    (item,) = result.items
     assert (item.item_id, item.question) == ("beir:q1", "who?")
     assert [(p.source_id, p.title, p.text) for p in item.passages] == [
         ("d1", "T", "one"),
         ("d2", "only a title", "only a title"),
         ("d3", None, "three"),
     ]
-    assert found.gold("relevant") == {"relevant": 2, "not_relevant": 1}
-    assert found.notes == ["1 queries are left out: neither qrels nor a run names a document for them"]
+    assert result.gold("relevant") == {"relevant": 2, "not_relevant": 1}
+    assert result.notes == ["1 queries are left out: neither qrels nor a run names a document for them"]
 
 
 @pytest.mark.parametrize(
@@ -78,17 +78,17 @@ def test_label_maps_say_what_other_grades_are(tmp_path: Path) -> None:
 def test_a_run_names_documents_without_grades(tmp_path: Path) -> None:
     queries, corpus, qrels = beir(tmp_path)
     run = write(tmp_path / "bm25.run", "q2 Q0 d4 1 9.5 bm25\nq1 Q0 d4 1 3 bm25\nq1 Q0 d1 2 2 bm25\n")
-    found = load("beir", queries, corpus, qrels, run)
-    assert [[p.source_id for p in i.passages] for i in found.items] == [["d1", "d2", "d3", "d4"], ["d4"]]
-    assert found.gold("relevant") == {"relevant": 2, "not_relevant": 1}
+    result = load("beir", queries, corpus, qrels, run)
+    assert [[p.source_id for p in i.passages] for i in result.items] == [["d1", "d2", "d3", "d4"], ["d4"]]
+    assert result.gold("relevant") == {"relevant": 2, "not_relevant": 1}
 
 
 def test_bad_lines_are_named_with_file_and_line(tmp_path: Path) -> None:
     queries, corpus, _ = beir(tmp_path)
     rows = ["q1\td1\t1", "q1\td1\t0", "q1\tnone\t1", "zz\td2\t1", "q1\td2\tx", "q1\td2"]
     qrels = write(tmp_path / "q.tsv", "query-id\tcorpus-id\tscore\n" + "\n".join(rows))
-    found = load("beir", queries, corpus, qrels)
-    assert sorted(found.places) == [
+    result = load("beir", queries, corpus, qrels)
+    assert sorted(result.places) == [
         ("q.tsv", 3, "grade"),
         ("q.tsv", 4, "document"),
         ("q.tsv", 5, "query"),
@@ -124,10 +124,10 @@ def test_topics_in_every_form_say_the_same(tmp_path: Path) -> None:
         ),
     ]
     for path in topics:
-        found = load("trec", path, corpus, qrels)
-        assert not found.bads
-        assert [(i.item_id, i.question) for i in found.items] == [("trec:301", "Who did R&D?")]
-        assert [p.text for p in found.items[0].passages] == ["first\tstill its text", "second"]
+        result = load("trec", path, corpus, qrels)
+        assert not result.bads
+        assert [(i.item_id, i.question) for i in result.items] == [("trec:301", "Who did R&D?")]
+        assert [p.text for p in result.items[0].passages] == ["first\tstill its text", "second"]
     assert load("trec", topics[2], corpus, qrels).items[0].meta == {"description": "More."}
 
 
@@ -166,8 +166,8 @@ def noveleval(judge: Judge, folder: Path) -> Path:
 
 def test_noveleval_goes_in_and_its_labels_come_back_as_qrels(judge: Judge, tmp_path: Path) -> None:
     source = noveleval(judge, tmp_path)
-    told = json.loads(judge("items", "show", "--json", "-n", "1").out)["rows"][0]
-    assert (told["item_id"], told["passages"]) == ("trec:0", 20)
+    message = json.loads(judge("items", "show", "--json", "-n", "1").out)["rows"][0]
+    assert (message["item_id"], message["passages"]) == ("trec:0", 20)
     judge("run", "relevance_graded", "-m", "scripted/hash")
     out = tmp_path / "judged.qrels"
     judge("runs", "export", "--to", "qrels", "-o", out)
@@ -216,8 +216,8 @@ def at(depth: int) -> list[str]:
 
 
 def scored(judge: Judge, *words: str) -> dict[str, dict[str, object]]:
-    found = json.loads(judge("score", "retrieval", "--json", *words).out)
-    return {m["measure"]: m for m in found["measures"]}
+    result = json.loads(judge("score", "retrieval", "--json", *words).out)
+    return {m["measure"]: m for m in result["measures"]}
 
 
 def test_a_judge_that_says_what_gold_says_orders_the_systems_alike(judge: Judge, tmp_path: Path) -> None:
@@ -239,25 +239,27 @@ def test_a_judge_that_says_what_gold_says_orders_the_systems_alike(judge: Judge,
 def test_a_judge_that_says_the_contrary_orders_them_the_other_way_round(judge: Judge, tmp_path: Path) -> None:
     planted(judge, tmp_path, 5)
     judge("run", "relevance_graded", *says(tmp_path, {0: "3", 1: "2", 2: "1", 3: "0"}))
-    found = scored(judge, *at(2))
+    result = scored(judge, *at(2))
     # s0 starts with two of grade 3, s1 to s4 with two of grade 0 (s1, s2) or of a grade in between: recomputed from
     # the printed means by scipy, not assumed.
     from scipy.stats import kendalltau
 
     means = [
-        [float(str(found[f"nDCG@2[{who}, s{n} retrieve]"]["value"])) for n in range(5)]
+        [float(str(result[f"nDCG@2[{who}, s{n} retrieve]"]["value"])) for n in range(5)]
         for who in ("gold", "judge")
     ]
-    assert found["tau_b[nDCG@2]"]["value"] == pytest.approx(kendalltau(*means).statistic)
-    assert float(str(found["tau_b[nDCG@2]"]["value"])) < 0
+    assert result["tau_b[nDCG@2]"]["value"] == pytest.approx(kendalltau(*means).statistic)
+    assert float(str(result["tau_b[nDCG@2]"]["value"])) < 0
 
 
-def test_four_systems_are_too_few_for_an_order_and_a_wrong_name_is_told(judge: Judge, tmp_path: Path) -> None:
+def test_four_systems_are_too_few_for_an_order_and_a_wrong_name_is_refused(
+    judge: Judge, tmp_path: Path
+) -> None:
     planted(judge, tmp_path, 4)
     judge("run", "relevance_graded", *says(tmp_path, {0: "0", 1: "1", 2: "2", 3: "3"}))
-    found = scored(judge)
-    assert found["tau_b[ndcg@10]"]["value"] is None
-    assert "from 5 on" in str(found["tau_b[ndcg@10]"]["reason"])
+    result = scored(judge)
+    assert result["tau_b[ndcg@10]"]["value"] is None
+    assert "from 5 on" in str(result["tau_b[ndcg@10]"]["reason"])
     assert "no such ranking" in judge("score", "retrieval", "--system", "zz", code=2).err
 
 
@@ -281,14 +283,14 @@ def test_people_s_labels_are_qrels_by_reference(judge: Judge, tmp_path: Path) ->
     cal = scored(judge, *at(2), "--reference", "cal")
     assert cal["nDCG@2[cal, s1 retrieve]"]["value"] == gold["nDCG@2[gold, s1 retrieve]"]["value"]
     assert cal["tau_b[nDCG@2]"]["value"] == pytest.approx(1.0)
-    found = scored(judge, *at(2), "--reference", "majority")
+    result = scored(judge, *at(2), "--reference", "majority")
     # s0 begins with two of gold's grade 3, which the majority says are 0: no gain at all.
-    assert found["nDCG@2[majority, s0 retrieve]"]["value"] == 0.0
+    assert result["nDCG@2[majority, s0 retrieve]"]["value"] == 0.0
     # s1 begins with two of gold's grade 0: grade 3 by the majority, the ideal.
-    assert found["nDCG@2[majority, s1 retrieve]"]["value"] == pytest.approx(1.0)
-    assert float(str(found["tau_b[nDCG@2]"]["value"])) < 0
-    told = judge("score", "retrieval", "--reference", "nobody", code=2).err
-    assert "--reference nobody" in told
+    assert result["nDCG@2[majority, s1 retrieve]"]["value"] == pytest.approx(1.0)
+    assert float(str(result["tau_b[nDCG@2]"]["value"])) < 0
+    message = judge("score", "retrieval", "--reference", "nobody", code=2).err
+    assert "--reference nobody" in message
     board = json.loads(
         judge("score", "retrieval", *at(2), "--system", "all", "--reference", "majority", "--json").out
     )
@@ -299,9 +301,9 @@ def test_a_short_line_of_a_run_is_no_grade(tmp_path: Path) -> None:
     topics = write(tmp_path / "topics.tsv", "1\twho\n")
     docs = write(tmp_path / "docs.tsv", "d1\tone\nd2\ttwo\n")
     run = write(tmp_path / "a.run", "1 Q0 d1 1 2.0 s\n1 Q0 d2 2\n")
-    found = load("trec", topics, docs, run)
-    assert found.places == [("a.run", 2, "")]
-    assert not found.gold("relevance_grade")
+    result = load("trec", topics, docs, run)
+    assert result.places == [("a.run", 2, "")]
+    assert not result.gold("relevance_grade")
 
 
 def test_a_document_that_stands_twice_with_two_texts_is_bad(tmp_path: Path) -> None:
@@ -310,15 +312,15 @@ def test_a_document_that_stands_twice_with_two_texts_is_bad(tmp_path: Path) -> N
     write(corpus, text + text.splitlines()[0] + "\n")
     assert not load("beir", queries, corpus, qrels).bads
     write(corpus, text + '{"_id": "d1", "title": "T", "text": "another"}\n')
-    found = load("beir", queries, corpus, qrels)
-    assert found.places == [("corpus.jsonl", 5, "text")]
-    assert "than in line 1" in found.bads[0].reason
+    result = load("beir", queries, corpus, qrels)
+    assert result.places == [("corpus.jsonl", 5, "text")]
+    assert "than in line 1" in result.bads[0].reason
     topics = write(tmp_path / "topics.tsv", "1\twho\n")
     docs = write(tmp_path / "docs.tsv", "d1\tone\nd1\ttwo\n")
     assert load("trec", topics, docs, write(tmp_path / "q", "1 0 d1 1\n")).places == [("docs.tsv", 2, "text")]
 
 
-def test_files_without_lines_and_endless_lines_are_told(tmp_path: Path) -> None:
+def test_files_without_lines_and_endless_lines_are_refused(tmp_path: Path) -> None:
     queries, corpus, _ = beir(tmp_path)
     head = write(tmp_path / "h.tsv", "query-id\tcorpus-id\tscore\n")
     assert "no lines under the header" in load("beir", queries, corpus, head).bads[0].reason
@@ -332,9 +334,9 @@ def test_files_without_lines_and_endless_lines_are_told(tmp_path: Path) -> None:
 def test_a_text_of_three_words_is_no_qrels(tmp_path: Path) -> None:
     topics = write(tmp_path / "topics.tsv", "1\t0 cats 5\n")
     docs = write(tmp_path / "docs.tsv", "d1\t0 dogs 7\n")
-    found = load("trec", topics, docs, write(tmp_path / "qrels.txt", "1 1 d1 1\n"))
-    assert not found.bads
-    assert (found.items[0].question, found.items[0].passages[0].text) == ("0 cats 5", "0 dogs 7")
+    result = load("trec", topics, docs, write(tmp_path / "qrels.txt", "1 1 d1 1\n"))
+    assert not result.bads
+    assert (result.items[0].question, result.items[0].passages[0].text) == ("0 cats 5", "0 dogs 7")
 
 
 def test_the_grade_that_needs_a_word_does_not_choose_the_field(tmp_path: Path) -> None:

@@ -30,10 +30,10 @@ def ranking(name: str) -> pd.DataFrame:
 def test_ranx_says_the_same(system: str, measure: str) -> None:
     plain, _, level = measure.partition("-l")
     k = int(plain.partition("@")[2])
-    found = retrieval.at(
+    result = retrieval.at(
         k, QUERIES, ranking(system), RELEVANCE, relevant_from=int(level or 1), reciprocal=True
     )
-    score = next(s for s in found if s.measure == plain)
+    score = next(s for s in result if s.measure == plain)
     assert score.measured(interval=None).value == pytest.approx(RANX[system][measure], abs=1e-12)
 
 
@@ -49,7 +49,9 @@ def test_ranx_says_the_same_by_the_names_of_ir_measures(system: str, name: str, 
 
 def test_the_gain_of_ndcg_does_not_depend_on_what_is_called_relevant() -> None:
     each = [retrieval.at(5, QUERIES, ranking("fair"), RELEVANCE, relevant_from=n) for n in (1, 2, 3)]
-    values = [next(s for s in found if s.measure == "ndcg@5").measured(interval=None).value for found in each]
+    values = [
+        next(s for s in result if s.measure == "ndcg@5").measured(interval=None).value for result in each
+    ]
     assert values == pytest.approx([RANX["fair"]["ndcg@5"]] * 3, abs=1e-12)
 
 
@@ -58,10 +60,10 @@ def test_tau_b_is_scipys_with_ties_too() -> None:
     first = drawn.integers(0, 4, (200, 6)).astype(float)
     second = drawn.integers(0, 4, (200, 6)).astype(float)
     first[0] = 1.0
-    found = system_order.tau_b(first, second)
+    result = system_order.tau_b(first, second)
     expected = [kendalltau(a, b).statistic for a, b in zip(first, second, strict=True)]
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    assert np.isnan(found[0])
+    np.testing.assert_allclose(result, expected, atol=1e-12)
+    assert np.isnan(result[0])
 
 
 # p = 0.9, two systems. Same order: A_1 = A_2 = 1, .81 + (.1/.9)(.9 + .81) = .81 + .1 + .09 = 1.
@@ -73,8 +75,8 @@ def test_tau_b_is_scipys_with_ties_too() -> None:
     [([2, 1], [5, 3], 1.0), ([2, 1], [3, 5], 0.9), ([1, 1], [3, 5], 0.81 + 0.1 * 2 / 3 + 0.09)],
 )
 def test_rank_biased_overlap_by_hand(first: list[float], second: list[float], expected: float) -> None:
-    found = system_order.rank_biased_overlap(np.array([first], float), np.array([second], float))
-    assert found[0] == pytest.approx(expected, abs=1e-12)
+    result = system_order.rank_biased_overlap(np.array([first], float), np.array([second], float))
+    assert result[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_identical_orders_overlap_wholly_and_renaming_systems_changes_nothing() -> None:

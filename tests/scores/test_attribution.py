@@ -33,26 +33,26 @@ def test_micro_and_macro() -> None:
 
 def test_an_answer_that_cites_nothing() -> None:
     answers = table(COLUMNS, ("a1", "q1", [], ["1"]), ("a2", "q2", ["1"], ["1"]), ("a3", "q3", None, ["1"]))
-    found = points(attribution.cited(answers))
+    result = points(attribution.cited(answers))
     # a1 has no precision, and recall 0; a3's citations are not known: it is in no measure.
-    assert found["attribution_precision_macro"].value == 1.0
-    assert found["attribution_precision_macro"].n_units == 1
-    assert found["attribution_recall_macro"].value == 0.5
-    assert found["attribution_recall_micro"].value == 0.5
-    assert found["attribution_recall_micro"].coverage == pytest.approx(2 / 3)
+    assert result["attribution_precision_macro"].value == 1.0
+    assert result["attribution_precision_macro"].n_units == 1
+    assert result["attribution_recall_macro"].value == 0.5
+    assert result["attribution_recall_micro"].value == 0.5
+    assert result["attribution_recall_micro"].coverage == pytest.approx(2 / 3)
 
 
 def test_nobody_cites_anything() -> None:
-    found = points(attribution.cited(table(COLUMNS, ("a1", "q1", [], ["1"]), ("a2", "q2", [], ["2"]))))
-    assert found["attribution_precision_micro"].reason == "no answer cites anything"
-    assert found["attribution_recall_micro"].value == 0.0
-    assert found["attribution_f1_micro"].value is None
-    assert found["attribution_precision_macro"].reason == "none of the 2 units has a value: 2 no citation"
+    result = points(attribution.cited(table(COLUMNS, ("a1", "q1", [], ["1"]), ("a2", "q2", [], ["2"]))))
+    assert result["attribution_precision_micro"].reason == "no answer cites anything"
+    assert result["attribution_recall_micro"].value == 0.0
+    assert result["attribution_f1_micro"].value is None
+    assert result["attribution_precision_macro"].reason == "none of the 2 units has a value: 2 no citation"
 
 
 def test_nothing_right_is_zero_and_defined() -> None:
-    found = numbers(attribution.cited(table(COLUMNS, ("a1", "q1", ["1"], ["2"]))))
-    assert found["attribution_f1_micro"] == found["attribution_f1_macro"] == 0.0
+    result = numbers(attribution.cited(table(COLUMNS, ("a1", "q1", ["1"], ["2"]))))
+    assert result["attribution_f1_micro"] == result["attribution_f1_macro"] == 0.0
 
 
 def test_insufficient_rows_are_left_out() -> None:
@@ -78,8 +78,8 @@ CITATIONS = table(
 def test_judged_citations() -> None:
     # Strict: 1 of 3 citations supports; of four sentences only s1 is supported (s2 and s4 cite nothing).
     # macro P over a1 (1/2) and a2 (0) = 1/4; macro R over a1 (1/2), a2 (0), a3 (0) = 1/6.
-    found = numbers(attribution.judged(ANSWERS, SENTENCES, CITATIONS))
-    assert found == {
+    result = numbers(attribution.judged(ANSWERS, SENTENCES, CITATIONS))
+    assert result == {
         "judged_attribution_precision_micro": pytest.approx(1 / 3),
         "judged_attribution_recall_micro": pytest.approx(1 / 4),
         "judged_attribution_f1_micro": pytest.approx(2 / 7),
@@ -93,12 +93,12 @@ def test_judged_citations() -> None:
 def test_an_unlabelled_citation() -> None:
     # c2 unknown: s1 is supported all the same. c3 unknown: s3 may be or not.
     unknown = CITATIONS.assign(label=["full", None, None], status=["ok", "unparsed", "refused"])
-    found = points(attribution.judged(ANSWERS, SENTENCES, unknown))
+    result = points(attribution.judged(ANSWERS, SENTENCES, unknown))
     assert (
-        found["judged_attribution_precision_micro"].value,
-        found["judged_attribution_precision_micro"].n_units,
+        result["judged_attribution_precision_micro"].value,
+        result["judged_attribution_precision_micro"].n_units,
     ) == (1.0, 1)
-    recall = found["judged_attribution_recall_micro"]
+    recall = result["judged_attribution_recall_micro"]
     # s1 yes, s2 and s4 no, s3 unknown.
     assert (recall.value, recall.n_units) == (pytest.approx(1 / 3), 3)
     assert recall.notes[-1] == "1 of 4 units have no value: 1 refused"

@@ -20,21 +20,21 @@ def score(values: list[float], ids: list[str] | None = None, name: str = "m") ->
 def test_a_difference_is_on_the_units_that_both_have() -> None:
     first = score([1, 0, 1, 1], ["a", "b", "c", "d"])
     second = score([1, NAN, 0, 1], ["d", "c", "b", "e"])
-    found = compare(first, second, interval=None)
+    result = compare(first, second, interval=None)
     # Shared ids b, c, d; both values on b (0, 0) and d (1, 1): the means are 1/2 and 1/2.
-    assert (found.first.value, found.second.value, found.difference.value) == (0.5, 0.5, 0.0)
-    assert (found.difference.n_units, found.difference.coverage) == (2, pytest.approx(2 / 3))
+    assert (result.first.value, result.second.value, result.difference.value) == (0.5, 0.5, 0.0)
+    assert (result.difference.n_units, result.difference.coverage) == (2, pytest.approx(2 / 3))
     # a and e are in one run only.
-    assert "2 units are in one of the two only" in found.difference.notes
+    assert "2 units are in one of the two only" in result.difference.notes
 
 
 def test_scores_of_the_same_units_are_compared_row_by_row() -> None:
     who = Units.of(["a", "b", "c"])
-    found = compare(
+    result = compare(
         scored("m", who, np.array([1.0, 0, NAN])), scored("m", who, np.array([1.0, 1, 0])), interval=None
     )
     # Both values on a and b: 1/2 and 1.
-    assert (found.first.value, found.second.value) == (0.5, 1.0)
+    assert (result.first.value, result.second.value) == (0.5, 1.0)
 
 
 def test_the_interval_is_paired() -> None:
@@ -42,18 +42,18 @@ def test_the_interval_is_paired() -> None:
     first = rng.integers(0, 2, 400).astype(float)
     second = first.copy()
     second[:20] = 1 - second[:20]
-    found = compare(score(first.tolist()), score(second.tolist())).difference
+    result = compare(score(first.tolist()), score(second.tolist())).difference
     # 20 of 400 differ: the difference moves by at most .05 + a little; unpaired it would be +- .07.
-    assert found.low is not None and found.high is not None
-    assert found.high - found.low < 0.05
-    assert found.value == pytest.approx((second - first).mean())
+    assert result.low is not None and result.high is not None
+    assert result.high - result.low < 0.05
+    assert result.value == pytest.approx((second - first).mean())
 
 
 def test_no_difference_anywhere_still_has_a_width() -> None:
-    found = compare(score([1.0, 0, 1, 1] * 10), score([1.0, 0, 1, 1] * 10)).difference
+    result = compare(score([1.0, 0, 1, 1] * 10), score([1.0, 0, 1, 1] * 10)).difference
     # 1 - .025 ** (1 / 40) = .08812, either way.
-    assert found.value == 0.0
-    assert (found.low, found.high) == (pytest.approx(-0.08810, abs=1e-4), pytest.approx(0.08810, abs=1e-4))
+    assert result.value == 0.0
+    assert (result.low, result.high) == (pytest.approx(-0.08810, abs=1e-4), pytest.approx(0.08810, abs=1e-4))
 
 
 def test_micro_averages_are_compared_as_wholes() -> None:
@@ -66,11 +66,11 @@ def test_micro_averages_are_compared_as_wholes() -> None:
 
 def test_measures_of_one_run_only_are_named() -> None:
     one, two, three = score([1.0, 0], name="one"), score([1.0, 1], name="two"), score([0.0, 0], name="three")
-    found = compare_all([one, two], [two, three], interval=None)
-    assert [d.difference.measure for d in found] == ["one_difference", "two_difference", "three_difference"]
-    assert [d.difference.value for d in found] == [None, 0.0, None]
-    assert found[0].difference.reason == "only the first run has this measure"
-    assert found[2].second.value == 0.0
+    result = compare_all([one, two], [two, three], interval=None)
+    assert [d.difference.measure for d in result] == ["one_difference", "two_difference", "three_difference"]
+    assert [d.difference.value for d in result] == [None, 0.0, None]
+    assert result[0].difference.reason == "only the first run has this measure"
+    assert result[2].second.value == 0.0
 
 
 def test_a_unit_twice_is_an_error() -> None:
@@ -79,8 +79,8 @@ def test_a_unit_twice_is_an_error() -> None:
 
 
 def test_ratio_to_a_baseline() -> None:
-    found = over("r", score([2.0, 4]), score([1.0, 1])).measured(interval=None)
-    assert found.value == 3.0
+    result = over("r", score([2.0, 4]), score([1.0, 1])).measured(interval=None)
+    assert result.value == 3.0
     undefined = over("r", score([2.0]), score([0.0])).measured(interval=None)
     assert (undefined.value, undefined.reason) == (None, "the baseline is zero or undefined")
 
@@ -89,15 +89,15 @@ def test_combined_parts_rest_on_their_own_units() -> None:
     # Setting: two answers about q1, one about q2, mean 1/3. Zero: q1, q2, q3, mean 2/3.
     setting = scored("a", Units.of(["x", "y", "z"], ["q1", "q1", "q2"]), np.array([1.0, 0, 0]))
     zero = scored("b", Units.of(["1", "2", "3"], ["q1", "q2", "q3"]), np.array([1.0, 0, 1]))
-    found = combined("drop", [setting, zero], lambda a, b: a - b).measured(replicates=200)
-    assert found.value == pytest.approx(1 / 3 - 2 / 3)
-    assert (found.n_units, found.coverage, found.n_clusters) == (3, 1.0, 3)
+    result = combined("drop", [setting, zero], lambda a, b: a - b).measured(replicates=200)
+    assert result.value == pytest.approx(1 / 3 - 2 / 3)
+    assert (result.n_units, result.coverage, result.n_clusters) == (3, 1.0, 3)
 
 
 def test_combined_says_what_is_undefined() -> None:
     empty = score([NAN], name="b")
-    found = combined("d", [score([1.0], name="a"), empty], lambda a, b: a - b).measured(interval=None)
-    assert (found.value, found.reason) == (None, "a or b is undefined")
+    result = combined("d", [score([1.0], name="a"), empty], lambda a, b: a - b).measured(interval=None)
+    assert (result.value, result.reason) == (None, "a or b is undefined")
 
 
 VALUES = st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=1, max_size=12)

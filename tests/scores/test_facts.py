@@ -42,21 +42,21 @@ def test_each_judge_has_its_own_denominator() -> None:
 
 def test_open_eligibility_leaves_the_answer_without_a_value() -> None:
     judges = {"one": judge([0, 1], [1, 1]), "two": judge([NAN, 1], [1, 1])}
-    found = points(facts.several(judges))["factuality"]
-    assert (found.value, found.n_units, found.coverage) == (1.0, 1, 0.5)
+    result = points(facts.several(judges))["factuality"]
+    assert (result.value, result.n_units, result.coverage) == (1.0, 1, 0.5)
 
 
 def test_a_judge_without_any_verdict() -> None:
     judges = {"one": judge([1, 1], [1, 0]), "two": judge([1, 1], [NAN, NAN])}
-    found = points(facts.several(judges))["factuality"]
-    assert (found.value, found.reason) == (None, "one of the judges has no verdict at all")
+    result = points(facts.several(judges))["factuality"]
+    assert (result.value, result.reason) == (None, "one of the judges has no verdict at all")
 
 
 def test_answers_that_only_one_judge_saw() -> None:
     judges = {"one": judge([1], [1], "a"), "two": judge([1, 1], [1, 0], "ab")}
     # One: 1/1. Two: 1/2.
-    found = points(facts.several(judges))["factuality"]
-    assert (found.value, found.n_units) == (0.75, 2)
+    result = points(facts.several(judges))["factuality"]
+    assert (result.value, result.n_units) == (0.75, 2)
 
 
 def test_no_judges() -> None:

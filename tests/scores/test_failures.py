@@ -36,11 +36,11 @@ def test_raf_of_answers_that_rest_on_outdated_and_related_passages() -> None:
         ("a2#s0", "a2", None, "not judged"),
         ("a3#s0", "a3", None, "not judged"),
     )
-    found = points(garage.factuality(answers, full, relevant))
+    result = points(garage.factuality(answers, full, relevant))
     # Factuality 3/3; RAF 1/3 on the same three rows; the gap 1 - 1/3.
-    assert (found["factuality"].value, found["factuality"].n_units) == (1.0, 3)
-    assert (found["raf"].value, found["raf"].n_units) == (pytest.approx(1 / 3), 3)
-    assert found["over_summarisation_gap"].value == pytest.approx(2 / 3)
+    assert (result["factuality"].value, result["factuality"].n_units) == (1.0, 3)
+    assert (result["raf"].value, result["raf"].n_units) == (pytest.approx(1 / 3), 3)
+    assert result["over_summarisation_gap"].value == pytest.approx(2 / 3)
     # A sentence that needs no support needs no relevant passage: a3 holds now, 2/3.
     needless = full.assign(label=["supported", "supported", "no_rad"])
     assert points(garage.factuality(answers, needless, relevant))["raf"].value == pytest.approx(2 / 3)
@@ -65,45 +65,16 @@ def test_factuality_and_raf_rest_on_the_same_rows() -> None:
         ("s2", "a2", None, "refused"),
         ("s3", "a3", "supported", "ok"),
     )
-    found = points(garage.factuality(answers, full, relevant))
+    result = points(garage.factuality(answers, full, relevant))
     # The judge refused a2 against the relevant passages, so neither measure has it: a1 holds in both, a3 in neither
     # (what all passages do not support, some of them cannot). Without that, RAF 2/2 would exceed factuality 1/3.
-    assert (found["factuality"].value, found["factuality"].n_units) == (0.5, 2)
-    assert (found["raf"].value, found["raf"].n_units) == (0.5, 2)
-    assert found["raf"].coverage == pytest.approx(2 / 3)
-    assert any(note.startswith("1 answers hold against the relevant") for note in found["raf"].notes)
+    assert (result["factuality"].value, result["factuality"].n_units) == (0.5, 2)
+    assert (result["raf"].value, result["raf"].n_units) == (0.5, 2)
+    assert result["raf"].coverage == pytest.approx(2 / 3)
+    assert any(note.startswith("1 answers hold against the relevant") for note in result["raf"].notes)
     # Labels that are not complete yet do not take factuality with them.
     partly = points(garage.factuality(answers, full, relevant, paired=False))
     assert (partly["factuality"].value, partly["factuality"].n_units) == (pytest.approx(1 / 3), 3)
-
-
-def test_nine_of_ten_answers_are_empty() -> None:
-    answers = table(
-        "unit_id answerable eligibility deflection answered n_sentences",
-        ("a0", True, "No Issues", "attempted", True, 1),
-        *((f"a{i}", True, None, None, False, 0) for i in range(1, 10)),
-    )
-    sentences = table("unit_id answer_id label", ("s", "a0", "supported"))
-    found = points(garage.factuality(answers, sentences, sentences))
-    # One of ten is eligible, factual and rests on what is relevant.
-    for name in ("eligibility", "unadjusted_factuality", "factuality", "unadjusted_raf", "raf"):
-        assert (found[name].value, found[name].n_units, found[name].coverage) == (0.1, 10, 1.0), name
-    # Saying nothing is no deflection: 0 of 10.
-    declined = points(garage.deflection(answers))["deflection_false_positive_rate"]
-    assert (declined.value, declined.n_units) == (0.0, 10)
-
-
-def test_cited_passages_that_do_not_exist() -> None:
-    # [1] is right; [7], [8] and [9] are no passages: precision 1/4, recall 1/1, F1 = 2 * 1/4 / (5/4) = 2/5.
-    answers = table(
-        "unit_id cited reference_cited invented", ("a", ["1"], ["1"], ["7", "8", "9"]), ("b", [], ["2"], None)
-    )
-    found = numbers(attribution.cited(answers))
-    assert found["attribution_precision_micro"] == 0.25
-    assert found["attribution_precision_macro"] == 0.25
-    # b cites nothing: recall 1 of 2 references.
-    assert found["attribution_recall_micro"] == 0.5
-    assert found["attribution_invented_share"] == 0.75
 
 
 WHO = table("unit_id question_id", ("a1", "q1"), ("a2", "q2"))
@@ -121,24 +92,24 @@ MARKS = table(
 
 
 def test_judged_citations_that_do_not_exist() -> None:
-    found = points(attribution.judged(WHO, LINES, MARKS))
+    result = points(attribution.judged(WHO, LINES, MARKS))
     # Five citations, two support: 2/5. Sentences: s1 and s2 have a citation that supports them, s3 has none: 2/3.
-    assert found["judged_attribution_precision_micro"].value == pytest.approx(2 / 5)
-    assert found["judged_attribution_precision_micro"].n_units == 5
-    assert found["judged_attribution_recall_micro"].value == pytest.approx(2 / 3)
+    assert result["judged_attribution_precision_micro"].value == pytest.approx(2 / 5)
+    assert result["judged_attribution_precision_micro"].n_units == 5
+    assert result["judged_attribution_recall_micro"].value == pytest.approx(2 / 3)
     # a1 2 of 3, a2 0 of 2.
-    assert found["judged_attribution_precision_macro"].value == pytest.approx(1 / 3)
-    assert found["judged_attribution_invented_share"].value == pytest.approx(3 / 5)
+    assert result["judged_attribution_precision_macro"].value == pytest.approx(1 / 3)
+    assert result["judged_attribution_invented_share"].value == pytest.approx(3 / 5)
 
 
 def test_alce_and_trec_with_citations_that_do_not_exist() -> None:
-    found = numbers(citation_support.alce(WHO, LINES, MARKS))
+    result = numbers(citation_support.alce(WHO, LINES, MARKS))
     # s2 and s3 have an invented citation, so they are not recalled: a1 1/2, a2 0/1; the mean 1/4.
-    assert found["alce_citation_recall"] == pytest.approx(1 / 4)
+    assert result["alce_citation_recall"] == pytest.approx(1 / 4)
     # Precise is c1 alone: a1 1 of 3 citations, a2 0 of 2; the mean 1/6. F1 = 2 * 1/4 * 1/6 / (5/12) = 1/5.
-    assert found["alce_citation_precision"] == pytest.approx(1 / 6)
-    assert found["alce_citation_f1"] == pytest.approx(1 / 5)
-    assert found["citation_invented_share"] == pytest.approx(3 / 5)
+    assert result["alce_citation_precision"] == pytest.approx(1 / 6)
+    assert result["alce_citation_f1"] == pytest.approx(1 / 5)
+    assert result["citation_invented_share"] == pytest.approx(3 / 5)
     marks = MARKS.assign(position=[1, 1])
     # By answer. Precision: a1 two full of three, a2 none of two: (2/3 + 0)/2. Recall: a1 both sentences, a2 none: 1/2.
     # First citations alone: a1 2 of 2, a2 0 of 1: 1/2.
@@ -165,15 +136,15 @@ def test_trec_counts_answers_that_were_not_given() -> None:
 
 def test_an_empty_answer_recalls_and_states_nothing() -> None:
     who = WHO.assign(answered=[True, False])
-    found = numbers(citation_support.alce(who, LINES.iloc[:1], MARKS.iloc[:1]))
+    result = numbers(citation_support.alce(who, LINES.iloc[:1], MARKS.iloc[:1]))
     # a1 1/1, a2 is empty: 0.
-    assert (found["alce_citation_recall"], found["alce_citation_precision"]) == (0.5, 1.0)
+    assert (result["alce_citation_recall"], result["alce_citation_precision"]) == (0.5, 1.0)
     claims = table("unit_id answer_id label", ("c", "a1", "supported"))
     # RAGAS: 1 and 0. FActScore: a2 does not respond, and is apart.
     assert numbers([faithfulness.ragas(who, claims)])["ragas_faithfulness"] == 0.5
-    told = points(faithfulness.factscore(who, claims))
-    alone = told["factscore_unpenalised"]
-    assert (alone.value, alone.n_units, told["respond_ratio"].value) == (1.0, 1, 0.5)
+    message = points(faithfulness.factscore(who, claims))
+    alone = message["factscore_unpenalised"]
+    assert (alone.value, alone.n_units, message["respond_ratio"].value) == (1.0, 1, 0.5)
 
 
 def test_a_judges_refusal_is_no_answer_that_is_not_valid() -> None:
@@ -189,32 +160,13 @@ def test_a_judges_refusal_is_no_answer_that_is_not_valid() -> None:
         ("o3", None, True, "refused"),
         ("c3", None, False, "not judged"),
     )
-    found = points(confirmation.answer_bias(pairs, answers))
+    result = points(confirmation.answer_bias(pairs, answers))
     # p0 is biased. The judge refused c1: nothing is known of p1. c2 and c3 are empty answers: p2 and p3 are not valid,
     # whatever the judge says of o3.
-    assert (found["cbr"].value, found["cbr"].n_units) == (1.0, 1)
-    valid = found["valid_pairs"]
+    assert (result["cbr"].value, result["cbr"].n_units) == (1.0, 1)
+    valid = result["valid_pairs"]
     assert (valid.value, valid.n_units, valid.coverage) == (pytest.approx(1 / 3), 3, 0.75)
-    assert found["cbr"].notes == ("3 of 4 units have no value: 2 an answer is not valid, 1 refused",)
-
-
-def test_a_drop_on_the_same_claims_is_on_the_same_claims() -> None:
-    # Without documents: c1 right, c2 right, c3 wrong. c2 has no ranking, so with the first document only c1 (wrong)
-    # and c3 (right) were asked: 1/2 against 1/2 on these two claims, not against the 2/3 of all three.
-    answers = table(
-        "unit_id item_id condition label gold status",
-        ("z1", "c1", "none", "true", "true", "ok"),
-        ("z2", "c2", "none", "true", "true", "ok"),
-        ("z3", "c3", "none", "true", "false", "ok"),
-        ("t1", "c1", "top:1", "false", "true", "ok"),
-        ("t2", "c2", "top:1", None, "true", "not judged"),
-        ("t3", "c3", "top:1", "false", "false", "ok"),
-    )
-    found = points(raguard.scores(answers))
-    assert found["drop_same_claims_rag_1"].value == 0.0
-    assert "on the 2 claims that have a value in both" in found["drop_same_claims_rag_1"].notes
-    # The paper's drop, against all claims, stays beside it.
-    assert found["drop_rag_1"].value == pytest.approx(1 / 2 - 2 / 3)
+    assert result["cbr"].notes == ("3 of 4 units have no value: 2 an answer is not valid, 1 refused",)
 
 
 def test_no_answer_at_all_is_wrong() -> None:
@@ -224,9 +176,9 @@ def test_no_answer_at_all_is_wrong() -> None:
         ("z2", "c2", "none", None, "true", "no answer"),
         ("z3", "c3", "none", "", "true", "ok"),
     )
-    found = points(raguard.scores(answers))["accuracy_zero"]
+    result = points(raguard.scores(answers))["accuracy_zero"]
     # One right; one missing and one empty answer.
-    assert (found.value, found.n_units) == (pytest.approx(1 / 3), 3)
+    assert (result.value, result.n_units) == (pytest.approx(1 / 3), 3)
     questions = table(
         "unit_id base oracle mixed mixed_status",
         ("q1", 1, 1, 1, "ok"),
@@ -245,10 +197,10 @@ def test_no_answer_at_all_is_wrong() -> None:
 
 def test_token_f1() -> None:
     # "the red fox" and "a red fox jumps": overlap 2, so 2 * 2 / (3 + 4); the alias "fox" gives 2 * 1 / (4 + 1).
-    found = mirage.token_f1(["A red  Fox jumps", "fox fox", "", None], [["the red fox", "fox"]] * 4)
+    result = mirage.token_f1(["A red  Fox jumps", "fox fox", "", None], [["the red fox", "fox"]] * 4)
     # "fox fox" with "fox": one token overlaps: 2 / 3. Nothing said: 0.
-    assert found[:3] == pytest.approx([4 / 7, 2 / 3, 0.0])
-    assert pd.isna(found[3])
+    assert result[:3] == pytest.approx([4 / 7, 2 / 3, 0.0])
+    assert pd.isna(result[3])
     table_ = table("unit_id correct f1 status", ("q1", 1, 0.5, "ok"), ("q2", None, None, "refused"))
     cells = numbers(mirage.adaptability(mirage.aligned(table_, table_, table_)))
     # A refused answer overlaps with nothing.
@@ -265,10 +217,10 @@ def test_a_choice_that_was_not_made_is_wrong() -> None:
     )
     every = urag.Choices.of(who, "AB", logits, ["A"] * 5, status=status)
     half = pd.Series([True, True, False, False, False]).to_numpy()
-    found = points(urag.scores(every.where(half), every.where(~half), alpha=0.5))
+    result = points(urag.scores(every.where(half), every.where(~half), alpha=0.5))
     # t1 right, t2 refused: 1/2; t3's call failed. Sets need probabilities: t1 alone.
-    assert (found["accuracy"].value, found["accuracy"].n_units) == (0.5, 2)
-    assert found["coverage_lac"].n_units == 1
+    assert (result["accuracy"].value, result["accuracy"].n_units) == (0.5, 2)
+    assert result["coverage_lac"].n_units == 1
 
 
 # Adding a failing answer never raises a measure.

@@ -15,34 +15,34 @@ ANSWERS = table("unit_id question_id", ("a1", "q1"), ("a2", "q2"), ("a3", "q3"))
 def claims(**labels: list[str | None]) -> Any:
     return table(
         "unit_id answer_id label",
-        *((f"{a}#c{i}", a, label) for a, found in labels.items() for i, label in enumerate(found)),
+        *((f"{a}#c{i}", a, label) for a, result in labels.items() for i, label in enumerate(result)),
     )
 
 
 def test_ragas_is_the_mean_of_the_answers_shares() -> None:
     # 1/2 and 3/3; a3 has no claim.
-    found = faithfulness.ragas(ANSWERS, claims(a1=["supported", "contradiction"], a2=["Entailment"] * 3))
-    measure = found.measured(interval=None)
+    result = faithfulness.ragas(ANSWERS, claims(a1=["supported", "contradiction"], a2=["Entailment"] * 3))
+    measure = result.measured(interval=None)
     assert (measure.value, measure.n_units) == (0.75, 2)
-    assert found.missing == {"no claim": 1}
+    assert result.missing == {"no claim": 1}
 
 
 def test_claims_that_were_not_labelled_or_not_judged() -> None:
     answers = ANSWERS.assign(n_claims=[2, 2, 0])
-    found = faithfulness.ragas(answers, claims(a1=["supported", None], a2=["supported"]))
-    assert found.missing == {"no claim": 1, "not judged": 2}
-    assert found.measured(interval=None).value is None
+    result = faithfulness.ragas(answers, claims(a1=["supported", None], a2=["supported"]))
+    assert result.missing == {"no claim": 1, "not judged": 2}
+    assert result.measured(interval=None).value is None
 
 
 def test_factscore() -> None:
     answers = ANSWERS.assign(abstained=[False, False, True])
-    found = numbers(
+    result = numbers(
         faithfulness.factscore(
             answers, claims(a1=["supported"] * 10 + ["neutral"] * 10, a2=["supported"] * 5)
         )
     )
     # a1: N = 20 > 10, 1/2. a2: N = 5, 1 x exp(1 - 10/5). a3 abstains.
-    assert found == {
+    assert result == {
         "factscore": pytest.approx((0.5 + exp(-1)) / 2),
         "factscore_unpenalised": 0.75,
         "respond_ratio": pytest.approx(2 / 3),
@@ -54,9 +54,9 @@ def test_factscore() -> None:
 
 
 def test_everybody_abstains() -> None:
-    found = points(faithfulness.factscore(ANSWERS.assign(abstained=True), claims()))
-    assert found["factscore"].reason == "there is no such unit"
-    assert found["respond_ratio"].value == 0.0
+    result = points(faithfulness.factscore(ANSWERS.assign(abstained=True), claims()))
+    assert result["factscore"].reason == "there is no such unit"
+    assert result["respond_ratio"].value == 0.0
 
 
 def test_unknown_claim_labels() -> None:
@@ -79,9 +79,9 @@ def test_alce() -> None:
     )
     # a1: s1 recalled, s2 cites nothing (its label is not read), s3 not: 1/3; precise 1 of 3. a2: 1, 1 of 1.
     # a3 has no sentence.
-    found = numbers(citation_support.alce(ANSWERS, SENTENCES, citations))
-    assert found["alce_citation_recall"] == found["alce_citation_precision"] == pytest.approx(2 / 3)
-    assert found["alce_citation_f1"] == pytest.approx(2 / 3)
+    result = numbers(citation_support.alce(ANSWERS, SENTENCES, citations))
+    assert result["alce_citation_recall"] == result["alce_citation_precision"] == pytest.approx(2 / 3)
+    assert result["alce_citation_f1"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
@@ -100,23 +100,23 @@ def test_alce() -> None:
 def test_redundancy(alone: int | None, rest: int | None, precise: float | None) -> None:
     sentences = table("unit_id answer_id entailed", ("s1", "a1", 1))
     citations = table("unit_id sentence_id alone rest", ("c1", "s1", alone, rest), ("c2", "s1", 1, 1))
-    found = numbers(citation_support.alce(ANSWERS[:1], sentences, citations))["alce_citation_precision"]
-    assert found == (None if precise is None else (precise + 1) / 2)
+    result = numbers(citation_support.alce(ANSWERS[:1], sentences, citations))["alce_citation_precision"]
+    assert result == (None if precise is None else (precise + 1) / 2)
 
 
 def test_citations_of_a_sentence_that_is_not_recalled_need_no_label() -> None:
     sentences = table("unit_id answer_id entailed", ("s1", "a1", 0))
     citations = table("unit_id sentence_id alone rest", ("c1", "s1", None, None), ("c2", "s1", None, None))
-    found = numbers(citation_support.alce(ANSWERS[:1], sentences, citations))
-    assert found["alce_citation_precision"] == found["alce_citation_recall"] == 0.0
+    result = numbers(citation_support.alce(ANSWERS[:1], sentences, citations))
+    assert result["alce_citation_precision"] == result["alce_citation_recall"] == 0.0
 
 
 def test_an_answer_without_citations() -> None:
     sentences = table("unit_id answer_id entailed", ("s1", "a1", None))
     none = table("unit_id sentence_id alone rest")
-    found = points(citation_support.alce(ANSWERS[:1], sentences, none))
-    assert found["alce_citation_recall"].value == 0.0
-    assert found["alce_citation_precision"].value is None
+    result = points(citation_support.alce(ANSWERS[:1], sentences, none))
+    assert result["alce_citation_recall"].value == 0.0
+    assert result["alce_citation_precision"].value is None
 
 
 def test_trec_support() -> None:
@@ -138,6 +138,6 @@ def test_trec_support() -> None:
 
 
 def test_trec_without_citations() -> None:
-    found = points(citation_support.trec(ANSWERS, SENTENCES, table("unit_id sentence_id label")))
-    assert (found["trec_support_precision"].value, found["trec_support_recall"].value) == (None, 0.0)
-    assert found["trec_support_precision"].reason
+    result = points(citation_support.trec(ANSWERS, SENTENCES, table("unit_id sentence_id label")))
+    assert (result["trec_support_precision"].value, result["trec_support_recall"].value) == (None, 0.0)
+    assert result["trec_support_precision"].reason

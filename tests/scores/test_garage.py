@@ -36,10 +36,10 @@ FULL = table(
 
 
 def relabelled(sentences: pd.DataFrame, **labels: str | None) -> pd.DataFrame:
-    found = sentences.copy()
+    result = sentences.copy()
     for unit, label in labels.items():
-        found.loc[found["unit_id"] == unit.replace("_", "#"), "label"] = label
-    return found
+        result.loc[result["unit_id"] == unit.replace("_", "#"), "label"] = label
+    return result
 
 
 def test_the_four_measures() -> None:
@@ -67,19 +67,19 @@ def test_deflection_over_insufficient_rows_and_over_the_rest() -> None:
 
 def test_all_deflected_and_no_insufficient_row() -> None:
     answers = ANSWERS[ANSWERS["answerable"].astype(bool)].assign(deflection="missing")
-    found = points(garage.deflection(answers))
-    assert found["deflection_false_positive_rate"].value == 1.0
-    none = found["deflection_true_positive_rate"]
+    result = points(garage.deflection(answers))
+    assert result["deflection_false_positive_rate"].value == 1.0
+    none = result["deflection_true_positive_rate"]
     assert (none.value, none.n_units, none.reason) == (None, 0, "there is no such unit")
 
 
 def test_a_sentence_without_a_label_leaves_its_answer_without_a_value() -> None:
     # a2 has an unsupported sentence, but its other one is unknown; counting only such zeros would bias the mean.
     sentences = relabelled(FULL, a2_s0=None).assign(status=["ok", "ok", "unparsed", *["ok"] * 5])
-    found = points(garage.factuality(ANSWERS, sentences))["unadjusted_factuality"]
+    result = points(garage.factuality(ANSWERS, sentences))["unadjusted_factuality"]
     # a1, a3, a4 remain: 3/3.
-    assert (found.value, found.n_units, found.coverage) == (1.0, 3, 0.75)
-    assert found.notes == ("1 of 4 units have no value: 1 unparsed",)
+    assert (result.value, result.n_units, result.coverage) == (1.0, 3, 0.75)
+    assert result.notes == ("1 of 4 units have no value: 1 unparsed",)
 
 
 def test_the_rule_of_facts_for_replies_without_a_verdict() -> None:
@@ -87,34 +87,38 @@ def test_the_rule_of_facts_for_replies_without_a_verdict() -> None:
     answers = ANSWERS.copy()
     answers.loc[2, "eligibility"] = None
     answers["eligibility_status"] = ["ok", "ok", "refused", "ok", None, None]
-    found = points(garage.factuality(answers, sentences, unparsed="facts"))
+    result = points(garage.factuality(answers, sentences, unparsed="facts"))
     # a1 is not grounded, a3 eligible: E = 4/4, F = a3, a4 = 2/4, both = 2/4.
-    assert [found[m].value for m in ("eligibility", "unadjusted_factuality", "factuality")] == [1.0, 0.5, 0.5]
-    assert "FACTS" in found["factuality"].notes[0]
+    assert [result[m].value for m in ("eligibility", "unadjusted_factuality", "factuality")] == [
+        1.0,
+        0.5,
+        0.5,
+    ]
+    assert "FACTS" in result["factuality"].notes[0]
 
 
 def test_a_call_that_failed_is_no_reply() -> None:
     sentences = relabelled(FULL, a1_s0=None).assign(status=["failed", *["ok"] * 7])
-    found = points(garage.factuality(ANSWERS, sentences, unparsed="facts"))["unadjusted_factuality"]
-    assert (found.n_units, found.coverage) == (3, 0.75)
+    result = points(garage.factuality(ANSWERS, sentences, unparsed="facts"))["unadjusted_factuality"]
+    assert (result.n_units, result.coverage) == (3, 0.75)
 
 
 def test_an_empty_answer_is_a_failure() -> None:
     # a4 is empty, although the judge called it eligible. E: 1, 1, 0, 0 = 2/4; F: 1, 0, 1, 0 = 2/4; both: a1 = 1/4.
     answers = ANSWERS.assign(n_sentences=[2, 2, 1, 0, 1, 1], answered=[True, True, True, False, True, True])
-    found = points(garage.factuality(answers, FULL[FULL["answer_id"] != "a4"]))
-    values = [found[m].value for m in ("eligibility", "unadjusted_factuality", "factuality")]
+    result = points(garage.factuality(answers, FULL[FULL["answer_id"] != "a4"]))
+    values = [result[m].value for m in ("eligibility", "unadjusted_factuality", "factuality")]
     assert values == [0.5, 0.5, 0.25]
-    assert [found[m].n_units for m in found] == [4, 4, 4]
-    assert "1 empty or missing answers count as failures" in found["factuality"].notes
+    assert [result[m].n_units for m in result] == [4, 4, 4]
+    assert "1 empty or missing answers count as failures" in result["factuality"].notes
     # It is no deflection either: of the answerable rows nobody declines now, a4 included.
     assert numbers(garage.deflection(answers))["deflection_false_positive_rate"] == 0.0
 
 
 def test_sentences_that_were_not_judged_are_missed() -> None:
     answers = ANSWERS.assign(n_sentences=[3, 2, 1, 1, 1, 1])
-    found = garage.factuality(answers, FULL)[1]
-    assert found.missing == {"not judged": 1}
+    result = garage.factuality(answers, FULL)[1]
+    assert result.missing == {"not judged": 1}
     # Without n_sentences an answer that has no row at all is not judged, and not empty.
     rest = FULL[FULL["answer_id"] != "a1"]
     assert garage.factuality(ANSWERS.drop(columns="n_sentences"), rest)[1].missing == {"not judged": 1}
@@ -122,8 +126,8 @@ def test_sentences_that_were_not_judged_are_missed() -> None:
 
 def test_n_sentences_that_says_less_than_the_rows_do() -> None:
     answers = ANSWERS.assign(n_sentences=[None, 1, 1, 1, 1, 1])
-    found = garage.factuality(answers, FULL)[1]
-    assert (found.missing, found.measured(interval=None).value) == ({}, 0.75)
+    result = garage.factuality(answers, FULL)[1]
+    assert (result.missing, result.measured(interval=None).value) == ({}, 0.75)
 
 
 def test_sentence_rates() -> None:
@@ -138,8 +142,8 @@ def test_sentence_rates() -> None:
 
 
 def test_sentences_are_clustered_by_question() -> None:
-    found = points(garage.sentence_rates(ANSWERS, FULL))["sentence_supported"]
-    assert (found.n_units, found.n_clusters) == (6, 4)
+    result = points(garage.sentence_rates(ANSWERS, FULL))["sentence_supported"]
+    assert (result.n_units, result.n_clusters) == (6, 4)
 
 
 PASSAGES = table(
@@ -163,8 +167,8 @@ PASSAGES = table(
     ],
 )
 def test_relevant_sets(rule: Any, expected: list[float | None]) -> None:
-    found = [None if np.isnan(v) else v for v in garage.relevant_passages(PASSAGES, rule)]
-    assert found == expected
+    result = [None if np.isnan(v) else v for v in garage.relevant_passages(PASSAGES, rule)]
+    assert result == expected
 
 
 def test_density_at_its_cut_offs() -> None:
@@ -176,9 +180,9 @@ def test_density_at_its_cut_offs() -> None:
 
 def test_strata_by_density() -> None:
     scores = garage.factuality(ANSWERS, FULL)
-    found = by_stratum([s for s in scores if s.measure == "factuality"], garage.density(PASSAGES))
+    result = by_stratum([s for s in scores if s.measure == "factuality"], garage.density(PASSAGES))
     # q1 medium: a1 = 1. q2 low: a2 = 0. q3 none: a3 = 0. q4 high: a4 = 1.
-    assert {name: numbers(s)["factuality"] for name, s in found.items()} == {
+    assert {name: numbers(s)["factuality"] for name, s in result.items()} == {
         "high": 1.0,
         "low": 0.0,
         "medium": 1.0,
@@ -239,12 +243,12 @@ def test_raf_is_at_most_factuality(rows: list[Any], unparsed: Any) -> None:
         )
         for side in (0, 1)
     ]
-    found = points(garage.factuality(answers, *sides, unparsed=unparsed))
+    result = points(garage.factuality(answers, *sides, unparsed=unparsed))
     for prefix in ("", "unadjusted_"):
-        factuality, raf = found[f"{prefix}factuality"], found[f"{prefix}raf"]
+        factuality, raf = result[f"{prefix}factuality"], result[f"{prefix}raf"]
         assert factuality.n_units == raf.n_units
         if raf.value is not None:
             assert factuality.value is not None and raf.value <= factuality.value
-    if found["raf"].value is not None and found["factuality"].value is not None:
-        gap = found["factuality"].value - found["raf"].value
-        assert found["over_summarisation_gap"].value == pytest.approx(gap)
+    if result["raf"].value is not None and result["factuality"].value is not None:
+        gap = result["factuality"].value - result["raf"].value
+        assert result["over_summarisation_gap"].value == pytest.approx(gap)

@@ -26,12 +26,12 @@ def run(judge: Judge, tmp_path: Path) -> Callable[..., dict[str, FieldResult]]:
         rows: Sequence[dict[str, Any]], replies: dict[str, str], *words: str, code: int = 0
     ) -> dict[str, FieldResult]:
         judge("items", "import", "jsonl", write_rows(tmp_path / "rows.jsonl", rows))
-        told = script(tmp_path / "s.jsonl", list(replies.items()))
-        judge("run", *words, "-m", "scripted/file", "--option", f"script={told}", code=code)
+        message = script(tmp_path / "s.jsonl", list(replies.items()))
+        judge("run", *words, "-m", "scripted/file", "--option", f"script={message}", code=code)
         with Store.open(tmp_path / "study.db") as store:
-            found = export.find_run(store, "last")
-            task = export.stored_task(store, found["task"])
-            return {r.field: r for r in compare(store, task, found["run_id"])}
+            result = export.find_run(store, "last")
+            task = export.stored_task(store, result["task"])
+            return {r.field: r for r in compare(store, task, result["run_id"])}
 
     return run
 
@@ -63,8 +63,8 @@ def test_agreement_counts_questions_not_passages(run: Run) -> None:
 
 def test_a_unit_without_a_judgement_label_lowers_the_coverage(run: Run) -> None:
     rows = [row(n, {"stance": "support"}) for n in "abcd"]
-    told = answers("stance", {"a": "support", "b": "refute", "c": "maybe", "d": "support"})
-    result = run(rows, told, "stance", code=4)["stance"]
+    message = answers("stance", {"a": "support", "b": "refute", "c": "maybe", "d": "support"})
+    result = run(rows, message, "stance", code=4)["stance"]
     percent = result.measures[0]
     # c has no label: two of the three others agree.
     assert (result.n_gold, percent.n_units, percent.coverage) == (4, 3, 0.75)
@@ -73,8 +73,8 @@ def test_a_unit_without_a_judgement_label_lowers_the_coverage(run: Run) -> None:
 
 def test_units_without_gold_and_units_that_were_not_judged_do_not_count(run: Run) -> None:
     rows = [row("a", {"stance": "support"}), row("b"), row("c", {"stance": "refute"})]
-    told = answers("stance", dict.fromkeys("abc", "support"))
-    result = run(rows, told, "stance", "-n", "2")["stance"]
+    message = answers("stance", dict.fromkeys("abc", "support"))
+    result = run(rows, message, "stance", "-n", "2")["stance"]
     assert (sum(result.labels.values()), result.n_gold) == (2, 1)
     assert (result.measures[0].value, result.measures[0].n_units, result.measures[0].coverage) == (
         1.0,
@@ -120,8 +120,8 @@ def test_an_ordinal_field_has_weighted_kappa_too(run: Run, tmp_path: Path) -> No
         row("c", {"grade": "high"}),
         row("d", {"grade": "high"}),
     ]
-    told = answers("grade", {"a": "low", "b": "middle", "c": "high", "d": "middle"})
-    result = run(rows, told, "./own/grade.v1.md")["grade"]
+    message = answers("grade", {"a": "low", "b": "middle", "c": "high", "d": "middle"})
+    result = run(rows, message, "./own/grade.v1.md")["grade"]
     assert result.level == "ordinal"
     found = {(m.measure, m.weights): m.value for m in result.measures}
     # Quadratic weights, one step = 1/4, two = 1. Observed disagreement: one unit of four off by one step, 1/16.
@@ -135,8 +135,8 @@ def test_an_ordinal_field_has_weighted_kappa_too(run: Run, tmp_path: Path) -> No
 def test_numbers_and_texts_are_not_compared_here(run: Run, tmp_path: Path) -> None:
     write(tmp_path / "own", "free.v1", {**STANCE, "questions": [SCORE, WHY]})
     rows = [row("a", {"score": "3", "why": "so"}), row("b", {"score": "4", "why": "no"})]
-    told = {f"Text {n}.": json.dumps({"score": 3.0, "why": "because"}) for n in "ab"}
-    results = run(rows, told, "./own/free.v1.md")
+    message = {f"Text {n}.": json.dumps({"score": 3.0, "why": "because"}) for n in "ab"}
+    results = run(rows, message, "./own/free.v1.md")
     for name, labels in (("score", {"3": 2}), ("why", {"because": 2})):
         result = results[name]
         assert (result.labels, result.n_gold, result.outside, result.measures) == (labels, 2, {}, [])
@@ -145,18 +145,6 @@ def test_numbers_and_texts_are_not_compared_here(run: Run, tmp_path: Path) -> No
 
 def test_only_the_first_repeat_is_compared(run: Run) -> None:
     rows = [row("a", {"stance": "support"}), row("b", {"stance": "refute"})]
-    told = answers("stance", {"a": "support", "b": "refute"})
-    result = run(rows, told, "stance", "--repeats", "3")["stance"]
+    message = answers("stance", {"a": "support", "b": "refute"})
+    result = run(rows, message, "stance", "--repeats", "3")["stance"]
     assert (sum(result.labels.values()), result.measures[0].n_units) == (2, 2)
-
-
-def test_the_documented_shape() -> None:
-    assert FieldResult("f", "nominal", {"a": 1}).as_json() == {
-        "field": "f",
-        "level": "nominal",
-        "labels": {"a": 1},
-        "n_gold": 0,
-        "measures": [],
-        "reason": None,
-        "gold_outside_domain": {},
-    }

@@ -155,11 +155,11 @@ SUITES: dict[str, Callable[[Table], list[Score]]] = {
 
 
 def renamed(t: Table) -> Table:
-    found = {}
+    result = {}
     for name, frame in t.items():
         ids = {column: frame[column].map(lambda v: f"é {v}") for column in IDS if column in frame.columns}
-        found[name] = frame.assign(**ids)
-    return found
+        result[name] = frame.assign(**ids)
+    return result
 
 
 def shuffled(t: Table) -> Table:
@@ -184,6 +184,6 @@ def test_nothing_changes(suite: str, change: Callable[[Table], Table]) -> None:
 @pytest.mark.parametrize("suite", SUITES)
 def test_the_interval_holds_the_value(suite: str) -> None:
     for score in SUITES[suite](TABLES):
-        found = score.measured(replicates=200)
-        assert found.value is not None and found.low is not None and found.high is not None
-        assert found.low <= found.value <= found.high, found
+        result = score.measured(replicates=200)
+        assert result.value is not None and result.low is not None and result.high is not None
+        assert result.low <= result.value <= result.high, result

@@ -46,9 +46,9 @@ EIGHT = table(
 
 
 def test_the_cells() -> None:
-    found = points(mirage.adaptability(EIGHT))
+    result = points(mirage.adaptability(EIGHT))
     # o = 1 in four of eight: two with m = 0, two with m = 1. o = 0 in four: two with b = 0, two with b = 1.
-    assert {name: m.value for name, m in found.items()} == {
+    assert {name: m.value for name, m in result.items()} == {
         "noise_vulnerability": 0.25,
         "context_acceptability": 0.25,
         "context_insensitivity": 0.25,
@@ -58,8 +58,8 @@ def test_the_cells() -> None:
         "accuracy_mixed": 0.5,
         "accuracy_oracle": 0.5,
     }
-    assert (found["total"].n_units, found["total"].coverage) == (8, pytest.approx(8 / 9))
-    assert found["total"].notes == (
+    assert (result["total"].n_units, result["total"].coverage) == (8, pytest.approx(8 / 9))
+    assert result["total"].notes == (
         "mixed context: fixed5",
         "1 of 9 units have no value: 1 not judged",
     )
@@ -69,11 +69,11 @@ def test_conditions_are_aligned_by_id() -> None:
     base = table("unit_id question_id correct", ("a", "qa", 1), ("b", "qb", 0))
     oracle = table("unit_id question_id correct status", ("b", "qb", 1, "ok"), ("a", "qa", None, "refused"))
     mixed = table("unit_id question_id correct", ("c", "qc", 1), ("b", "qb", 1))
-    found = mirage.aligned(base, oracle, mixed).set_index("unit_id")
-    assert found.loc["b", ["base", "oracle", "mixed"]].tolist() == [0, 1, 1]
-    assert found.loc["a", "oracle_status"] == "refused"
-    assert found.loc["c", ["question_id", "base_status"]].tolist() == ["qc", "not judged"]
-    scores = mirage.adaptability(found.reset_index(), "retrieved:5")
+    result = mirage.aligned(base, oracle, mixed).set_index("unit_id")
+    assert result.loc["b", ["base", "oracle", "mixed"]].tolist() == [0, 1, 1]
+    assert result.loc["a", "oracle_status"] == "refused"
+    assert result.loc["c", ["question_id", "base_status"]].tolist() == ["qc", "not judged"]
+    scores = mirage.adaptability(result.reset_index(), "retrieved:5")
     assert scores[1].measured(interval=None).value == 1.0
     # a: refused in one condition and absent from another, of which the worse is named; c: absent from two.
     assert scores[1].missing == {"not judged": 2}
@@ -87,9 +87,9 @@ def test_the_mixed_context_is_one_of_two() -> None:
 
 
 def test_by_source() -> None:
-    found = by_stratum(mirage.adaptability(EIGHT), {f"q{i}": "popqa" if i < 4 else "nq" for i in range(9)})
-    assert numbers(found["popqa"])["accuracy_base"] == 0.0
-    assert numbers(found["nq"])["accuracy_base"] == 1.0
+    result = by_stratum(mirage.adaptability(EIGHT), {f"q{i}": "popqa" if i < 4 else "nq" for i in range(9)})
+    assert numbers(result["popqa"])["accuracy_base"] == 0.0
+    assert numbers(result["nq"])["accuracy_base"] == 1.0
 
 
 BITS = st.sampled_from([0, 1, None])
@@ -100,15 +100,15 @@ BITS = st.sampled_from([0, 1, None])
 def test_the_four_sum_to_one(rows: list[tuple[int | None, int | None, int | None]]) -> None:
     frame = pd.DataFrame(rows, columns=["base", "oracle", "mixed"], dtype=object)
     frame.insert(0, "unit_id", range(len(frame)))
-    found = points(mirage.adaptability(frame))
+    result = points(mirage.adaptability(frame))
     whole = [row for row in rows if None not in row]
-    cells = {name: round((found[name].value or 0) * len(whole)) for name in mirage.CELLS}
+    cells = {name: round((result[name].value or 0) * len(whole)) for name in mirage.CELLS}
     # Exactly, as counts; as floats to the last place.
     assert sum(cells.values()) == len(whole)
     if not whole:
-        assert found["total"].value is None and found["total"].reason
+        assert result["total"].value is None and result["total"].reason
         return
-    values: dict[str, Any] = {name: m.value for name, m in found.items()}
+    values: dict[str, Any] = {name: m.value for name, m in result.items()}
     assert sum(Fraction(n, len(whole)) for n in cells.values()) == 1
     assert sum(values[name] for name in mirage.CELLS) == pytest.approx(1, abs=1e-15)
     assert values["noise_vulnerability"] + values["context_acceptability"] == pytest.approx(

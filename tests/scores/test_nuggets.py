@@ -51,7 +51,7 @@ C: Topic = [(V, S), (O, S)]
 def test_by_hand() -> None:
     # A: Vital (1 + .5)/2; Weighted (1.5 + .5 x 1)/(2 + .5 x 2); All 2.5/4. Strict: 1/2, (1 + .5)/3, 2/4.
     # B has no vital nugget: Weighted .5 x .5/(.5 x 2); All .5/2; strict 0. C is missing: 0.
-    found = scores([A, B, C], missing=(2,))
+    result = scores([A, B, C], missing=(2,))
     expected = {
         "nugget_vital_strict": [0.5, np.nan, 0],
         "nugget_vital": [0.75, np.nan, 0],
@@ -60,19 +60,19 @@ def test_by_hand() -> None:
         "nugget_all_strict": [0.5, 0, 0],
         "nugget_all": [0.625, 0.25, 0],
     }
-    assert list(found) == list(expected) == MEASURES
+    assert list(result) == list(expected) == MEASURES
     for name, values in expected.items():
-        np.testing.assert_allclose(found[name].rows[:, 0], values, err_msg=name)
+        np.testing.assert_allclose(result[name].rows[:, 0], values, err_msg=name)
     # Means over topics, of Vital over the two that have vital nuggets.
     assert means([A, B, C], missing=(2,))["nugget_vital"] == pytest.approx(0.75 / 2)
     assert means([A, B, C], missing=(2,))["nugget_all"] == pytest.approx(0.875 / 3)
-    assert found["nugget_vital"].missing == {"no vital nugget": 1}
+    assert result["nugget_vital"].missing == {"no vital nugget": 1}
 
 
 def test_a_nugget_without_a_label_costs_the_measures_that_count_it() -> None:
-    found = scores([[(V, S), (O, None)]])
-    assert found["nugget_vital"].rows[0, 0] == 1.0
-    assert found["nugget_all"].missing == found["nugget_weighted"].missing == {"not judged": 1}
+    result = scores([[(V, S), (O, None)]])
+    assert result["nugget_vital"].rows[0, 0] == 1.0
+    assert result["nugget_all"].missing == result["nugget_weighted"].missing == {"not judged": 1}
     answers, assignments = tables([A])
     lost = nuggets.trec(answers, assignments.iloc[1:])
     # The first of A's vital nuggets has no row at all: no measure is a mean over the other one alone.
@@ -90,9 +90,9 @@ def random_topics(seed: int) -> list[Topic]:
 @pytest.mark.parametrize("seed", range(5))
 def test_invariants(seed: int) -> None:
     topics = random_topics(seed)
-    found = scores(topics)
+    result = scores(topics)
     for strict, plain in zip(MEASURES[::2], MEASURES[1::2], strict=True):
-        values, others = found[strict].rows[:, 0], found[plain].rows[:, 0]
+        values, others = result[strict].rows[:, 0], result[plain].rows[:, 0]
         assert (np.isnan(values) == np.isnan(others)).all()
         known = ~np.isnan(values)
         assert (values[known] <= others[known]).all() and (values[known] < others[known]).any()

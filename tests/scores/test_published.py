@@ -19,21 +19,21 @@ def test_garage() -> None:
     systems = {p.system for p in published("garage")}
     assert len(systems) == 7
     for system in systems:
-        found = values("garage", system)
+        result = values("garage", system)
         # Fewer passages can only take support away, and factuality asks for eligibility too.
-        assert found["raf"] < found["factuality"] < found["eligibility"]
-        if "attribution_f1" in found:
-            p, r = found["attribution_precision"], found["attribution_recall"]
+        assert result["raf"] < result["factuality"] < result["eligibility"]
+        if "attribution_f1" in result:
+            p, r = result["attribution_precision"], result["attribution_recall"]
             # F1 is the harmonic mean of the printed aggregates, to the printed decimals.
-            assert found["attribution_f1"] == pytest.approx(2 * p * r / (p + r), abs=0.001)
+            assert result["attribution_f1"] == pytest.approx(2 * p * r / (p + r), abs=0.001)
     assert values("garage", "Mistral")["deflection_true_positive_rate"] == 0.052
 
 
 def test_raguard_every_model_is_worse_with_misleading_documents() -> None:
     for system in {p.system for p in published("raguard") if p.measure == "accuracy_zero"}:
-        found = values("raguard", system)
-        assert found["accuracy_misleading"] < found["accuracy_oracle"] < found["accuracy_zero"]
-        assert len(found) == 5
+        result = values("raguard", system)
+        assert result["accuracy_misleading"] < result["accuracy_oracle"] < result["accuracy_zero"]
+        assert len(result) == 5
 
 
 def test_mirage() -> None:

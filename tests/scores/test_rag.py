@@ -16,25 +16,25 @@ E, N, C = "entailment", "neutral", "contradiction"
 
 def answers(*ids: str, **columns: list[Any]) -> pd.DataFrame:
     """Answers that have a reference and two passages each, unless said otherwise."""
-    found = table("unit_id question_id", *((a, f"q-{a}") for a in ids))
-    return found.assign(
+    result = table("unit_id question_id", *((a, f"q-{a}") for a in ids))
+    return result.assign(
         **{"answered": True, "has_reference": True, "n_contexts": 2, "n_references": 0, **columns}
     )
 
 
 def claims(*rows: tuple[Any, ...]) -> pd.DataFrame:
-    found = table("answer_id supported correct source", *rows)
-    return found.assign(unit_id=range(len(found)))
+    result = table("answer_id supported correct source", *rows)
+    return result.assign(unit_id=range(len(result)))
 
 
 def references(*rows: tuple[Any, ...]) -> pd.DataFrame:
-    found = table("answer_id stated retrieved", *rows)
-    return found.assign(unit_id=range(len(found)))
+    result = table("answer_id stated retrieved", *rows)
+    return result.assign(unit_id=range(len(result)))
 
 
 def contexts(*rows: tuple[Any, ...]) -> pd.DataFrame:
-    found = table("answer_id relevant", *rows)
-    return found.assign(unit_id=range(len(found)))
+    result = table("answer_id relevant", *rows)
+    return result.assign(unit_id=range(len(result)))
 
 
 CHECKED = claims(
@@ -48,9 +48,9 @@ CHECKED = claims(
 
 
 def test_claims_of_answers() -> None:
-    found = numbers(rag.of_claims(answers("a1", "a2"), CHECKED))
+    result = numbers(rag.of_claims(answers("a1", "a2"), CHECKED))
     # a1 has five claims, a2 one, which is correct and from a relevant passage.
-    assert found == pytest.approx(
+    assert result == pytest.approx(
         {
             "faithfulness": (3 / 5 + 1) / 2,
             "claim_precision": (2 / 5 + 1) / 2,
@@ -66,12 +66,12 @@ def test_a_measure_needs_its_own_labels_alone() -> None:
     table_ = CHECKED.copy()
     table_.loc[0, "source"] = None
     table_.loc[5, "correct"] = None
-    found = points(rag.of_claims(answers("a1", "a2"), table_))
-    assert found["faithfulness"].value == pytest.approx(0.8)
-    assert (found["claim_precision"].value, found["claim_precision"].n_units) == (0.4, 1)
+    result = points(rag.of_claims(answers("a1", "a2"), table_))
+    assert result["faithfulness"].value == pytest.approx(0.8)
+    assert (result["claim_precision"].value, result["claim_precision"].n_units) == (0.4, 1)
     # a1 lacks a source, a2 whether its claim is correct.
-    assert found["noise_sensitivity_relevant"].value is None
-    assert found["noise_sensitivity_relevant"].reason == "none of the 2 units has a value: 2 not judged"
+    assert result["noise_sensitivity_relevant"].value is None
+    assert result["noise_sensitivity_relevant"].reason == "none of the 2 units has a value: 2 not judged"
 
 
 def test_answers_without_claims_passages_or_a_reference() -> None:
@@ -98,18 +98,18 @@ def test_missing_and_empty_answers_never_help() -> None:
         *rag.of_references(who, stated),
         *rag.of_contexts(who.assign(n_contexts=[1, 1, None]), listed),
     ]
-    found = points(every)
+    result = points(every)
     before = numbers(rag.of_claims(answers("a1", "a2"), CHECKED))
     # Where more is better it counts 0, elsewhere not at all: (.8 x 2 + 0) / 3, and 1/10 as without it.
-    assert found["faithfulness"].value == pytest.approx(1.6 / 3)
-    assert found["claim_precision"].value == pytest.approx(1.4 / 3)
+    assert result["faithfulness"].value == pytest.approx(1.6 / 3)
+    assert result["claim_precision"].value == pytest.approx(1.4 / 3)
     for name in (
         "noise_sensitivity_relevant",
         "noise_sensitivity_irrelevant",
         "hallucination",
         "self_knowledge",
     ):
-        assert (found[name].value, found[name].n_units) == (before[name], 2)
+        assert (result[name].value, result[name].n_units) == (before[name], 2)
     for name in (
         "claim_recall",
         "context_recall",
@@ -117,7 +117,7 @@ def test_missing_and_empty_answers_never_help() -> None:
         "context_precision",
         "context_precision_ranked",
     ):
-        assert found[name].value == pytest.approx(2 / 3)
+        assert result[name].value == pytest.approx(2 / 3)
 
 
 def test_duplicated_answers_are_refused() -> None:
@@ -134,11 +134,11 @@ def test_reference_claims() -> None:
         ("a1", "partial_support", C),  # a part of a claim does not entail it
         ("a2", "support", N),
     )
-    found = points(rag.of_references(who, table_))
-    assert found["claim_recall"].value == (2 / 4 + 1) / 2
-    assert found["context_recall"].value == (2 / 4 + 0) / 2
+    result = points(rag.of_references(who, table_))
+    assert result["claim_recall"].value == (2 / 4 + 1) / 2
+    assert result["context_recall"].value == (2 / 4 + 0) / 2
     # Of a1's two retrieved claims one is in the answer; nothing is retrieved for a2.
-    assert (found["context_utilisation"].value, found["context_utilisation"].n_units) == (1 / 2, 1)
+    assert (result["context_utilisation"].value, result["context_utilisation"].n_units) == (1 / 2, 1)
     without = points(rag.of_references(who[2:], table_[:0]))
     assert without["claim_recall"].reason == "none of the 1 units has a value: 1 no reference claim"
     no_passage = points(rag.of_references(answers("a2", n_references=[1], n_contexts=[0]), table_[4:]))
@@ -148,8 +148,8 @@ def test_reference_claims() -> None:
 
 def test_one_label_of_a_reference_claim_is_missing() -> None:
     table_ = references(("a1", "support", E), ("a1", None, E))
-    found = numbers(rag.of_references(answers("a1", n_references=[2]), table_))
-    assert found == {"claim_recall": None, "context_recall": 1.0, "context_utilisation": None}
+    result = numbers(rag.of_references(answers("a1", n_references=[2]), table_))
+    assert result == {"claim_recall": None, "context_recall": 1.0, "context_utilisation": None}
 
 
 def test_f1() -> None:
@@ -164,18 +164,18 @@ def test_contexts() -> None:
     who = answers("a1", "a2", "a3", n_contexts=[4, 2, 0])
     R, I = "supported", "not_supported"  # noqa: E741
     table_ = contexts(("a1", I), ("a1", R), ("a1", I), ("a1", R), ("a2", I), ("a2", I))
-    found = points(rag.of_contexts(who, table_))
+    result = points(rag.of_contexts(who, table_))
     # a1: two of four; precisions at the ranks of the relevant ones: 1/2 and 2/4. a2: none is relevant. a3: no passage.
-    assert found["context_precision"].value == (2 / 4 + 0) / 2
-    assert found["context_precision_ranked"].value == ((1 / 2 + 2 / 4) / 2 + 0) / 2
-    assert found["context_precision"].n_units == 2
+    assert result["context_precision"].value == (2 / 4 + 0) / 2
+    assert result["context_precision_ranked"].value == ((1 / 2 + 2 / 4) / 2 + 0) / 2
+    assert result["context_precision"].n_units == 2
     unknown = points(rag.of_contexts(who[:1].assign(n_contexts=2), contexts(("a1", R), ("a1", None))))
     assert unknown["context_precision_ranked"].value is None
 
 
 def test_answer_relevancy_has_no_value_and_a_reason() -> None:
-    found = rag.answer_relevancy(answers("a1")).measured(interval=None)
-    assert found.value is None and "embedding model" in str(found.reason)
+    result = rag.answer_relevancy(answers("a1")).measured(interval=None)
+    assert result.value is None and "embedding model" in str(result.reason)
 
 
 LABEL = st.tuples(
@@ -190,9 +190,11 @@ LABEL = st.tuples(
 @given(st.lists(LABEL, min_size=1, max_size=12))
 def test_parts_add_up(rows: list[tuple[int, str, str, str]]) -> None:
     who = answers("a0", "a1", "a2")
-    found: Any = numbers(rag.of_claims(who, claims(*((f"a{a}", *rest) for a, *rest in rows))))
-    assert found["faithfulness"] + found["hallucination"] + found["self_knowledge"] == pytest.approx(1)
+    result: Any = numbers(rag.of_claims(who, claims(*((f"a{a}", *rest) for a, *rest in rows))))
+    assert result["faithfulness"] + result["hallucination"] + result["self_knowledge"] == pytest.approx(1)
     wrong = (
-        found["noise_sensitivity_relevant"] + found["noise_sensitivity_irrelevant"] + found["hallucination"]
+        result["noise_sensitivity_relevant"]
+        + result["noise_sensitivity_irrelevant"]
+        + result["hallucination"]
     )
-    assert found["claim_precision"] + wrong == pytest.approx(1)
+    assert result["claim_precision"] + wrong == pytest.approx(1)

@@ -26,47 +26,47 @@ ANSWERS = table(
 
 
 def test_accuracies() -> None:
-    found = {name: s.accuracy.measured(interval=None) for name, s in raguard.settings(ANSWERS).items()}
+    result = {name: s.accuracy.measured(interval=None) for name, s in raguard.settings(ANSWERS).items()}
     # zero 3/4. top 1: only c1 of four: "maybe" and the unreadable reply are wrong. oracle 2/4.
     # Misleading only: o1 and o4, both wrong.
-    assert {name: m.value for name, m in found.items()} == {
+    assert {name: m.value for name, m in result.items()} == {
         "zero": 0.75,
         "rag_1": 0.25,
         "oracle": 0.5,
         "misleading": 0.0,
     }
-    assert found["rag_1"].notes == ("2 answers outside the options, or not readable, are wrong",)
-    assert (found["oracle"].n_units, found["oracle"].n_clusters) == (4, 2)
+    assert result["rag_1"].notes == ("2 answers outside the options, or not readable, are wrong",)
+    assert (result["oracle"].n_units, result["oracle"].n_clusters) == (4, 2)
 
 
 def test_a_failed_call_is_no_answer() -> None:
     answers = ANSWERS.assign(status=ANSWERS["status"].replace("unparsed", "failed"))
-    found = raguard.settings(answers)["rag_1"].accuracy.measured(interval=None)
-    assert (found.value, found.n_units, found.coverage) == (pytest.approx(1 / 3), 3, 0.75)
+    result = raguard.settings(answers)["rag_1"].accuracy.measured(interval=None)
+    assert (result.value, result.n_units, result.coverage) == (pytest.approx(1 / 3), 3, 0.75)
 
 
 def test_drops() -> None:
-    found = numbers(raguard.drops(raguard.settings(ANSWERS)))
+    result = numbers(raguard.drops(raguard.settings(ANSWERS)))
     # Against zero's 3/4 over all claims; relative to it.
-    assert found["drop_rag_1"] == -0.5
-    assert found["drop_relative_rag_1"] == pytest.approx(-2 / 3)
-    assert found["drop_misleading"] == -0.75
-    assert found["drop_relative_misleading"] == -1.0
+    assert result["drop_rag_1"] == -0.5
+    assert result["drop_relative_rag_1"] == pytest.approx(-2 / 3)
+    assert result["drop_misleading"] == -0.75
+    assert result["drop_relative_misleading"] == -1.0
     # The oracle's claims are c1 (right without context) and c3 (wrong): each once 1/2, as often as they are
     # answered (c1 three times) 3/4.
-    assert found["drop_same_claims_oracle"] == 0.0
-    assert found["drop_relative_same_claims_oracle"] == 0.0
-    assert found["drop_same_answers_oracle"] == -0.25
-    assert found["drop_same_claims_misleading"] == -0.5
-    assert found["drop_same_answers_misleading"] == -0.5
+    assert result["drop_same_claims_oracle"] == 0.0
+    assert result["drop_relative_same_claims_oracle"] == 0.0
+    assert result["drop_same_answers_oracle"] == -0.25
+    assert result["drop_same_claims_misleading"] == -0.5
+    assert result["drop_same_answers_misleading"] == -0.5
 
 
 def test_a_drop_against_nothing_right_is_undefined() -> None:
     answers = ANSWERS[ANSWERS["unit_id"].isin(["z3", "o4"])]
-    found = points(raguard.drops(raguard.settings(answers)))
-    assert found["drop_relative_oracle"].value is None
-    assert found["drop_relative_oracle"].reason == "accuracy_oracle or accuracy_zero is undefined"
-    assert found["drop_oracle"].value == 0.0
+    result = points(raguard.drops(raguard.settings(answers)))
+    assert result["drop_relative_oracle"].value is None
+    assert result["drop_relative_oracle"].reason == "accuracy_oracle or accuracy_zero is undefined"
+    assert result["drop_oracle"].value == 0.0
 
 
 def test_without_zero_there_are_no_drops() -> None:
@@ -84,9 +84,9 @@ def test_two_answers_without_context_are_an_error() -> None:
 
 def test_a_condition_of_its_own_for_misleading_documents() -> None:
     more = table(COLUMNS, ("m1", "c1", "misleading", "true", "true", None, "ok"))
-    found = raguard.settings(pd.concat([ANSWERS, more]))
-    assert list(found) == ["zero", "rag_1", "oracle", "misleading"]
-    assert len(found["misleading"].accuracy.units) == 1
+    result = raguard.settings(pd.concat([ANSWERS, more]))
+    assert list(result) == ["zero", "rag_1", "oracle", "misleading"]
+    assert len(result["misleading"].accuracy.units) == 1
 
 
 def test_roles_from_the_exam() -> None:

@@ -65,11 +65,11 @@ def test_measures_by_the_names_of_ir_measures() -> None:
     nothing = pd.concat(
         [RELEVANCE[RELEVANCE["item_id"] == "q2"], table("item_id passage_id grade", ("q1", "a", 0))]
     )
-    found = {
+    result = {
         s.measure: s.measured(interval=None)
         for s in retrieval.by_name(["AP", "P@1"], QUERIES, RANKINGS, nothing)
     }
-    assert (found["AP"].value, found["AP"].n_units, found["P@1"].value) == (1.0, 1, 0.5)
+    assert (result["AP"].value, result["AP"].n_units, result["P@1"].value) == (1.0, 1, 0.5)
     alone = RELEVANCE[RELEVANCE["item_id"] == "q2"]
     [found_alone] = retrieval.by_name(["P@1"], QUERIES, RANKINGS, alone)
     assert found_alone.measured(interval=None).n_units == 1
@@ -82,16 +82,16 @@ def test_an_unknown_measure_lists_those_that_there_are(name: str) -> None:
 
 
 def test_k_beyond_what_was_retrieved() -> None:
-    found = numbers(retrieval.at(5, QUERIES, RANKINGS, RELEVANCE))
+    result = numbers(retrieval.at(5, QUERIES, RANKINGS, RELEVANCE))
     # Precision divides by k all the same: (1/5 + 1/5) / 2.
-    assert (found["precision@5"], found["recall@5"]) == (pytest.approx(0.2), 0.75)
+    assert (result["precision@5"], result["recall@5"]) == (pytest.approx(0.2), 0.75)
 
 
 def test_the_retrieved_ideal_sees_below_k() -> None:
     # b, the only relevant passage retrieved, is at rank 2: at k = 1 the best order would have had it first.
     one = RANKINGS[RANKINGS["item_id"] == "q1"]
-    found = numbers(retrieval.at(1, QUERIES[:1], one, RELEVANCE))
-    assert found["ndcg_retrieved@1"] == 0.0
+    result = numbers(retrieval.at(1, QUERIES[:1], one, RELEVANCE))
+    assert result["ndcg_retrieved@1"] == 0.0
     # With the two swapped the retrieved list is in its best order, although z is still missed.
     swapped = one.assign(rank=one["rank"].map({1: 2, 2: 1, 3: 3}))
     assert numbers(retrieval.at(3, QUERIES[:1], swapped, RELEVANCE))["ndcg_retrieved@3"] == pytest.approx(1.0)
@@ -101,8 +101,8 @@ def test_graded_relevance() -> None:
     queries, ranked = table("unit_id", ("q",)), table("item_id rank passage_id", ("q", 1, "x"), ("q", 2, "y"))
     grades = table("item_id passage_id grade", ("q", "x", 1), ("q", "y", 2))
     # (1 + 2/log2(3)) / (2 + 1/log2(3)).
-    found = numbers(retrieval.at(2, queries, ranked, grades))
-    assert found["ndcg@2"] == pytest.approx((1 + 2 / log2(3)) / (2 + 1 / log2(3)))
+    result = numbers(retrieval.at(2, queries, ranked, grades))
+    assert result["ndcg@2"] == pytest.approx((1 + 2 / log2(3)) / (2 + 1 / log2(3)))
     # A gain is a grade, whatever is relevant: without y nothing is, and x stands first.
     none = numbers(retrieval.at(2, queries, ranked, grades[:1], relevant_from=2))
     assert none["ndcg@2"] == 1.0 and none["recall@2"] is None
@@ -111,29 +111,29 @@ def test_graded_relevance() -> None:
 def test_nothing_relevant_and_nothing_retrieved() -> None:
     queries = table("unit_id", ("q1",), ("q2",), ("q3",))
     relevance = RELEVANCE[RELEVANCE["item_id"] == "q1"]
-    found = points(retrieval.at(2, queries, RANKINGS, relevance))
+    result = points(retrieval.at(2, queries, RANKINGS, relevance))
     # q2 has no judged passage and q3 no ranking: no value at all, precision included.
-    assert (found["precision@2"].value, found["precision@2"].n_units) == (0.5, 1)
-    assert (found["recall@2"].value, found["recall@2"].n_units) == (0.5, 1)
-    assert found["recall@2"].notes[-1] == "2 of 3 units have no value: 2 not judged"
+    assert (result["precision@2"].value, result["precision@2"].n_units) == (0.5, 1)
+    assert (result["recall@2"].value, result["recall@2"].n_units) == (0.5, 1)
+    assert result["recall@2"].notes[-1] == "2 of 3 units have no value: 2 not judged"
 
 
 def test_a_ranking_that_is_missing_raises_no_mean() -> None:
     # q2 is not in the run: ir_measures and trec_eval -c say 0 there, so the mean is half of that of q1.
     only = RANKINGS[RANKINGS["item_id"] == "q1"]
-    for found in (
+    for result in (
         retrieval.by_name(["P@2"], QUERIES, only, RELEVANCE),
         retrieval.at(2, QUERIES, only, RELEVANCE, missing_is_zero=True)[:1],
     ):
-        (precision,) = points(found).values()
+        (precision,) = points(result).values()
         assert (precision.value, precision.n_units) == (0.25, 2)
         assert "1 of 2 queries with grades have no ranking: they count 0" in precision.notes
 
 
 def test_unjudged_passages_are_counted() -> None:
     relevance = RELEVANCE.assign(grade=[0, 1, None, 1, 1])
-    found = points(retrieval.at(3, QUERIES, RANKINGS, relevance))["precision@3"]
-    assert found.notes[0] == "1 of 4 retrieved passages are unjudged: taken as not relevant"
+    result = points(retrieval.at(3, QUERIES, RANKINGS, relevance))["precision@3"]
+    assert result.notes[0] == "1 of 4 retrieved passages are unjudged: taken as not relevant"
     # It stands third.
     assert points(retrieval.at(2, QUERIES, RANKINGS, relevance))["precision@2"].notes == ()
 
@@ -169,18 +169,18 @@ def test_against_the_formulas(grades: list[int], k: int, missed: int) -> None:
     queries = table("unit_id", ("q",))
     ranked = table("item_id rank passage_id", *(("q", i + 1, f"p{i}") for i in range(len(grades))))
     judged = [("q", f"p{i}", g) for i, g in enumerate(grades)] + [("q", f"m{i}", 1) for i in range(missed)]
-    found = numbers(retrieval.at(k, queries, ranked, table("item_id passage_id grade", *judged)))
+    result = numbers(retrieval.at(k, queries, ranked, table("item_id passage_id grade", *judged)))
 
     def dcg(values: list[int]) -> float:
         return sum(g / log2(i + 2) for i, g in enumerate(values[:k]))
 
     hits, relevant = sum(g > 0 for g in grades[:k]), sum(g > 0 for g in grades) + missed
-    assert found[f"precision@{k}"] == pytest.approx(hits / k)
-    assert found[f"recall@{k}"] == (pytest.approx(hits / relevant) if relevant else None)
+    assert result[f"precision@{k}"] == pytest.approx(hits / k)
+    assert result[f"recall@{k}"] == (pytest.approx(hits / relevant) if relevant else None)
     best = dcg(sorted([*grades, *[1] * missed], reverse=True))
-    assert found[f"ndcg@{k}"] == (pytest.approx(dcg(grades) / best, abs=1e-6) if best else None)
+    assert result[f"ndcg@{k}"] == (pytest.approx(dcg(grades) / best, abs=1e-6) if best else None)
     own = dcg(sorted(grades, reverse=True))
-    assert found[f"ndcg_retrieved@{k}"] == pytest.approx(dcg(grades) / own if own else 0.0, abs=1e-6)
+    assert result[f"ndcg_retrieved@{k}"] == pytest.approx(dcg(grades) / own if own else 0.0, abs=1e-6)
 
 
 CLAIMS = table("item_id question_id", ("c1", "c1"), ("c2", "c2"), ("c3", "c3"))
@@ -205,8 +205,8 @@ LISTS = table(
 
 def test_misleading_recall_in_its_four_readings() -> None:
     # Owning: c1, c2. Own: only c1 retrieves its own misleading document. Any: all three do, at rank 2 or before.
-    found = numbers(raguard.misleading(2, CLAIMS, DOCUMENTS, LISTS))
-    assert found == {
+    result = numbers(raguard.misleading(2, CLAIMS, DOCUMENTS, LISTS))
+    assert result == {
         "misleading_retrieval_recall@2[own/owning]": 0.5,
         "misleading_retrieval_recall@2[any/owning]": 1.0,
         "misleading_retrieval_recall@2[own/all]": pytest.approx(1 / 3),
@@ -215,7 +215,7 @@ def test_misleading_recall_in_its_four_readings() -> None:
         "misleading_exposure@2[own]": pytest.approx(1 / 6),
         "misleading_exposure@2[any]": 0.5,
     }
-    assert next(iter(found)) == "misleading_retrieval_recall@2[own/owning]"
+    assert next(iter(result)) == "misleading_retrieval_recall@2[own/owning]"
 
 
 def test_only_the_first_reading_gives_the_oracle_its_100_percent() -> None:
@@ -223,17 +223,17 @@ def test_only_the_first_reading_gives_the_oracle_its_100_percent() -> None:
     lists = DOCUMENTS.assign(
         passage_id=DOCUMENTS["document_id"], rank=DOCUMENTS.groupby("item_id").cumcount() + 1
     )
-    found = numbers(raguard.misleading(99, CLAIMS, DOCUMENTS, lists))
-    assert found["misleading_retrieval_recall@99[own/owning]"] == 1.0
-    assert found["misleading_retrieval_recall@99[own/all]"] == pytest.approx(2 / 3)
+    result = numbers(raguard.misleading(99, CLAIMS, DOCUMENTS, lists))
+    assert result["misleading_retrieval_recall@99[own/owning]"] == 1.0
+    assert result["misleading_retrieval_recall@99[own/all]"] == pytest.approx(2 / 3)
 
 
 def test_a_claim_without_a_ranking_and_no_misleading_document() -> None:
     some = LISTS[LISTS["item_id"] != "c1"]
-    found = points(raguard.misleading(1, CLAIMS, DOCUMENTS, some))[
+    result = points(raguard.misleading(1, CLAIMS, DOCUMENTS, some))[
         "misleading_retrieval_recall@1[own/owning]"
     ]
-    assert (found.value, found.n_units, found.coverage) == (0.0, 1, 0.5)
+    assert (result.value, result.n_units, result.coverage) == (0.0, 1, 0.5)
     none = points(raguard.misleading(1, CLAIMS, DOCUMENTS.assign(role="supporting"), LISTS))
     assert none["misleading_retrieval_recall@1[own/owning]"].reason == "there is no such unit"
 
@@ -275,10 +275,10 @@ def test_own_never_exceeds_any(seed: int) -> None:
         columns=["item_id", "rank", "passage_id"],
     )
     for k in (1, 4):
-        found = numbers(raguard.misleading(k, claims, documents, lists))
+        result = numbers(raguard.misleading(k, claims, documents, lists))
         for over in ("owning", "all"):
             own, other = (
-                found[f"misleading_retrieval_recall@{k}[{whose}/{over}]"] for whose in ("own", "any")
+                result[f"misleading_retrieval_recall@{k}[{whose}/{over}]"] for whose in ("own", "any")
             )
             assert (own is None) == (other is None)
             assert own is None or other is None or own <= other

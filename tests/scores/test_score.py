@@ -32,11 +32,11 @@ def test_counts_coverage_and_what_is_missing() -> None:
         status,
         why="no citation",
     )
-    found = score.measured(interval=None)
+    result = score.measured(interval=None)
     # Two of five have a value, 1 and 0; they stand in questions x and y.
-    assert (found.value, found.n_units, found.n_clusters, found.coverage) == (0.5, 2, 2, 0.4)
+    assert (result.value, result.n_units, result.n_clusters, result.coverage) == (0.5, 2, 2, 0.4)
     assert score.missing == {"unparsed": 1, "refused": 1, "no citation": 1}
-    assert found.notes == ("3 of 5 units have no value: 1 no citation, 1 unparsed, 1 refused",)
+    assert result.notes == ("3 of 5 units have no value: 1 no citation, 1 unparsed, 1 refused",)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_undefined_has_a_reason(values: list[float], rows: object, reason: str) 
     score = scored("m", Units.of(list(range(len(values)))), np.array(values, dtype=float))
     if rows is not None:
         score = Score("m", score.units, score.rows, quotient(0, 0))
-    found = score.measured(replicates=100)
-    assert (found.value, found.low, found.high) == (None, None, None)
-    assert found.reason == reason
+    result = score.measured(replicates=100)
+    assert (result.value, result.low, result.high) == (None, None, None)
+    assert result.reason == reason
 
 
 def test_a_mean_is_that_of_the_statistics_package() -> None:
@@ -83,9 +83,9 @@ def test_questions_are_resampled_not_units() -> None:
 
 
 def test_all_zeros_have_the_exact_upper_bound() -> None:
-    found = scored("m", Units.of(np.arange(20)), np.zeros(20)).measured(replicates=100)
+    result = scored("m", Units.of(np.arange(20)), np.zeros(20)).measured(replicates=100)
     # 1 - .025 ** (1 / 20) = .16843 is the exact 97.5 % bound for none in twenty.
-    assert (found.low, found.high) == (0.0, pytest.approx(0.16843, abs=1e-5))
+    assert (result.low, result.high) == (0.0, pytest.approx(0.16843, abs=1e-5))
 
 
 def test_a_unit_without_a_question_is_its_own() -> None:
@@ -111,9 +111,9 @@ def test_order_and_names_change_nothing(rows: list[tuple[float, int]], seed: int
 
 def test_strata_add_up_and_keep_those_without_one() -> None:
     score = scored("m", Units.of(list("abcd"), ["q1", "q1", "q2", "q3"]), np.array([1.0, 0, 1, 1]))
-    found = by_stratum([score], {"q1": "low", "q2": "high", "q3": None})
-    assert list(found) == ["high", "low", "(none)"]
-    assert {name: (s.measured(interval=None).value, len(s.units)) for name, [s] in found.items()} == {
+    result = by_stratum([score], {"q1": "low", "q2": "high", "q3": None})
+    assert list(result) == ["high", "low", "(none)"]
+    assert {name: (s.measured(interval=None).value, len(s.units)) for name, [s] in result.items()} == {
         "high": (1.0, 1),
         "low": (0.5, 2),
         "(none)": (1.0, 1),
@@ -122,9 +122,9 @@ def test_strata_add_up_and_keep_those_without_one() -> None:
 
 def test_harmonic_mean() -> None:
     # 2 * 1/2 * 1 / (3/2) = 2/3; nothing right is 0; undefined stays so.
-    found = harmonic(np.array([0.5, 0.0, NAN]), np.array([1.0, 0.0, 1.0]))
-    assert found[:2].tolist() == pytest.approx([2 / 3, 0.0])
-    assert np.isnan(found[2])
+    result = harmonic(np.array([0.5, 0.0, NAN]), np.array([1.0, 0.0, 1.0]))
+    assert result[:2].tolist() == pytest.approx([2 / 3, 0.0])
+    assert np.isnan(result[2])
 
 
 def test_many_scores_are_measured_as_each_alone() -> None:

@@ -29,12 +29,12 @@ def choices(
 def test_softmax_over_the_options_there_are() -> None:
     who = Units.of(["q1", "q2", "q3"])
     logs = [[log(2), log(6), -50.0], [log(1), log(3), 9.0], [0.0, NAN, 0.0]]
-    found = urag.Choices.of(who, "ABC", logs, ["A", "B", "A"], [[True] * 3, [True, True, False], [True] * 3])
+    result = urag.Choices.of(who, "ABC", logs, ["A", "B", "A"], [[True] * 3, [True, True, False], [True] * 3])
     # q1: 2 : 6 : nothing. q2: the third is no option, whatever its value. q3: one option is not known.
-    assert found.probabilities[0] == pytest.approx([0.25, 0.75, 0])
-    assert found.probabilities[1].tolist() == [0.25, 0.75, 0]
-    assert np.isnan(found.probabilities[2]).all()
-    assert found.known.tolist() == [True, True, False]
+    assert result.probabilities[0] == pytest.approx([0.25, 0.75, 0])
+    assert result.probabilities[1].tolist() == [0.25, 0.75, 0]
+    assert np.isnan(result.probabilities[2]).all()
+    assert result.known.tolist() == [True, True, False]
 
 
 # Nine calibration questions whose true option has .9, .8, ... .1: LAC scores .1 ... .9.
@@ -54,9 +54,9 @@ def test_thresholds_of_both_conventions() -> None:
 def test_scores_by_hand() -> None:
     # alpha = .5: k = ceil(10 * .5) = 5, LAC threshold .5, APS threshold: 5th of .6 .7 .8 .9 1 1 1 1 1 = 1.
     test = choices([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]], "AAA", "t")
-    found = points(urag.scores(CALIBRATION, test, alpha=0.5))
+    result = points(urag.scores(CALIBRATION, test, alpha=0.5))
     # LAC keeps options with p >= .5: {A}, {B}, {A, B}. APS keeps all.
-    assert {name: m.value for name, m in found.items()} == pytest.approx(
+    assert {name: m.value for name, m in result.items()} == pytest.approx(
         {
             "accuracy": 2 / 3,  # the tie of the third goes to A
             "coverage_lac": 2 / 3,
@@ -69,16 +69,16 @@ def test_scores_by_hand() -> None:
             "empty_sets_aps": 0,
         }
     )
-    assert found["set_size"].notes[0] == "alpha 0.5, exact quantile, calibrated on 9 questions"
+    assert result["set_size"].notes[0] == "alpha 0.5, exact quantile, calibrated on 9 questions"
 
 
 def test_too_few_to_calibrate_on_gives_full_sets() -> None:
     # n = 9 < 1 / .05 - 1: k = 10 > 9. The third option is not there, so a full set has two.
     calibration = choices([[0.9, 0.1, 0]] * 9, "A" * 9, "c", [[True, True, False]] * 9)
     test = choices([[0.99, 0.01, 0]], "A", "t", [[True, True, False]])
-    found = points(urag.scores(calibration, test, alpha=0.05))
-    assert found["set_size_lac"].value == found["set_size_aps"].value == 2.0
-    assert "too few for alpha 0.05" in found["set_size"].notes[1]
+    result = points(urag.scores(calibration, test, alpha=0.05))
+    assert result["set_size_lac"].value == result["set_size_aps"].value == 2.0
+    assert "too few for alpha 0.05" in result["set_size"].notes[1]
 
 
 def test_lac_sets_may_be_empty_and_the_repositorys_aps_sets_never() -> None:
@@ -131,19 +131,19 @@ def test_sets_are_those_of_the_statistics_package(
 def test_questions_without_a_distribution_are_counted() -> None:
     test = choices([[0.7, 0.3], [NAN, 0.5]], "AA", "t")
     calibration = choices([[0.9, 0.1]] * 9 + [[NAN, 1]], "A" * 10, "c")
-    found = points(urag.scores(calibration, test))["coverage"]
-    assert (found.n_units, found.coverage) == (1, 0.5)
-    assert found.notes[1] == f"1 calibration questions left out: {urag.NO_DISTRIBUTION}"
-    assert found.notes[-1] == f"1 of 2 units have no value: 1 {urag.NO_DISTRIBUTION}"
+    result = points(urag.scores(calibration, test))["coverage"]
+    assert (result.n_units, result.coverage) == (1, 0.5)
+    assert result.notes[1] == f"1 calibration questions left out: {urag.NO_DISTRIBUTION}"
+    assert result.notes[-1] == f"1 of 2 units have no value: 1 {urag.NO_DISTRIBUTION}"
 
 
 def test_per_class_and_split_by_the_model_alone() -> None:
     test = choices([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]], "ABB", "t")
-    found = urag.scores(CALIBRATION, test, alpha=0.5)
-    by_class = {letter: numbers(s)["set_size_lac"] for letter, s in urag.per_class(found, test).items()}
+    result = urag.scores(CALIBRATION, test, alpha=0.5)
+    by_class = {letter: numbers(s)["set_size_lac"] for letter, s in urag.per_class(result, test).items()}
     assert by_class == {"A": 1.0, "B": 1.0}
     alone = urag.scores(CALIBRATION, choices([[0.1, 0.9], [0.2, 0.8]], "AB", "t"), alpha=0.5)[0]
-    split = urag.split_by_alone(found, alone)
+    split = urag.split_by_alone(result, alone)
     # Alone: t0 wrong, t1 right, t2 not asked.
     assert {name: len(s[0].units) for name, s in split.items()} == {
         "alone_right": 1,
@@ -154,10 +154,10 @@ def test_per_class_and_split_by_the_model_alone() -> None:
 
 
 def test_ratio_to_the_model_alone() -> None:
-    found = urag.scores(CALIBRATION, choices([[0.9, 0.1], [0.9, 0.1]], "AA", "t"), alpha=0.5)
+    result = urag.scores(CALIBRATION, choices([[0.9, 0.1], [0.9, 0.1]], "AA", "t"), alpha=0.5)
     alone = urag.scores(CALIBRATION, choices([[0.5, 0.5], [0.9, 0.1]], "AA", "t"), alpha=0.5)
     # LAC sizes 1, 1 against 2, 1.
-    assert numbers(urag.ratios(found, alone))["set_size_lac_ratio"] == pytest.approx(2 / 3)
+    assert numbers(urag.ratios(result, alone))["set_size_lac_ratio"] == pytest.approx(2 / 3)
 
 
 def test_halves_split_questions() -> None:
@@ -200,9 +200,9 @@ def test_distractors_by_iteration() -> None:
         ("q4", 2, False),
         ("q4", 3, True),
     )
-    found = points(urag.distractors(rows))
+    result = points(urag.distractors(rows))
     # Tried: 4, 3, 1. After 2 iterations q1 and q2 are valid, q4 is not, q3 was not checked.
-    assert {name: m.value for name, m in found.items()} == {
+    assert {name: m.value for name, m in result.items()} == {
         "valid_share@1": 0.25,
         "valid_after@1": 0.25,
         "valid_share@2": 0.5,
@@ -210,7 +210,7 @@ def test_distractors_by_iteration() -> None:
         "valid_share@3": 1.0,
         "valid_after@3": 1.0,
     }
-    assert (found["valid_after@2"].n_units, found["valid_after@2"].coverage) == (3, 0.75)
+    assert (result["valid_after@2"].n_units, result["valid_after@2"].coverage) == (3, 0.75)
 
 
 @settings(max_examples=25)
@@ -222,10 +222,10 @@ def test_coverage_is_kept_on_the_calibration_questions_themselves(rows: list[lis
     letters = np.random.default_rng(seed).choice(list("ABC"), len(rows)).tolist()
     half = urag.Choices.of(Units.of([f"c{i}" for i in range(len(rows))]), "ABC", rows, letters)
     again = urag.Choices.of(Units.of([f"t{i}" for i in range(len(rows))]), "ABC", rows, letters)
-    found = points(urag.scores(half, again, alpha=0.2))
+    result = points(urag.scores(half, again, alpha=0.2))
     least = min(int(np.ceil((len(rows) + 1) * 0.8)), len(rows)) / len(rows)
     for name in ("coverage_lac", "coverage_aps"):
-        value = found[name].value
+        value = result[name].value
         assert value is not None and value >= least - 1e-9
 
 
@@ -253,8 +253,8 @@ def test_units_of_a_question_are_not_called_questions() -> None:
         return urag.Choices.of(who, "AB", logs, ["A"] * len(rows))
 
     calibration = two_each([[0.9, 0.1]] * 9 + [[NAN, 1]], "c")
-    found = points(urag.scores(calibration, two_each([[0.7, 0.3]] * 4, "t"), alpha=0.5))["coverage"]
-    assert found.notes[:2] == (
+    result = points(urag.scores(calibration, two_each([[0.7, 0.3]] * 4, "t"), alpha=0.5))["coverage"]
+    assert result.notes[:2] == (
         "alpha 0.5, exact quantile, calibrated on 9 units of 5 questions",
         f"1 calibration units left out: {urag.NO_DISTRIBUTION}",
     )

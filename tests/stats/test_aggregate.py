@@ -40,17 +40,17 @@ def simulated(n: int = 4000) -> tuple[np.ndarray, np.ndarray, Ratings]:
 
 def test_dawid_skene_finds_what_was_put_in() -> None:
     truth, skill, table = simulated()
-    found = dawid_skene(table)
-    assert found.converged
-    assert found.prevalence == pytest.approx([0.7, 0.3], abs=0.03)
-    assert np.abs(found.confusion - skill).max() < 0.06
-    labelled = found.codes >= 0
+    result = dawid_skene(table)
+    assert result.converged
+    assert result.prevalence == pytest.approx([0.7, 0.3], abs=0.03)
+    assert np.abs(result.confusion - skill).max() < 0.06
+    labelled = result.codes >= 0
     votes, tied = vote(table.counts)
-    accuracy = (found.codes == truth)[labelled].mean()
+    accuracy = (result.codes == truth)[labelled].mean()
     # A tie between two labels is right every other time.
     assert accuracy > np.where(tied, 0.5, votes == truth)[labelled].mean()
     # A posterior that is right says how often it is.
-    assert accuracy == pytest.approx(found.posterior[labelled].max(axis=1).mean(), abs=0.015)
+    assert accuracy == pytest.approx(result.posterior[labelled].max(axis=1).mean(), abs=0.015)
 
 
 def test_dawid_skene_on_collapsed_rows_is_the_same_as_on_all() -> None:
@@ -91,9 +91,9 @@ def test_dawid_skene_goes_on_where_its_steps_are_small_but_its_end_is_far(seed: 
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, 400)
     codes = np.where(rng.random((400, 3)) < [0.75, 0.65, 0.6], truth[:, None], 1 - truth[:, None])
-    found = dawid_skene(Ratings.from_codes(codes, ["a", "b"], list("xyz")))
-    assert found.converged
-    assert found.prevalence == pytest.approx(by_plain_steps(codes, 2, 6_000), abs=1e-6)
+    result = dawid_skene(Ratings.from_codes(codes, ["a", "b"], list("xyz")))
+    assert result.converged
+    assert result.prevalence == pytest.approx(by_plain_steps(codes, 2, 6_000), abs=1e-6)
 
 
 def test_dawid_skene_needs_a_label() -> None:

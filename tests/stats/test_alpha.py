@@ -29,9 +29,9 @@ def test_a_number_that_nobody_is_compared_on_changes_nothing(outlier: float) -> 
     (plain,) = measures(as_table(pairs), ["krippendorff_alpha"], level="interval")
     assert plain.value == pytest.approx(1 - 0.2 * 120 * 119 / 7200, abs=1e-12)
     table = as_table(np.vstack([pairs, [outlier, np.nan]]))
-    (found,) = measures(table, ["krippendorff_alpha"], level="interval")
-    assert found.value == pytest.approx(plain.value, abs=1e-12)
-    assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=1e-12)
+    (result,) = measures(table, ["krippendorff_alpha"], level="interval")
+    assert result.value == pytest.approx(plain.value, abs=1e-12)
+    assert (result.low, result.high) == pytest.approx((plain.low, plain.high), abs=1e-12)
     scored = scores_alpha(np.vstack([pairs, [outlier, np.nan]]))
     assert scored.value == pytest.approx(plain.value, abs=1e-12)
 
@@ -45,23 +45,23 @@ def test_a_number_far_out_leaves_every_resample_defined(labels: int) -> None:
         pairs = np.vstack([pairs + rng.integers(0, labels // 2, (60, 1)) for _ in range(4)])
     values = np.vstack([pairs, [1e8, 1e8]])
     table = as_table(values)
-    (found,) = measures(table, ["krippendorff_alpha"], level="interval")
+    (result,) = measures(table, ["krippendorff_alpha"], level="interval")
     expected = krippendorff.alpha(reliability_data=values.T, level_of_measurement="interval")
-    assert found.value == pytest.approx(expected, abs=1e-12)
-    assert not any("undefined" in note for note in found.notes)
+    assert result.value == pytest.approx(expected, abs=1e-12)
+    assert not any("undefined" in note for note in result.notes)
     # Without the far unit a resample has the alpha of the near ones: .6 with 0 and 1, .9993 with 0 to 40.
-    assert found.low is not None and found.low < 0.9999
+    assert result.low is not None and result.low < 0.9999
     scored = scores_alpha(values)
     assert scored.value == pytest.approx(expected, abs=1e-12)
-    assert scored.low == pytest.approx(found.low, abs=0.1)
+    assert scored.low == pytest.approx(result.low, abs=0.1)
 
 
 def test_numbers_near_the_largest_float_do_not_overflow() -> None:
     values = np.array([[0.0, 1.5e308], [1.5e308, 1.5e308], [0.0, 0.0], [-1.5e308, -1.5e308]])
     # The same in units of 1.5e308: within 2 (1 + 0) - ... one unit differs by 1, Do = (1 / 8) * 2 = .25.
     # Values 0 0 0 1 1 1 -1 -1: n Q - S^2 = 8 * 5 - 1 = 39, De = 2 * 39 / 56; alpha = 1 - .25 * 56 / 78 = .820513.
-    (found,) = measures(as_table(values), ["krippendorff_alpha"], level="interval", interval=None)
-    assert found.value == pytest.approx(1 - 0.25 * 56 / 78)
+    (result,) = measures(as_table(values), ["krippendorff_alpha"], level="interval", interval=None)
+    assert result.value == pytest.approx(1 - 0.25 * 56 / 78)
     assert scores_alpha(values, interval=None).value == pytest.approx(1 - 0.25 * 56 / 78)
 
 

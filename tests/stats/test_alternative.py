@@ -29,7 +29,7 @@ def by_the_paper(
     table: Ratings, epsilon: float, least_others: int, squared: bool = False
 ) -> dict[str, tuple[float, float]]:
     """Section 3: for each annotator (advantage probability, p-value), one unit after the other."""
-    found = {}
+    result = {}
     for j, name in enumerate(table.annotators[:-1]):
         judge_wins, differences = [], []
         for row in table.codes:
@@ -42,27 +42,27 @@ def by_the_paper(
                 score = [np.mean([label == o for o in others]) for label in (row[-1], row[j])]
             judge_wins.append(score[0] >= score[1])
             differences.append(int(score[1] >= score[0]) - int(score[0] >= score[1]))
-        found[name] = (
+        result[name] = (
             np.mean(judge_wins),
             stats.ttest_1samp(differences, epsilon, alternative="less").pvalue,
         )
-    return found
+    return result
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal"])
 @pytest.mark.parametrize("judge_noise", [0.1, 0.5, 0.9])
 def test_it_follows_the_paper(level: str, judge_noise: float) -> None:
     table = simulated(140, (0.3, 0.4, 0.2, 0.6), judge_noise, seed=3, missing=0.2)
-    found = alt_test(table, "judge", epsilon=0.15, level=level, least_others=1)
+    result = alt_test(table, "judge", epsilon=0.15, level=level, least_others=1)
     expected = by_the_paper(table, 0.15, 1, squared=level == "ordinal")
-    assert [row.annotator for row in found.compared] == ["h0", "h1", "h2", "h3"]
-    for row in found.compared:
+    assert [row.annotator for row in result.compared] == ["h0", "h1", "h2", "h3"]
+    for row in result.compared:
         assert (row.judge_wins, row.p_value) == pytest.approx(expected[row.annotator], abs=1e-12)
     adjusted = stats.false_discovery_control([p for _, p in expected.values()], method="by")
-    assert [row.adjusted for row in found.compared] == pytest.approx(adjusted.tolist())
-    assert found.winning_rate == np.mean(adjusted <= 0.05)
-    assert found.advantage == pytest.approx(np.mean([rho for rho, _ in expected.values()]))
-    assert found.passed == (np.mean(adjusted <= 0.05) >= 0.5)
+    assert [row.adjusted for row in result.compared] == pytest.approx(adjusted.tolist())
+    assert result.winning_rate == np.mean(adjusted <= 0.05)
+    assert result.advantage == pytest.approx(np.mean([rho for rho, _ in expected.values()]))
+    assert result.passed == (np.mean(adjusted <= 0.05) >= 0.5)
 
 
 def test_a_good_judge_passes_and_a_guessing_one_does_not() -> None:
@@ -85,13 +85,13 @@ def test_epsilon_is_what_a_person_costs() -> None:
 
 def test_under_thirty_units_wilcoxon_takes_over() -> None:
     table = simulated(25, (0.4, 0.4, 0.4), 0.0, seed=2)
-    found = alt_test(table, "judge", epsilon=0.2)
-    assert {row.test for row in found.compared} == {"wilcoxon"}
+    result = alt_test(table, "judge", epsilon=0.2)
+    assert {row.test for row in result.compared} == {"wilcoxon"}
     codes = table.codes
     others = codes[:, 1:3]
     judge, person = ((others == codes[:, [k]]).mean(axis=1) for k in (3, 0))
     d = (person >= judge).astype(float) - (judge >= person)
-    assert found.compared[0].p_value == pytest.approx(stats.wilcoxon(d - 0.2, alternative="less").pvalue)
+    assert result.compared[0].p_value == pytest.approx(stats.wilcoxon(d - 0.2, alternative="less").pvalue)
     assert {row.test for row in alt_test(simulated(30, (0.4,) * 3, 0.0), "judge").compared} == {"t"}
 
 
@@ -141,8 +141,8 @@ def test_the_signed_rank_test_wins_too_easily_at_the_boundary() -> None:
 def test_two_people_are_compared_with_the_one_other() -> None:
     table = simulated(60, (0.2, 0.2), 0.1)
     assert alt_test(table, "judge", least_others=2).winning_rate is None
-    found = alt_test(table, "judge")
-    assert (found.least_others, found.notes) == (1, ())
+    result = alt_test(table, "judge")
+    assert (result.least_others, result.notes) == (1, ())
     (two,) = alt_test(simulated(60, (0.2,) * 3, 0.1), "judge", least_others=2).notes
     assert two == (
         "units count that 2 others labelled, as the paper's text suggests; the authors' code takes one"
@@ -187,9 +187,9 @@ def test_annotators_with_too_little_are_skipped_and_named() -> None:
     table = simulated(60, (0.2, 0.2, 0.2, 0.2), 0.1)
     codes = table.codes.copy()
     codes[9:, 3] = -1
-    found = alt_test(Ratings.from_codes(codes, LABELS, table.annotators), "judge")
-    assert [row.annotator for row in found.compared] == ["h0", "h1", "h2"]
-    assert found.skipped == (("h3", "only 9 units with the judge and another"),)
+    result = alt_test(Ratings.from_codes(codes, LABELS, table.annotators), "judge")
+    assert [row.annotator for row in result.compared] == ["h0", "h1", "h2"]
+    assert result.skipped == (("h3", "only 9 units with the judge and another"),)
 
 
 def test_units_need_two_others() -> None:
@@ -198,11 +198,11 @@ def test_units_need_two_others() -> None:
     for i in range(60):
         codes[i, i % 3] = -1
     table = Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"])
-    found = alt_test(table, "judge", least_others=2)
-    assert found.passed is None
-    assert found.winning_rate is None
-    assert found.reason == "nobody shares 10 units with the judge and 2 other annotators"
-    assert len(found.skipped) == 3
+    result = alt_test(table, "judge", least_others=2)
+    assert result.passed is None
+    assert result.winning_rate is None
+    assert result.reason == "nobody shares 10 units with the judge and 2 other annotators"
+    assert len(result.skipped) == 3
     assert alt_test(table, "judge", least_others=1).passed
 
 
@@ -222,9 +222,9 @@ def test_questions_make_the_test_harder_to_pass() -> None:
 
 def test_ties_everywhere_are_a_win() -> None:
     codes = np.zeros((40, 4), dtype=int)
-    found = alt_test(Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"]), "judge")
-    assert found.winning_rate == 1.0
-    assert all(row.p_value == 0.0 and row.error == 0.0 for row in found.compared)
+    result = alt_test(Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"]), "judge")
+    assert result.winning_rate == 1.0
+    assert all(row.p_value == 0.0 and row.error == 0.0 for row in result.compared)
 
 
 def test_bad_calls_are_refused() -> None:

@@ -124,7 +124,7 @@ def test_bca_formula() -> None:
     def average(sums: np.ndarray) -> np.ndarray:
         return sums[:, 0] / sums[:, 1]
 
-    found = bootstrap(one, average, IntervalSettings(replicates=999, seed=8))
+    result = bootstrap(one, average, IntervalSettings(replicates=999, seed=8))
     drawn = average(resample([one], IntervalSettings(replicates=999, seed=8))[0])
     theta = values.mean()
     z0 = stats.norm.ppf(((drawn < theta).sum() + (drawn == theta).sum() / 2) / 999)
@@ -132,26 +132,26 @@ def test_bca_formula() -> None:
     d = jack.mean() - jack
     a = (d**3).sum() / (6 * (d**2).sum() ** 1.5)
     levels = [stats.norm.cdf(z0 + (z0 + z) / (1 - a * (z0 + z))) for z in stats.norm.ppf([0.025, 0.975])]
-    assert [found.low, found.high] == pytest.approx(np.quantile(drawn, levels).tolist())
+    assert [result.low, result.high] == pytest.approx(np.quantile(drawn, levels).tolist())
 
 
 def test_percentile_is_the_quantile_of_the_resamples() -> None:
     values = np.arange(20.0)
-    found = mean(values, interval="percentile", confidence=0.8)
+    result = mean(values, interval="percentile", confidence=0.8)
     one = Tally(np.column_stack([values, np.ones(20)]), np.ones(20, dtype=int), b"")
     (sums,) = resample([one], IntervalSettings())
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(sums[:, 0] / 20, [0.1, 0.9])))
-    assert found.confidence == 0.8
+    assert (result.low, result.high) == pytest.approx(tuple(np.quantile(sums[:, 0] / 20, [0.1, 0.9])))
+    assert result.confidence == 0.8
 
 
 def test_many_undefined_resamples_leave_no_interval() -> None:
     # One unit holds the second label: leaving it out leaves nothing to correct for chance.
     codes = np.array([[0, 0]] * 60 + [[1, 1]])
-    found = measures(Ratings.from_codes(codes, ["a", "b"], ["x", "y"]), ["krippendorff_alpha"])[0]
-    assert found.value == 1.0
+    result = measures(Ratings.from_codes(codes, ["a", "b"], ["x", "y"]), ["krippendorff_alpha"])[0]
+    assert result.value == 1.0
     # About 37 % of the resamples miss that unit and have one label only.
-    assert any("of the resamples are undefined" in note for note in found.notes)
-    assert found.low is None
+    assert any("of the resamples are undefined" in note for note in result.notes)
+    assert result.low is None
 
 
 def test_bca_falls_back_to_percentile_with_a_note() -> None:
@@ -216,10 +216,10 @@ def test_unknown_names_are_refused() -> None:
 def test_collapse_keeps_every_row() -> None:
     for high in (2, 50, 10**9):  # counting table, sort of keys, sort of rows
         rows = RNG.integers(-1, high, (300, 5 if high < 100 else 9))
-        found = collapse(rows)
-        assert (found.rows[found.of_unit] == rows).all()
-        assert found.rows.tolist() == np.unique(rows, axis=0).tolist()
-        assert found.count.sum() == 300
+        result = collapse(rows)
+        assert (result.rows[result.of_unit] == rows).all()
+        assert result.rows.tolist() == np.unique(rows, axis=0).tolist()
+        assert result.count.sum() == 300
 
 
 def test_single_precision_changes_no_sum() -> None:

@@ -18,9 +18,9 @@ def test_total_agreement_in_three_questions_stays_on_the_scale() -> None:
     # 3 questions x 10 units, all equal, one of ten "b": 1 - .025^(1/3) = .708 over the chance of .18 would
     # reach down to -2.93, and no kappa lies below -1.
     table = pair([[0, 0]] * 9 * 3 + [[1, 1]] * 3, clusters=np.array([*np.repeat(range(3), 9), 0, 1, 2]))
-    for found in measures(table, ["cohen_kappa", "fleiss_kappa", "krippendorff_alpha"]):
-        assert (found.value, found.low, found.high) == (1.0, -1.0, 1.0)
-        assert any("cut at -1, the least there can be" in note for note in found.notes)
+    for result in measures(table, ["cohen_kappa", "fleiss_kappa", "krippendorff_alpha"]):
+        assert (result.value, result.low, result.high) == (1.0, -1.0, 1.0)
+        assert any("cut at -1, the least there can be" in note for note in result.notes)
     # AC1: chance 1 - 2 * .1 * .9 = .82 leaves room: 1 - .708 / .82 = .137.
     percent, ac1, pabak = measures(table, ["percent", "gwet_ac1", "pabak"])
     share = 1 - 0.025 ** (1 / 3)
@@ -34,39 +34,39 @@ def test_a_difference_of_nothing_claims_no_certainty() -> None:
     codes = np.array(([[0, 0, 0]] * 9 + [[1, 1, 1]]) * 3)
     table = Ratings.from_codes(codes, ["a", "b"], list("xyz"), clusters=np.arange(30) // 10)
     for measure in ("cohen_kappa", "percent"):
-        [found] = compare(table, ["x", "z"], "y", measure)
-        assert (found.difference.value, found.difference.low, found.difference.high) == (0.0, None, None)
-        assert "the same on every question" in str(found.difference.notes[0])
-        assert found.p_value == 1.0
+        [result] = compare(table, ["x", "z"], "y", measure)
+        assert (result.difference.value, result.difference.low, result.difference.high) == (0.0, None, None)
+        assert "the same on every question" in str(result.difference.notes[0])
+        assert result.p_value == 1.0
 
 
 def test_no_agreement_at_all_is_no_certainty() -> None:
     # 40 units, never equal, two labels with margins one half each.
     table = pair([[0, 1], [1, 0]] * 20)
-    found = {
+    result = {
         m.measure: m
         for m in measures(table, ["percent", "pabak", "gwet_ac1", "fleiss_kappa", "krippendorff_alpha"])
     }
-    assert (found["percent"].value, found["percent"].low) == (0.0, 0.0)
-    assert found["percent"].high == pytest.approx(UNSEEN)
+    assert (result["percent"].value, result["percent"].low) == (0.0, 0.0)
+    assert result["percent"].high == pytest.approx(UNSEEN)
     # On the scale of the coefficients a share of agreement counts twice: chance is 1/2.
     for name in ("pabak", "gwet_ac1", "fleiss_kappa"):
-        assert (found[name].value, found[name].low) == pytest.approx((-1.0, -1.0))
-        assert found[name].high == pytest.approx(-1 + 2 * UNSEEN)
-        assert any("upper bound is the exact binomial one" in note for note in found[name].notes)
+        assert (result[name].value, result[name].low) == pytest.approx((-1.0, -1.0))
+        assert result[name].high == pytest.approx(-1 + 2 * UNSEEN)
+        assert any("upper bound is the exact binomial one" in note for note in result[name].notes)
     # Alpha: De = 2 * 40 * 40 / (80 * 79) = .50633, 1 - 1 / .50633 = -.975.
-    assert found["krippendorff_alpha"].high == pytest.approx(-0.975 + UNSEEN / 0.5063291)
+    assert result["krippendorff_alpha"].high == pytest.approx(-0.975 + UNSEEN / 0.5063291)
     accuracy = class_scores(table, "x", "y")[0]
     assert (accuracy.low, accuracy.high) == pytest.approx((0.0, UNSEEN))
 
 
 def test_kappa_without_any_agreement_has_the_exact_upper_bound_too() -> None:
     # Here margins vary from resample to resample, so kappa has a width, but agreement never occurs.
-    (found,) = measures(pair([[0, 1]] * 10 + [[1, 0]] * 30), ["cohen_kappa"])
+    (result,) = measures(pair([[0, 1]] * 10 + [[1, 0]] * 30), ["cohen_kappa"])
     # Margins (1/4, 3/4) against (3/4, 1/4): disagreement by chance 10/16, kappa = 1 - 1.6 = -.6.
-    assert found.value == pytest.approx(-0.6)
-    assert found.high is not None and found.high >= -0.6 + UNSEEN / 0.625
-    assert found.low is not None and -1.0 <= found.low < -0.8
+    assert result.value == pytest.approx(-0.6)
+    assert result.high is not None and result.high >= -0.6 + UNSEEN / 0.625
+    assert result.low is not None and -1.0 <= result.low < -0.8
 
 
 def test_equal_questions_keep_the_note_that_no_resample_differs() -> None:
@@ -74,6 +74,6 @@ def test_equal_questions_keep_the_note_that_no_resample_differs() -> None:
     # no end of the scale, so nothing exact can be said and the note must stay.
     one = [[0, 0]] * 4 + [[1, 1]] * 4 + [[0, 1], [1, 0]]
     table = pair(one * 12, clusters=np.arange(120) // 10)
-    for found in measures(table, ["percent", "cohen_kappa", "krippendorff_alpha"]):
-        assert found.low == found.high == pytest.approx(found.value)
-        assert NO_WIDTH in found.notes
+    for result in measures(table, ["percent", "cohen_kappa", "krippendorff_alpha"]):
+        assert result.low == result.high == pytest.approx(result.value)
+        assert NO_WIDTH in result.notes

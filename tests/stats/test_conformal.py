@@ -49,8 +49,8 @@ def test_too_few_units_give_the_full_set(n: int) -> None:
     # n < 1/.1 - 1 = 9
     assert threshold(np.arange(n) / 10, 0.1) == float("inf")
     p = np.tile([0.7, 0.2, 0.1], (n, 1))
-    found = label_sets(p, np.zeros(n, dtype=int), p, np.zeros(n, dtype=int))
-    assert found.sets.all()
+    result = label_sets(p, np.zeros(n, dtype=int), p, np.zeros(n, dtype=int))
+    assert result.sets.all()
     # Label by label: one that no unit calibrates is in every set, too.
     assert np.isinf(thresholds(np.tile(p, (20, 1)), np.zeros(20 * n, dtype=int), by_class=True)[1:]).all()
 
@@ -91,14 +91,14 @@ def halves(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def test_sets_are_those_of_the_repositorys_loop(score: str) -> None:
     cal_p, cal_y = halves(50, 1)
     p, y = halves(200, 2)
-    found = label_sets(cal_p, cal_y, p, y, score=score, convention="urag_repo", alpha=0.3)
+    result = label_sets(cal_p, cal_y, p, y, score=score, convention="urag_repo", alpha=0.3)
     # LLM-Uncertainty-Bench, uncertainty_quantification_via_cp.py, which URAG builds on, in plain words.
     scores = []
     for row, truth in zip(cal_p, cal_y, strict=True):
         order = np.argsort(row)[::-1]
         scores.append(1 - row[truth] if score == "lac" else row[order].cumsum()[order.tolist().index(truth)])
     limit = np.quantile(scores, np.ceil(51 * 0.7) / 50, method="higher")
-    for row, chosen in zip(p, found.sets, strict=True):
+    for row, chosen in zip(p, result.sets, strict=True):
         order = np.argsort(row)[::-1]
         if score == "lac":
             expected = {k for k in range(4) if 1 - row[k] <= limit}
@@ -129,8 +129,8 @@ def test_the_promise_is_kept(score: str, alpha: float) -> None:
     covered = []
     for seed in range(150):
         p, y = halves(39 + 60, seed)
-        found = label_sets(p[:39], y[:39], p[39:], y[39:], score=score, alpha=alpha)
-        covered.append(found.coverage)
+        result = label_sets(p[:39], y[:39], p[39:], y[39:], score=score, alpha=alpha)
+        covered.append(result.coverage)
     # At least 1 - alpha, at most 1 - alpha + 1/40 for scores without ties; simulation error about .006.
     assert 1 - alpha - 0.02 < np.mean(covered) < 1 - alpha + 0.025 + 0.02
 

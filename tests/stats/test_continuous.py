@@ -21,28 +21,28 @@ SCORES = st.one_of(st.just(float("nan")), st.floats(-1e3, 1e3).map(lambda x: rou
 )
 def test_interval_alpha_is_krippendorffs(rows: list[list[float]], shift: float) -> None:
     table = np.array(rows)
-    found = scores_alpha(table + shift, interval=None)
+    result = scores_alpha(table + shift, interval=None)
     paired = table[(~np.isnan(table)).sum(axis=1) >= 2]
     if len(np.unique(paired[~np.isnan(paired)])) < 2:
-        assert found.value is None
-        assert found.reason
+        assert result.value is None
+        assert result.reason
         return
     expected = krippendorff.alpha(reliability_data=table.T, level_of_measurement="interval")
     # 1 - alpha can be large when agreement is worse than chance; the error is relative to it.
-    assert found.value == pytest.approx(expected, abs=1e-9 if shift else 1e-12, rel=1e-9)
-    assert found.n_units == len(paired)
+    assert result.value == pytest.approx(expected, abs=1e-9 if shift else 1e-12, rel=1e-9)
+    assert result.n_units == len(paired)
 
 
 def test_it_is_shown_what_it_rests_on() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(60, 1)) + rng.normal(scale=0.5, size=(60, 3))
     scores[:6] = np.nan
-    found = scores_alpha(scores, clusters=np.arange(60) // 2, annotators=("a", "b", "c"), field="quality")
-    assert (found.n_units, found.n_clusters, found.coverage) == (54, 27, 0.9)
-    assert (found.measure, found.level, found.field) == ("krippendorff_alpha", "interval", "quality")
+    result = scores_alpha(scores, clusters=np.arange(60) // 2, annotators=("a", "b", "c"), field="quality")
+    assert (result.n_units, result.n_clusters, result.coverage) == (54, 27, 0.9)
+    assert (result.measure, result.level, result.field) == ("krippendorff_alpha", "interval", "quality")
     # Variances 1 between and .25 within: .8
-    assert found.low < 0.8 < found.high
-    assert any("only 27 questions" in note for note in found.notes)
+    assert result.low < 0.8 < result.high
+    assert any("only 27 questions" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_it_is_shown_what_it_rests_on() -> None:
     ],
 )
 def test_undefined_is_said(scores: Any, reason: str) -> None:
-    found = scores_alpha(scores)
-    assert (found.value, found.low, found.reason) == (None, None, reason)
+    result = scores_alpha(scores)
+    assert (result.value, result.low, result.reason) == (None, None, reason)
 
 
 @pytest.mark.parametrize("scores", [[["1", "2"]], [[1.0, None]], [[1.0, np.inf]], [1.0, 2.0]])
@@ -65,25 +65,25 @@ def test_anything_but_numbers_is_refused(scores: Any) -> None:
 
 def test_mean_of_a_rate() -> None:
     values = np.array([1.0] * 30 + [0.0] * 10 + [np.nan] * 10)
-    found = mean(values, measure="accuracy", field="answer")
-    assert (found.value, found.n_units, found.coverage) == (0.75, 40, 0.8)
+    result = mean(values, measure="accuracy", field="answer")
+    assert (result.value, result.n_units, result.coverage) == (0.75, 40, 0.8)
     # Wilson: .598 to .858
-    assert found.low == pytest.approx(0.598, abs=0.03)
-    assert found.high == pytest.approx(0.858, abs=0.03)
+    assert result.low == pytest.approx(0.598, abs=0.03)
+    assert result.high == pytest.approx(0.858, abs=0.03)
 
 
 def test_questions_without_a_value_are_not_counted() -> None:
-    found = mean([1.0, 0, float("nan")], clusters=["q1", "q1", "q2"], interval=None)
-    assert (found.n_units, found.n_clusters, found.coverage) == (2, 1, pytest.approx(2 / 3))
+    result = mean([1.0, 0, float("nan")], clusters=["q1", "q1", "q2"], interval=None)
+    assert (result.n_units, result.n_clusters, result.coverage) == (2, 1, pytest.approx(2 / 3))
 
 
 def test_mean_without_values_or_variation() -> None:
     assert mean(np.full(5, np.nan)).reason == "no unit has a value"
     assert mean(np.empty(0)).reason == "no unit has a value"
     # 20 of 20 right: 1 - .025^(1/20) may be wrong.
-    found = mean(np.ones(20))
-    assert (found.value, found.high) == (1.0, 1.0)
-    assert found.low == pytest.approx(0.025 ** (1 / 20))
+    result = mean(np.ones(20))
+    assert (result.value, result.high) == (1.0, 1.0)
+    assert result.low == pytest.approx(0.025 ** (1 / 20))
     assert mean(np.zeros(20)).high == pytest.approx(1 - 0.025 ** (1 / 20))
     constant = mean(np.full(20, 3.7))
     assert (constant.low, constant.high) == (pytest.approx(3.7), pytest.approx(3.7))

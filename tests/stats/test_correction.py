@@ -28,24 +28,24 @@ def sample(n: int = 40, rest: int = 400, noise: float = 0.6) -> tuple[np.ndarray
 )
 def test_it_is_the_authors_package(lam: float | None, value: float, half: float, used: float) -> None:
     f, y = sample()
-    found = corrected_mean(f, y, lam=lam)
-    assert found.lam == pytest.approx(used, abs=1e-12)
-    assert found.ppi.value == pytest.approx(value, abs=1e-8)
+    result = corrected_mean(f, y, lam=lam)
+    assert result.lam == pytest.approx(used, abs=1e-12)
+    assert result.ppi.value == pytest.approx(value, abs=1e-8)
     # The package divides by n and takes normal quantiles; ours are g / (g - 1) and t(39).
     wider = np.sqrt(40 / 39) * stats.t.ppf(0.975, 39) / stats.norm.ppf(0.975)
-    assert (found.ppi.high - found.ppi.low) / 2 == pytest.approx(half * wider, rel=1e-4)
+    assert (result.ppi.high - result.ppi.low) / 2 == pytest.approx(half * wider, rel=1e-4)
 
 
 def test_all_three_side_by_side() -> None:
     f, y = sample()
-    found = corrected_mean(f, y)
-    assert found.judge_only.value == pytest.approx(f.mean())
-    assert found.human_only.value == pytest.approx(np.nanmean(y))
+    result = corrected_mean(f, y)
+    assert result.judge_only.value == pytest.approx(f.mean())
+    assert result.human_only.value == pytest.approx(np.nanmean(y))
     # With units of their own the human interval is Student's.
     low, high = stats.t.interval(0.95, 39, np.nanmean(y), stats.sem(y[:40]))
-    assert (found.human_only.low, found.human_only.high) == pytest.approx((low, high))
-    assert found.ppi.high - found.ppi.low < high - low
-    assert (found.judge_only.n_units, found.human_only.n_units, found.ppi.n_units) == (440, 40, 440)
+    assert (result.human_only.low, result.human_only.high) == pytest.approx((low, high))
+    assert result.ppi.high - result.ppi.low < high - low
+    assert (result.judge_only.n_units, result.human_only.n_units, result.ppi.n_units) == (440, 40, 440)
 
 
 def test_lambda_one_can_be_wider_than_no_judge() -> None:
@@ -67,11 +67,11 @@ def test_lambda_one_can_be_wider_than_no_judge() -> None:
     ],
 )
 def test_it_falls_back_to_human_only(change: object, note: str) -> None:
-    found = corrected_mean(*change(*sample()))  # type: ignore[operator]
-    assert found.lam == 0.0
-    assert found.ppi.notes == (note,)
-    assert found.ppi.value == pytest.approx(found.human_only.value)
-    assert found.ppi.low == pytest.approx(found.human_only.low)
+    result = corrected_mean(*change(*sample()))  # type: ignore[operator]
+    assert result.lam == 0.0
+    assert result.ppi.notes == (note,)
+    assert result.ppi.value == pytest.approx(result.human_only.value)
+    assert result.ppi.low == pytest.approx(result.human_only.low)
 
 
 def test_copies_of_units_in_a_question_add_nothing() -> None:
@@ -94,9 +94,9 @@ def test_intervals_cover(clustered: bool) -> None:
         y = shared + rng.normal(size=240)
         f = 0.8 * y + rng.normal(scale=0.5, size=240) + 0.5
         y[60:] = np.nan
-        found = corrected_mean(f, y, clusters=np.arange(240) // 4)
+        result = corrected_mean(f, y, clusters=np.arange(240) // 4)
         for name in hits:
-            measure = getattr(found, name)
+            measure = getattr(result, name)
             hits[name] += measure.low <= 0.0 <= measure.high
     # 400 intervals: the share has a standard error of .011.
     assert 0.92 <= hits["human_only"] / 400 <= 0.98
@@ -106,11 +106,11 @@ def test_intervals_cover(clustered: bool) -> None:
 
 def test_one_labelled_question_is_not_enough() -> None:
     f, y = sample(8, 80)
-    found = corrected_mean(f, y, clusters=np.arange(88) // 8)
-    assert found.ppi.value is None
-    assert found.ppi.reason == "fewer than two questions or units have a human label"
-    assert found.human_only.value is not None
-    assert found.human_only.low is None
+    result = corrected_mean(f, y, clusters=np.arange(88) // 8)
+    assert result.ppi.value is None
+    assert result.ppi.reason == "fewer than two questions or units have a human label"
+    assert result.human_only.value is not None
+    assert result.human_only.low is None
     nobody = corrected_mean(f, np.full(88, np.nan))
     assert nobody.human_only.reason == "no unit has a value"
     assert nobody.lam is None
@@ -142,27 +142,27 @@ def test_rogan_gladen_by_hand() -> None:
     # On the people's 20: sensitivity 8/10, specificity 9/10. The judge says 1 on 60 of all 100: (.6 + .9 - 1) / .7
     y = np.array([1.0] * 10 + [0.0] * 10 + [np.nan] * 80)
     f = np.array([1.0] * 8 + [0.0] * 2 + [0.0] * 9 + [1.0] + [1.0] * 51 + [0.0] * 29)
-    found = rogan_gladen(f, y)
-    assert found.value == pytest.approx(0.5 / 0.7)
-    assert found.low < 0.5 / 0.7 < found.high
-    assert found.n_units == 100
+    result = rogan_gladen(f, y)
+    assert result.value == pytest.approx(0.5 / 0.7)
+    assert result.low < 0.5 / 0.7 < result.high
+    assert result.n_units == 100
 
 
 def test_rogan_gladen_undoes_the_bias() -> None:
     f, y = rates(20_000, 4_000, 0.2, 0.85, 0.75)
-    found = rogan_gladen(f, y)
+    result = rogan_gladen(f, y)
     assert f.mean() == pytest.approx(0.37, abs=0.01)  # .2 * .85 + .8 * .25
-    assert found.value == pytest.approx(0.2, abs=0.02)
-    assert found.low < 0.2 < found.high
+    assert result.value == pytest.approx(0.2, abs=0.02)
+    assert result.low < 0.2 < result.high
 
 
 def test_a_corrected_rate_is_cut_to_its_range() -> None:
     y = np.array([1.0] * 10 + [0.0] * 10 + [np.nan] * 80)
     f = np.array([1.0] * 10 + [0.0] * 5 + [1.0] * 5 + [0.0] * 80)
-    found = rogan_gladen(f, y)
+    result = rogan_gladen(f, y)
     # p = .15, specificity .5: (.15 + .5 - 1) / .5 = -.7
-    assert found.value == 0.0
-    assert "cut to 0..1 from -0.700" in found.notes
+    assert result.value == 0.0
+    assert "cut to 0..1 from -0.700" in result.notes
 
 
 @pytest.mark.parametrize(
@@ -175,9 +175,9 @@ def test_a_corrected_rate_is_cut_to_its_range() -> None:
     ],
 )
 def test_a_rate_that_cannot_be_corrected_is_said(f: list[float], y: list[float], reason: str) -> None:
-    found = rogan_gladen(np.array(f, dtype=float), np.array(y, dtype=float))
-    assert found.value is None
-    assert (found.reason or "").startswith(reason)
+    result = rogan_gladen(np.array(f, dtype=float), np.array(y, dtype=float))
+    assert result.value is None
+    assert (result.reason or "").startswith(reason)
 
 
 def test_a_rate_takes_zeros_and_ones() -> None:
@@ -188,12 +188,12 @@ def test_a_rate_takes_zeros_and_ones() -> None:
 def test_weights_by_hand() -> None:
     nan = np.nan
     f, y = [1, 1, 0, 0, 1, 0], [1, 0, 0, nan, nan, nan]
-    found = corrected_mean(f, y, weights=[1, 1, 4, nan, nan, nan], lam=0.5)
+    result = corrected_mean(f, y, weights=[1, 1, 4, nan, nan, nan], lam=0.5)
     # People: (1 + 0 + 4 x 0) / 6. The judge on these: (1 + 1 + 0) / 6, everywhere 3/6. Six units judged, three of
     # them without a label: 1/6 + 0.5 x 6/3 x (1/2 - 1/3).
-    assert found.human_only.value == pytest.approx(1 / 6)
-    assert found.ppi.value == pytest.approx(1 / 3)
-    assert found.judge_only.value == 0.5
+    assert result.human_only.value == pytest.approx(1 / 6)
+    assert result.ppi.value == pytest.approx(1 / 3)
+    assert result.judge_only.value == 0.5
     # The weighted shares are the same in a rate: judge 1/2; sensitivity 1/1, specificity 4/5.
     rate = rogan_gladen(f, y, weights=[1, 1, 4, nan, nan, nan], interval=None)
     assert rate.value == pytest.approx((0.5 + 0.8 - 1) / (1 + 0.8 - 1))
@@ -222,9 +222,9 @@ def test_a_sample_of_equally_many_a_stratum_takes_weights() -> None:
             there = np.flatnonzero(f == label)
             drawn = rng.choice(there, 60, replace=False)
             y[drawn], weights[drawn] = truth[drawn], len(there) / 60
-        found = corrected_mean(f, y, weights=weights, bounds=(0, 1))
+        result = corrected_mean(f, y, weights=weights, bounds=(0, 1))
         values["plain"].append(corrected_mean(f, y).human_only.value or 0)
-        for name, measure in (("human", found.human_only), ("ppi", found.ppi)):
+        for name, measure in (("human", result.human_only), ("ppi", result.ppi)):
             assert measure.value is not None and measure.low is not None and measure.high is not None
             values[name].append(measure.value)
             covered[name] += measure.low <= 0.32 <= measure.high
@@ -239,11 +239,11 @@ def test_a_share_stays_in_its_bounds_and_says_what_it_has_not_seen() -> None:
     f = np.array([0.0, 1.0] * 10)
     y = np.full(20, np.nan)
     y[:12] = 0.0
-    found = corrected_mean(f, y, bounds=(0, 1)).human_only
+    result = corrected_mean(f, y, bounds=(0, 1)).human_only
     # None in twelve: the exact bound is the share that shows none in twelve once in forty times.
-    assert (found.value, found.low) == (0.0, 0.0)
-    assert found.high == pytest.approx(1 - 0.025 ** (1 / 12))
-    assert "all values are the same: the other bound is the exact binomial one" in found.notes
+    assert (result.value, result.low) == (0.0, 0.0)
+    assert result.high == pytest.approx(1 - 0.025 ** (1 / 12))
+    assert "all values are the same: the other bound is the exact binomial one" in result.notes
     without = corrected_mean(f, y).human_only
     assert (without.low, without.high) == (None, None)
     assert "no interval: all values are the same" in without.notes
@@ -266,10 +266,10 @@ def test_human_labels_of_units_that_the_judge_refused_count() -> None:
     # The judge refuses the units of which the label is 1: 20 of 60 labelled ones, 60 of 200 others.
     f = np.r_[np.full(20, np.nan), np.zeros(40), np.full(60, np.nan), np.zeros(140)]
     y = np.r_[np.ones(20), np.zeros(40), np.full(200, np.nan)]
-    found = corrected_mean(f, y, bounds=(0, 1))
-    assert found.judge_only.value == 0.0 and found.judge_only.n_units == 180
-    assert found.human_only.value == found.ppi.value == pytest.approx(1 / 3)
-    assert (found.ppi.low, found.ppi.high) == (found.human_only.low, found.human_only.high)
+    result = corrected_mean(f, y, bounds=(0, 1))
+    assert result.judge_only.value == 0.0 and result.judge_only.n_units == 180
+    assert result.human_only.value == result.ppi.value == pytest.approx(1 / 3)
+    assert (result.ppi.low, result.ppi.high) == (result.human_only.low, result.human_only.high)
     # A judge that tells units apart where it speaks: 0 on those 40 and on 100 others, 1 on 40 of the others.
     f[220:] = 1.0
     moved = corrected_mean(f, y, lam=0.5)
@@ -286,12 +286,12 @@ def test_rogan_gladen_says_how_few_its_shares_rest_on() -> None:
     f, y = rates(400, 60, 0.3, 0.9, 0.8)
     n_ones = int(np.nansum(y))
     f[100] = np.nan
-    found = rogan_gladen(f, y, interval=None)
+    result = rogan_gladen(f, y, interval=None)
     assert any(
         note.startswith(f"sensitivity rests on {n_ones} labelled units, specificity on {60 - n_ones}: fewer")
-        for note in found.notes
+        for note in result.notes
     )
-    assert "units without a judge's value are left out: 1" in found.notes
+    assert "units without a judge's value are left out: 1" in result.notes
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.02, 50), (0.05, 100), (0.05, 300)])
@@ -305,7 +305,7 @@ def test_a_rare_label_keeps_its_coverage_and_is_never_wider_than_people_alone(sh
         human = np.full(2000, np.nan)
         drawn = rng.permutation(2000)[:n]
         human[drawn] = y[drawn]
-        found = corrected_mean(f, human, bounds=(0.0, 1.0))
-        covered += found.ppi.low <= share <= found.ppi.high
-        assert found.ppi.high - found.ppi.low <= found.human_only.high - found.human_only.low + 1e-12
+        result = corrected_mean(f, human, bounds=(0.0, 1.0))
+        covered += result.ppi.low <= share <= result.ppi.high
+        assert result.ppi.high - result.ppi.low <= result.human_only.high - result.human_only.low + 1e-12
     assert covered / 120 > 0.883

@@ -35,8 +35,8 @@ def copied(
     )
 
 
-def condition(found: Verdict, name: str) -> object:
-    (one,) = [c for c in found.conditions if c.name == name]
+def condition(result: Verdict, name: str) -> object:
+    (one,) = [c for c in result.conditions if c.name == name]
     return one
 
 
@@ -46,14 +46,14 @@ def test_pooled_agreement_by_hand() -> None:
     # Chance .5; kappa (.875 - .5) / .5 = .75. People: 30 of 40 agree; chance .625^2 + .375^2 = .53125:
     # (.75 - .53125) / .46875 = .46667. Recalls of b: judge (10 .5 + 10) / 15 = 1, people 10 / 15.
     codes = np.repeat([[0, 0, 0], [0, 1, 1], [1, 1, 1]], [20, 10, 10], axis=0)
-    found = verdict(Ratings.from_codes(codes, ["a", "b"], ["x", "y", "judge"]), "judge", ["x", "y"])
-    difference, with_people, among = found.measures
+    result = verdict(Ratings.from_codes(codes, ["a", "b"], ["x", "y", "judge"]), "judge", ["x", "y"])
+    difference, with_people, among = result.measures
     assert with_people.value == pytest.approx(0.75)
     assert among.value == pytest.approx(0.21875 / 0.46875)
     assert difference.value == pytest.approx(0.75 - 0.21875 / 0.46875)
     # The judge says b on 20 units, on 15 of which a person does, counted by shares; where one person does another does on 10
     # of 15.
-    finds, means = found.labels[2:]
+    finds, means = result.labels[2:]
     assert (finds.n_units, finds.judge, finds.people) == pytest.approx((15, 1.0, 10 / 15))
     assert (means.n_units, means.judge, means.people) == pytest.approx((20, 15 / 20, 10 / 15))
 
@@ -61,7 +61,7 @@ def test_pooled_agreement_by_hand() -> None:
 def test_the_jackknife_by_hand() -> None:
     # Against one person: the pseudo-values of kappa, leaving out one question after the other.
     table = noisy(60, {"judge": 0.2, "gold": 0.0}, seed=3, per_question=2)
-    found = verdict(table, "judge", reference="gold")
+    result = verdict(table, "judge", reference="gold")
 
     def kappa(rows: np.ndarray) -> float:
         a, b = rows.T
@@ -70,7 +70,7 @@ def test_the_jackknife_by_hand() -> None:
 
     left_out = np.array([kappa(table.codes[table.clusters != g]) for g in range(30)])
     error = np.sqrt(29 / 30 * ((left_out - left_out.mean()) ** 2).sum())
-    (measure,) = found.measures
+    (measure,) = result.measures
     assert measure.value == pytest.approx(kappa(table.codes))
     # The quantile is that of as many questions as the rarer label is spread over: (sum x)^2 / sum x^2.
     x = np.bincount(table.clusters, weights=table.codes[:, 1] == np.bincount(table.codes[:, 1]).argmin())
@@ -86,20 +86,20 @@ def test_the_jackknife_by_hand() -> None:
     [(0.05, 300, "trust"), (0.3, 300, "do not trust"), (0.16, 300, "undecided")],
 )
 def test_gold_alone_is_a_threshold(error: float, n: int, decision: str) -> None:
-    found = verdict(noisy(n, {"judge": error, "gold": 0.0}), "judge", reference="gold")
-    assert (found.decision, found.regime, found.source) == (decision, "threshold", "gold")
-    assert not found.ceiling_known
-    assert "against a threshold; how well people would agree is unknown" in found.rule
-    (kappa,) = found.measures
-    assert f"{kappa.value:.3f} ({kappa.low:.3f} to {kappa.high:.3f})" in condition(found, "threshold").why
-    assert [c.name for c in found.conditions] == ["evidence", "threshold", "skill"]
-    assert (found.outlook is not None) == (decision == "undecided")
+    result = verdict(noisy(n, {"judge": error, "gold": 0.0}), "judge", reference="gold")
+    assert (result.decision, result.regime, result.source) == (decision, "threshold", "gold")
+    assert not result.ceiling_known
+    assert "against a threshold; how well people would agree is unknown" in result.rule
+    (kappa,) = result.measures
+    assert f"{kappa.value:.3f} ({kappa.low:.3f} to {kappa.high:.3f})" in condition(result, "threshold").why
+    assert [c.name for c in result.conditions] == ["evidence", "threshold", "skill"]
+    assert (result.outlook is not None) == (decision == "undecided")
 
 
 def test_gold_is_never_a_person() -> None:
     table = noisy(300, {"judge": 0.05, "h1": 0.0, "gold": 0.5})
-    found = verdict(table, "judge", ["h1"], reference="gold")
-    assert (found.decision, found.source, found.people) == ("trust", "h1", ())
+    result = verdict(table, "judge", ["h1"], reference="gold")
+    assert (result.decision, result.source, result.people) == ("trust", "h1", ())
 
 
 def test_gold_that_contradicts_everybody_holds_the_verdict_up() -> None:
@@ -111,9 +111,9 @@ def test_gold_that_contradicts_everybody_holds_the_verdict_up() -> None:
     names = ["h1", "h2", "judge"]
     table = Ratings.from_codes(np.column_stack([*columns, gold]), ["a", "b"], [*names, "gold"])
     assert verdict(table, "judge", ["h1", "h2"]).decision == "trust"
-    found = verdict(table, "judge", ["h1", "h2"], gold="gold")
-    assert (found.decision, found.held_up) == ("undecided", "people contradict 'gold'")
-    assert "people's agreement with 'gold' is 0." in condition(found, "gold").why
+    result = verdict(table, "judge", ["h1", "h2"], gold="gold")
+    assert (result.decision, result.held_up) == ("undecided", "people contradict 'gold'")
+    assert "people's agreement with 'gold' is 0." in condition(result, "gold").why
     # Gold that is right where people err now and then contradicts nobody: kappa of a person with it is above theirs.
     right = Ratings.from_codes(np.column_stack([*columns, cue]), ["a", "b"], [*names, "gold"])
     assert verdict(right, "judge", ["h1", "h2"], gold="gold").decision == "trust"
@@ -140,20 +140,20 @@ def test_no_judge_that_guesses_is_trusted(people: int) -> None:
     # The alt-test alone trusts it in 78 to 98 % of these studies; kappa .67 between people, 0 for the judge.
     names = list(PEOPLE)[:people]
     skills = {name: PEOPLE[name] for name in names} | {"judge": 0.0}
-    found = [verdict(copied(300, skills, RARE, s), "judge", names, power=None) for s in range(20)]
-    decisions = [v.decision for v in found]
+    result = [verdict(copied(300, skills, RARE, s), "judge", names, power=None) for s in range(20)]
+    decisions = [v.decision for v in result]
     assert "trust" not in decisions and "trust in part" not in decisions
     assert decisions.count("do not trust") >= 17
     if people == 3:
-        assert sum(v.alt_test.passed for v in found) >= 10  # what the rule was before
+        assert sum(v.alt_test.passed for v in result) >= 10  # what the rule was before
 
 
 def test_a_judge_of_one_label_is_not_trusted() -> None:
     table = copied(300, PEOPLE, RARE)
     table = table.with_annotator("judge", np.zeros(300, dtype=np.int64))
-    found = verdict(table, "judge", list(PEOPLE))
-    assert found.alt_test.passed
-    assert (found.decision, found.because) == ("do not trust", "the judge gives one label only")
+    result = verdict(table, "judge", list(PEOPLE))
+    assert result.alt_test.passed
+    assert (result.decision, result.because) == ("do not trust", "the judge gives one label only")
     # With less evidence than ten units of the other label nothing is said.
     few = verdict(table.subset(np.arange(300) < 40), "judge", list(PEOPLE))
     assert few.decision == "undecided"
@@ -177,14 +177,14 @@ def test_a_judge_blind_to_a_label_is_trusted_for_the_others() -> None:
     table = copied(1500, {**dict.fromkeys(names, 0.75), "judge": 0.9}, [0.45, 0.45, 0.1])
     codes = table.codes.copy()
     codes[codes[:, 3] == 2, 3] = 0
-    found = verdict(Ratings.from_codes(codes, table.domain, table.annotators), "judge", names)
-    assert found.decision == "trust in part"
-    assert (found.shown, found.missed, found.not_shown) == (("l0", "l1"), ("l2",), ())
+    result = verdict(Ratings.from_codes(codes, table.domain, table.annotators), "judge", names)
+    assert result.decision == "trust in part"
+    assert (result.shown, result.missed, result.not_shown) == (("l0", "l1"), ("l2",), ())
     assert (
-        "label by label: 'l0': recall shown (" in found.because and "'l2': recall missed (" in found.because
+        "label by label: 'l0': recall shown (" in result.because and "'l2': recall missed (" in result.because
     )
-    assert labels_text(found.labels) == "for 'l0', 'l1'; not for 'l2'"
-    assert (found.labels[4].judge, found.labels[5].judge) == (0.0, None)
+    assert labels_text(result.labels) == "for 'l0', 'l1'; not for 'l2'"
+    assert (result.labels[4].judge, result.labels[5].judge) == (0.0, None)
 
 
 def test_a_judge_that_gives_a_label_too_often_does_not_mean_it() -> None:
@@ -203,26 +203,26 @@ def test_a_judge_that_gives_a_label_too_often_does_not_mean_it() -> None:
 def test_a_label_that_nobody_gave_is_no_part_of_the_verdict() -> None:
     table = copied(600, {**PEOPLE, "judge": 0.9}, [0.5, 0.5])
     wider = Ratings.from_codes(table.codes, ["l0", "l1", "rare"], table.annotators)
-    found = verdict(wider, "judge", list(PEOPLE))
-    assert (found.decision, found.not_shown) == ("trust", ("rare",))
-    assert [row.why for row in found.labels[4:]] == ["no person gave it", "the judge never gave it"]
-    assert "rare" not in found.because
+    result = verdict(wider, "judge", list(PEOPLE))
+    assert (result.decision, result.not_shown) == ("trust", ("rare",))
+    assert [row.why for row in result.labels[4:]] == ["no person gave it", "the judge never gave it"]
+    assert "rare" not in result.because
 
 
 def test_a_sentence_names_a_few_labels_and_counts_many() -> None:
     names = [f"l{i}" for i in range(9)]
     people = copied(3000, {**PEOPLE, "judge": 0.9}, [1 / 9] * 9)
-    found = verdict(people, "judge", list(PEOPLE), power=None)
-    assert len(found.shown) == len(names) and labels_text(found.labels) == "for 9 of 9 labels"
+    result = verdict(people, "judge", list(PEOPLE), power=None)
+    assert len(result.shown) == len(names) and labels_text(result.labels) == "for 9 of 9 labels"
 
 
 def test_people_who_do_not_agree_decide_nothing() -> None:
     # Two people who know, three who guess: a judge of kappa .16 with them all, better than they are with each other.
     skills = {"h1": 0.8185, "h2": 0.8185, "g1": 0.0, "g2": 0.0, "g3": 0.0, "judge": 0.5}
-    found = verdict(copied(300, skills, [0.5, 0.5]), "judge", list(skills)[:5])
-    assert condition(found, "non_inferiority").state == "holds"
-    assert found.decision == "undecided"
-    assert "g1, g2 and g3 agree with nobody" in found.because
+    result = verdict(copied(300, skills, [0.5, 0.5]), "judge", list(skills)[:5])
+    assert condition(result, "non_inferiority").state == "holds"
+    assert result.decision == "undecided"
+    assert "g1, g2 and g3 agree with nobody" in result.because
 
 
 def test_the_margin_is_an_option() -> None:
@@ -246,8 +246,8 @@ def test_questions_can_undo_a_verdict() -> None:
 def test_identical_people_are_warned_of() -> None:
     table = noisy(300, {"judge": 0.1, "h1": 0.1, "h2": 0.1})
     twice = table.with_annotator("h1b", table.column("h1"))
-    found = verdict(twice, "judge", ["h1", "h2", "h1b"])
-    (warning,) = found.warnings
+    result = verdict(twice, "judge", ["h1", "h2", "h1b"])
+    (warning,) = result.warnings
     assert "h1 and h1b (300 units)" in warning
     assert verdict(table, "judge", ["h1", "h2"]).warnings == ()
 
@@ -259,9 +259,9 @@ def test_people_who_share_no_units_are_one_source_together() -> None:
         codes[i, 1 + i % 2] = codes[i, 0]
     codes[::10, 0] ^= 1  # the judge is wrong on a tenth: kappa .8
     table = Ratings.from_codes(codes, ["a", "b"], ["judge", "h1", "h2", "majority"])
-    found = verdict(table, "judge", ["h1", "h2"], reference="majority")
-    assert (found.source, found.measures[0].n_units) == ("majority", 200)
-    assert found.measures[0].value == pytest.approx(0.8)
+    result = verdict(table, "judge", ["h1", "h2"], reference="majority")
+    assert (result.source, result.measures[0].n_units) == ("majority", 200)
+    assert result.measures[0].value == pytest.approx(0.8)
 
 
 def test_ratio_labels_are_compared_by_their_distance() -> None:
@@ -269,10 +269,10 @@ def test_ratio_labels_are_compared_by_their_distance() -> None:
     t = rng.integers(5, 190, 60)
     columns = np.column_stack([t, t + 1, t + 2, rng.integers(0, 200, 60)])
     table = Ratings.from_codes(columns, [str(i) for i in range(200)], ["h1", "h2", "h3", "judge"])
-    found = verdict(table, "judge", ["h1", "h2", "h3"], level="ratio", name="krippendorff_alpha")
+    result = verdict(table, "judge", ["h1", "h2", "h3"], level="ratio", name="krippendorff_alpha")
     # People are one apart, the judge says anything: as equal labels alone, which nobody has, all would be ties.
-    assert found.decision == "do not trust"
-    assert found.labels == ()
+    assert result.decision == "do not trust"
+    assert result.labels == ()
 
 
 def test_bad_calls_are_refused() -> None:
@@ -292,14 +292,14 @@ def test_no_bound_of_an_agreement_lies_beyond_one() -> None:
     codes = np.array([[i % 2, i % 2, i % 2] for i in range(24)])
     codes[[0, 12], 1] = 1
     codes[[1, 13], 2] = 0
-    found = verdict(Ratings.from_codes(codes, ["a", "b"], ["x", "y", "judge"]), "judge", ["x", "y"])
-    difference, *agreements = found.measures
+    result = verdict(Ratings.from_codes(codes, ["a", "b"], ["x", "y", "judge"]), "judge", ["x", "y"])
+    difference, *agreements = result.measures
     assert [m.high for m in agreements] == [1.0, 1.0]
     assert difference.value is not None and difference.low is not None and difference.high is not None
     # A difference of two is not cut there: it is symmetric.
     assert difference.high - difference.value == pytest.approx(difference.value - difference.low)
-    assert all(c.high is None or c.high <= 1 for c in found.conditions)
-    assert "to 1.000)" in next(c.why for c in found.conditions if c.name == "people_agree")
+    assert all(c.high is None or c.high <= 1 for c in result.conditions)
+    assert "to 1.000)" in next(c.why for c in result.conditions if c.name == "people_agree")
 
 
 @pytest.mark.parametrize(("honest", "copying"), [(2, 1), (1, 2), (1, 4)])
@@ -319,16 +319,18 @@ def test_whoever_gives_nearly_the_labels_of_a_judge_that_guesses_is_named(
         columns = [turned(truth, 0.05) for _ in range(honest)]
         columns += [turned(judge, changed) for _ in range(copying)]
         table = Ratings.from_codes(np.column_stack([*columns, judge]), ["a", "b"], [*names, "judge"])
-        found = verdict(table, "judge", names, power=None)
-        assert found.decision in ("undecided", "do not trust") and set(found.copies) == set(copies)
+        result = verdict(table, "judge", names, power=None)
+        assert result.decision in ("undecided", "do not trust") and set(result.copies) == set(copies)
 
 
 def test_a_judge_as_good_as_people_of_unequal_skill_rests_on_all_of_them() -> None:
     skills = {"a": 0.95, "b": 0.85, "c": 0.6, "d": 0.75, "e": 0.8, "judge": 0.9}
     names = list(skills)[:5]
-    found = [verdict(copied(1000, skills, [0.9, 0.1], seed), "judge", names, power=None) for seed in range(8)]
-    assert not any(one.copies for one in found)
-    assert {one.decision for one in found} == {"trust"}
+    result = [
+        verdict(copied(1000, skills, [0.9, 0.1], seed), "judge", names, power=None) for seed in range(8)
+    ]
+    assert not any(one.copies for one in result)
+    assert {one.decision for one in result} == {"trust"}
 
 
 def test_a_label_that_the_judge_never_gives_is_not_shown_because_one_person_gives_it_alone() -> None:
@@ -343,9 +345,9 @@ def test_a_label_that_the_judge_never_gives_is_not_shown_because_one_person_give
         ["a", "b", "c"],
         ["ann", "bob", "cyd", "judge"],
     )
-    found = verdict(table, "judge", ["ann", "bob", "cyd"], power=None)
-    assert found.decision == "trust in part" and found.not_shown == ("c",)
-    row = found.labels[4]
+    result = verdict(table, "judge", ["ann", "bob", "cyd"], power=None)
+    assert result.decision == "trust in part" and result.not_shown == ("c",)
+    row = result.labels[4]
     # A third of 30 units is 10 units, as each unit has three people.
     assert (row.n_units, row.judge, row.people) == (10, 0, 0)
     assert row.why == "10 units; the judge gives it no oftener where people do than elsewhere"

@@ -115,17 +115,17 @@ def test_units_without_labels_change_only_the_coverage(key: str, table: Ratings)
 @pytest.mark.parametrize("key", METRICS)
 def test_perfect_agreement_is_one(key: str) -> None:
     table = Ratings.from_codes(np.repeat(np.arange(4), 3)[:, None].repeat(3, axis=1), DOMAIN, list("abc"))
-    for found in of(table, key, interval=True):
-        assert found.value == pytest.approx(1.0)
-        assert found.low is not None
-        assert found.low < 1.0
+    for result in of(table, key, interval=True):
+        assert result.value == pytest.approx(1.0)
+        assert result.low is not None
+        assert result.low < 1.0
 
 
 @pytest.mark.parametrize("key", METRICS)
 def test_random_labels_are_near_zero(key: str) -> None:
     codes = np.random.default_rng(0).integers(0, 4, (20_000, 3))
-    for found in of(Ratings.from_codes(codes, DOMAIN, list("abc")), key):
-        assert found.value == pytest.approx(BY_CHANCE.get(key, 0.0), abs=0.02)
+    for result in of(Ratings.from_codes(codes, DOMAIN, list("abc")), key):
+        assert result.value == pytest.approx(BY_CHANCE.get(key, 0.0), abs=0.02)
 
 
 @pytest.mark.parametrize("key", METRICS)

@@ -34,34 +34,34 @@ def test_units_alike_count_as_one() -> None:
 def test_it_holds_the_truth(rate: float, se: float, sp: float) -> None:
     # 1,000 units judged, 100 labelled, drawn at random. A bootstrap covered .67 to .86 of such studies.
     rng = np.random.default_rng(round(100 * rate))
-    held = defined = 0
+    covered = defined = 0
     for _ in range(300):
         truth = rng.random(1000) < rate
         judge = np.where(truth, rng.random(1000) < se, rng.random(1000) > sp).astype(float)
         human = np.where(np.arange(1000) < 100, truth, np.nan)
-        found = rogan_gladen(judge, human)
-        if found.value is not None:
+        result = rogan_gladen(judge, human)
+        if result.value is not None:
             defined += 1
-            held += found.low <= rate <= found.high
+            covered += result.low <= rate <= result.high
     assert defined > 250
     # .95 less three standard errors of .0126.
-    assert held / defined > 0.912
+    assert covered / defined > 0.912
 
 
 def test_a_share_has_wilsons_bounds() -> None:
     # 5 of 100, by the formula with t(99) = 1.984217 on 99 effective units (n - 1, as the variance divides by it):
     # t^2 = 3.937117; (.05 + .019884 -+ 1.984217 sqrt(.05 .95 / 99 + 3.937117 / (4 99^2))) / 1.039769 = .02124 and .11318.
     values = np.array([1.0] * 5 + [0.0] * 95)
-    found = corrected_mean(values, values, bounds=(0, 1)).human_only
-    assert (found.low, found.high) == (pytest.approx(0.02124, abs=1e-5), pytest.approx(0.11318, abs=1e-5))
+    result = corrected_mean(values, values, bounds=(0, 1)).human_only
+    assert (result.low, result.high) == (pytest.approx(0.02124, abs=1e-5), pytest.approx(0.11318, abs=1e-5))
 
 
 def test_a_rare_share_is_held() -> None:
     # p = .05, 100 units: the standard error's interval covered .894.
     rng = np.random.default_rng(1)
-    held = 0
+    covered = 0
     for _ in range(400):
         values = (rng.random(100) < 0.05).astype(float)
-        found = corrected_mean(values, values, bounds=(0, 1)).human_only
-        held += found.low <= 0.05 <= found.high
-    assert held / 400 > 0.95 - 3 * 0.011
+        result = corrected_mean(values, values, bounds=(0, 1)).human_only
+        covered += result.low <= 0.05 <= result.high
+    assert covered / 400 > 0.95 - 3 * 0.011

@@ -79,24 +79,24 @@ def test_class_scores_are_scikit_learns(table: Ratings) -> None:
     both = (table.codes >= 0).all(axis=1)
     names = np.array(table.domain)
     predicted, reference = (names[column[both]] for column in table.codes.T)
-    found = {m.measure: m for m in class_scores(table, "a", "b", interval=None)}
+    result = {m.measure: m for m in class_scores(table, "a", "b", interval=None)}
     cells = confusion(table, "a", "b")
     if not both.any():
-        assert all(m.value is None and m.reason for m in found.values())
+        assert all(m.value is None and m.reason for m in result.values())
         assert cells.n_units == 0
         return
     labels = list(table.domain)
     assert cells.matrix.tolist() == confusion_matrix(reference, predicted, labels=labels).tolist()
-    assert found["accuracy"].value == pytest.approx(accuracy_score(reference, predicted), abs=1e-12)
+    assert result["accuracy"].value == pytest.approx(accuracy_score(reference, predicted), abs=1e-12)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = precision_recall_fscore_support(reference, predicted, labels=labels, zero_division=np.nan)
         used = sorted(set(reference) | set(predicted))
         macro = f1_score(reference, predicted, labels=used, average="macro", zero_division=np.nan)
-    assert found["macro_f1"].value == pytest.approx(macro, abs=1e-12)
+    assert result["macro_f1"].value == pytest.approx(macro, abs=1e-12)
     for name, values in zip(("precision", "recall", "f1"), scores[:3], strict=True):
         for label, expected in zip(labels, values, strict=True):
-            shown = found[f"{name}:{label}"]
+            shown = result[f"{name}:{label}"]
             if np.isnan(expected):
                 assert shown.value is None
                 assert shown.reason

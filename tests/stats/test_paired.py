@@ -28,7 +28,7 @@ def people(n: int, noise: dict[str, float], seed: int = 0, clusters: np.ndarray 
 def test_the_test_is_students_t_on_values_left_one_question_out(name: str, level: str) -> None:
     # By the definition: G d - (G - 1) d(without g) for each of 40 questions, each d by `measures` on the table itself.
     table = people(120, {"gold": 0.0, "one": 0.2, "two": 0.1}, clusters=np.arange(120) // 3)
-    [found] = compare(table, ["one", "two"], "gold", name, level=level)
+    [result] = compare(table, ["one", "two"], "gold", name, level=level)
 
     def apart(of: Ratings) -> float:
         one, two = (
@@ -41,10 +41,10 @@ def test_the_test_is_students_t_on_values_left_one_question_out(name: str, level
     whole = apart(table)
     pseudo = [40 * whole - 39 * apart(table.subset(table.clusters != g)) for g in range(40)]
     error = np.std(pseudo, ddof=1) / 40**0.5
-    m = found.difference
+    m = result.difference
     assert (m.value, m.n_units, m.n_clusters, m.coverage) == (pytest.approx(whole), 120, 40, 1.0)
     assert (m.low, m.high) == pytest.approx(student.interval(0.95, 39, whole, error), abs=1e-9)
-    assert found.p_value == pytest.approx(2 * student.sf(abs(whole) / error, 39), rel=1e-6)
+    assert result.p_value == pytest.approx(2 * student.sf(abs(whole) / error, 39), rel=1e-6)
     assert m.annotators == ("one", "two", "gold")
 
 
@@ -53,9 +53,9 @@ def test_only_units_that_all_labelled_count() -> None:
     codes = table.codes.copy()
     codes[:50, 0], codes[50:80, 2], codes[80:90, 3] = -1, -1, -1
     partial = Ratings.from_codes(codes, table.domain, table.annotators)
-    found = compare(partial, ["one", "two", "three"], "gold")
+    result = compare(partial, ["one", "two", "three"], "gold")
     whole = compare(partial.subset(np.arange(200) >= 90), ["one", "two", "three"], "gold")
-    for mine, theirs in zip(found, whole, strict=True):
+    for mine, theirs in zip(result, whole, strict=True):
         assert (mine.difference.n_units, mine.difference.coverage) == (110, 0.55)
         assert mine.difference.value == theirs.difference.value and mine.p_value == theirs.p_value
 
@@ -73,13 +73,13 @@ def test_pairing_makes_the_interval_narrow() -> None:
 
 def test_p_values_are_holms_over_all_pairs_and_agree_with_the_intervals() -> None:
     table = people(400, {"gold": 0.0, "good": 0.05, "bad": 0.3, "same": 0.3}, seed=3)
-    found = compare(table, ["good", "bad", "same"], "gold")
-    assert [(c.first, c.second) for c in found] == [("good", "bad"), ("good", "same"), ("bad", "same")]
-    p = [c.p_value for c in found]
-    assert [c.adjusted for c in found] == pytest.approx(holm([x for x in p if x is not None]).tolist())
-    sides = [(c.difference.low <= 0 <= c.difference.high, c.p_value >= 0.05) for c in found]  # type: ignore[operator]
+    result = compare(table, ["good", "bad", "same"], "gold")
+    assert [(c.first, c.second) for c in result] == [("good", "bad"), ("good", "same"), ("bad", "same")]
+    p = [c.p_value for c in result]
+    assert [c.adjusted for c in result] == pytest.approx(holm([x for x in p if x is not None]).tolist())
+    sides = [(c.difference.low <= 0 <= c.difference.high, c.p_value >= 0.05) for c in result]  # type: ignore[operator]
     assert sides == [(False, False), (False, False), (True, True)]
-    assert found[0].difference.value < 0  # type: ignore[operator]
+    assert result[0].difference.value < 0  # type: ignore[operator]
 
 
 def test_p_values_are_uniform_without_a_difference() -> None:
@@ -95,9 +95,9 @@ def test_an_undefined_comparison_has_a_reason() -> None:
     table = people(40, {"gold": 0.0, "one": 0.1, "two": 0.1})
     flat = table.subset(table.column("gold") == 0)
     codes = np.zeros_like(flat.codes)
-    found = compare(Ratings.from_codes(codes, ["0", "1"], flat.annotators), ["one", "two"], "gold")[0]
-    assert found.difference.value is None and found.p_value is None and found.adjusted is None
-    assert found.difference.reason == "undefined on the shared questions, or on all but one of them"
+    result = compare(Ratings.from_codes(codes, ["0", "1"], flat.annotators), ["one", "two"], "gold")[0]
+    assert result.difference.value is None and result.p_value is None and result.adjusted is None
+    assert result.difference.reason == "undefined on the shared questions, or on all but one of them"
     apart = Ratings.from_codes(np.array([[0, 0, -1], [-1, 1, 1]]), ["a", "b"], ["x", "y", "z"])
     assert compare(apart, ["x", "z"], "y")[0].difference.reason == "no unit is labelled by all of x, z, y"
 
@@ -129,14 +129,14 @@ def mean_of(
 def test_of_means_it_is_the_paired_t_test() -> None:
     drawn = np.random.default_rng(2)
     first, second = drawn.random(40), drawn.random(40) + 0.1
-    found = paired_difference(
+    result = paired_difference(
         pseudo_values(one_unit_each(first), mean_of), pseudo_values(one_unit_each(second), mean_of)
     )
     expected = ttest_rel(second, first)
     low, high = expected.confidence_interval(0.95)
-    assert found.difference == pytest.approx((second - first).mean(), abs=1e-12)
-    assert (found.p, found.low, found.high) == pytest.approx((expected.pvalue, low, high), abs=1e-12)
-    assert found.n_clusters == 40
+    assert result.difference == pytest.approx((second - first).mean(), abs=1e-12)
+    assert (result.p, result.low, result.high) == pytest.approx((expected.pvalue, low, high), abs=1e-12)
+    assert result.n_clusters == 40
 
 
 def test_pseudo_values_of_a_mean_are_the_values() -> None:
@@ -156,10 +156,10 @@ def test_pseudo_values_of_a_quotient_by_hand() -> None:
 @pytest.mark.parametrize(("shift", "p"), [(0.0, 1.0), (0.5, 2.0**-4)])
 def test_a_difference_without_spread_has_the_sign_tests_p(shift: float, p: float) -> None:
     values = np.array([0.1, 0.2, 0.3, 0.4, 0.4])
-    found = paired_difference(
+    result = paired_difference(
         pseudo_values(one_unit_each(values), mean_of), pseudo_values(one_unit_each(values + shift), mean_of)
     )
-    assert (found.difference, found.low, found.p) == (pytest.approx(shift), None, p)
+    assert (result.difference, result.low, result.p) == (pytest.approx(shift), None, p)
 
 
 def test_what_cannot_be_tested_says_why() -> None:
@@ -168,9 +168,9 @@ def test_what_cannot_be_tested_says_why() -> None:
     # Without the only question that has a denominator the quotient is undefined.
     rows = np.array([[1, 1, 1], [0, 0, 1]], dtype=np.float64)
     thin = pseudo_values(rows, lambda s: ratio(s[:, 0], s[:, 1]))
-    found = paired_difference(thin, thin)
-    assert (found.p, found.difference) == (None, None)
-    assert "undefined" in str(found.reason)
+    result = paired_difference(thin, thin)
+    assert (result.p, result.difference) == (None, None)
+    assert "undefined" in str(result.reason)
     with pytest.raises(BadInput, match="same questions"):
         paired_difference(one, thin)
 
@@ -180,10 +180,10 @@ def test_under_no_difference_five_percent_are_found_and_intervals_say_the_same()
     rejected = 0
     for _ in range(400):
         both = drawn.random((30, 2)) + drawn.random((30, 1))
-        found = paired_difference(*(pseudo_values(one_unit_each(c), mean_of) for c in both.T))
-        assert found.p is not None and found.low is not None and found.high is not None
-        assert (found.p <= 0.05) == (not found.low <= 0 <= found.high)
-        rejected += found.p <= 0.05
+        result = paired_difference(*(pseudo_values(one_unit_each(c), mean_of) for c in both.T))
+        assert result.p is not None and result.low is not None and result.high is not None
+        assert (result.p <= 0.05) == (not result.low <= 0 <= result.high)
+        rejected += result.p <= 0.05
     # Binomial(400, .05): 9 to 33 with probability .999.
     assert 9 <= rejected <= 33
 
@@ -251,8 +251,8 @@ def test_equal_judges_are_said_to_differ_in_five_percent_of_studies() -> None:
         for j in range(2):
             hard = rng.beta(3, 1, 60)[questions]
             codes[:, j] = np.where(rng.random(n) < hard, truth, 1 - truth)
-        [found] = compare(table(codes, truth, questions), ["judge 0", "judge 1"], "gold")
-        shown += found.adjusted is not None and found.adjusted <= 0.05
+        [result] = compare(table(codes, truth, questions), ["judge 0", "judge 1"], "gold")
+        shown += result.adjusted is not None and result.adjusted <= 0.05
     assert 0.02 <= shown / 400 <= 0.083
 
 
@@ -276,18 +276,18 @@ def test_a_judge_of_one_label_counts_as_no_skill() -> None:
 def test_equal_labels_have_no_difference_and_no_interval() -> None:
     truth, codes = planted()
     [duel] = duels_of(codes[:, [0, 0]], truth)
-    found = duel.kappa.difference
-    assert found.value == 0 and found.low is None and duel.kappa.adjusted == 1
-    assert [code_of(note) for note in found.notes] == ["same_everywhere"]
+    result = duel.kappa.difference
+    assert result.value == 0 and result.low is None and duel.kappa.adjusted == 1
+    assert [code_of(note) for note in result.notes] == ["same_everywhere"]
 
 
 def test_two_shares_differ_by_one_at_most() -> None:
     # Three units: the second judge is right on the first alone, the first on all but the first. t(2) = 4.3 reaches past 1.
     codes = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 0]])
     table = Ratings.from_codes(codes, ["a", "b"], ["gold", "one", "two"])
-    (found,) = compare(table, ["one", "two"], "gold", "percent")
-    assert found.difference.low is not None and found.difference.high is not None
-    assert -1 <= found.difference.low < found.difference.high <= 1
+    (result,) = compare(table, ["one", "two"], "gold", "percent")
+    assert result.difference.low is not None and result.difference.high is not None
+    assert -1 <= result.difference.low < result.difference.high <= 1
 
 
 def test_an_interval_ends_where_two_values_cannot_be_further_apart() -> None:
@@ -303,8 +303,8 @@ def test_two_outcomes_of_0_and_1_have_the_exact_test() -> None:
     """12 questions, the second wins 5 and loses none: McNemar's exact p is 2 / 2^5 = .0625 (the t-test says .017)."""
     first = np.zeros(12)
     second = np.array([1.0] * 5 + [0.0] * 7)
-    found = paired_difference((0.0, first), (5 / 12, second), exact=True)
-    assert found.p == pytest.approx(0.0625)
+    result = paired_difference((0.0, first), (5 / 12, second), exact=True)
+    assert result.p == pytest.approx(0.0625)
     # One win against four: 2 (1 + 5) / 2^5 = .375.
     mixed = np.array([1.0] + [0.0] * 11)
     other = np.array([0.0] + [1.0] * 4 + [0.0] * 7)

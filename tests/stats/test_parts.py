@@ -62,16 +62,16 @@ def test_the_difference_said_to_be_found_with_80_percent_is() -> None:
     spread = difference_spread(*(kappa_sums(codes, truth, np.arange(n), 2) for codes in pilot))
     assert spread is not None
     better = detectable(spread, n, level) / 2
-    found = 0
+    result = 0
     for _ in range(studies):
         sums = [
             kappa_sums(np.where(rng.random(n) < right, truth, 1 - truth), truth, np.arange(n), 2)
             for right in (0.7, 0.7 + better)
         ]
         p = paired_difference(*(pseudo_values(s, kappa_of) for s in sums)).p
-        found += p is not None and p < level
+        result += p is not None and p < level
     # 80 %; the pilot's own spread strays by a few percent, and 400 studies have a standard error of 2 %.
-    assert 0.72 <= found / studies <= 0.88
+    assert 0.72 <= result / studies <= 0.88
 
 
 def test_no_spread_of_judges_that_are_undefined_or_seen_once() -> None:

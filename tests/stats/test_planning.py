@@ -69,8 +69,8 @@ def test_a_planned_kappa_has_the_width(weights: str | None) -> None:
     name = "cohen_kappa" + (f":{weights}" if weights else "")
     for _ in range(20):
         drawn = rng.multinomial(plan.n_units, cells.ravel()).reshape(3, 3)
-        (found,) = measures(two_annotators(tuple(map(tuple, drawn.tolist()))), [name], replicates=1000)
-        widths.append(found.high - found.low)
+        (result,) = measures(two_annotators(tuple(map(tuple, drawn.tolist()))), [name], replicates=1000)
+        widths.append(result.high - result.low)
     assert np.mean(widths) == pytest.approx(0.12, rel=0.08)
 
 
@@ -87,12 +87,12 @@ def grouped(questions: int, per_question: int, seed: int = 0) -> Ratings:
 def test_a_pilot_finds_how_alike_units_of_a_question_are() -> None:
     table = grouped(500, 8)
     design = pilot(table)
-    (found,) = measures(table, ["cohen_kappa"])
-    assert design.value == pytest.approx(found.value)
+    (result,) = measures(table, ["cohen_kappa"])
+    assert design.value == pytest.approx(result.value)
     assert design.icc == pytest.approx(0.25, abs=0.04)
     assert (design.n_units, design.n_clusters) == (4000, 500)
     # Its own plan asks for the labels that it has.
-    (plan,) = plan_width(design, found.high - found.low, per_cluster=[8])
+    (plan,) = plan_width(design, result.high - result.low, per_cluster=[8])
     assert plan.n_clusters == pytest.approx(500, rel=0.12)
 
 
@@ -107,8 +107,8 @@ def test_more_is_what_is_missing() -> None:
 def test_a_pilot_of_all_annotators_or_of_means() -> None:
     table = two_annotators(COHEN, 2)
     design = pilot(table, "krippendorff_alpha")
-    (found,) = measures(table, ["krippendorff_alpha"])
-    (plan,) = plan_width(design, found.high - found.low, per_cluster=[1])
+    (result,) = measures(table, ["krippendorff_alpha"])
+    (plan,) = plan_width(design, result.high - result.low, per_cluster=[1])
     assert plan.n_units == pytest.approx(200, rel=0.1)
     values = np.array([0.0, 1.0, 1.0, np.nan, 0.0])
     assert agreeing(values) == Design(
@@ -144,8 +144,8 @@ def test_a_pilot_of_uneven_questions_is_worth_what_its_interval_says(per_cluster
         rng = np.random.default_rng(seed)
         codes, clusters = uneven(np.tile([1, 1, 2, 15], 25), rng)
         table = Ratings.from_codes(codes, ["a", "b"], ["x", "y"], clusters=clusters)
-        (found,) = measures(table, ["cohen_kappa"], replicates=1000)
-        goal = 0.8 * (found.high - found.low)
+        (result,) = measures(table, ["cohen_kappa"], replicates=1000)
+        goal = 0.8 * (result.high - result.low)
         (plan,) = plan_width(pilot(table), goal, per_cluster=[per_cluster])
         more.append(plan.more_clusters)
         added, of = uneven(np.full(plan.more_clusters, per_cluster), rng)
@@ -202,10 +202,10 @@ def test_a_planned_decision_has_its_power(true_kappa: float) -> None:
     decided = 0
     for _ in range(150):
         drawn = rng.multinomial(plan.n_units, cells.ravel()).reshape(2, 2)
-        (found,) = measures(
+        (result,) = measures(
             two_annotators(tuple(map(tuple, drawn.tolist()))), ["cohen_kappa"], replicates=400
         )
-        decided += found.low > 0.667 or found.high < 0.667
+        decided += result.low > 0.667 or result.high < 0.667
     # Binomial(150, .8): standard error .033
     assert decided / 150 == pytest.approx(0.8, abs=0.1)
 

@@ -11,9 +11,9 @@ from tests.stats.published import COHEN, dawid_skene_1979, fleiss_1971, krippend
 
 
 def value(ratings: Ratings, name: str) -> float:
-    (found,) = measures(ratings, [name], interval=None)
-    assert found.value is not None
-    return found.value
+    (result,) = measures(ratings, [name], interval=None)
+    assert result.value is not None
+    return result.value
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def test_gwet_standard_error() -> None:
 
 
 def test_dawid_skene_1979() -> None:
-    found = dawid_skene_counts(dawid_skene_1979())
-    assert found.converged
+    result = dawid_skene_counts(dawid_skene_1979())
+    assert result.converged
     # Table 2 of the paper.
-    assert found.prevalence.round(2).tolist() == [0.40, 0.42, 0.11, 0.07]
+    assert result.prevalence.round(2).tolist() == [0.40, 0.42, 0.11, 0.07]
     # Table 2, observer 1, true class 1 and 2: .89 .11 0 0 / .07 .88 .05 0.
-    assert found.confusion[0, :2].round(2).tolist() == [[0.89, 0.11, 0, 0], [0.07, 0.88, 0.05, 0]]
+    assert result.confusion[0, :2].round(2).tolist() == [[0.89, 0.11, 0, 0], [0.07, 0.88, 0.05, 0]]
     # Table 4: patient 3 is class 2 for sure although observers 1 and 3 mostly said 1.
-    assert found.posterior[2].round(3).tolist() == [0, 1, 0, 0]
+    assert result.posterior[2].round(3).tolist() == [0, 1, 0, 0]

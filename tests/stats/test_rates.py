@@ -6,7 +6,7 @@ from judge.stats import Ratings, verdict
 from judge.stats.rates import like_this, nearest
 
 
-def found(domain: list[str]) -> object:
+def result(domain: list[str]) -> object:
     """300 units, three people and a judge; labels a and b only, one in ten is b; a fifth of each answers at random."""
     drawn = np.random.default_rng(4)
     truth = (drawn.random(300) < 0.1).astype(np.int64)
@@ -17,11 +17,11 @@ def found(domain: list[str]) -> object:
 
 
 def test_a_declared_label_that_nobody_uses_makes_no_study_of_three_labels() -> None:
-    two, three = nearest(found(["a", "b"])), nearest(found(["a", "b", "c"]))  # type: ignore[arg-type]
+    two, three = nearest(result(["a", "b"])), nearest(result(["a", "b", "c"]))  # type: ignore[arg-type]
     assert two is not None
     assert (two.labels, two.people, two.units, two.per_question) == (2, 3, 300, 1)
     assert three == two
-    assert "2 labels" in like_this(found(["a", "b", "c"]))  # type: ignore[arg-type]
+    assert "2 labels" in like_this(result(["a", "b", "c"]))  # type: ignore[arg-type]
 
 
 def test_the_rarest_label_of_the_cell_is_no_more_frequent_than_that_of_the_study() -> None:

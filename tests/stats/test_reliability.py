@@ -11,16 +11,16 @@ from judge.stats import calibration, scaled, temperature
 
 def test_by_hand() -> None:
     p = np.array([[0.9, 0.1], [0.8, 0.2], [0.35, 0.65], [0.45, 0.55]])
-    found = calibration(p, np.array([0, 1, 1, 1]), bins=5)
+    result = calibration(p, np.array([0, 1, 1, 1]), bins=5)
     # (.8, 1]: .9 right; (.6, .8]: .8 wrong, .65 right; (.4, .6]: .55 right.
-    assert [b.n for b in found.bins] == [0, 0, 1, 2, 1]
-    assert found.bins[0].accuracy is None
-    assert (found.bins[3].confidence, found.bins[3].accuracy) == (pytest.approx(0.725), 0.5)
+    assert [b.n for b in result.bins] == [0, 0, 1, 2, 1]
+    assert result.bins[0].accuracy is None
+    assert (result.bins[3].confidence, result.bins[3].accuracy) == (pytest.approx(0.725), 0.5)
     # |1 - .55| / 4 + |.5 - .725| 2 / 4 + |1 - .9| / 4 = .1125 + .1125 + .025
-    assert found.ece.value == pytest.approx(0.25)
+    assert result.ece.value == pytest.approx(0.25)
     # .02 + 1.28 + .245 + .405, a mean over 4
-    assert found.brier.value == pytest.approx(1.95 / 4)
-    assert found.log_loss.value == pytest.approx(-np.log([0.9, 0.2, 0.65, 0.55]).mean())
+    assert result.brier.value == pytest.approx(1.95 / 4)
+    assert result.log_loss.value == pytest.approx(-np.log([0.9, 0.2, 0.65, 0.55]).mean())
 
 
 def test_edges_belong_to_the_bin_below() -> None:
@@ -39,15 +39,15 @@ def overconfident(n: int = 4000, true_temperature: float = 2.5) -> tuple[np.ndar
 
 def test_temperature_undoes_overconfidence() -> None:
     p, codes = overconfident()
-    found, reason = temperature(p, codes)
+    result, reason = temperature(p, codes)
     assert reason is None
-    assert found == pytest.approx(2.5, rel=0.06)
-    before, after = calibration(p, codes), calibration(scaled(p, found), codes)
+    assert result == pytest.approx(2.5, rel=0.06)
+    before, after = calibration(p, codes), calibration(scaled(p, result), codes)
     assert before.ece.value > 0.1
     assert after.ece.value < 0.03
     assert after.log_loss.value < before.log_loss.value
     # The log loss is flat at the optimum and higher on both sides.
-    for other in (found * 1.1, found / 1.1):
+    for other in (result * 1.1, result / 1.1):
         assert calibration(scaled(p, other), codes).log_loss.value > after.log_loss.value
 
 
@@ -60,23 +60,23 @@ def test_temperature_undoes_overconfidence() -> None:
     ],
 )
 def test_a_temperature_that_does_not_exist_is_said(codes: list[int], reason: str) -> None:
-    found, why = temperature(np.array([[0.9, 0.1], [0.7, 0.3]]), np.array(codes))
-    assert found is None
+    result, why = temperature(np.array([[0.9, 0.1], [0.7, 0.3]]), np.array(codes))
+    assert result is None
     assert reason in (why or "")
 
 
 def test_units_without_truth_or_distribution_lower_the_coverage() -> None:
     p = np.array([[0.9, 0.1], [np.nan, np.nan], [0.6, 0.4], [0.2, 0.8]])
-    found = calibration(p, np.array([0, 1, -1, 1]))
-    assert (found.ece.n_units, found.ece.coverage) == (2, 0.5)
-    assert (found.brier.n_units, found.brier.coverage) == (2, 0.5)
+    result = calibration(p, np.array([0, 1, -1, 1]))
+    assert (result.ece.n_units, result.ece.coverage) == (2, 0.5)
+    assert (result.brier.n_units, result.brier.coverage) == (2, 0.5)
 
 
 def test_an_impossible_true_label_has_no_log_loss() -> None:
-    found = calibration(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([1, 0]))
-    assert found.log_loss.value is None
-    assert found.log_loss.reason == "1 units have a true label of probability 0: the log loss is infinite"
-    assert found.brier.value == pytest.approx((2 + 0.5) / 2)
+    result = calibration(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([1, 0]))
+    assert result.log_loss.value is None
+    assert result.log_loss.reason == "1 units have a true label of probability 0: the log loss is infinite"
+    assert result.brier.value == pytest.approx((2 + 0.5) / 2)
 
 
 def test_intervals_widen_with_questions() -> None:

@@ -25,10 +25,10 @@ def pair(codes: list[list[int]], domain: str = "ab") -> Ratings:
 
 def test_the_default_level_is_nominal_not_interval() -> None:
     table = krippendorff_2011()
-    (found,) = measures(table, ["krippendorff_alpha"], interval=None)
+    (result,) = measures(table, ["krippendorff_alpha"], interval=None)
     by_default = krippendorff.alpha(value_counts=table.counts)
-    assert found.level == "nominal"
-    assert found.value == pytest.approx(0.743421, abs=1e-6)
+    assert result.level == "nominal"
+    assert result.value == pytest.approx(0.743421, abs=1e-6)
     assert by_default == pytest.approx(0.849107, abs=1e-6)  # what the package gives unasked: interval
 
 
@@ -47,11 +47,11 @@ def test_a_label_called_nan_is_a_label() -> None:
         ("3", "x", "b"),
         ("3", "y", "b"),
     ]
-    found = by_name(Ratings.from_rows(rows, ["nan", "b"]))
-    assert found["percent"].value == pytest.approx(2 / 3)
+    result = by_name(Ratings.from_rows(rows, ["nan", "b"]))
+    assert result["percent"].value == pytest.approx(2 / 3)
     # Three of each: De = (36 - 18) / 30 = .6, Do = 2 / 6: alpha = 1 - .3333 / .6 = .4444
-    assert found["krippendorff_alpha"].value == pytest.approx(4 / 9)
-    assert found["krippendorff_alpha"].n_units == 3
+    assert result["krippendorff_alpha"].value == pytest.approx(4 / 9)
+    assert result["krippendorff_alpha"].n_units == 3
 
 
 def test_none_is_missing_and_no_category() -> None:
@@ -63,9 +63,9 @@ def test_none_is_missing_and_no_category() -> None:
         ("3", "x", "a"),
         ("3", "y", None),
     ]
-    found = by_name(Ratings.from_rows(rows, ["a", "b"]))
-    assert found["percent"].value == 1.0
-    assert (found["percent"].n_units, found["percent"].coverage) == (2, pytest.approx(2 / 3))
+    result = by_name(Ratings.from_rows(rows, ["a", "b"]))
+    assert result["percent"].value == 1.0
+    assert (result["percent"].n_units, result["percent"].coverage) == (2, pytest.approx(2 / 3))
 
 
 def test_a_boolean_is_no_label() -> None:
@@ -74,29 +74,29 @@ def test_a_boolean_is_no_label() -> None:
 
 
 def test_two_constant_annotators_have_no_kappa() -> None:
-    found = by_name(pair([[0, 0]] * 20))
+    result = by_name(pair([[0, 0]] * 20))
     for name in CHANCE_FROM_DATA:
-        assert found[name].value is None
-        assert found[name].reason == "every label is 'a': agreement and chance cannot be distinguished"
-    assert found["percent"].value == 1.0
-    assert found["percent"].n_units == 20
+        assert result[name].value is None
+        assert result[name].reason == "every label is 'a': agreement and chance cannot be distinguished"
+    assert result["percent"].value == 1.0
+    assert result["percent"].n_units == 20
 
 
 def test_two_annotators_constant_on_different_labels_have_no_kappa() -> None:
-    found = by_name(pair([[0, 1]] * 20))
-    assert found["cohen_kappa"].value is None
-    assert found["cohen_kappa"].reason is not None
-    assert found["percent"].value == 0.0
+    result = by_name(pair([[0, 1]] * 20))
+    assert result["cohen_kappa"].value is None
+    assert result["cohen_kappa"].reason is not None
+    assert result["percent"].value == 0.0
 
 
 def test_one_constant_annotator_has_no_kappa() -> None:
-    found = by_name(pair([[0, 0]] * 15 + [[0, 1]] * 5))
-    assert found["cohen_kappa"].value is None
+    result = by_name(pair([[0, 0]] * 15 + [[0, 1]] * 5))
+    assert result["cohen_kappa"].value is None
     assert (
-        found["cohen_kappa"].reason == "'x' gave only the label 'a': kappa would be 0 whatever the agreement"
+        result["cohen_kappa"].reason == "'x' gave only the label 'a': kappa would be 0 whatever the agreement"
     )
     # Fleiss and alpha pool the annotators, so they are defined.
-    assert found["krippendorff_alpha"].value is not None
+    assert result["krippendorff_alpha"].value is not None
 
 
 def test_an_unused_middle_category_keeps_its_place() -> None:
@@ -129,31 +129,31 @@ def test_weights_follow_the_declared_order_not_the_alphabet() -> None:
 
 
 def test_units_outside_the_overlap_are_counted_not_dropped_silently() -> None:
-    found = by_name(pair([[0, 0], [1, 1], [0, 1], [0, -1], [-1, 1], [-1, -1]]))
-    assert found["cohen_kappa"].n_units == 3
-    assert found["cohen_kappa"].coverage == pytest.approx(0.5)
+    result = by_name(pair([[0, 0], [1, 1], [0, 1], [0, -1], [-1, 1], [-1, -1]]))
+    assert result["cohen_kappa"].n_units == 3
+    assert result["cohen_kappa"].coverage == pytest.approx(0.5)
 
 
 def test_no_overlap_is_said() -> None:
-    found = by_name(pair([[0, -1], [1, -1], [-1, 0]]))
-    assert all(m.value is None for m in found.values())
-    assert found["cohen_kappa"].reason == "no unit is labelled by both 'x' and 'y'"
-    assert found["krippendorff_alpha"].reason == "no unit is labelled by two annotators"
-    assert found["krippendorff_alpha"].n_units == 0
+    result = by_name(pair([[0, -1], [1, -1], [-1, 0]]))
+    assert all(m.value is None for m in result.values())
+    assert result["cohen_kappa"].reason == "no unit is labelled by both 'x' and 'y'"
+    assert result["krippendorff_alpha"].reason == "no unit is labelled by two annotators"
+    assert result["krippendorff_alpha"].n_units == 0
 
 
 def test_one_label_in_the_domain_is_said() -> None:
-    found = by_name(pair([[0, 0], [0, 0]], "a"))
-    assert found["krippendorff_alpha"].value is None
-    assert found["krippendorff_alpha"].reason == "the only label, declared or found, is 'a'"
-    assert found["pabak"].value is None
+    result = by_name(pair([[0, 0], [0, 0]], "a"))
+    assert result["krippendorff_alpha"].value is None
+    assert result["krippendorff_alpha"].reason == "the only label, declared or found, is 'a'"
+    assert result["pabak"].value is None
 
 
 def test_nan_is_never_a_value() -> None:
     for table in (pair([[0, 0]] * 4), pair([[0, -1]]), pair([[0, 1]] * 3), pair([[0, 0], [1, 1]])):
-        for found in measures(table, [*ALL, "gwet_ac2"]):
-            assert (found.value is None) == (found.reason is not None)
-            for number in (found.value, found.low, found.high, found.coverage):
+        for result in measures(table, [*ALL, "gwet_ac2"]):
+            assert (result.value is None) == (result.reason is not None)
+            for number in (result.value, result.low, result.high, result.coverage):
                 assert number is None or np.isfinite(number)
 
 
@@ -162,19 +162,19 @@ def test_fifteen_hundred_distinct_values_fit_in_memory() -> None:
     pool = np.round(np.sort(rng.choice(10**6, 1500, replace=False)) / 1000, 3)
     near = np.clip(rng.integers(0, 1500, (500, 1)) + rng.integers(-40, 41, (500, 4)), 0, 1499)
     tracemalloc.start()
-    found = scores_alpha(pool[near])
+    result = scores_alpha(pool[near])
     table = Ratings.from_codes(near, [repr(float(v)) for v in pool], list("abcd"))
     (same,) = measures(table, ["krippendorff_alpha"], level="interval")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 200e6  # the package would take 500 x 1,500 x 1,500 x 8 bytes = 9 GB, more than once
-    assert found.value == pytest.approx(same.value, abs=1e-12)
+    assert result.value == pytest.approx(same.value, abs=1e-12)
     # All units, pair by pair as the definition has it: 6 pairs a unit over m - 1 = 3, and every pair of values.
     values = pool[near]
     within = ((values[:, :, None] - values[:, None, :]) ** 2).sum() / 3 / values.size
     flat = values.ravel()
     among = ((flat[:, None] - flat[None, :]) ** 2).sum() / (flat.size * (flat.size - 1))
-    assert found.value == pytest.approx(1 - within / among, abs=1e-12)
+    assert result.value == pytest.approx(1 - within / among, abs=1e-12)
     # And by the package, which can hold the 160 values of forty units.
     forty = scores_alpha(values[:40], interval=None)
     assert forty.value == pytest.approx(krippendorff.alpha(values[:40].T), abs=1e-12)
@@ -226,15 +226,15 @@ def test_fewer_than_fifty_units_are_noted() -> None:
 
 
 def test_a_rare_class_is_noted() -> None:
-    (found,) = measures(two_annotators(((80, 5, 0), (5, 20, 0), (0, 2, 1))), ["cohen_kappa"])
-    assert found.notes == ("rare labels, on fewer than 10 units: 'c' (3)",)
+    (result,) = measures(two_annotators(((80, 5, 0), (5, 20, 0), (0, 2, 1))), ["cohen_kappa"])
+    assert result.notes == ("rare labels, on fewer than 10 units: 'c' (3)",)
 
 
 def test_one_cluster_has_no_interval() -> None:
-    (found,) = measures(clustered(1, 60), ["cohen_kappa"])
-    assert found.value is not None
-    assert (found.low, found.high) == (None, None)
-    assert "no interval: it takes at least two questions or units" in found.notes
+    (result,) = measures(clustered(1, 60), ["cohen_kappa"])
+    assert result.value is not None
+    assert (result.low, result.high) == (None, None)
+    assert "no interval: it takes at least two questions or units" in result.notes
 
 
 def test_perfect_agreement_of_few_units_is_not_certain() -> None:

@@ -63,8 +63,8 @@ def test_a_change_of_people_makes_no_random_judge_trusted(change: Callable[..., 
         [np.where(rng.random(shape) < 0.8185, truth, rng.random(shape) < 0.1) for _ in range(k)], axis=2
     ).astype(np.int64)
     judge = (rng.random(shape) < 0.1).astype(np.int64)
-    found = rule(sums(judge, change(people, rng), np.arange(300), np.eye(2), 1 - np.eye(2)), Limits())
-    assert np.isin(found.decision, (TRUST, IN_PART)).sum() <= 1
+    result = rule(sums(judge, change(people, rng), np.arange(300), np.eye(2), 1 - np.eye(2)), Limits())
+    assert np.isin(result.decision, (TRUST, IN_PART)).sum() <= 1
 
 
 def test_splitting_a_person_leaves_the_pooled_agreement_alone() -> None:
@@ -82,8 +82,8 @@ def test_one_study_is_one_of_many() -> None:
     codes = np.stack([t.codes for t in tables])
     many = rule(sums(codes[..., 3], codes[..., :3], tables[0].clusters, np.eye(2), 1 - np.eye(2)), Limits())
     for i, table in enumerate(tables):
-        found = verdict(table, "judge", ["h1", "h2", "h3"], power=None)
-        states = {c.name: c.state for c in found.conditions}
+        result = verdict(table, "judge", ["h1", "h2", "h3"], power=None)
+        states = {c.name: c.state for c in result.conditions}
         words = {1: "holds", 0: "open", -1: "fails"}
         assert states == {name: words[int(s[i])] for name, s in many.states.items()}
 
@@ -91,10 +91,10 @@ def test_one_study_is_one_of_many() -> None:
 def test_the_batched_alt_test_is_the_single_one() -> None:
     for seed in range(10):
         table = copied(90, SKILLS, [0.7, 0.3], seed, per_question=2)
-        found = verdict(table, "judge", ["h1", "h2", "h3"], power=None, epsilon=0.05 + 0.03 * (seed % 5))
-        test = found.alt_test
+        result = verdict(table, "judge", ["h1", "h2", "h3"], power=None, epsilon=0.05 + 0.03 * (seed % 5))
+        test = result.alt_test
         assert test is not None
         won = 2 * sum(row.won for row in test.compared) >= 3
         lost = 2 * sum(row.lost for row in test.compared) >= 3
-        (c,) = [c for c in found.conditions if c.name == "alt_test"]
+        (c,) = [c for c in result.conditions if c.name == "alt_test"]
         assert c.state == ("holds" if won else "fails" if lost else "open")

@@ -27,37 +27,39 @@ def tables(n: int = 120) -> tuple[Ratings, Ratings]:
 
 def test_a_confusion_matrix_has_counts_of_the_sample_and_shares_of_all_units() -> None:
     weighted, twice = tables()
-    found, whole = confusion(weighted, "judge", "a"), confusion(twice, "judge", "a")
-    assert found.n_units == 120 and found.matrix.sum() == 120 and whole.shares is None
-    assert found.shares == pytest.approx(whole.matrix / 160)
+    result, whole = confusion(weighted, "judge", "a"), confusion(twice, "judge", "a")
+    assert result.n_units == 120 and result.matrix.sum() == 120 and whole.shares is None
+    assert result.shares == pytest.approx(whole.matrix / 160)
 
 
 def test_estimated_classes_are_those_of_all_units() -> None:
     weighted, twice = tables()
-    found, whole = dawid_skene(weighted), dawid_skene(twice)
-    assert found.prevalence == pytest.approx(whole.prevalence, abs=1e-6)
-    assert found.accuracies == pytest.approx(whole.accuracies, abs=1e-6)
+    result, whole = dawid_skene(weighted), dawid_skene(twice)
+    assert result.prevalence == pytest.approx(whole.prevalence, abs=1e-6)
+    assert result.accuracies == pytest.approx(whole.accuracies, abs=1e-6)
 
 
 def test_the_alt_test_has_weighted_shares_and_no_test() -> None:
     weighted, twice = tables()
-    found, whole = (alt_test(table, "judge", NAMES[:3]) for table in (weighted, twice))
-    for one, other in zip(found.compared, whole.compared, strict=True):
+    result, whole = (alt_test(table, "judge", NAMES[:3]) for table in (weighted, twice))
+    for one, other in zip(result.compared, whole.compared, strict=True):
         assert (one.judge_wins, one.annotator_wins) == pytest.approx((other.judge_wins, other.annotator_wins))
         assert (one.n_units, one.p_value, one.adjusted, one.won) == (120, None, None, False)
-    assert found.advantage == pytest.approx(whole.advantage)
-    assert (found.winning_rate, found.passed) == (None, None) and "unequal probabilities" in str(found.reason)
+    assert result.advantage == pytest.approx(whole.advantage)
+    assert (result.winning_rate, result.passed) == (None, None) and "unequal probabilities" in str(
+        result.reason
+    )
 
 
 def test_many_pairs_are_weighted_and_count_units_once() -> None:
     weighted, twice = tables()
-    found, whole = (
+    result, whole = (
         all_pairs(table, ["percent", "cohen_kappa"], level="nominal", first=NAMES[:3], second=NAMES[:3])
         for table in (weighted, twice)
     )
-    for key in found.values:
-        assert found.values[key] == pytest.approx(whole.values[key])
-    assert found.n_units.tolist() == [120] * 3
+    for key in result.values:
+        assert result.values[key] == pytest.approx(whole.values[key])
+    assert result.n_units.tolist() == [120] * 3
 
 
 def test_weighted_units_have_an_interval_where_they_tell_enough() -> None:

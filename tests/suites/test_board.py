@@ -56,16 +56,16 @@ def board(judge: Judge, *words: str) -> dict[str, Any]:
     return dict(checked(done.out, "board"))
 
 
-def cells(found: dict[str, Any], stratum: str | None = None) -> dict[str, dict[str, Any]]:
-    [row] = [r for r in found["rows"] if (r["measure"], r["stratum"]) == ("eligibility", stratum)]
+def cells(result: dict[str, Any], stratum: str | None = None) -> dict[str, dict[str, Any]]:
+    [row] = [r for r in result["rows"] if (r["measure"], r["stratum"]) == ("eligibility", stratum)]
     return {c["contender"]: c for c in row["cells"]}
 
 
 @pytest.mark.usefixtures("study")
 def test_all_systems_with_the_paired_test_and_holm(judge: Judge) -> None:
     label()
-    found = cells(board(judge, "--system", "all"))
-    assert {name: c["shared"]["value"] for name, c in found.items()} == {
+    result = cells(board(judge, "--system", "all"))
+    assert {name: c["shared"]["value"] for name, c in result.items()} == {
         "good": 1.0,
         "fair": 0.75,
         "poor": 0.25,
@@ -73,28 +73,28 @@ def test_all_systems_with_the_paired_test_and_holm(judge: Judge) -> None:
     # McNemar's exact test of right or wrong: fair differs from good on 3 questions, all one way, p = 2 / 2^3; poor on 9,
     # p = 2 / 2^9. Two tests (Holm): the smaller p counts twice, the greater once.
     p = {"fair": 2 / 2**3, "poor": 2 / 2**9}
-    assert (found["good"]["mark"], found["good"]["p_holm"]) == ("best", None)
-    assert (found["fair"]["mark"], found["fair"]["p_holm"]) == ("tied", pytest.approx(p["fair"], abs=1e-12))
-    assert (found["poor"]["mark"], found["poor"]["p_holm"]) == (
+    assert (result["good"]["mark"], result["good"]["p_holm"]) == ("best", None)
+    assert (result["fair"]["mark"], result["fair"]["p_holm"]) == ("tied", pytest.approx(p["fair"], abs=1e-12))
+    assert (result["poor"]["mark"], result["poor"]["p_holm"]) == (
         "worse",
         pytest.approx(2 * p["poor"], abs=1e-12),
     )
-    assert found["poor"]["difference_to_best"] == pytest.approx(-0.75)
+    assert result["poor"]["difference_to_best"] == pytest.approx(-0.75)
 
 
 @pytest.mark.usefixtures("study")
 def test_what_one_lacks_is_compared_for_none_and_own_rows_stand_beside(judge: Judge) -> None:
     # The judge's reply on poor's first nine (bad) answers cannot be read: on its own rows poor is perfect.
     label(**{f"poor_{n}": "unparsed" for n in range(9)})
-    found = cells(board(judge, "--system", "poor", "--system", "fair"))
-    assert (found["poor"]["own"]["value"], found["poor"]["own"]["n_units"]) == (1.0, 3)
-    assert (found["fair"]["own"]["value"], found["fair"]["own"]["n_units"]) == (0.75, 12)
+    result = cells(board(judge, "--system", "poor", "--system", "fair"))
+    assert (result["poor"]["own"]["value"], result["poor"]["own"]["n_units"]) == (1.0, 3)
+    assert (result["fair"]["own"]["value"], result["fair"]["own"]["n_units"]) == (0.75, 12)
     # On the three shared rows fair is perfect too: no system is better for what its judge could not read.
-    assert {name: (c["shared"]["value"], c["shared"]["n_units"]) for name, c in found.items()} == {
+    assert {name: (c["shared"]["value"], c["shared"]["n_units"]) for name, c in result.items()} == {
         "poor": (1.0, 3),
         "fair": (1.0, 3),
     }
-    assert {c["mark"] for c in found.values()} == {"best"}
+    assert {c["mark"] for c in result.values()} == {"best"}
 
 
 @pytest.mark.usefixtures("study")
@@ -108,12 +108,12 @@ def test_the_order_of_systems_changes_no_number(judge: Judge) -> None:
 @pytest.mark.usefixtures("study")
 def test_strata_are_columns_and_share_their_own_rows(judge: Judge, tmp_path: Path) -> None:
     label()
-    found = board(
+    result = board(
         judge, "--system", "good", "--system", "poor", "--by", "question_type", "-o", str(tmp_path / "b.md")
     )
     # slow: n = 0, 2, 4, 6, 8 of 0..8 are bad, 10 is good: 1 of 6. fast: 1, 3, 5, 7 bad, 9 and 11 good: 2 of 6.
-    assert cells(found, "slow")["poor"]["shared"]["value"] == pytest.approx(1 / 6)
-    assert cells(found, "fast")["poor"]["shared"]["value"] == pytest.approx(2 / 6)
+    assert cells(result, "slow")["poor"]["shared"]["value"] == pytest.approx(1 / 6)
+    assert cells(result, "fast")["poor"]["shared"]["value"] == pytest.approx(2 / 6)
     head = next(
         line for line in (tmp_path / "b.md").read_text("utf-8").splitlines() if line.startswith("| system")
     )
@@ -133,9 +133,9 @@ def test_judges_are_the_other_axis(judge: Judge) -> None:
             {unit(n, "fair"): "Major Issue(s)" if n < bad else "No Issues" for n in range(N)},
             model=model,
         )
-    found = board(judge, "--system", "fair", "--judges", "each", "-m", "a/one", "-m", "b/two")
-    assert found["axis"] == "judge"
-    assert {n: c["shared"]["value"] for n, c in cells(found).items()} == {"a/one": 1.0, "b/two": 0.5}
+    result = board(judge, "--system", "fair", "--judges", "each", "-m", "a/one", "-m", "b/two")
+    assert result["axis"] == "judge"
+    assert {n: c["shared"]["value"] for n, c in cells(result).items()} == {"a/one": 1.0, "b/two": 0.5}
 
 
 @pytest.mark.usefixtures("study")
@@ -155,9 +155,9 @@ def test_people_correct_each_system(judge: Judge, tmp_path: Path) -> None:
                 for n in range(N)
             ],
         )
-    found = board(judge, "--system", "good", "--system", "poor", "--reference", "ann")
+    result = board(judge, "--system", "good", "--system", "poor", "--reference", "ann")
     for name in ("good", "poor"):
-        [one] = found["corrections"][name]["measures"]
+        [one] = result["corrections"][name]["measures"]
         assert one["measure"] == "eligibility"
         # Everything is labelled by ann: half of the answers are eligible, whatever the judge says.
         assert one["human_only"]["value"] == 0.5
@@ -277,7 +277,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Jud
 
 
 @pytest.mark.usefixtures("study")
-def test_missing_labels_of_all_systems_are_told_at_once(judge: Judge) -> None:
+def test_missing_labels_of_all_systems_are_listed_at_once(judge: Judge) -> None:
     give("eligibility", {unit(n, "good"): "No Issues" for n in range(N)})
     done = judge("score", "garage", "--part", "eligibility", "--system", "all", code=1)
     assert len([line for line in done.out.splitlines() if line.startswith("judge run eligibility")]) == 2
@@ -292,8 +292,8 @@ def test_rankings_are_the_systems_of_retrieval(judge: Judge, tmp_path: Path) -> 
         lines = [f"{q} Q0 {d} {r} {-r} {name}" for q in range(6) for r, d in enumerate(order, 1)]
         (tmp_path / f"{name}.run").write_text("\n".join(lines))
     judge("systems", "import", "--stage", "retrieve", "up.run", "down.run")
-    found = json.loads(judge("score", "retrieval", "--measure", "P@1", "--system", "all", "--json").out)
-    [row] = [r for r in found["rows"] if r["measure"] == "P@1[gold]"]
+    result = json.loads(judge("score", "retrieval", "--measure", "P@1", "--system", "all", "--json").out)
+    [row] = [r for r in result["rows"] if r["measure"] == "P@1[gold]"]
     assert {c["contender"]: (c["shared"]["value"], c["mark"]) for c in row["cells"]} == {
         "up": (1.0, "best"),
         "down": (0.0, "worse"),
@@ -306,28 +306,28 @@ def test_rankings_are_the_systems_of_retrieval(judge: Judge, tmp_path: Path) -> 
 def test_compare_has_the_same_two_axes(judge: Judge) -> None:
     label()
     words = ("score", "compare", "good", "poor", "--axis", "system", "--paper", "garage")
-    told = judge(*words, code=None)
+    message = judge(*words, code=None)
     # Only eligibility has been judged: the rest is named as missing, and nothing is compared half.
-    assert told.code == 1
+    assert message.code == 1
     give("grounding", {f"{unit(n, s)}#s0": "supported" for s in ("good", "poor") for n in range(N)})
     give("grounding_relevant", {f"{unit(n, s)}#s0": "supported" for s in ("good", "poor") for n in range(N)})
     give("deflection", {unit(n, s): "attempted" for s in ("good", "poor") for n in range(N)})
     give("citation_each", {f"{unit(n, s)}#s0/cite_1": "full" for s in ("good", "poor") for n in range(N)})
     done = judge(*words, "--json")
     rows = {r["measure"]: r for r in checked(done.out, "score_compare")["rows"]}
-    found = rows["eligibility"]
+    result = rows["eligibility"]
     # poor has a major issue in 9 of 12, good in none: -.75, by the paired t-test of 12 questions. Its interval would
     # begin at -1.04, and two shares differ by 1 at most.
     values = [float(n >= 9) - 1.0 for n in range(N)]
     low, high = ttest_rel(values, [0.0] * N).confidence_interval(0.95)
-    assert found["difference"]["value"] == pytest.approx(-0.75)
-    assert (found["difference"]["low"], found["difference"]["high"]) == (
+    assert result["difference"]["value"] == pytest.approx(-0.75)
+    assert (result["difference"]["low"], result["difference"]["high"]) == (
         -1.0,
         pytest.approx(high),
     )
     assert low < -1.0
     board_cells = cells(board(judge, "--system", "good", "--system", "poor"))
-    assert board_cells["poor"]["difference_to_best"] == found["difference"]["value"]
+    assert board_cells["poor"]["difference_to_best"] == result["difference"]["value"]
     assert "name two systems" in judge("score", "compare", "good", "good", "--axis", "system", code=2).err
-    told = judge("score", "compare", "good", "poor", "-m", "a/judge", code=2).err
-    assert "A and B are the judges here" in told
+    message = judge("score", "compare", "good", "poor", "-m", "a/judge", code=2).err
+    assert "A and B are the judges here" in message

@@ -25,8 +25,8 @@ def items(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "garage", write_jsonl(tmp_path / "garage.jsonl", rows))
 
 
-def cells(found: dict[str, Any], measure: str, stratum: str | None = None) -> dict[str, dict[str, Any]]:
-    [row] = [r for r in found["rows"] if (r["measure"], r["stratum"]) == (measure, stratum)]
+def cells(result: dict[str, Any], measure: str, stratum: str | None = None) -> dict[str, dict[str, Any]]:
+    [row] = [r for r in result["rows"] if (r["measure"], r["stratum"]) == (measure, stratum)]
     return {c["contender"]: c for c in row["cells"]}
 
 
@@ -40,15 +40,15 @@ def test_an_answer_that_is_missing_counts_on_the_shared_rows_too(judge: Judge, t
     texts += [(f"g{n}", "lazy", "full", "It is so [cite_1].") for n in range(2)]
     answers(judge, tmp_path, texts)
     give("eligibility", {f"garage:{i}@{s}@full": "No Issues" for i, s, _, _ in texts})
-    found = cells(
+    result = cells(
         board(judge, "--part", "eligibility", "--system", "whole", "--system", "lazy"), "eligibility"
     )
     # lazy answers 2 of 8; the six others are its failures, and rows like any other.
-    assert (found["lazy"]["shared"]["value"], found["lazy"]["shared"]["n_units"]) == (2 / 8, 8)
-    assert (found["whole"]["shared"]["value"], found["whole"]["shared"]["n_units"]) == (1.0, 8)
+    assert (result["lazy"]["shared"]["value"], result["lazy"]["shared"]["n_units"]) == (2 / 8, 8)
+    assert (result["whole"]["shared"]["value"], result["whole"]["shared"]["n_units"]) == (1.0, 8)
     # By hand: they differ on six questions, all one way; the exact test of McNemar gives 2 / 2^6 = .03125.
-    assert found["lazy"]["p"] == pytest.approx(0.03125, abs=1e-5)
-    assert found["lazy"]["mark"] == "worse"
+    assert result["lazy"]["p"] == pytest.approx(0.03125, abs=1e-5)
+    assert result["lazy"]["mark"] == "worse"
 
 
 @pytest.mark.usefixtures("items")
@@ -65,15 +65,17 @@ def test_a_sentence_that_could_not_be_read_takes_its_answer_from_everybody(
     labels["garage:g0@a@full#s1"], labels["garage:g1@a@full#s1"] = "unparsed", "refused"
     labels["garage:g0@b@full#s1"] = labels["garage:g1@b@full#s1"] = "unsupported"
     give("grounding", labels)
-    found = cells(board(judge, "--part", "grounding", "--system", "a", "--system", "b"), "sentence_supported")
+    result = cells(
+        board(judge, "--part", "grounding", "--system", "a", "--system", "b"), "sentence_supported"
+    )
     # Shared: g2 to g7 with 12 sentences each, all supported. With their readable halves a would have 14/14, b 14/16.
     for name in ("a", "b"):
-        assert (found[name]["shared"]["value"], found[name]["shared"]["n_units"]) == (1.0, 12)
-    assert (found["a"]["own"]["n_units"], found["b"]["own"]["value"]) == (14, 14 / 16)
+        assert (result[name]["shared"]["value"], result[name]["shared"]["n_units"]) == (1.0, 12)
+    assert (result["a"]["own"]["n_units"], result["b"]["own"]["value"]) == (14, 14 / 16)
 
 
 @pytest.mark.usefixtures("items")
-def test_a_measure_or_a_stratum_that_one_lacks_is_told(judge: Judge, tmp_path: Path) -> None:
+def test_a_measure_or_a_stratum_that_one_lacks_is_named(judge: Judge, tmp_path: Path) -> None:
     texts = [(f"g{n}", "whole", "full", "It is so [cite_1].") for n in range(N)]
     texts += [(f"g{n}", "slow", "full", "It is so [cite_1].") for n in range(N)]
     answers(judge, tmp_path, texts)
@@ -84,10 +86,10 @@ def test_a_measure_or_a_stratum_that_one_lacks_is_told(judge: Judge, tmp_path: P
     give("eligibility", dict.fromkeys(units, "No Issues"))
     words = ("--part", "eligibility", "--by", "question_type", "--partial")
     asked = (*words, "--system", "whole", "--system", "slow")
-    found = cells(board(judge, *asked), "eligibility", "fast")
-    assert found["whole"]["own"]["value"] == 1.0
-    assert found["slow"]["own"]["n_units"] == 0
-    for cell in found.values():
+    result = cells(board(judge, *asked), "eligibility", "fast")
+    assert result["whole"]["own"]["value"] == 1.0
+    assert result["slow"]["own"]["n_units"] == 0
+    for cell in result.values():
         assert cell["shared"]["value"] is None
         assert "there is nothing of this for slow" in cell["shared"]["reason"]
         assert cell["mark"] is None
@@ -131,11 +133,11 @@ def test_a_corrected_value_stands_in_the_terminal_and_every_file(judge: Judge, t
                 for n in range(N)
             ],
         )
-    asked = ("score", "garage", "--part", "eligibility", "--system", "all", "--reference", "ann")
+    words = ("score", "garage", "--part", "eligibility", "--system", "all", "--reference", "ann")
     # The judge says 1 of all; ann, who labelled all, says 6 of 8 for a (not g0, g4): the corrected value is ann's.
-    assert "0.750" in judge(*asked).out
+    assert "0.750" in judge(*words).out
     for name in ("b.md", "b.html", "b.tex", "b.csv"):
-        judge(*asked, "-o", name)
+        judge(*words, "-o", name)
         assert "0.75" in (tmp_path / name).read_text("utf-8"), name
     [line] = [
         row

@@ -44,12 +44,12 @@ CLAIMS = ("p1-original", "p1-counter", "p2-original", "p2-counter")
 
 
 def lists(judge: Judge, folder: Path, stages: dict[str, dict[str, str]], name: str = "own") -> None:
-    for stage, found in stages.items():
+    for stage, result in stages.items():
         run = folder / f"{stage}.run"
         run.write_text(
             "".join(
                 f"{item} Q0 {document} {rank} {9 - rank} {name}\n"
-                for item, documents in found.items()
+                for item, documents in result.items()
                 for rank, document in enumerate(documents, 1)
             )
         )
@@ -82,47 +82,47 @@ def vote(pair: str, *labels: str) -> None:
 
 def test_bias_of_lists_and_answers_by_hand(judge: Judge, study: None) -> None:
     verdicts("yes", "yes", "yes", "no")
-    found = score(judge, "confirmation")
+    result = score(judge, "confirmation")
     # retrieve: SR p1 = 1/2 and 2/2, p2 = 1 and 0. SR_o + SR_c - 1 = 0.5 and 0, mean 0.25.
-    assert found.value("sr_original[retrieve]") == 0.75 and found.value("sr_counter[retrieve]") == 0.5
-    assert found.value("cr[retrieve]") == 0.25 and found.value("signed_cr[retrieve]") == 0.25
+    assert result.value("sr_original[retrieve]") == 0.75 and result.value("sr_counter[retrieve]") == 0.5
+    assert result.value("cr[retrieve]") == 0.25 and result.value("signed_cr[retrieve]") == 0.25
     # Neutral: c and d of the eight listed passages. Overlap: {a,b,c} with {a,b,d} 2/4, {e} with {e} 1.
-    assert found.value("neutral_share[retrieve]") == 0.25
-    assert found.value("overlap[retrieve]") == 0.75
+    assert result.value("neutral_share[retrieve]") == 0.25
+    assert result.value("overlap[retrieve]") == 0.75
     # rerank: p1 = 1/1 (c is neutral) and 2/2, so 1; p2 as before. CR 0.5, so 0.25 more than at retrieve.
-    assert found.value("cr[rerank]") == 0.5
-    assert found.value("cr_change[retrieve to rerank]") == 0.25
-    assert found.value("defined_pairs[rerank]") == 1.0 and found["cr[rerank]"]["n_units"] == 2
+    assert result.value("cr[rerank]") == 0.5
+    assert result.value("cr_change[retrieve to rerank]") == 0.25
+    assert result.value("defined_pairs[rerank]") == 1.0 and result["cr[rerank]"]["n_units"] == 2
     # Both answers of p1 support their claim, those of p2 do not: 1 of 2.
-    assert found.value("cbr") == 0.5
-    assert (found.document["system"], found.document["condition"]) == ("s", "rag")
-    printed = {p["measure"] for p in found.document["published"]}
+    assert result.value("cbr") == 0.5
+    assert (result.document["system"], result.document["condition"]) == ("s", "rag")
+    printed = {p["measure"] for p in result.document["published"]}
     assert {"cbr", "cr[retrieve]", "neutral_share[rerank]"} <= printed
 
 
 def test_a_shorter_list_and_answers_that_are_not_valid(judge: Judge, study: None) -> None:
     verdicts("yes", "yes", "yes", "unparsed")
-    found = score(judge, "confirmation", "--k", "1")
+    result = score(judge, "confirmation", "--k", "1")
     # First ranks only: p1 support and support (SR 1 and 1), p2 support and refute.
-    assert found.value("cr[retrieve]") == 0.5
+    assert result.value("cr[retrieve]") == 0.5
     # p2 has an answer without a verdict: only p1 is known, and biased.
-    cbr = found["cbr"]
+    cbr = result["cbr"]
     assert (cbr["value"], cbr["n_units"], cbr["coverage"], cbr["missing"]) == (1.0, 1, 0.5, {"unparsed": 1})
     # Whether p2's answers are valid is the system's affair: the judge's reply is missing data.
-    assert (found.value("valid_pairs"), found["valid_pairs"]["coverage"]) == (1.0, 0.5)
+    assert (result.value("valid_pairs"), result["valid_pairs"]["coverage"]) == (1.0, 0.5)
 
 
 def test_pairs_that_people_turn_down_are_left_out(judge: Judge, study: None) -> None:
     verdicts("yes", "yes", "yes", "no")
     vote("p1", "yes", "yes", "yes", "no")  # 0.75, above 0.73
     vote("p2", "yes", "yes", "no")  # 0.667
-    found = score(judge, "confirmation")
-    assert (found.value("cr[retrieve]"), found["cr[retrieve]"]["n_units"], found.value("cbr")) == (
+    result = score(judge, "confirmation")
+    assert (result.value("cr[retrieve]"), result["cr[retrieve]"]["n_units"], result.value("cbr")) == (
         0.5,
         1,
         1.0,
     )
-    assert any("1 confirmed" in n and "1 turned down (left out)" in n for n in found.document["notes"])
+    assert any("1 confirmed" in n and "1 turned down (left out)" in n for n in result.document["notes"])
 
 
 def test_no_pair_is_left_where_people_turn_all_of_them_down(judge: Judge, study: None) -> None:
@@ -133,15 +133,15 @@ def test_no_pair_is_left_where_people_turn_all_of_them_down(judge: Judge, study:
 
 def test_missing_labels_are_commands_and_partial_counts_them(judge: Judge, study: None) -> None:
     give("stance", {"c:p1-original/a": "support"}, model="other")
-    told = commands(judge, "confirmation", "-m", "other")
-    assert [shlex.split(line)[:3] for line in told] == [
+    message = commands(judge, "confirmation", "-m", "other")
+    assert [shlex.split(line)[:3] for line in message] == [
         ["judge", "run", "stance.v2"],
         ["judge", "run", "confirmation"],
     ]
-    found = score(judge, "confirmation", "-m", "other", "--partial", "--part", "retrieval")
+    result = score(judge, "confirmation", "-m", "other", "--partial", "--part", "retrieval")
     # Seven of the eight listed passages have no stance.
-    assert found.value("missing_stances[retrieve]") == 7 / 8
-    assert found["cr[retrieve]"]["missing"] == {"not judged": 2}
+    assert result.value("missing_stances[retrieve]") == 7 / 8
+    assert result["cr[retrieve]"]["missing"] == {"not judged": 2}
 
 
 def test_passages_of_other_items_become_units(judge: Judge, tmp_path: Path) -> None:
@@ -153,17 +153,17 @@ def test_passages_of_other_items_become_units(judge: Judge, tmp_path: Path) -> N
     judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", rows), "--dataset", "d")
     lists(judge, tmp_path, {"retrieve": {"o": ["d:shelf/s"], "c": ["d:shelf/s"]}})  # type: ignore[dict-item]
     part = ("confirmation", "--part", "retrieval")
-    told = commands(judge, *part)
-    assert told[0].startswith("judge rankings attach --name own --stage retrieve -k 10 --dataset d")
-    done = judge(*shlex.split(told[0])[1:], "--json")
+    message = commands(judge, *part)
+    assert message[0].startswith("judge rankings attach --name own --stage retrieve -k 10 --dataset d")
+    done = judge(*shlex.split(message[0])[1:], "--json")
     assert checked(done.out, "rankings_attach")["passages"] == 2
     assert column("SELECT text FROM passages WHERE item_id = 'd:c'") == ["Shelf."]
     assert column("SELECT count(*) FROM labels WHERE unit_id LIKE 'd:c/%'") == [0]
-    assert checked(judge(*shlex.split(told[0])[1:], "--json").out, "rankings_attach")["passages"] == 0
+    assert checked(judge(*shlex.split(message[0])[1:], "--json").out, "rankings_attach")["passages"] == 0
     give("stance", dict.fromkeys(column("SELECT unit_id FROM units WHERE kind = 'passage'"), "support"))
-    found = score(judge, *part)
+    result = score(judge, *part)
     # Both sides find support: SR 1 and 1, CR 1; the same document, overlap 1.
-    assert (found.value("cr[retrieve]"), found.value("overlap[retrieve]")) == (1.0, 1.0)
+    assert (result.value("cr[retrieve]"), result.value("overlap[retrieve]")) == (1.0, 1.0)
 
 
 def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
@@ -186,8 +186,8 @@ def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
     done = judge("suite", "confirmation", "-m", "scripted/hash", *pairs, "--json")
     document = checked(done.out, "score")
     assert document["condition"] == "top:2:r:retrieve"
-    told = {m["measure"]: m for m in document["measures"]}
-    assert told["cbr"]["n_units"] == built and told["missing_stances[retrieve]"]["value"] == 0.0
+    message = {m["measure"]: m for m in document["measures"]}
+    assert message["cbr"]["n_units"] == built and message["missing_stances[retrieve]"]["value"] == 0.0
     again = judge("score", "confirmation", *pairs, "--json")
     assert checked(again.out, "score")["measures"] == document["measures"]
 
@@ -199,11 +199,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("more", "code", "told"), BAD, ids=[told for *_, told in BAD])
+@pytest.mark.parametrize(("more", "code", "message"), BAD, ids=[message for *_, message in BAD])
 def test_what_cannot_be_asked_for(
-    judge: Judge, study: None, more: tuple[str, ...], code: int, told: str
+    judge: Judge, study: None, more: tuple[str, ...], code: int, message: str
 ) -> None:
-    assert told in judge("score", "confirmation", *more, code=code).err
+    assert message in judge("score", "confirmation", *more, code=code).err
 
 
 def test_a_data_set_without_pairs(judge: Judge, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tests.suites.helpers import Judge, answers, give, score
 
 
 def garage_study(judge: Judge, folder: Path, classes: list[list[str]]) -> None:
-    rows = [garage_row(f"g{n}", found) for n, found in enumerate(classes)]
+    rows = [garage_row(f"g{n}", result) for n, result in enumerate(classes)]
     judge("items", "import", "garage", write_jsonl(folder / "g.jsonl", rows))
 
 
@@ -21,11 +21,11 @@ def test_answers_on_outdated_and_related_passages(judge: Judge, tmp_path: Path) 
     give("eligibility", dict.fromkeys(units, "No Issues"))
     give("grounding", {f"{unit}#s0": "supported" for unit in units})
     give("grounding_relevant", {f"{units[0]}#s0": "supported"})
-    found = score(judge, "garage", "--part", "raf", "--part", "factuality")
+    result = score(judge, "garage", "--part", "raf", "--part", "factuality")
     # All three are supported by their passages; only g0's is one that answers: RAF 1/3 on the same three rows.
-    assert (found.value("factuality"), found["factuality"]["n_units"]) == (1.0, 3)
-    assert (found.value("raf"), found["raf"]["n_units"]) == (pytest.approx(1 / 3), 3)
-    assert found.value("over_summarisation_gap") == pytest.approx(2 / 3)
+    assert (result.value("factuality"), result["factuality"]["n_units"]) == (1.0, 3)
+    assert (result.value("raf"), result["raf"]["n_units"]) == (pytest.approx(1 / 3), 3)
+    assert result.value("over_summarisation_gap") == pytest.approx(2 / 3)
     # With related passages two of three count; the judge is asked about those alone.
     give("grounding_related", {f"{unit}#s0": "supported" for unit in (units[0], units[2])})
     more = score(judge, "garage", "--part", "raf", "--relevant-set", "answer+related")
@@ -52,14 +52,14 @@ def test_nine_of_ten_answers_say_nothing(judge: Judge, tmp_path: Path, said: str
     give("grounding_relevant", {f"{unit}#s0": "supported"})
     give("deflection", {unit: "attempted"})
     give("citation_each", {f"{unit}#s0/cite_1": "full"})
-    found = score(judge, "garage")
+    result = score(judge, "garage")
     for name in ("eligibility", "unadjusted_factuality", "factuality", "raf"):
-        assert (found.value(name), found[name]["n_units"], found[name]["coverage"]) == (0.1, 10, 1.0), name
-    assert found.value("deflection_false_positive_rate") == 0.0
+        assert (result.value(name), result[name]["n_units"], result[name]["coverage"]) == (0.1, 10, 1.0), name
+    assert result.value("deflection_false_positive_rate") == 0.0
     # g1's human answer cites a passage, which nobody here cites: recall 0 of 1.
-    assert found.value("attribution_recall_micro") == 0.0
+    assert result.value("attribution_recall_micro") == 0.0
     if said is None:
-        assert "m has no answer to 9 of 10 items: they count as failures" in found.document["notes"]
+        assert "m has no answer to 9 of 10 items: they count as failures" in result.document["notes"]
 
 
 def test_citations_of_passages_that_do_not_exist(judge: Judge, tmp_path: Path) -> None:
@@ -71,12 +71,12 @@ def test_citations_of_passages_that_do_not_exist(judge: Judge, tmp_path: Path) -
     give("citation_each", {f"{unit}/cite_1": "full"})
     give("citation_support", {unit: "full"})
     parts = ("--part", "attribution", "--part", "judged_attribution")
-    found = score(judge, "garage", *parts)
+    result = score(judge, "garage", *parts)
     # One of four citations is a passage, and right.
-    assert found.value("attribution_precision_micro") == 0.25
-    assert found.value("attribution_invented_share") == 0.75
-    assert found.value("judged_attribution_precision_micro") == 0.25
-    assert found.value("judged_attribution_recall_micro") == 1.0
+    assert result.value("attribution_precision_micro") == 0.25
+    assert result.value("attribution_invented_share") == 0.75
+    assert result.value("judged_attribution_precision_micro") == 0.25
+    assert result.value("judged_attribution_recall_micro") == 1.0
     alce = score(judge, "faithfulness", "--part", "alce", "--part", "trec", "--partial")
     # A sentence with an invented citation is not recalled, and none of its citations is precise.
     assert (alce.value("alce_citation_recall"), alce.value("alce_citation_precision")) == (0.0, 0.0)
@@ -92,10 +92,10 @@ def test_a_judges_refusal_is_missing_and_a_systems_is_not(judge: Judge, tmp_path
     answers(judge, tmp_path, [(c, "s", "none", text) for c, text in zip(claims, said, strict=True)])
     labels = ("yes", "yes", "yes", "refused", "yes")
     give("confirmation", {f"c:{c}@s@none": label for c, label in zip(claims, labels, strict=False)})
-    found = score(judge, "confirmation", "--part", "answers", "--partial")
+    result = score(judge, "confirmation", "--part", "answers", "--partial")
     # p0 is biased. The judge refused an answer of p1: nothing is known. An answer of p2 is empty: not valid.
-    assert (found.value("cbr"), found["cbr"]["n_units"]) == (1.0, 1)
-    assert (found.value("valid_pairs"), found["valid_pairs"]["coverage"]) == (0.5, pytest.approx(2 / 3))
+    assert (result.value("cbr"), result["cbr"]["n_units"]) == (1.0, 1)
+    assert (result.value("valid_pairs"), result["valid_pairs"]["coverage"]) == (0.5, pytest.approx(2 / 3))
 
 
 def test_claims_without_a_ranking_are_in_no_drop_on_the_same_claims(judge: Judge, tmp_path: Path) -> None:
@@ -111,10 +111,10 @@ def test_claims_without_a_ranking_are_in_no_drop_on_the_same_claims(judge: Judge
     )
     given = {"context": "top:1:own:retrieve", "system": "m"}
     give("verdict", {"raguard:1": "false", "raguard:3": "false"}, options=given)
-    found = score(judge, "raguard", "-m", "m", "--k", "1", "--part", "zero", "--part", "rag")
+    result = score(judge, "raguard", "-m", "m", "--k", "1", "--part", "zero", "--part", "rag")
     # On claims 1 and 3: 1/2 against 1/2. Against all claims, as the paper does: 1/2 - 2/3.
-    assert found.value("drop_same_claims_rag_1") == 0.0
-    assert found.value("drop_rag_1") == pytest.approx(-1 / 6)
+    assert result.value("drop_same_claims_rag_1") == 0.0
+    assert result.value("drop_rag_1") == pytest.approx(-1 / 6)
 
 
 @pytest.mark.parametrize("command", [("score", "garage"), ("suite", "garage", "-m", "scripted/hash")])
@@ -122,9 +122,9 @@ def test_what_is_given_twice_is_never_silently_the_last(
     judge: Judge, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]])
-    told = judge(*command, "--system", "a", "--system", "b", code=None).err
+    message = judge(*command, "--system", "a", "--system", "b", code=None).err
     # Both make a leaderboard of several systems; here the first has no answers.
-    assert "'a' has no answers in 'garage'" in told
+    assert "'a' has no answers in 'garage'" in message
     assert "--condition is given" in judge(*command, "--condition", "a", "--condition", "b", code=2).err
 
 
@@ -182,15 +182,15 @@ def test_imports_say_what_a_paper_still_lacks(judge: Judge, tmp_path: Path) -> N
 def test_all_columns_that_are_missing_are_named_at_once(judge: Judge, tmp_path: Path) -> None:
     garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]])
     path = write_jsonl(tmp_path / "a.jsonl", [{"qid": "g0", "output": "So.", "llm": "m"}])
-    told = judge("systems", "import", path, code=1).err
+    message = judge("systems", "import", path, code=1).err
     maps = "--map id=COLUMN --map text=COLUMN --map system=COLUMN"
-    assert f"no id, text, system: {maps}; the row has: qid, output, llm" in told
+    assert f"no id, text, system: {maps}; the row has: qid, output, llm" in message
     named = ("--map", "id=qid", "--map", "text=output", "--map", "system=llm")
     judge("systems", "import", path, *named)
-    told = judge(
+    message = judge(
         "systems", "import", path, *named, "--map", "cited=refs", "--map", "context=docs", code=2
     ).err
-    assert "--map cited=refs --map context=docs: no row has 'refs', 'docs'" in told
+    assert "--map cited=refs --map context=docs: no row has 'refs', 'docs'" in message
 
 
 def test_a_partial_score_keeps_raf_below_factuality(judge: Judge, tmp_path: Path) -> None:
@@ -199,15 +199,15 @@ def test_a_partial_score_keeps_raf_below_factuality(judge: Judge, tmp_path: Path
     g0, g1 = (f"garage:g{n}@m@full" for n in range(2))
     give("eligibility", {g0: "No Issues", g1: "No Issues"})
     give("grounding", {f"{g0}#s0": "supported", f"{g1}#s0": "unsupported"})
-    found = score(judge, "garage", "--part", "factuality", "--part", "raf", "--partial")
+    result = score(judge, "garage", "--part", "factuality", "--part", "raf", "--partial")
     # Nobody has judged against the relevant passages: factuality has both rows, and RAF none.
-    assert (found.value("factuality"), found["factuality"]["n_units"]) == (0.5, 2)
-    assert "raf" not in found.names
+    assert (result.value("factuality"), result["factuality"]["n_units"]) == (0.5, 2)
+    assert "raf" not in result.names
     give("grounding_relevant", {f"{g0}#s0": "supported"})
-    found = score(judge, "garage", "--part", "factuality", "--part", "raf", "--partial")
+    result = score(judge, "garage", "--part", "factuality", "--part", "raf", "--partial")
     # g1 waits: both rest on g0. RAF 1/1 beside factuality 1/2 would exceed it.
     for name in ("factuality", "raf"):
-        assert (found.value(name), found[name]["n_units"], found[name]["coverage"]) == (1.0, 1, 0.5), name
+        assert (result.value(name), result[name]["n_units"], result[name]["coverage"]) == (1.0, 1, 0.5), name
 
 
 def test_a_question_without_a_reference_is_in_no_cell(judge: Judge, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_question_without_a_reference_is_in_no_cell(judge: Judge, tmp_path: Pa
         row["passages"] = [{"text": "It is red.", "gold": {"support": "supported"}}]
     judge("items", "import", "jsonl", write_jsonl(tmp_path / "m.jsonl", rows), "--dataset", "m")
     answers(judge, tmp_path, [("q0", "s", condition, "red") for condition in ("none", "oracle", "fixed5")])
-    found = score(judge, "mirage", "--system", "s", "--part", "adaptability")
+    result = score(judge, "mirage", "--system", "s", "--part", "adaptability")
     # q1 has no answer, and nothing that one could be measured against: only q0 counts.
-    acceptability = found["context_acceptability"]
+    acceptability = result["context_acceptability"]
     assert (acceptability["value"], acceptability["n_units"], acceptability["coverage"]) == (1.0, 1, 0.5)

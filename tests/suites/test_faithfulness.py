@@ -27,23 +27,23 @@ def test_claims_step_by_step(judge: Judge) -> None:
     [second] = commands(judge, *part)
     assert second.startswith("judge run claim_support -m m ")
     give("claim_support", {f"{A1}#c0": "entailment", f"{A1}#c1": "neutral"})
-    found = score(judge, *part)
+    result = score(judge, *part)
     # One of two claims of g1 is entailed; g2 makes none; g3's could not be listed.
-    ragas = found["ragas_faithfulness"]
+    ragas = result["ragas_faithfulness"]
     assert (ragas["value"], ragas["n_units"]) == (0.5, 1)
     assert sum(ragas["missing"].values()) == 2
     # FActScore is of answers that do not decline, and nothing says which do.
     for name in ("factscore", "factscore_unpenalised", "respond_ratio", "facts_per_answer"):
-        assert found.value(name) is None
-        assert "abstention not judged" in found[name]["reason"]
+        assert result.value(name) is None
+        assert "abstention not judged" in result[name]["reason"]
     give("deflection", {A1: "attempted", A2: "attempted", A3: "unparsed"})
-    found = score(judge, *part, "--part", "abstention")
+    result = score(judge, *part, "--part", "abstention")
     # g1 has 2 facts, fewer than 10: penalty exp(1 - 10 / 2). g2 responds without any; nothing is known of g3.
-    assert found.value("factscore") == pytest.approx(0.5 * math.exp(-4))
-    assert (found.value("respond_ratio"), found["respond_ratio"]["n_units"]) == (1.0, 2)
+    assert result.value("factscore") == pytest.approx(0.5 * math.exp(-4))
+    assert (result.value("respond_ratio"), result["respond_ratio"]["n_units"]) == (1.0, 2)
     # (2 + 0) / 2
-    assert found.value("facts_per_answer") == 1.0
-    assert found.value("factscore_unpenalised") == 0.5
+    assert result.value("facts_per_answer") == 1.0
+    assert result.value("factscore_unpenalised") == 0.5
 
 
 def test_abstentions_are_no_part_of_factscore(judge: Judge) -> None:
@@ -51,10 +51,12 @@ def test_abstentions_are_no_part_of_factscore(judge: Judge) -> None:
     judge("answers", "claims", run)
     give("claim_support", {f"{A1}#c0": "entailment", f"{A2}#c0": "contradiction", f"{A3}#c0": "neutral"})
     give("deflection", {A1: "attempted", A2: "attempted", A3: "missing"})
-    found = score(judge, "faithfulness", "--part", "claims", "--part", "abstention")
+    result = score(judge, "faithfulness", "--part", "claims", "--part", "abstention")
     # g1 and g2 respond: one of their two claims is entailed. RAGAS takes all three.
-    assert (found.value("respond_ratio"), found.value("factscore_unpenalised")) == pytest.approx((2 / 3, 0.5))
-    assert found.value("ragas_faithfulness") == pytest.approx(1 / 3)
+    assert (result.value("respond_ratio"), result.value("factscore_unpenalised")) == pytest.approx(
+        (2 / 3, 0.5)
+    )
+    assert result.value("ragas_faithfulness") == pytest.approx(1 / 3)
 
 
 def test_citations_by_hand(judge: Judge) -> None:
@@ -62,13 +64,16 @@ def test_citations_by_hand(judge: Judge) -> None:
     give("citation_support", {f"{A1}#s0": "full", f"{A1}#s1": "partial", f"{A2}#s0": "full"})
     each = {f"{A1}#s0/cite_1": "full", f"{A1}#s1/cite_2": "partial", f"{A2}#s0/cite_2": "full"}
     give("citation_each", each)
-    found = score(judge, "faithfulness", "--part", "alce", "--part", "trec")
+    result = score(judge, "faithfulness", "--part", "alce", "--part", "trec")
     # Recall: g1 1/2, g2 1, g3 0 (nothing cited). Precision: g1 1/2, g2 1, g3 has no citation.
-    assert found.value("alce_citation_recall") == pytest.approx(0.5)
-    assert (found.value("alce_citation_precision"), found["alce_citation_precision"]["n_units"]) == (0.75, 2)
+    assert result.value("alce_citation_recall") == pytest.approx(0.5)
+    assert (result.value("alce_citation_precision"), result["alce_citation_precision"]["n_units"]) == (
+        0.75,
+        2,
+    )
     # TREC, by answer: g1 (1 + 0.5) / 2, g2 1, g3 has no citation; recall (0.75 + 1 + 0) / 3.
-    assert found.value("trec_support_precision") == pytest.approx(1.75 / 2)
-    assert found.value("trec_support_recall") == pytest.approx(1.75 / 3)
+    assert result.value("trec_support_precision") == pytest.approx(1.75 / 2)
+    assert result.value("trec_support_recall") == pytest.approx(1.75 / 3)
 
 
 def test_a_redundant_citation_is_not_precise(judge: Judge, tmp_path: Path) -> None:
@@ -77,8 +82,8 @@ def test_a_redundant_citation_is_not_precise(judge: Judge, tmp_path: Path) -> No
     give("citation_support", {unit: "full"})
     give("citation_each", {f"{unit}/cite_1": "full", f"{unit}/cite_2": "none"})
     give("citation_rest", {f"{unit}/cite_1": "none", f"{unit}/cite_2": "full"})
-    found = score(judge, "faithfulness", "--system", "n", "--part", "alce")
+    result = score(judge, "faithfulness", "--system", "n", "--part", "alce")
     # cite_1 is needed; cite_2 fails alone while the rest still entails: redundant.
-    assert found.value("alce_citation_precision") == 0.5
+    assert result.value("alce_citation_precision") == 0.5
     # n has no answer to g2 and g3: nothing of theirs is recalled, 1 of 3.
-    assert found.value("alce_citation_recall") == pytest.approx(1 / 3)
+    assert result.value("alce_citation_recall") == pytest.approx(1 / 3)

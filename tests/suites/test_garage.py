@@ -31,53 +31,53 @@ def study(judge: Judge, tmp_path: Path) -> None:
 
 def test_every_measure_by_hand(judge: Judge) -> None:
     label()
-    found = score(judge, "garage")
-    assert (found.document["system"], found.document["condition"]) == ("m", "full")
+    result = score(judge, "garage")
+    assert (result.document["system"], result.document["condition"]) == ("m", "full")
     # Answerable are g1 and g2: g1 has a minor issue (eligible), g2 a major one.
-    assert found.value("eligibility") == 0.5
+    assert result.value("eligibility") == 0.5
     # All sentences of both are supported or need no support.
-    assert found.value("unadjusted_factuality") == 1.0
+    assert result.value("unadjusted_factuality") == 1.0
     # Eligible and grounded: g1 only.
-    assert found.value("factuality") == 0.5
+    assert result.value("factuality") == 0.5
     # Against relevant passages g1's second sentence is unsupported; g2 holds but is not eligible.
-    assert found.value("unadjusted_raf") == 0.5
-    assert found.value("raf") == 0.0
+    assert result.value("unadjusted_raf") == 0.5
+    assert result.value("raf") == 0.0
     # g3 is insufficient and declined; of g1 and g2 one declined.
-    assert found.value("deflection_true_positive_rate") == 1.0
-    assert found.value("deflection_false_positive_rate") == 0.5
+    assert result.value("deflection_true_positive_rate") == 1.0
+    assert result.value("deflection_false_positive_rate") == 0.5
     # Cited 1, 2 (g1) and 2 (g2), people cited 1 and 1: one hit of three citations, of two references.
-    assert found.value("attribution_precision_micro") == pytest.approx(1 / 3)
-    assert found.value("attribution_recall_micro") == pytest.approx(1 / 2)
+    assert result.value("attribution_precision_micro") == pytest.approx(1 / 3)
+    assert result.value("attribution_recall_micro") == pytest.approx(1 / 2)
     # Macro: precision (1/2 + 0) / 2, recall (1 + 0) / 2, F1 = 2 * .25 * .5 / .75.
-    assert found.value("attribution_precision_macro") == pytest.approx(0.25)
-    assert found.value("attribution_recall_macro") == pytest.approx(0.5)
-    assert found.value("attribution_f1_macro") == pytest.approx(1 / 3)
+    assert result.value("attribution_precision_macro") == pytest.approx(0.25)
+    assert result.value("attribution_recall_macro") == pytest.approx(0.5)
+    assert result.value("attribution_f1_macro") == pytest.approx(1 / 3)
     # Judged: g1's second sentence is no_rad and out, so full (1) and partial (0): 1 of 2 citations and sentences.
-    assert found.value("judged_attribution_precision_micro") == 0.5
-    assert found.value("judged_attribution_recall_micro") == 0.5
-    told = "judged attribution leaves out 1 citations in sentences that need none (no_rad)"
-    assert any(told in text for text in found.document["notes"])
+    assert result.value("judged_attribution_precision_micro") == 0.5
+    assert result.value("judged_attribution_recall_micro") == 0.5
+    message = "judged attribution leaves out 1 citations in sentences that need none (no_rad)"
+    assert any(message in text for text in result.document["notes"])
     # All three citations of the answerable rows by label.
-    assert [found.value(f"citation_{name}") for name in ("full", "partial", "none")] == [
+    assert [result.value(f"citation_{name}") for name in ("full", "partial", "none")] == [
         pytest.approx(1 / 3)
     ] * 3
     # Three sentences: two supported, one no_rad.
-    assert found.value("sentence_supported") == pytest.approx(2 / 3)
-    assert found.value("sentence_grounded") == 1.0
-    assert (found["sentence_grounded"]["n_units"], found["sentence_grounded"]["n_clusters"]) == (3, 2)
+    assert result.value("sentence_supported") == pytest.approx(2 / 3)
+    assert result.value("sentence_grounded") == 1.0
+    assert (result["sentence_grounded"]["n_units"], result["sentence_grounded"]["n_clusters"]) == (3, 2)
     # The paper's GPT-4o numbers stand beside, as another judge's.
-    printed = {(p["system"], p["measure"]): p for p in found.document["published"]}
+    printed = {(p["system"], p["measure"]): p for p in result.document["published"]}
     assert printed["GPT-4o", "factuality"]["value"] == 0.593
     assert printed["GPT-4o", "factuality"]["by"] == "judge GPT-4o"
 
 
 def test_an_unparsed_reply_is_counted_and_facts_has_a_rule_for_it(judge: Judge) -> None:
     label(grounding={f"{A1}#s0": "supported", f"{A1}#s1": "unparsed", f"{A2}#s0": "supported"})
-    found = score(judge, "garage")
+    result = score(judge, "garage")
     # g1 has a sentence without a verdict: no value; g2 is grounded and not eligible.
-    assert found["factuality"]["missing"] == {"unparsed": 1}
-    assert (found.value("factuality"), found["factuality"]["coverage"]) == (0.0, 0.5)
-    assert found.value("unadjusted_factuality") == 1.0
+    assert result["factuality"]["missing"] == {"unparsed": 1}
+    assert (result.value("factuality"), result["factuality"]["coverage"]) == (0.0, 0.5)
+    assert result.value("unadjusted_factuality") == 1.0
     facts = score(judge, "garage", "--unparsed", "facts")
     # FACTS: without a verdict not grounded, so g1 is wrong and g2 grounded.
     assert (facts.value("unadjusted_factuality"), facts["factuality"]["coverage"]) == (0.5, 1.0)
@@ -89,21 +89,21 @@ def test_related_passages_are_another_task(judge: Judge) -> None:
     [line] = commands(judge, "garage", "--relevant-set", "answer+related")
     assert line.startswith("judge run grounding_related -m m --where ")
     give("grounding_related", {f"{A1}#s0": "supported", f"{A1}#s1": "supported", f"{A2}#s0": "supported"})
-    found = score(judge, "garage", "--relevant-set", "answer+related")
+    result = score(judge, "garage", "--relevant-set", "answer+related")
     # Both hold now; g1 is eligible.
-    assert (found.value("unadjusted_raf"), found.value("raf")) == (1.0, 0.5)
-    assert "relevant passages: answer+related" in found["raf"]["notes"]
+    assert (result.value("unadjusted_raf"), result.value("raf")) == (1.0, 0.5)
+    assert "relevant passages: answer+related" in result["raf"]["notes"]
 
 
 def test_citations_against_the_passages_that_people_marked(judge: Judge) -> None:
     label()
     with sqlite3.connect("study.db") as conn:
         conn.execute("DELETE FROM answers WHERE system = 'human'")
-    found = score(judge, "garage", "--part", "attribution")
+    result = score(judge, "garage", "--part", "attribution")
     # evidence_cited is YES for the ANSWER passages, cite_1 of g1 and g2: the same as the human answers cite.
-    assert found.value("attribution_recall_micro") == 0.5
-    assert "attribution: citations against those of evidence_cited" in found.document["notes"]
-    assert found.names == [
+    assert result.value("attribution_recall_micro") == 0.5
+    assert "attribution: citations against those of evidence_cited" in result.document["notes"]
+    assert result.names == [
         *(f"attribution_{m}_{a}" for a in ("micro", "macro") for m in ("precision", "recall", "f1")),
         "attribution_invented_share",
     ]
@@ -111,8 +111,8 @@ def test_citations_against_the_passages_that_people_marked(judge: Judge) -> None
 
 def test_strata_by_tag_and_by_relevance_density(judge: Judge) -> None:
     label()
-    found = score(judge, "garage", "--by", "question_type", "--part", "eligibility")
-    assert (found.value("eligibility", "fast"), found.value("eligibility", "slow")) == (1.0, 0.0)
+    result = score(judge, "garage", "--by", "question_type", "--part", "eligibility")
+    assert (result.value("eligibility", "fast"), result.value("eligibility", "slow")) == (1.0, 0.0)
     dense = score(judge, "garage", "--by", "density", "--part", "eligibility")
     # g1: one of three labelled passages answers (1/3: medium from 1/3 on); g2: one of one: high.
     assert (dense.value("eligibility", "medium"), dense.value("eligibility", "high")) == (1.0, 0.0)
@@ -129,12 +129,12 @@ def test_data_without_relevance_labels_have_no_raf(judge: Judge, tmp_path: Path)
     give("eligibility", {unit: "No Issues"})
     give("grounding", {f"{unit}#s0": "supported"})
     give("deflection", {unit: "attempted"})
-    found = score(judge, "garage", "--dataset", "own")
-    notes = found.document["notes"]
-    assert "raf" not in found.names
+    result = score(judge, "garage", "--dataset", "own")
+    notes = result.document["notes"]
+    assert "raf" not in result.names
     assert "no passage has a gold label 'relevance': RAF is left out" in notes
     assert "no gold label 'insufficient': all rows are taken as answerable" in notes
-    assert found["deflection_true_positive_rate"]["reason"] == "there is no such unit"
+    assert result["deflection_true_positive_rate"]["reason"] == "there is no such unit"
     refused = judge("score", "garage", "--dataset", "own", "--part", "raf", code=1)
     assert "no passage of 'own' has a gold label 'relevance', which RAF rests on" in refused.err
 
@@ -148,10 +148,10 @@ def test_relevant_by_the_marks_of_the_data_set(judge: Judge) -> None:
     assert full.startswith("judge run grounding -m") and "--relevant marked" in line
     judge(*shlex.split(full)[1:])
     judge(*shlex.split(line)[1:])
-    found = score(judge, "garage", "--part", "relevant", "--relevant-set", "marked", "-m", "scripted/first")
+    result = score(judge, "garage", "--part", "relevant", "--relevant-set", "marked", "-m", "scripted/first")
     # The first label is `supported`: all three sentences of the answerable rows.
-    assert (found.value("unadjusted_raf"), found["unadjusted_raf"]["n_units"]) == (1.0, 2)
-    assert "relevant passages: marked" in found["unadjusted_raf"]["notes"]
+    assert (result.value("unadjusted_raf"), result["unadjusted_raf"]["n_units"]) == (1.0, 2)
+    assert "relevant passages: marked" in result["unadjusted_raf"]["notes"]
     # The run with gold's passages is another one.
     assert score(judge, "garage", "--part", "relevant", "-m", "m").value("unadjusted_raf") == 0.5
     dense = score(
@@ -185,9 +185,9 @@ def test_relevant_by_a_judges_run(judge: Judge) -> None:
 
 
 def test_what_relevant_cannot_be(judge: Judge) -> None:
-    for task, text, told in (
+    for task, text, message in (
         ("grounding", "marked", "grounding.v2 shows no relevant passages"),
         ("grounding_relevant", "all", "--relevant 'all': write answer, answer+related, marked, RUN:answer"),
         ("grounding_relevant", "zzz:answer", "no run is called 'zzz'"),
     ):
-        assert told in judge("run", task, "-m", "scripted/first", "--relevant", text, code=2).err
+        assert message in judge("run", task, "-m", "scripted/first", "--relevant", text, code=2).err

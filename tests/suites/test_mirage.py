@@ -29,7 +29,7 @@ def test_the_four_cells_by_hand(judge: Judge) -> None:
     answered("none", ("no idea", "It is m1.", "who knows"))
     answered("oracle", ("M0", "no", "m2!"))
     answered("fixed5", ("m0", "m1", "x"))
-    found = score(judge, "mirage", "-m", "m")
+    result = score(judge, "mirage", "-m", "m")
     # m0: base 0, oracle 1, mixed 1: acceptability. m1: base 1, oracle 0: misinterpretation. m2: 0, 1, 0: noise.
     cells = {
         "noise_vulnerability": 1 / 3,
@@ -37,20 +37,20 @@ def test_the_four_cells_by_hand(judge: Judge) -> None:
         "context_insensitivity": 0.0,
         "context_misinterpretation": 1 / 3,
     }
-    assert {name: found.value(name) for name in cells} == pytest.approx(cells)
-    assert sum(found.value(name) or 0 for name in cells) == pytest.approx(1)
+    assert {name: result.value(name) for name in cells} == pytest.approx(cells)
+    assert sum(result.value(name) or 0 for name in cells) == pytest.approx(1)
     # -NV + CA - CI - CM.
-    assert found.value("total") == pytest.approx(-1 / 3)
-    assert (found.value("accuracy_base"), found.value("accuracy_oracle")) == pytest.approx((1 / 3, 2 / 3))
+    assert result.value("total") == pytest.approx(-1 / 3)
+    assert (result.value("accuracy_base"), result.value("accuracy_oracle")) == pytest.approx((1 / 3, 2 / 3))
 
 
 def test_an_answer_that_was_not_given_is_wrong(judge: Judge) -> None:
     answered("none", ("m0", "m1", "refused"))
     answered("oracle", ("m0", "m1", "m2"))
     answered("fixed5", ("m0", "m1", "m2"))
-    found = score(judge, "mirage", "-m", "m")["accuracy_base"]
+    result = score(judge, "mirage", "-m", "m")["accuracy_base"]
     # The system refused the third question: 2 of 3.
-    assert (found["value"], found["n_units"]) == (pytest.approx(2 / 3), 3)
+    assert (result["value"], result["n_units"]) == (pytest.approx(2 / 3), 3)
 
 
 def test_retrieved_context_and_the_retriever(judge: Judge, tmp_path: Path) -> None:
@@ -67,11 +67,11 @@ def test_retrieved_context_and_the_retriever(judge: Judge, tmp_path: Path) -> No
     ]
     run.write_text("\n".join(lines) + "\n", "utf-8")
     judge("systems", "import", "--stage", "retrieve", run)
-    found = score(judge, "mirage", "--part", "retrieval")
-    assert found.value("precision@1") == pytest.approx(1 / 3)
-    assert found.value("recall@1") == pytest.approx(1 / 3)
+    result = score(judge, "mirage", "--part", "retrieval")
+    assert result.value("precision@1") == pytest.approx(1 / 3)
+    assert result.value("recall@1") == pytest.approx(1 / 3)
     # One relevant chunk: 1, then 1 / log2(3) at the second rank, then 1 / log2(4) at the third.
-    assert found.value("ndcg@3") == pytest.approx((1 + 0.6309297535714575 + 0.5) / 3)
+    assert result.value("ndcg@3") == pytest.approx((1 + 0.6309297535714575 + 0.5) / 3)
     wanted = commands(
         judge, "mirage", "-m", "scripted/hash", "--mixed", "retrieved:2", "--part", "adaptability"
     )
@@ -97,16 +97,16 @@ def test_conditions_are_joined_by_id(judge: Judge, tmp_path: Path) -> None:
     rows += [(item, "s", "oracle", item[-2:]) for item in reversed(ITEMS)]
     rows += [(ITEMS[1], "s", "fixed5", "m1"), (ITEMS[2], "s", "fixed5", "x"), (ITEMS[0], "s", "fixed5", "m0")]
     answers(judge, tmp_path, rows)
-    found = score(judge, "mirage", "--system", "s")
-    assert (found.value("accuracy_oracle"), found.value("accuracy_mixed")) == pytest.approx((1.0, 2 / 3))
+    result = score(judge, "mirage", "--system", "s")
+    assert (result.value("accuracy_oracle"), result.value("accuracy_mixed")) == pytest.approx((1.0, 2 / 3))
 
 
 def test_strata_by_source(judge: Judge, tmp_path: Path) -> None:
     for context in ("none", "oracle", "fixed5"):
         answered(context, ("m0", "m1", "x"))
-    found = score(judge, "mirage", "-m", "m", "--by", "source")
-    assert found.value("accuracy_oracle", "popqa") == pytest.approx(2 / 3)
-    assert json.dumps(found.document["readings"])
+    result = score(judge, "mirage", "-m", "m", "--by", "source")
+    assert result.value("accuracy_oracle", "popqa") == pytest.approx(2 / 3)
+    assert json.dumps(result.document["readings"])
 
 
 def test_answers_by_another_task_are_not_read(judge: Judge) -> None:
@@ -116,5 +116,5 @@ def test_answers_by_another_task_are_not_read(judge: Judge) -> None:
     assert score(judge, "mirage", "-m", "m").value("token_f1_mixed") == pytest.approx(2 / 3)
     judge("answers", "generate", "qa_answer", "-m", "scripted/hash", "--context", "none")
     # The same system's answers to one prompt are not read as those to another.
-    told = judge("score", "mirage", "-m", "scripted/hash", code=2).err
-    assert "were made with qa_answer, not with mirage_answer (run " in told
+    message = judge("score", "mirage", "-m", "scripted/hash", code=2).err
+    assert "were made with qa_answer, not with mirage_answer (run " in message

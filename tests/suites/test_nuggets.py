@@ -54,7 +54,7 @@ def test_against_nuggetizer(judge: Judge, tmp_path: Path) -> None:
         "run_id",
     )
     judge("nuggets", "import", *files, "--judge", "gpt-4o")
-    found = score(judge, "nuggets")
+    result = score(judge, "nuggets")
     topics = by_topic()
     theirs: dict[str, list[dict[str, Any]]] = json.loads((FILES / "metrics.json").read_text("utf-8"))
     names = {
@@ -73,16 +73,16 @@ def test_against_nuggetizer(judge: Judge, tmp_path: Path) -> None:
                     assert (math.isnan(value), record[name]) == (True, 0.0)
                 else:
                     assert value == pytest.approx(record[name])
-            value = found.value(f"nugget_{ours}[{system}]")
+            value = result.value(f"nugget_{ours}[{system}]")
             # Of the two topics, ours is the mean of the one that has vital nuggets.
             assert value == pytest.approx(every[name] * (2 if ours.startswith("vital") else 1))
         # Difference 2: it has no Weighted.
         assert not any("weight" in name for name in every)
-        assert found.value(f"nugget_weighted[{system}]") is not None
+        assert result.value(f"nugget_weighted[{system}]") is not None
     # mars of `first`: (1 + .5 + .5 x 0)/(2 + .5); emma has okay ones alone: 1. (.6 + 1)/2
-    assert found.value("nugget_weighted[first]") == pytest.approx(0.8)
+    assert result.value("nugget_weighted[first]") == pytest.approx(0.8)
     assert any(
-        "topics without a vital nugget" in note and "x:emma" in note for note in found.document["notes"]
+        "topics without a vital nugget" in note and "x:emma" in note for note in result.document["notes"]
     )
 
 
@@ -94,32 +94,32 @@ def test_step_by_step(judge: Judge) -> None:
     steps = commands(judge, "nuggets", "-m", "scripted/hash")
     assert len(steps) == 5 and all(line.startswith(f"judge run {TASK} -m scripted/hash ") for line in steps)
     judge("suite", "nuggets", "-m", "scripted/hash")
-    found = score(judge, "nuggets")
-    assert {name.partition("[")[2] for name in found.names} == {
+    result = score(judge, "nuggets")
+    assert {name.partition("[")[2] for name in result.names} == {
         "alpha]",
         "beta]",
         "gamma]",
         "delta]",
         "omega]",
     }
-    assert any("nobody has labelled" in note for note in found.document["notes"])
+    assert any("nobody has labelled" in note for note in result.document["notes"])
     one = score(judge, "nuggets", "--system", "omega")
-    assert one.value("nugget_all") == found.value("nugget_all[omega]")
+    assert one.value("nugget_all") == result.value("nugget_all[omega]")
     assert "order" in judge("score", "nuggets", "--system", "omega", "--part", "order", code=2).err
 
 
 def test_missing_and_empty_answers_score_zero(judge: Judge) -> None:
     example(judge)
     judge("nuggets", "import", EXAMPLE / "people.csv", "--judge", "m")
-    found = score(judge, "nuggets")
+    result = score(judge, "nuggets")
     # delta: tides is empty; bread P N / N, sky P / N, salt - / N S. Vital (0 + .25 + .5)/3, strict 0.
     # All (0 + 1/6 + 1/4 + 1/2)/4; Weighted (0 + .5/2.5 + .5/1.5 + .5)/4.
-    assert found.value("nugget_vital[delta]") == pytest.approx(0.25)
-    assert found.value("nugget_vital_strict[delta]") == 0
-    assert found.value("nugget_all[delta]") == pytest.approx((1 / 6 + 1 / 4 + 1 / 2) / 4)
-    assert found.value("nugget_weighted[delta]") == pytest.approx((0.2 + 1 / 3 + 0.5) / 4)
+    assert result.value("nugget_vital[delta]") == pytest.approx(0.25)
+    assert result.value("nugget_vital_strict[delta]") == 0
+    assert result.value("nugget_all[delta]") == pytest.approx((1 / 6 + 1 / 4 + 1 / 2) / 4)
+    assert result.value("nugget_weighted[delta]") == pytest.approx((0.2 + 1 / 3 + 0.5) / 4)
     # omega has no answer to bread: salt alone is in the answers, 1 of 4 topics.
-    assert (found.value("nugget_all[omega]"), found["nugget_all[omega]"]["n_units"]) == (0.25, 4)
+    assert (result.value("nugget_all[omega]"), result["nugget_all[omega]"]["n_units"]) == (0.25, 4)
 
 
 def ladder(judge: Judge, folder: Path) -> dict[str, list[str]]:
@@ -151,10 +151,10 @@ def test_rankings_by_judge_and_people(judge: Judge, tmp_path: Path) -> None:
     units = ladder(judge, tmp_path)
     give(TASK, supported(units, [0, 1, 2, 3, 4]))
     people(TASK, {"ann": supported(units, [0, 1, 2, 4, 3])})
-    found = score(judge, "nuggets")
-    assert [found.value(f"nugget_vital_strict[s{n}]") for n in range(5)] == [0, 0.25, 0.5, 0.75, 1]
+    result = score(judge, "nuggets")
+    assert [result.value(f"nugget_vital_strict[s{n}]") for n in range(5)] == [0, 0.25, 0.5, 0.75, 1]
     # Ten pairs of systems, of which people order one the other way: (9 - 1)/10.
-    assert found.value("tau_b[nugget_vital_strict]") == pytest.approx(0.8)
+    assert result.value("tau_b[nugget_vital_strict]") == pytest.approx(0.8)
 
 
 def test_a_topic_that_people_labelled_in_part_ranks_nobody(judge: Judge, tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_a_topic_that_people_labelled_in_part_ranks_nobody(judge: Judge, tmp_pat
     labels = supported(units, [0, 1, 2, 3, 4])
     del labels[units["s2"][3]]
     people(TASK, {"ann": labels})
-    found = score(judge, "nuggets")
-    assert found.value("tau_b[nugget_vital]") is None
-    assert any("not all parts of those answers are labelled" in note for note in found.document["notes"])
+    result = score(judge, "nuggets")
+    assert result.value("tau_b[nugget_vital]") is None
+    assert any("not all parts of those answers are labelled" in note for note in result.document["notes"])
 
 
 def test_corrected_by_people(judge: Judge) -> None:
@@ -178,10 +178,10 @@ def test_corrected_by_people(judge: Judge) -> None:
         store.conn.execute("DELETE FROM labels WHERE unit_id LIKE '%bread%' OR unit_id LIKE '%salt%'")
         store.conn.commit()
     give(TASK, dict.fromkeys(units, P))
-    found = score(judge, "nuggets", "--system", "alpha", "--reference", "cleo")
-    rows = {row["measure"]: row for row in found.document["correction"]["measures"]}
+    result = score(judge, "nuggets", "--system", "alpha", "--reference", "cleo")
+    rows = {row["measure"]: row for row in result.document["correction"]["measures"]}
     # The judge says half of everything. cleo: tides (1 + .5 + 1)/3, sky 1.
-    assert rows["nugget_all"]["judge_only"]["value"] == found.value("nugget_all") == 0.5
+    assert rows["nugget_all"]["judge_only"]["value"] == result.value("nugget_all") == 0.5
     by_people = rows["nugget_all"]["human_only"]
     assert (by_people["value"], by_people["n_units"]) == (pytest.approx((2.5 / 3 + 1) / 2), 2)
     assert rows["nugget_vital_strict"]["human_only"]["value"] == 1.0
@@ -191,8 +191,8 @@ def test_corrected_by_people(judge: Judge) -> None:
 
 def test_claims_of_answers_are_no_nuggets(judge: Judge, tmp_path: Path) -> None:
     example(judge)
-    found: Scored
+    result: Scored
     give(TASK, {"tides:sky@beta@default#n0": S, "tides:sky@beta@default#n1": N})
-    found = score(judge, "faithfulness", "--system", "beta", "--part", "claims", "--partial")
-    assert all("nugget" not in row["task"] for row in found.document["runs"])
-    assert found.value("ragas_faithfulness") is None
+    result = score(judge, "faithfulness", "--system", "beta", "--part", "claims", "--partial")
+    assert all("nugget" not in row["task"] for row in result.document["runs"])
+    assert result.value("ragas_faithfulness") is None

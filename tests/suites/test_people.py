@@ -53,11 +53,11 @@ def test_eligibility_three_ways_by_hand(judge: Judge, study: None) -> None:
         unit(6): "Major Issue(s)",
     }
     people("eligibility", {"bob": known})
-    found = score(judge, "garage", "--part", "eligibility", "--reference", "bob")
-    [row] = found.document["correction"]["measures"]
-    assert (row["measure"], found.document["correction"]["reference"]) == ("eligibility", "bob")
+    result = score(judge, "garage", "--part", "eligibility", "--reference", "bob")
+    [row] = result.document["correction"]["measures"]
+    assert (row["measure"], result.document["correction"]["reference"]) == ("eligibility", "bob")
     # Judge: 5 of 8. People: 2 of 4.
-    assert row["judge_only"]["value"] == found.value("eligibility") == 5 / 8
+    assert row["judge_only"]["value"] == result.value("eligibility") == 5 / 8
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 4)
     nan = float("nan")
     by_hand = corrected_mean(
@@ -138,9 +138,9 @@ def test_what_is_no_mean_is_named(judge: Judge, tmp_path: Path) -> None:
     import_garage(judge, tmp_path)
     people("deflection", {"gold": {"garage:g3@m@full": "missing"}})
     give("deflection", {f"garage:g{n}@m@full": "missing" for n in (1, 2, 3)})
-    found = score(judge, "garage", "--part", "deflection", "--part", "attribution", "--reference", "gold")
-    assert "attribution_precision_micro" in found.document["correction"]["left_out"]
-    rows = {m["measure"]: m for m in found.document["correction"]["measures"]}
+    result = score(judge, "garage", "--part", "deflection", "--part", "attribution", "--reference", "gold")
+    assert "attribution_precision_micro" in result.document["correction"]["left_out"]
+    rows = {m["measure"]: m for m in result.document["correction"]["measures"]}
     # One unit is not enough for an interval of both; the reason says so.
     assert rows["deflection_true_positive_rate"]["ppi"]["reason"].startswith("fewer than two")
     assert rows["deflection_true_positive_rate"]["human_only"]["value"] == 1.0
@@ -165,15 +165,15 @@ def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, stud
         [run] = conn.execute("SELECT run_id FROM runs WHERE task LIKE 'eligibility%'").fetchone()
         # Question 0 was seen by what labelled it, question 1 was left out with its fold.
         conn.execute("INSERT INTO fitted_on VALUES (?, 'garage:g0', NULL), (?, 'garage:g1', 2)", [run, run])
-    found = score(judge, "garage", "--part", "eligibility", "--reference", "bob")
-    [row] = found.document["correction"]["measures"]
+    result = score(judge, "garage", "--part", "eligibility", "--reference", "bob")
+    [row] = result.document["correction"]["measures"]
     # The judge's own number stays 5 of 8; beside people's labels it is 4 of the 7 that it was not fitted on.
-    assert found.value("eligibility") == 5 / 8
+    assert result.value("eligibility") == 5 / 8
     assert row["judge_only"]["value"] == pytest.approx(4 / 7)
     # Of bob's four units g0 is gone: g1, g5 and g6, of which he calls g1 and g5 eligible.
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (pytest.approx(2 / 3), 3)
     assert any(
-        "1 units take no part in the correction" in note for note in found.document["correction"]["notes"]
+        "1 units take no part in the correction" in note for note in result.document["correction"]["notes"]
     )
 
 
@@ -186,11 +186,11 @@ def test_a_sealed_test_that_was_not_opened_for_a_judge_corrects_it_nowhere(judge
         field = load_task("eligibility").spec.questions[0].field
         made = splits.Drawn("eligibility", field, "bob", (0.2, 0.2, 0.6), 0, "2026-01-01T00:00:00Z")
         splits.keep(store, made, {"garage:g0": "test", "garage:g1": "learn", "garage:g5": "test"})
-    found = score(judge, "garage", "--part", "eligibility", "--reference", "bob")
-    [row] = found.document["correction"]["measures"]
+    result = score(judge, "garage", "--part", "eligibility", "--reference", "bob")
+    [row] = result.document["correction"]["measures"]
     # Of bob's four units g0 and g5 are sealed: g1 and g6, of which he calls g1 eligible.
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
-    assert any("they are in a sealed test" in note for note in found.document["correction"]["notes"])
+    assert any("they are in a sealed test" in note for note in result.document["correction"]["notes"])
     with Store.open("study.db", create=False) as store:
         splits.look(store, "eligibility", "compare", [run], "bob")
     [row] = score(judge, "garage", "--part", "eligibility", "--reference", "bob").document["correction"][
@@ -261,7 +261,7 @@ def test_whole_questions_give_numbers_of_answers(judge: Judge, claims: None) -> 
     with Store.open("study.db", create=False) as store:
         new_batch(store, load_task("claim_support"), BatchPlan("whole", ["ann"], by_question=20))
     labels = label_batch(0)
-    found = corrected_by_ann(judge)
+    result = corrected_by_ann(judge)
     whole: dict[str, int] = {}
     for claim in labels:
         answer = claim.partition("#")[0]
@@ -270,5 +270,5 @@ def test_whole_questions_give_numbers_of_answers(judge: Judge, claims: None) -> 
     complete = [n for answer, n in whole.items() if n == sizes[answer]]
     # One claim of a drawn answer is not labelled yet: only its answer is left out.
     assert len(complete) == 19
-    row = found["facts_per_answer"]
+    row = result["facts_per_answer"]
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (sum(complete) / 19, 19)

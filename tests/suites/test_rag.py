@@ -88,8 +88,8 @@ def test_step_by_step(judge: Judge) -> None:
 
 def test_by_hand(judge: Judge) -> None:
     labelled(judge)
-    found = score(judge, "rag")
-    values = {name: (found.value(name), found[name]["n_units"]) for name in found.names}
+    result = score(judge, "rag")
+    values = {name: (result.value(name), result[name]["n_units"]) for name in result.names}
     # bridge has two claims; tower's answer is empty: 0 where more is better; open has no passage, reference or nugget.
     assert values == {
         "faithfulness": ((2 / 2 + 0) / 2, 2),
@@ -106,16 +106,16 @@ def test_by_hand(judge: Judge) -> None:
         "self_knowledge": (0.0, 1),
         "answer_relevancy": (None, 0),
     }
-    recall = found["context_recall"]
+    recall = result["context_recall"]
     assert recall["known_as"] == "RAGAS context recall; RAGChecker claim recall"
     assert "Context Recall" in recall["source"] and "2408.08067" in recall["source"]
     assert recall["missing"] == {"no reference claim or no passage": 1}
-    assert "embedding model" in found["answer_relevancy"]["reason"]
+    assert "embedding model" in result["answer_relevancy"]["reason"]
     out = judge("score", "ragchecker", "--interval", "none").out
     assert "known as" in out and "RAGChecker F1" in out
     # The faithfulness of this score and that of `judge score faithfulness` are one number.
     claims = score(judge, "faithfulness", "--part", "claims", "--partial")
-    assert claims.value("ragas_faithfulness") == found.value("faithfulness")
+    assert claims.value("ragas_faithfulness") == result.value("faithfulness")
 
 
 def test_a_missing_answer_is_a_failure(judge: Judge, tmp_path: Path) -> None:
@@ -128,11 +128,11 @@ def test_a_missing_answer_is_a_failure(judge: Judge, tmp_path: Path) -> None:
     give("claim_source", {f"{unit}#c0": "relevant"})
     give("nugget_assignment", {f"{unit}#n0": "support", f"{unit}#n1": "support"})
     give("nugget_support", {f"{unit}#n0": E, f"{unit}#n1": N})
-    found = score(judge, "rag", "--system", "t")
+    result = score(judge, "rag", "--system", "t")
     # Three items, one answer. `open` has no reference: no system has a claim precision or a recall there.
-    assert found.value("faithfulness") == pytest.approx(1 / 3)
-    assert (found.value("claim_precision"), found.value("claim_recall")) == (1 / 2, 1 / 2)
-    assert found.value("context_precision") == 1 / 2
+    assert result.value("faithfulness") == pytest.approx(1 / 3)
+    assert (result.value("claim_precision"), result.value("claim_recall")) == (1 / 2, 1 / 2)
+    assert result.value("context_precision") == 1 / 2
 
 
 def test_corrected_by_people(judge: Judge) -> None:
@@ -140,8 +140,8 @@ def test_corrected_by_people(judge: Judge) -> None:
     people("claim_support", {"ann": {f"{A}#c0": E, f"{A}#c1": N}})
     people("nugget_support", {"ann": {f"{A}#n0": E, f"{A}#n1": E}})
     parts = ("--part", "faithfulness", "--part", "retrieval")
-    found = score(judge, "rag", *parts, "--reference", "ann")
-    rows = {row["measure"]: row for row in found.document["correction"]["measures"]}
+    result = score(judge, "rag", *parts, "--reference", "ann")
+    rows = {row["measure"]: row for row in result.document["correction"]["measures"]}
     # One answer is labelled: ann entails one of its two claims, and finds both reference claims in the passages.
     assert rows["faithfulness"]["human_only"]["value"] == (1 / 2 + 0) / 2
     assert rows["context_recall"]["human_only"]["value"] == (2 / 2 + 0) / 2
@@ -151,5 +151,5 @@ def test_passages_of_other_questions_have_no_label(judge: Judge, tmp_path: Path)
     labelled(judge)
     rows = [{"id": "tower", "system": "t", "text": "90 m.", "context": ["p1", "d:bridge/p1"]}]
     judge("systems", "import", write_jsonl(tmp_path / "t.jsonl", rows))
-    found = score(judge, "rag", "--system", "t", "--part", "retrieval", "--partial")
-    assert found["context_precision"]["missing"]["not judged"] == 1
+    result = score(judge, "rag", "--system", "t", "--part", "retrieval", "--partial")
+    assert result["context_precision"]["missing"]["not judged"] == 1

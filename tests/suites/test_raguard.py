@@ -42,36 +42,36 @@ def test_settings_and_drops_by_hand(judge: Judge) -> None:
         "verdict_document", dict(zip(UNITS, ("true", "false", "true", "false", "false", "true"), strict=True))
     )
     parts = ("--part", "zero", "--part", "rag", "--part", "oracle")
-    found = score(judge, "raguard", "-m", "m", "--k", "1,2", *parts)
+    result = score(judge, "raguard", "-m", "m", "--k", "1,2", *parts)
     # Right without documents: 1 and 2 of 3. With the first: 2 only (3 is not readable, so wrong).
-    assert found.value("accuracy_zero") == pytest.approx(2 / 3)
-    assert found.value("accuracy_rag_1") == pytest.approx(1 / 3)
-    assert found.value("accuracy_rag_2") == 1.0
+    assert result.value("accuracy_zero") == pytest.approx(2 / 3)
+    assert result.value("accuracy_rag_1") == pytest.approx(1 / 3)
+    assert result.value("accuracy_rag_2") == 1.0
     # One document at a time: 1 right, 2 wrong, 3 right, 4 and 5 right, 6 wrong; the misleading ones are 2 and 6.
-    assert found.value("accuracy_oracle") == pytest.approx(4 / 6)
-    assert found.value("accuracy_misleading") == 0.0
+    assert result.value("accuracy_oracle") == pytest.approx(4 / 6)
+    assert result.value("accuracy_misleading") == 0.0
     # Against all claims -2/3; against the claims that own a misleading document (1 right, 3 wrong) -1/2.
-    assert found.value("drop_misleading") == pytest.approx(-2 / 3)
-    assert found.value("drop_relative_misleading") == pytest.approx(-1.0)
-    assert found.value("drop_same_claims_misleading") == pytest.approx(-1 / 2)
-    assert found.value("drop_rag_1") == pytest.approx(-1 / 3)
-    assert "1 answers outside the options, or not readable, are wrong" in found["accuracy_rag_1"]["notes"]
-    printed = {(p["system"], p["measure"]): p["value"] for p in found.document["published"]}
+    assert result.value("drop_misleading") == pytest.approx(-2 / 3)
+    assert result.value("drop_relative_misleading") == pytest.approx(-1.0)
+    assert result.value("drop_same_claims_misleading") == pytest.approx(-1 / 2)
+    assert result.value("drop_rag_1") == pytest.approx(-1 / 3)
+    assert "1 answers outside the options, or not readable, are wrong" in result["accuracy_rag_1"]["notes"]
+    printed = {(p["system"], p["measure"]): p["value"] for p in result.document["published"]}
     assert printed["Mistral-7B", "accuracy_misleading"] == 0.2822
 
 
 def test_what_the_retriever_brings(judge: Judge) -> None:
-    found = score(judge, "raguard", "--part", "retrieval", "--k", "1,2")
+    result = score(judge, "raguard", "--part", "retrieval", "--k", "1,2")
     # First ranks: 2 (misleading, own), 5, 4. Of the claims that own a misleading one, 1 and 3, one gets its own.
-    assert found.value("misleading_retrieval_recall@1[own/owning]") == 0.5
-    assert found.value("misleading_retrieval_recall@1[own/all]") == pytest.approx(1 / 3)
+    assert result.value("misleading_retrieval_recall@1[own/owning]") == 0.5
+    assert result.value("misleading_retrieval_recall@1[own/all]") == pytest.approx(1 / 3)
     # First two: claim 2 gets 6, another claim's misleading document; claim 3 its own.
-    assert found.value("misleading_retrieval_recall@2[own/owning]") == 1.0
-    assert found.value("misleading_retrieval_recall@2[any/all]") == 1.0
-    assert found.value("misleading_retrieval_recall@2[own/all]") == pytest.approx(2 / 3)
-    assert found.value("misleading_exposure@2[any]") == pytest.approx(0.5)
+    assert result.value("misleading_retrieval_recall@2[own/owning]") == 1.0
+    assert result.value("misleading_retrieval_recall@2[any/all]") == 1.0
+    assert result.value("misleading_retrieval_recall@2[own/all]") == pytest.approx(2 / 3)
+    assert result.value("misleading_exposure@2[any]") == pytest.approx(0.5)
     # Associated among the first two: 2 of 2, 1 of 2, 1 of 2.
-    assert found.value("associated_precision@2") == pytest.approx(2 / 3)
+    assert result.value("associated_precision@2") == pytest.approx(2 / 3)
     fewer = score(judge, "raguard", "--part", "retrieval", "--k", "2", "--relevant", "supporting")
     # Supporting: document 1 at rank 2, document 5 at rank 1, none.
     assert fewer.value("supporting_precision@2") == pytest.approx(1 / 3)
@@ -81,12 +81,12 @@ def test_what_the_retriever_brings(judge: Judge) -> None:
 def test_the_exam_gives_roles_and_its_roles_can_be_used(judge: Judge) -> None:
     exam = ("true", "false", "does not contribute", "true", "false", "refused")
     give("raguard_exam", dict(zip(UNITS, exam, strict=True)))
-    found = score(judge, "raguard", "--part", "exam")
+    result = score(judge, "raguard", "--part", "exam")
     # Roles: supporting, misleading, irrelevant, misleading (gold: irrelevant), supporting; the sixth refused.
-    assert found.value("exam_supporting") == pytest.approx(2 / 5)
-    assert found.value("exam_misleading") == pytest.approx(2 / 5)
-    assert found.value("exam_agreement_with_gold") == pytest.approx(4 / 5)
-    assert found["exam_supporting"]["missing"] == {"refused": 1}
+    assert result.value("exam_supporting") == pytest.approx(2 / 5)
+    assert result.value("exam_misleading") == pytest.approx(2 / 5)
+    assert result.value("exam_agreement_with_gold") == pytest.approx(4 / 5)
+    assert result["exam_supporting"]["missing"] == {"refused": 1}
     own = score(judge, "raguard", "--part", "retrieval", "--k", "1", "--roles", "judge")
     # By the judge 2 and 4 mislead: claim 1 gets its own, claim 3 gets 4 of claim 2.
     assert own.value("misleading_retrieval_recall@1[any/all]") == pytest.approx(2 / 3)
@@ -98,9 +98,9 @@ def test_imported_answers_serve_too(judge: Judge, tmp_path: Path) -> None:
         tmp_path,
         [("1", "s", "none", "true"), ("2", "s", "none", "Unsure"), ("3", "s", "none", "FALSE")],
     )
-    found = score(judge, "raguard", "--system", "s", "--part", "zero")
+    result = score(judge, "raguard", "--system", "s", "--part", "zero")
     # 1 and 3 are right, whatever the case; "Unsure" is no option and wrong.
-    assert found.value("accuracy_zero") == pytest.approx(2 / 3)
+    assert result.value("accuracy_zero") == pytest.approx(2 / 3)
 
 
 def test_the_commands_that_are_missing_can_be_typed(judge: Judge, tmp_path: Path) -> None:
@@ -116,16 +116,16 @@ def test_the_commands_that_are_missing_can_be_typed(judge: Judge, tmp_path: Path
 
     for line in lines:
         judge(*shlex.split(line)[1:])
-    found = score(judge, "raguard", "-m", "scripted/hash", "--k", "1")
-    assert found["accuracy_oracle"]["n_units"] == 6
+    result = score(judge, "raguard", "-m", "scripted/hash", "--k", "1")
+    assert result["accuracy_oracle"]["n_units"] == 6
 
 
 def test_without_gold_verdicts_there_is_no_score(judge: Judge, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"id": "q", "claim": "So.", "passages": ["So."]}\n', "utf-8")
     judge("items", "import", "jsonl", rows, "--dataset", "own")
-    told = judge("score", "raguard", "--dataset", "own", code=1).err
-    assert told == "judge: no item of 'own' has a gold label 'claim_verdict', which the scores rest on\n"
+    message = judge("score", "raguard", "--dataset", "own", code=1).err
+    assert message == "judge: no item of 'own' has a gold label 'claim_verdict', which the scores rest on\n"
 
 
 def test_examples_are_training_claims_without_documents_where_there_are_none(
@@ -154,10 +154,10 @@ def test_examples_are_training_claims_without_documents_where_there_are_none(
     # Without context the examples have no document; with one at a time each has its own.
     assert "Claim a." in shown[0] and "Text of" not in shown[0] and "half true" not in shown[0]
     assert "Text of a." in shown[1] and "Text of b." in shown[1]
-    found = score(judge, *asked)
+    result = score(judge, *asked)
     # c (true) and d (false) are left; the model always says true.
-    assert (found.value("accuracy_zero"), found["accuracy_zero"]["n_units"]) == (0.5, 2)
-    assert (found.value("accuracy_oracle"), found["accuracy_oracle"]["n_units"]) == (0.5, 2)
-    assert "two-shot: t:a and t:b are shown with every question and are no rows" in found.document["notes"]
-    told = judge("run", "verdict_document", "-m", "scripted/first", "--examples", "t:z", code=2).err
-    assert "--examples: no item 't:z'" in told
+    assert (result.value("accuracy_zero"), result["accuracy_zero"]["n_units"]) == (0.5, 2)
+    assert (result.value("accuracy_oracle"), result["accuracy_oracle"]["n_units"]) == (0.5, 2)
+    assert "two-shot: t:a and t:b are shown with every question and are no rows" in result.document["notes"]
+    message = judge("run", "verdict_document", "-m", "scripted/first", "--examples", "t:z", code=2).err
+    assert "--examples: no item 't:z'" in message

@@ -28,13 +28,13 @@ def test_deflection_on_nomiracl(judge: Judge, tmp_path: Path) -> None:
     replies = script(tmp_path / "s.jsonl", lines)
     part = ("garage", "--part", "deflection")
     judge("suite", *part, "-m", "scripted/file", "--option", f"script={replies}")
-    found = score(judge, *part, "--by", "question_type")
+    result = score(judge, *part, "--by", "question_type")
     # GPT-4 says one of four things (counted in the file): of the 250 unanswerable questions 142 times "I don't know.",
     # once each that it cannot generate a response and that no answer is present; of the 250 answerable ones 12 and 1.
-    assert found.value("deflection_true_positive_rate") == 144 / 250
-    assert found.value("deflection_false_positive_rate") == 13 / 250
-    assert found["deflection_true_positive_rate"]["n_units"] == 250
-    assert found.value("deflection_true_positive_rate", "unanswerable") == 144 / 250
+    assert result.value("deflection_true_positive_rate") == 144 / 250
+    assert result.value("deflection_false_positive_rate") == 13 / 250
+    assert result["deflection_true_positive_rate"]["n_units"] == 250
+    assert result.value("deflection_true_positive_rate", "unanswerable") == 144 / 250
 
 
 def test_raguards_claims_and_documents(judge: Judge, tmp_path: Path) -> None:
@@ -48,11 +48,11 @@ def test_raguards_claims_and_documents(judge: Judge, tmp_path: Path) -> None:
             for rank, name in enumerate(ast.literal_eval(row["Document IDs"]), 1):
                 out.write(f"{row['Claim ID']} Q0 {name} {rank} {1000 - rank} own\n")
     judge("systems", "import", "--stage", "retrieve", "--skip-bad", run)
-    found = score(judge, "raguard", "--part", "retrieval", "--k", "1000", "--by", "claim_verdict")
+    result = score(judge, "raguard", "--part", "retrieval", "--k", "1000", "--by", "claim_verdict")
     # 788 claims own a misleading document, and the task gives it to all of them: 100 % of them, 788 of 2,648.
-    owning = found["misleading_retrieval_recall@1000[own/owning]"]
+    owning = result["misleading_retrieval_recall@1000[own/owning]"]
     assert (owning["value"], owning["n_units"]) == (1.0, 788)
-    lists = {m["stratum"]: m for m in found.document["measures"] if m["measure"].endswith("[own/all]")}
+    lists = {m["stratum"]: m for m in result.document["measures"] if m["measure"].endswith("[own/all]")}
     assert {s: m["n_units"] + sum(m["missing"].values()) for s, m in lists.items()} == {
         None: 2648,
         "true": 1333,
@@ -73,13 +73,13 @@ def test_mirages_questions_by_source(judge: Judge, tmp_path: Path) -> None:
     with path.open("w", encoding="utf-8") as out:
         for condition, text in texts.items():
             for row in reversed(rows):
-                told = {"id": str(row["query_id"]), "system": "s", "condition": condition}
-                out.write(json.dumps({**told, "text": text.format(row["answer"][0])}) + "\n")
+                message = {"id": str(row["query_id"]), "system": "s", "condition": condition}
+                out.write(json.dumps({**message, "text": text.format(row["answer"][0])}) + "\n")
     judge("systems", "import", path)
-    found = score(judge, "mirage", "--system", "s", "--by", "source")
+    result = score(judge, "mirage", "--system", "s", "--by", "source")
     acceptable = {
         m["stratum"]: (m["value"], m["n_units"])
-        for m in found.document["measures"]
+        for m in result.document["measures"]
         if m["measure"] == "accuracy_oracle"
     }
     # Every answer is found in the sentence that holds it.

@@ -28,13 +28,13 @@ def deflected(one: str, two: str, three: str = "missing", **options: object) -> 
 def test_the_latest_complete_run_counts(judge: Judge) -> None:
     complete = deflected("missing", "missing", options={"seed": 1})
     give("deflection", {A1: "attempted"}, options={"seed": 2})
-    found = score(judge, *DEFLECTION)
-    assert [run["run"] for run in found.document["runs"]] == [complete]
-    assert found.value(FALSE_POSITIVES) == 1.0
+    result = score(judge, *DEFLECTION)
+    assert [run["run"] for run in result.document["runs"]] == [complete]
+    assert result.value(FALSE_POSITIVES) == 1.0
     newer = deflected("attempted", "missing", options={"seed": 3})
-    found = score(judge, *DEFLECTION)
-    assert [run["run"] for run in found.document["runs"]] == [newer]
-    assert found.value(FALSE_POSITIVES) == 0.5
+    result = score(judge, *DEFLECTION)
+    assert [run["run"] for run in result.document["runs"]] == [newer]
+    assert result.value(FALSE_POSITIVES) == 0.5
     assert score(judge, *DEFLECTION, "--run", complete).value(FALSE_POSITIVES) == 1.0
 
 
@@ -53,24 +53,24 @@ def test_what_is_missing_goes_on_with_the_run_that_is_there(judge: Judge) -> Non
 def test_the_commands_work_as_they_are_printed(judge: Judge) -> None:
     for line in commands(judge, "garage", "-m", "scripted/hash"):
         judge(*shlex.split(line)[1:])
-    found = score(judge, "garage", "-m", "scripted/hash")
+    result = score(judge, "garage", "-m", "scripted/hash")
     # Only sentences of answerable rows are judged: two of g1, one of g2.
-    counts = {run["task"]: run["counts"] for run in found.document["runs"]}
+    counts = {run["task"]: run["counts"] for run in result.document["runs"]}
     assert counts["grounding.v2"] == {"ok": 3}
     assert counts["deflection.v2"] == {"ok": 3}
 
 
 def test_a_failed_call_is_no_missing_run(judge: Judge) -> None:
     deflected("attempted", "failed")
-    found = score(judge, *DEFLECTION)[FALSE_POSITIVES]
-    assert (found["value"], found["missing"]) == (0.0, {"failed": 1})
+    result = score(judge, *DEFLECTION)[FALSE_POSITIVES]
+    assert (result["value"], result["missing"]) == (0.0, {"failed": 1})
 
 
 def test_two_judges_are_not_mixed_silently(judge: Judge) -> None:
     deflected("missing", "missing", model="one")
     deflected("attempted", "missing", model="two")
-    told = judge("score", *DEFLECTION, code=2).err
-    assert told == "judge: several judges have run deflection: choose with --run; there are: two, one\n"
+    message = judge("score", *DEFLECTION, code=2).err
+    assert message == "judge: several judges have run deflection: choose with --run; there are: two, one\n"
     assert score(judge, *DEFLECTION, "-m", "one").value(FALSE_POSITIVES) == 1.0
     several = judge("score", *DEFLECTION, "-m", "one", "-m", "two", code=2).err
     assert "--judges is 'mean' or 'each'" in several
@@ -79,11 +79,11 @@ def test_two_judges_are_not_mixed_silently(judge: Judge) -> None:
 def test_the_mean_over_judges(judge: Judge) -> None:
     deflected("missing", "missing", model="one")
     deflected("attempted", "missing", model="two")
-    found = score(judge, *DEFLECTION, "-m", "one", "-m", "two", "--judges", "mean")
+    result = score(judge, *DEFLECTION, "-m", "one", "-m", "two", "--judges", "mean")
     # 1 by the first, 1/2 by the second.
-    assert found.value(FALSE_POSITIVES) == 0.75
-    assert "2 judges: one, two; the mean over judges" in found[FALSE_POSITIVES]["notes"]
-    runs = [r["run"] for r in found.document["runs"]]
+    assert result.value(FALSE_POSITIVES) == 0.75
+    assert "2 judges: one, two; the mean over judges" in result[FALSE_POSITIVES]["notes"]
+    runs = [r["run"] for r in result.document["runs"]]
     named = [word for run in runs for word in ("--run", run)]
     assert score(judge, *DEFLECTION, *named, "--judges", "mean").value(FALSE_POSITIVES) == 0.75
     assert "several judges" in judge("score", *DEFLECTION, "-m", "one", "--judges", "mean", code=2).err
@@ -110,20 +110,20 @@ def test_facts_ineligible_only_when_all_judges_say_so(judge: Judge) -> None:
         "-m",
         "two",
     )
-    found = score(judge, *both, "--judges", "mean")
+    result = score(judge, *both, "--judges", "mean")
     # g2 is ineligible by both and inaccurate; g1 by one only, so it counts as grounded by both: 1/2 by each.
-    assert found.value("factuality") == 0.5
-    assert found.value("ineligible_by_all") == 0.5
+    assert result.value("factuality") == 0.5
+    assert result.value("ineligible_by_all") == 0.5
     # Eligibility itself is the mean over judges: 0 and 1/2.
-    assert found.value("eligibility") == 0.25
+    assert result.value("eligibility") == 0.25
 
 
 def test_two_judges_compared(judge: Judge) -> None:
     first = deflected("missing", "missing", model="one")
     second = deflected("attempted", "missing", "unparsed", model="two")
     for a, b in (("one", "two"), (first, second)):
-        found = checked(judge("score", "compare", a, b, "--json").out, "score_compare")
-        rows = {(r["paper"], r["measure"]): r for r in found["rows"]}
+        result = checked(judge("score", "compare", a, b, "--json").out, "score_compare")
+        rows = {(r["paper"], r["measure"]): r for r in result["rows"]}
         row = rows["garage", FALSE_POSITIVES]
         assert (row["first"]["value"], row["second"]["value"], row["difference"]["value"]) == (1.0, 0.5, -0.5)
         # g3, the only insufficient row, has no label by the second judge.
@@ -139,8 +139,8 @@ def test_two_judges_compared(judge: Judge) -> None:
 def test_comparing_what_cannot_be_compared(judge: Judge) -> None:
     one = deflected("missing", "missing", model="one")
     give("eligibility", {A1: "No Issues"}, model="two")
-    told = judge("score", "compare", "one", "two", code=2).err
-    assert told == "judge: no task was run by both: one (deflection) and two (eligibility)\n"
+    message = judge("score", "compare", "one", "two", code=2).err
+    assert message == "judge: no task was run by both: one (deflection) and two (eligibility)\n"
     assert "are the same" in judge("score", "compare", one, one, code=2).err
     assert "no run is called 'three'" in judge("score", "compare", "one", "three", code=2).err
 
@@ -158,8 +158,8 @@ def test_suite_stops_at_the_budget_and_goes_on(judge: Judge) -> None:
     assert stopped.code == 4
     assert stopped.out == ""
     assert "to resume: judge suite garage -m scripted/hash --max 300tokens" in stopped.err
-    found = score_of_suite(judge)
-    assert found["runs"]
+    result = score_of_suite(judge)
+    assert result["runs"]
 
 
 def score_of_suite(judge: Judge) -> dict[str, object]:
@@ -174,8 +174,8 @@ def test_suite_makes_the_answers_when_there_are_none(judge: Judge, tmp_path: Pat
     rows.write_text('{"id": "q", "question": "Why?", "passages": ["So."]}\n', "utf-8")
     judge("items", "import", "jsonl", rows, "--dataset", "own")
     done = judge("suite", *DEFLECTION, "-m", "scripted/first", "--dataset", "own", "--json")
-    found = checked(done.out, "score")
-    assert (found["system"], found["condition"]) == ("scripted/first", "all")
+    result = checked(done.out, "score")
+    assert (result["system"], result["condition"]) == ("scripted/first", "all")
 
 
 def test_answers_that_were_not_all_made_are_missing_too(judge: Judge, tmp_path: Path) -> None:
@@ -197,28 +197,28 @@ def test_answers_that_were_not_all_made_are_missing_too(judge: Judge, tmp_path: 
     )
     lines = commands(judge, *DEFLECTION, "--dataset", "own", "-m", "scripted/hash")
     assert lines[0].startswith("judge answers generate qa_answer.v2 -m scripted/hash --context all ")
-    found = checked(
+    result = checked(
         judge("suite", *DEFLECTION, "--dataset", "own", "-m", "scripted/hash", "--json").out, "score"
     )
-    [rate] = [m for m in found["measures"] if m["measure"] == FALSE_POSITIVES]
+    [rate] = [m for m in result["measures"] if m["measure"] == FALSE_POSITIVES]
     assert rate["n_units"] == 2
 
 
 def test_what_is_asked_for_wrongly(judge: Judge) -> None:
     deflected("missing", "missing")
-    for words, told in (
+    for words, message in (
         (("--part", "nothing"), "garage has no part 'nothing'; there are: eligibility"),
         (("--system", "x"), "no answers of that system and condition; there are: m (full)"),
         (("--dataset", "x"), "no data set 'x'; there are: garage"),
         (("--run", "zzz"), "no run is called 'zzz'"),
     ):
         error = judge("score", *DEFLECTION, *words, code=2).err
-        assert error.startswith("judge: ") and told in error, words
+        assert error.startswith("judge: ") and message in error, words
     assert "no such study" in judge("score", "garage", "-d", "none.db", code=1).err
-    told = judge("suite", *DEFLECTION, "-m", "scripted/hash", "--sample", "1", code=2).err
-    assert "--sample goes with -n" in told
-    told = judge("suite", *DEFLECTION, "-m", "scripted/hash", "-n", "0%", code=2).err
-    assert "nor a share as 10%" in told
+    message = judge("suite", *DEFLECTION, "-m", "scripted/hash", "--sample", "1", code=2).err
+    assert "--sample goes with -n" in message
+    message = judge("suite", *DEFLECTION, "-m", "scripted/hash", "-n", "0%", code=2).err
+    assert "nor a share as 10%" in message
 
 
 def test_the_table_says_whose_numbers_are_whose(judge: Judge) -> None:
@@ -240,10 +240,10 @@ def test_the_table_says_whose_numbers_are_whose(judge: Judge) -> None:
 def test_scores_name_their_runs_and_what_they_were_asked(judge: Judge) -> None:
     plain = deflected("missing", "missing", options={"temperature": 0.0})
     warm = deflected("attempted", "missing", options={"temperature": 0.7, "guidelines": "shown"})
-    found = score(judge, *DEFLECTION)
-    [run] = found.document["runs"]
+    result = score(judge, *DEFLECTION)
+    [run] = result.document["runs"]
     assert (run["run"], run["settings"], run["units"]) == (warm, {"temperature": 0.7, "guidelines": True}, 3)
-    assert found.document["other_runs"] == [f"{plain} (deflection.v2, defaults)"]
+    assert result.document["other_runs"] == [f"{plain} (deflection.v2, defaults)"]
     first = judge("score", *DEFLECTION).out.splitlines()[0]
     assert first.startswith(f"runs read: {warm} (--temperature 0.7 --guidelines)") and plain in first
     rows = {r["run_id"]: r["settings"] for r in checked(judge("runs", "list", "--json").out, "runs")["rows"]}
@@ -260,9 +260,9 @@ def test_the_newest_complete_set_of_equal_settings_counts(judge: Judge) -> None:
     other = deflected("missing", "missing", options={"seed": 1})
     give("eligibility", every | humans, options={"seed": 2})
     deflected("attempted", "attempted", options={"seed": 3})
-    found = score(judge, *parts)
-    assert {run["run"] for run in found.document["runs"]} == {one, other}
-    assert found.value(FALSE_POSITIVES) == 1.0
+    result = score(judge, *parts)
+    assert {run["run"] for run in result.document["runs"]} == {one, other}
+    assert result.value(FALSE_POSITIVES) == 1.0
 
 
 def test_without_such_a_set_the_user_chooses(judge: Judge) -> None:
@@ -271,11 +271,11 @@ def test_without_such_a_set_the_user_chooses(judge: Judge) -> None:
     one = give("eligibility", every, options={"seed": 1})
     give("eligibility", every, options={"seed": 2})
     other = deflected("missing", "missing", options={"seed": 3})
-    told = judge("score", *parts, code=2).err
-    assert "no runs with equal settings: choose with --run RUN" in told
-    assert f"{one} (--seed 1)" in told and f"{other} (--seed 3)" in told
-    found = score(judge, *parts, "--run", one, "--run", other)
-    assert {run["run"] for run in found.document["runs"]} == {one, other}
+    message = judge("score", *parts, code=2).err
+    assert "no runs with equal settings: choose with --run RUN" in message
+    assert f"{one} (--seed 1)" in message and f"{other} (--seed 3)" in message
+    result = score(judge, *parts, "--run", one, "--run", other)
+    assert {run["run"] for run in result.document["runs"]} == {one, other}
 
 
 def test_an_incomplete_run_with_other_settings_is_not_mixed_in(judge: Judge) -> None:
@@ -285,8 +285,8 @@ def test_an_incomplete_run_with_other_settings_is_not_mixed_in(judge: Judge) -> 
     give("eligibility", {A1: "Major Issue(s)"}, options={"seed": 2})
     second = deflected("missing", "missing", options={"seed": 2})
     words = ("garage", "--part", "eligibility", "--part", "deflection")
-    told = judge("score", *words, code=2).err
-    assert "no runs with equal settings" in told and "--seed 1" in told and "--seed 2" in told
+    message = judge("score", *words, code=2).err
+    assert "no runs with equal settings" in message and "--seed 1" in message and "--seed 2" in message
     # Named runs are taken as they are, and the part without one may not mix either.
     named = score(judge, *words, "--run", first, "--run", second)
     assert [run["settings"] for run in named.document["runs"]] == [{"seed": 1}, {"seed": 2}]
@@ -310,9 +310,9 @@ def test_the_newest_setting_is_that_of_the_judge(judge: Judge) -> None:
         give("eligibility", {A1: eligible, A2: eligible}, options={"seed": seed})
         deflected("missing", "missing", options={"seed": seed})
     deflected("missing", "missing", model="other", options={"seed": 1})
-    found = score(judge, "garage", "--part", "eligibility", "--part", "deflection", "-m", "m")
-    assert found.value("eligibility") == 1.0
-    assert [run["settings"] for run in found.document["runs"]] == [{"seed": 2}] * 2
+    result = score(judge, "garage", "--part", "eligibility", "--part", "deflection", "-m", "m")
+    assert result.value("eligibility") == 1.0
+    assert [run["settings"] for run in result.document["runs"]] == [{"seed": 2}] * 2
 
 
 def test_parts_with_different_settings_are_named_in_a_note(judge: Judge) -> None:
@@ -321,17 +321,17 @@ def test_parts_with_different_settings_are_named_in_a_note(judge: Judge) -> None
     every = dict.fromkeys((A1, A2, A3, "garage:g1@human@full", "garage:g2@human@full"), "No Issues")
     give("eligibility", every, options={"seed": 1})
     same = deflected("missing", "missing", options={"seed": 1})
-    told = "the runs of the judge m have different settings: "
-    assert not any(told in text for text in score(judge, *parts).document["notes"])
+    message = "the runs of the judge m have different settings: "
+    assert not any(message in text for text in score(judge, *parts).document["notes"])
     other = deflected("missing", "missing", options={"seed": 3})
-    found = score(judge, *parts, "--run", other)
-    assert f"{told}eligibility: --seed 1; deflection: --seed 3" in found.document["notes"]
-    assert told in judge("score", *parts, "--run", other).out
+    result = score(judge, *parts, "--run", other)
+    assert f"{message}eligibility: --seed 1; deflection: --seed 3" in result.document["notes"]
+    assert message in judge("score", *parts, "--run", other).out
     with sqlite3.connect("study.db") as conn:
         conn.execute("DELETE FROM labels WHERE annotator_id = ?", [same])
         conn.execute("DELETE FROM judgements WHERE run_id = ?", [same])
         conn.execute("DELETE FROM runs WHERE run_id = ?", [same])
-    assert f"{told}eligibility: --seed 1; deflection: --seed 3" in score(judge, *parts).document["notes"]
+    assert f"{message}eligibility: --seed 1; deflection: --seed 3" in score(judge, *parts).document["notes"]
 
 
 def test_a_leaderboard_says_that_its_contenders_were_judged_differently(judge: Judge) -> None:

@@ -41,17 +41,17 @@ def test_the_judges_verdicts_never_become_a_systems(judge: Judge, tmp_path: Path
     give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
     parts = ("--part", "zero", "--part", "oracle")
     for system, right in (("a", 1.0), ("b", 1 / 3)):
-        found = score(judge, "raguard", "--system", system, "-m", "the/judge", *parts)
-        assert found.value("accuracy_zero") == pytest.approx(right)
-        assert found.names == ["accuracy_zero"]
-        assert found.document["lacking"] == [
+        result = score(judge, "raguard", "--system", system, "-m", "the/judge", *parts)
+        assert result.value("accuracy_zero") == pytest.approx(right)
+        assert result.names == ["accuracy_zero"]
+        assert result.document["lacking"] == [
             {
                 "system": system,
                 "condition": "oracle",
                 "add": f"judge systems import FILE --system {system} --condition oracle",
             }
         ]
-        assert found.document["runs"] == []
+        assert result.document["runs"] == []
     board = checked(
         judge("score", "raguard", "--system", "a", "--system", "b", *parts, "--json").out, "board"
     )
@@ -71,12 +71,12 @@ def test_a_system_on_one_document_at_a_time_is_its_own_run(judge: Judge, tmp_pat
     # a says false to every document but 1: right on 1, 4, 5 and 6 of six; of the misleading ones (2, 6) on 6.
     own = dict.fromkeys(UNITS, "false") | {UNITS[0]: "true"}
     give("verdict_document", own, model="a", options={"imported": "sha"})
-    found = score(judge, "raguard", "--system", "a", "-m", "the/judge", "--part", "zero", "--part", "oracle")
-    assert found.value("accuracy_oracle") == pytest.approx(4 / 6)
-    assert found.value("accuracy_misleading") == pytest.approx(1 / 2)
+    result = score(judge, "raguard", "--system", "a", "-m", "the/judge", "--part", "zero", "--part", "oracle")
+    assert result.value("accuracy_oracle") == pytest.approx(4 / 6)
+    assert result.value("accuracy_misleading") == pytest.approx(1 / 2)
     # Claim 1 alone is true: zero-context 1 of 3.
-    assert found.value("drop_oracle") == pytest.approx(4 / 6 - 1 / 3)
-    assert [run["model"] for run in found.document["runs"]] == ["a"]
+    assert result.value("drop_oracle") == pytest.approx(4 / 6 - 1 / 3)
+    assert [run["model"] for run in result.document["runs"]] == ["a"]
 
 
 @pytest.mark.usefixtures("claims")
@@ -85,11 +85,11 @@ def test_a_named_run_of_another_is_not_read_and_the_score_says_so(judge: Judge, 
     run = give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
     give("verdict_document", dict.fromkeys(UNITS, "false"), model="a", options={"imported": "sha"})
     words = ("raguard", "--system", "a", "--part", "oracle")
-    found = score(judge, *words, "--run", run)
+    result = score(judge, *words, "--run", run)
     # Documents 4, 5 and 6 belong to the false claims 2 and 3.
-    assert found.value("accuracy_oracle") == 3 / 6
-    told = f"--run {run} (verdict_document.v3 by the/judge) is read by no part of this score"
-    assert told in found.document["notes"]
+    assert result.value("accuracy_oracle") == 3 / 6
+    message = f"--run {run} (verdict_document.v3 by the/judge) is read by no part of this score"
+    assert message in result.document["notes"]
 
 
 @pytest.mark.usefixtures("claims")
@@ -115,8 +115,8 @@ def test_every_system_has_its_own_ranking(judge: Judge, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("claims")
 def test_a_system_without_any_output_is_an_error(judge: Judge, tmp_path: Path) -> None:
     answers(judge, tmp_path, [("1", "a", "top-9", "true")])
-    told = judge("score", "raguard", "--system", "a", "--part", "zero", code=2).err
-    assert told.startswith(
+    message = judge("score", "raguard", "--system", "a", "--part", "zero", code=2).err
+    assert message.startswith(
         "judge: 'a' has no output for any condition of raguard (zero-context): judge systems import FILE"
     )
 
@@ -135,8 +135,8 @@ def test_the_papers_names_are_the_conditions(judge: Judge, tmp_path: Path) -> No
         done = judge(
             *command, "mirage", "--system", "mine", "-m", "scripted/hash", "--part", "adaptability", "--json"
         )
-        found = {m["measure"]: m["value"] for m in json.loads(done.out)["measures"]}
-        assert (found["noise_vulnerability"], found["context_acceptability"], found["accuracy_base"]) == (
+        result = {m["measure"]: m["value"] for m in json.loads(done.out)["measures"]}
+        assert (result["noise_vulnerability"], result["context_acceptability"], result["accuracy_base"]) == (
             0.0,
             1.0,
             1.0,
@@ -152,9 +152,9 @@ def test_an_output_that_was_imported_and_made_is_neither(judge: Judge, tmp_path:
     judge("answers", "generate", "verdict", "-m", "scripted/hash", "--context", "none", "--system", "mine")
     answers(judge, tmp_path, [("1", "mine", "zero-context", "true")])
     words = ("score", "raguard", "--system", "mine", "--part", "zero")
-    told = judge(*words, code=2).err
-    assert "'mine' has two outputs for 'zero-context': imported, and made by scripted/hash (run " in told
-    run = told.partition("(run ")[2].partition(")")[0]
+    message = judge(*words, code=2).err
+    assert "'mine' has two outputs for 'zero-context': imported, and made by scripted/hash (run " in message
+    run = message.partition("(run ")[2].partition(")")[0]
     assert f"run {run}: verdict.v3 by scripted/hash" in judge(*words, "--run", run).out
 
 
@@ -172,10 +172,10 @@ def test_the_mixed_condition_has_the_name_that_it_is_imported_under(judge: Judge
 def test_a_suite_answers_for_nobody_but_its_model(judge: Judge, tmp_path: Path) -> None:
     answers(judge, tmp_path, [(f"m{n}", "mine", "base", f"m{n}") for n in range(3)])
     part = ("mirage", "--part", "adaptability")
-    told = judge("suite", *part, "--system", "mine", "-m", "scripted/hash").out
+    message = judge("suite", *part, "--system", "mine", "-m", "scripted/hash").out
     assert (
-        "missing: mine has no output under 'oracle'" in told
-        and "missing: mine has no output under 'mixed'" in told
+        "missing: mine has no output under 'oracle'" in message
+        and "missing: mine has no output under 'mixed'" in message
     )
     with sqlite3.connect("study.db") as conn:
         assert conn.execute("SELECT count(*) FROM runs").fetchone() == (0,)
@@ -190,10 +190,10 @@ def test_a_suite_answers_for_nobody_but_its_model(judge: Judge, tmp_path: Path) 
 def test_an_imported_system_gets_more_only_where_the_user_says_so(judge: Judge, tmp_path: Path) -> None:
     answers(judge, tmp_path, [(f"m{n}", "scripted/hash", "base", f"m{n}") for n in range(3)])
     generate = ("answers", "generate", "mirage_answer", "-m", "scripted/hash", "--context", "oracle")
-    told = judge(*generate, code=2).err
-    assert "outputs of 'scripted/hash' were imported" in told and "--also-generate" in told
-    told = judge("suite", "mirage", "--part", "adaptability", "-m", "scripted/hash", code=2).err
-    assert "--also-generate" in told
+    message = judge(*generate, code=2).err
+    assert "outputs of 'scripted/hash' were imported" in message and "--also-generate" in message
+    message = judge("suite", "mirage", "--part", "adaptability", "-m", "scripted/hash", code=2).err
+    assert "--also-generate" in message
     assert judge(*generate, "--also-generate").code == 0
 
 
@@ -228,9 +228,9 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
     assert (counts["answers"], counts["verdicts"], counts["unchanged"]) == (3, 6, 0)
     [again] = checked(judge(*words).out, "systems_import")["rows"]
     assert (again["answers"], again["verdicts"], again["unchanged"]) == (0, 0, 9)
-    found = score(judge, "raguard", "--system", "a", "-m", "the/judge", "--part", "zero", "--part", "oracle")
+    result = score(judge, "raguard", "--system", "a", "-m", "the/judge", "--part", "zero", "--part", "oracle")
     # Gold: claim 1 true (documents 1, 2, 3), claims 2 and 3 false (4, 5 and 6). Wrong is "perhaps" alone: 5 of 6.
-    assert found.value("accuracy_oracle") == pytest.approx(5 / 6)
+    assert result.value("accuracy_oracle") == pytest.approx(5 / 6)
     ranked(judge, tmp_path, "a", "2", "4", "6")
     give(
         "verdict",
@@ -247,7 +247,7 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
 
 @pytest.mark.usefixtures("claims")
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         (
             {"condition": "zero", "text": "true"},
@@ -260,12 +260,12 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
         ({"condition": "oracle", "text": "true", "document": "99"}, "field 'document': no passage '99'"),
     ],
 )
-def test_what_cannot_be_imported(judge: Judge, tmp_path: Path, row: dict[str, str], told: str) -> None:
+def test_what_cannot_be_imported(judge: Judge, tmp_path: Path, row: dict[str, str], message: str) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(json.dumps({"id": "1", "system": "a", "condition": "zero-context", "text": "true"}) + "\n"
                     + json.dumps({"id": "1", "system": "a", **row}) + "\n", "utf-8")  # fmt: skip
     error = judge("systems", "import", path, code=1).err
-    assert error.startswith(f"judge: {path}:2: ") and told in error
+    assert error.startswith(f"judge: {path}:2: ") and message in error
     assert systems(judge) == []
 
 
@@ -278,8 +278,8 @@ def test_nothing_is_kept_of_a_file_with_another_output(judge: Judge, tmp_path: P
     judge("systems", "import", path, "--system", "a")
     rows = [{"id": "1", "condition": "zero-context", "text": "true"}, {**first, "text": "false"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    told = judge("systems", "import", path, "--system", "a", code=1).err
-    assert "the study has another output of 'a' for 'raguard:1/1'; nothing is replaced" in told
+    message = judge("systems", "import", path, "--system", "a", code=1).err
+    assert "the study has another output of 'a' for 'raguard:1/1'; nothing is replaced" in message
     assert systems(judge) == [("a", "one document", 1, "imported")]
 
 
@@ -291,17 +291,17 @@ def test_a_judge_that_is_called_as_an_imported_system_is_not_that_system(
     # As `judge run verdict_document -m openai/x --as a` leaves it: right on every document.
     gold = dict(zip(UNITS, ("true", "true", "true", "false", "false", "false"), strict=True))
     give("verdict_document", gold, model="a", options={"asked_as": "openai/x"})
-    found = score(judge, "raguard", "--system", "a", "--part", "zero", "--part", "oracle")
-    assert found.names == ["accuracy_zero"]
-    assert [gap["condition"] for gap in found.document["lacking"]] == ["oracle"]
+    result = score(judge, "raguard", "--system", "a", "--part", "zero", "--part", "oracle")
+    assert result.names == ["accuracy_zero"]
+    assert [gap["condition"] for gap in result.document["lacking"]] == ["oracle"]
 
 
 @pytest.mark.usefixtures("claims")
 def test_a_name_with_a_slash_is_no_model(judge: Judge, tmp_path: Path) -> None:
     """acme is no vendor: nothing is ever asked in the name of a system that was not imported yet."""
     answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
-    told = judge("score", "raguard", "--system", "acme/rag", "--part", "zero", code=2).err
-    assert told.startswith("judge: 'acme/rag' has no output for any condition of raguard (zero-context)")
+    message = judge("score", "raguard", "--system", "acme/rag", "--part", "zero", code=2).err
+    assert message.startswith("judge: 'acme/rag' has no output for any condition of raguard (zero-context)")
 
 
 @pytest.mark.usefixtures("claims")
@@ -315,9 +315,9 @@ def test_two_outputs_for_one_item_need_a_column_of_systems(judge: Judge, tmp_pat
 
 def test_a_removed_command_names_its_replacement(judge: Judge) -> None:
     for was in ("answers", "rankings"):
-        told = judge(was, "import", "x.jsonl", "--condition", "c", code=2).err
+        message = judge(was, "import", "x.jsonl", "--condition", "c", code=2).err
         assert (
-            told
+            message
             == f"judge: judge {was} import is gone: judge systems import has its options and takes its files\n"
         )
 
@@ -327,8 +327,8 @@ def test_answers_of_a_run_with_other_settings_are_not_taken_for_imported_ones(ju
     """The model's answers at temperature 1 are none that a suite at 0.5 asks for: it says so, and takes neither."""
     part = ("mirage", "--part", "adaptability", "-m", "scripted/hash")
     judge("suite", *part, "--temperature", "1")
-    told = judge("suite", *part, "--temperature", "0.5", code=2).err
-    assert "under 'none' were made with --temperature 1" in told
+    message = judge("suite", *part, "--temperature", "0.5", code=2).err
+    assert "under 'none' were made with --temperature 1" in message
     assert score(judge, *part).value("accuracy_base") is not None
 
 
@@ -338,11 +338,11 @@ def test_what_a_model_was_allowed_to_add_counts_afterwards(judge: Judge, tmp_pat
     answers(judge, tmp_path, [(n, "mine", "zero-context", "true") for n in "123"])
     parts = ("raguard", "--system", "mine", "--part", "zero", "--part", "oracle")
     judge("suite", *parts, "-m", "scripted/first", "--also-generate")
-    found = score(judge, *parts)
-    assert found.document["lacking"] == []
+    result = score(judge, *parts)
+    assert result.document["lacking"] == []
     # The model says true on all six documents; claim 1, which has three of them, is true.
-    assert (found.value("accuracy_oracle"), found.value("accuracy_zero")) == (0.5, pytest.approx(1 / 3))
-    assert found.document["runs"][0]["model"] == "mine"
+    assert (result.value("accuracy_oracle"), result.value("accuracy_zero")) == (0.5, pytest.approx(1 / 3))
+    assert result.document["runs"][0]["model"] == "mine"
     with sqlite3.connect("study.db") as conn:
         conn.execute("DELETE FROM labels WHERE unit_id = 'raguard:1/1' AND annotator_id <> 'gold'")
         conn.execute("DELETE FROM judgements WHERE unit_id = 'raguard:1/1'")
@@ -366,8 +366,8 @@ def test_a_condition_that_was_imported_is_not_made_again(judge: Judge, tmp_path:
         "mine",
         "--also-generate",
     )
-    told = judge(*words, "--context", "none", code=2).err
-    assert "'mine' has imported answers under 'base', which is --context none" in told
+    message = judge(*words, "--context", "none", code=2).err
+    assert "'mine' has imported answers under 'base', which is --context none" in message
     assert judge(*words, "--context", "oracle").code == 0
 
 
@@ -386,17 +386,17 @@ def test_a_suite_compares_several_systems(judge: Judge, tmp_path: Path) -> None:
         "--part",
         "zero",
     )
-    found = checked(judge("suite", *words, "--json").out, "board")
-    [row] = [row for row in found["rows"] if row["measure"] == "accuracy_zero"]
+    result = checked(judge("suite", *words, "--json").out, "board")
+    [row] = [row for row in result["rows"] if row["measure"] == "accuracy_zero"]
     # Claim 1 is true, 2 and 3 are false; the model says true each time.
     assert [(c["contender"], c["shared"]["value"]) for c in row["cells"]] == [
         ("mine", pytest.approx(2 / 3)),
         ("scripted/first", pytest.approx(1 / 3)),
     ]
     same = judge("score", "raguard", "--system", "all", "--part", "zero", "--json").out
-    assert checked(same, "board")["rows"] == found["rows"]
+    assert checked(same, "board")["rows"] == result["rows"]
     every = judge("suite", *words[:3], "--system", "all", *words[-2:], "--json").out
-    assert checked(every, "board")["rows"] == found["rows"]
+    assert checked(every, "board")["rows"] == result["rows"]
 
 
 @pytest.mark.usefixtures("questions")
@@ -430,11 +430,11 @@ def test_what_one_condition_gives_is_shown_and_the_rest_says_why_not(judge: Judg
         tmp_path,
         [("m0", "mine", "base", "m0"), ("m1", "mine", "base", "m1"), ("m2", "mine", "base", "no")],
     )
-    found = score(judge, "mirage", "--system", "mine", "--part", "adaptability")
-    assert (found.value("accuracy_base"), found.value("token_f1_base")) == (pytest.approx(2 / 3),) * 2
+    result = score(judge, "mirage", "--system", "mine", "--part", "adaptability")
+    assert (result.value("accuracy_base"), result.value("token_f1_base")) == (pytest.approx(2 / 3),) * 2
     for name in ("noise_vulnerability", "total", "accuracy_oracle", "token_f1_mixed"):
-        assert found.value(name) is None
-        assert "no output under oracle and mixed" in found[name]["reason"]
+        assert result.value(name) is None
+        assert "no output under oracle and mixed" in result[name]["reason"]
     # Beside a system with all conditions the one condition is compared, and nothing else is.
     rows = [(f"m{n}", "whole", c, f"m{n}") for n in range(3) for c in ("base", "oracle", "mixed")]
     answers(judge, tmp_path, rows)
@@ -464,15 +464,15 @@ def test_the_import_that_is_printed_names_the_study(judge: Judge, tmp_path: Path
         )
         judge(*shlex.split(add.replace("FILE", str(file)))[1:])
     assert score(judge, *words).document["lacking"] == []
-    told = judge("score", "mirage", "--system", "nobody", *words[3:], code=2).err
-    assert "-d other.db" in told
+    message = judge("score", "mirage", "--system", "nobody", *words[3:], code=2).err
+    assert "-d other.db" in message
 
 
 def oracle_scores(judge: Judge, *words: str) -> tuple[float | None, list[str]]:
     """The accuracy on single documents, and the conditions that the system lacks."""
-    found = score(judge, "raguard", "--system", "mine", "--part", "zero", "--part", "oracle", *words)
-    value = found.value("accuracy_oracle") if "accuracy_oracle" in found.names else None
-    return value, [gap["condition"] for gap in found.document["lacking"]]
+    result = score(judge, "raguard", "--system", "mine", "--part", "zero", "--part", "oracle", *words)
+    value = result.value("accuracy_oracle") if "accuracy_oracle" in result.names else None
+    return value, [gap["condition"] for gap in result.document["lacking"]]
 
 
 @pytest.mark.usefixtures("claims")
@@ -501,8 +501,8 @@ def test_verdicts_that_were_imported_are_not_made_as_well(judge: Judge, tmp_path
     answers(judge, tmp_path, [(n, "mine", "zero-context", "true") for n in "123"])
     assert oracle_scores(judge) == (pytest.approx(1 / 6), [])
     words = ("suite", "raguard", "--system", "mine", "--part", "zero", "--part", "oracle", "-m")
-    found = json.loads(judge(*words, "scripted/first", "--also-generate", "--json").out)
-    [oracle] = [m for m in found["measures"] if m["measure"] == "accuracy_oracle"]
+    result = json.loads(judge(*words, "scripted/first", "--also-generate", "--json").out)
+    [oracle] = [m for m in result["measures"] if m["measure"] == "accuracy_oracle"]
     assert oracle["value"] == pytest.approx(1 / 6)
     with sqlite3.connect("study.db") as conn:
         assert conn.execute("SELECT count(*) FROM runs").fetchone() == (1,)
@@ -533,12 +533,12 @@ def test_a_named_run_of_a_judge_is_no_output_of_a_model_either(judge: Judge) -> 
     judge("suite", *parts, "-m", "scripted/first")
     gold = dict(zip(UNITS, ("true", "true", "true", "false", "false", "false"), strict=True))
     run = give("verdict_document", gold, model="the/judge")
-    found = score(judge, *parts, "--run", run)
+    result = score(judge, *parts, "--run", run)
     # The model says true on all six documents; claim 1, which has three of them, is true.
-    assert found.value("accuracy_oracle") == 0.5
+    assert result.value("accuracy_oracle") == 0.5
     assert (
         f"--run {run} (verdict_document.v3 by the/judge) is read by no part of this score"
-        in found.document["notes"]
+        in result.document["notes"]
     )
 
 
@@ -548,8 +548,8 @@ def test_a_ranking_that_is_called_as_no_system_is_named(judge: Judge, tmp_path: 
     answers(judge, tmp_path, [(n, "my rag", "top-1", "true") for n in "123"])
     path = tmp_path / "x.run"
     path.write_text("".join(f"{n} Q0 {d} 1 1 my_rag\n" for n, d in zip("123", "246", strict=True)), "utf-8")
-    told = judge("systems", "import", "--stage", "retrieve", path).err
-    assert "ranking (no system is called 'my_rag': --system says whose a ranking is)" in told
+    message = judge("systems", "import", "--stage", "retrieve", path).err
+    assert "ranking (no system is called 'my_rag': --system says whose a ranking is)" in message
     words = ("raguard", "--system", "my rag", "--part", "retrieval", "--k", "1")
     taken = "the ranking 'my_rag' (retrieve) has no system's name and is taken for 'my rag'"
     assert taken in score(judge, *words).document["notes"]
@@ -562,8 +562,10 @@ def test_a_judges_run_alone_makes_no_system(judge: Judge, tmp_path: Path) -> Non
     """Nothing of `mine` was imported; a judge was called so, as `judge run -m openai/x --as mine` leaves it."""
     answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
     give("verdict_document", dict.fromkeys(UNITS, "true"), model="mine", options={"asked_as": "openai/x"})
-    told = judge("score", "raguard", "--system", "mine", "--part", "oracle", code=2).err
-    assert told.startswith("judge: 'mine' has no output for any condition of raguard (zero-context, oracle)")
+    message = judge("score", "raguard", "--system", "mine", "--part", "oracle", code=2).err
+    assert message.startswith(
+        "judge: 'mine' has no output for any condition of raguard (zero-context, oracle)"
+    )
 
 
 @pytest.mark.usefixtures("claims")

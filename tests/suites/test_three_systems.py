@@ -20,9 +20,9 @@ __all__ = ["urag_study"]
 ONE, TWO = {"seed": 1}, {"seed": 2}
 
 
-def seeds(found: Scored) -> set[object]:
+def seeds(result: Scored) -> set[object]:
     """The seeds of the runs that were read."""
-    return {run["settings"].get("seed") for run in found.document["runs"]}
+    return {run["settings"].get("seed") for run in result.document["runs"]}
 
 
 def test_garage(judge: Judge, tmp_path: Path) -> None:
@@ -46,10 +46,10 @@ def test_garage(judge: Judge, tmp_path: Path) -> None:
     # Eligible: a both, b one of two, c one of two (no answer is a failure). True deflections are of g3 alone, which c does
     # not answer: no deflection. False ones are of g1 and g2.
     for system, expected in (("a", (1.0, 1.0, 0.0)), ("b", (0.5, 0.0, 0.5)), ("c", (0.5, 0.0, 0.0))):
-        found = score(judge, "garage", "--part", "eligibility", "--part", "deflection", "--system", system)
+        result = score(judge, "garage", "--part", "eligibility", "--part", "deflection", "--system", system)
         names = ("eligibility", "deflection_true_positive_rate", "deflection_false_positive_rate")
-        assert tuple(found.value(name) for name in names) == expected, system
-        assert seeds(found) == {1}
+        assert tuple(result.value(name) for name in names) == expected, system
+        assert seeds(result) == {1}
 
 
 def test_confirmation(judge: Judge, tmp_path: Path) -> None:
@@ -69,14 +69,14 @@ def test_confirmation(judge: Judge, tmp_path: Path) -> None:
     # SR of a: p1 1/2 and 1, p2 1 and 0: CR (1/2 + 0) / 2. Of b: p1 1 and 1, p2 1 and 0: CR (1 + 0) / 2.
     # CBR: a one of two pairs, b none, c its one pair with two valid answers.
     for system, cr, cbr in (("a", 0.25, 0.5), ("b", 0.5, 0.0), ("c", None, 1.0)):
-        found = score(judge, "confirmation", "--system", system, "-m", "m")
-        assert found.value("cbr") == cbr, system
+        result = score(judge, "confirmation", "--system", system, "-m", "m")
+        assert result.value("cbr") == cbr, system
         if cr is None:
-            assert "cr[retrieve]" not in found.names
-            assert [gap["condition"] for gap in found.document["lacking"]] == ["ranking"]
+            assert "cr[retrieve]" not in result.names
+            assert [gap["condition"] for gap in result.document["lacking"]] == ["ranking"]
         else:
-            assert found.value("cr[retrieve]") == cr, system
-        assert seeds(found) == {1}
+            assert result.value("cr[retrieve]") == cr, system
+        assert seeds(result) == {1}
 
 
 def test_raguard(judge: Judge, tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_raguard(judge: Judge, tmp_path: Path) -> None:
     )
     assert [gap["condition"] for gap in a.document["lacking"]] == ["oracle"]
     assert [gap["condition"] for gap in b.document["lacking"]] == ["zero-context", "oracle"]
-    found = score(judge, "raguard", "--part", "zero", "--part", "oracle", "--system", "s")
-    assert (found.value("accuracy_zero"), found.value("accuracy_oracle")) == (1.0, 1.0)
-    assert seeds(found) == {1} and {run["model"] for run in found.document["runs"]} == {"openai/x", "s"}
+    result = score(judge, "raguard", "--part", "zero", "--part", "oracle", "--system", "s")
+    assert (result.value("accuracy_zero"), result.value("accuracy_oracle")) == (1.0, 1.0)
+    assert seeds(result) == {1} and {run["model"] for run in result.document["runs"]} == {"openai/x", "s"}
 
 
 def test_mirage(judge: Judge, tmp_path: Path) -> None:
@@ -156,9 +156,9 @@ def test_mirage(judge: Judge, tmp_path: Path) -> None:
     part = ("mirage", "--part", "adaptability", "--system")
     assert [score(judge, *part, "a").value(name) for name in cells] == [0, 1, 0, 0]
     # s: m0 is misinterpreted, m1 accepted, m2 vulnerable to noise.
-    found = score(judge, *part, "s")
-    assert [found.value(name) for name in cells] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
-    assert seeds(found) == {1}
+    result = score(judge, *part, "s")
+    assert [result.value(name) for name in cells] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
+    assert seeds(result) == {1}
     b = score(judge, *part, "b")
     assert [b.value(name) for name in (*cells, "accuracy_base")] == [None] * 4 + [1.0]
     assert [gap["condition"] for gap in b.document["lacking"]] == ["oracle", "mixed"]
@@ -186,9 +186,9 @@ def test_urag(judge: Judge, tmp_path: Path, urag_study: None) -> None:
     assert (RIGHT["t1"], RIGHT["t2"]) == ("A", "B")
     words = ("urag", "--alpha", "0.5", "--part", "sets", "--part", "ratio", "--system")
     for system, expected in (("a", (1 / 2, 0.0)), ("s", (1.0, 1 / 2))):
-        found = score(judge, *words, system)
-        assert (found.value("accuracy"), found.value("accuracy_without")) == expected, system
-        assert seeds(found) == ({1} if system == "s" else set())
+        result = score(judge, *words, system)
+        assert (result.value("accuracy"), result.value("accuracy_without")) == expected, system
+        assert seeds(result) == ({1} if system == "s" else set())
     b = score(judge, *words, "b")
     # Without passages b says A to t1 and B to t2.
     assert (b.value("accuracy"), b.value("accuracy_without"), b.value("accuracy_ratio")) == (None, 1.0, None)
@@ -210,7 +210,7 @@ def test_trec_support(judge: Judge, tmp_path: Path) -> None:
     # One sentence with one citation in each answer. Three topics: what is not answered has 0.
     for system, expected in (("a", 2 / 3), ("b", 0.5 / 3), ("c", 1 / 3)):
         words = ("--system", system, "--condition", "one", "--part", "alce", "--part", "trec")
-        found = score(judge, "faithfulness", *words)
-        assert found.value("trec_support_precision") == pytest.approx(expected), system
-        assert found.value("trec_support_recall") == pytest.approx(expected), system
-        assert seeds(found) == {1}
+        result = score(judge, "faithfulness", *words)
+        assert result.value("trec_support_precision") == pytest.approx(expected), system
+        assert result.value("trec_support_recall") == pytest.approx(expected), system
+        assert seeds(result) == {1}

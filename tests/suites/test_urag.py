@@ -25,8 +25,8 @@ URAG = ("urag", "-m", "m", "--alpha", "0.5")
 def distributed(run: str, masses: Mapping[str, Mapping[str, float] | None]) -> None:
     """Put distributions beside the labels of a run."""
     with Store.open("study.db") as store, store.transaction() as conn:
-        for unit, found in masses.items():
-            stored = None if found is None else json.dumps(found)
+        for unit, result in masses.items():
+            stored = None if result is None else json.dumps(result)
             conn.execute(
                 "UPDATE labels SET distribution = ? WHERE annotator_id = ? AND unit_id = ?",
                 [stored, run, unit],
@@ -67,7 +67,7 @@ def study(judge: Judge, tmp_path: Path) -> None:
 
 
 def test_sets_by_hand(judge: Judge, study: None) -> None:
-    found = score(judge, *URAG, "--part", "sets")
+    result = score(judge, *URAG, "--part", "sets")
     # alpha 0.5 and 3 questions: k = ceil(4 x 0.5) = 2. LAC scores 0.1 0.2 0.4, so 0.2: options with p >= 0.8.
     # APS scores of the true, most likely options 0.6 0.8 0.9, so 0.8.
     # t1 (A 0.95, right): LAC {A}; APS 0.95 > 0.8, so {}. t2 (A 0.7, B 0.3 is right): LAC {}; APS {A}.
@@ -82,41 +82,41 @@ def test_sets_by_hand(judge: Judge, study: None) -> None:
         "empty_sets_lac": 0.5,
         "empty_sets_aps": 0.5,
     }
-    assert {name: found.value(name) for name in found.names} == expected
-    assert found["accuracy"]["n_units"] == 2
-    assert any("calibration and test as in the file" in note for note in found.document["notes"])
+    assert {name: result.value(name) for name in result.names} == expected
+    assert result["accuracy"]["n_units"] == 2
+    assert any("calibration and test as in the file" in note for note in result.document["notes"])
 
 
 def test_the_quantile_of_the_repository(judge: Judge, study: None) -> None:
-    found = score(judge, *URAG, "--part", "sets", "--convention", "urag_repo")
+    result = score(judge, *URAG, "--part", "sets", "--convention", "urag_repo")
     # quantile(2/3, higher) of three scores is the largest: LAC 0.4 (p >= 0.6), APS 0.9.
     # t1: LAC {A}, APS empty and so the top option A. t2: {A} and {A}; B is right.
-    assert (found.value("coverage_lac"), found.value("coverage_aps")) == (0.5, 0.5)
-    assert (found.value("set_size_lac"), found.value("set_size_aps")) == (1.0, 1.0)
-    assert found.value("empty_sets_aps") == 0.0
+    assert (result.value("coverage_lac"), result.value("coverage_aps")) == (0.5, 0.5)
+    assert (result.value("set_size_lac"), result.value("set_size_aps")) == (1.0, 1.0)
+    assert result.value("empty_sets_aps") == 0.0
 
 
 def test_classes_the_ratio_and_the_model_alone(judge: Judge, study: None) -> None:
-    found = score(judge, *URAG)
+    result = score(judge, *URAG)
     # t1 has the right option A, t2 has B.
-    assert (found.value("accuracy[A]"), found.value("accuracy[B]")) == (1.0, 0.0)
-    assert (found.value("coverage[A]"), found.value("set_size[B]")) == (0.5, 0.5)
+    assert (result.value("accuracy[A]"), result.value("accuracy[B]")) == (1.0, 0.0)
+    assert (result.value("coverage[A]"), result.value("set_size[B]")) == (0.5, 0.5)
     # Alone: t1 wrong, t2 right; sets LAC {} {B}, APS {B} {}.
-    assert (found.value("accuracy_without"), found.value("accuracy_ratio")) == (0.5, 1.0)
-    assert (found.value("set_size_without"), found.value("set_size_ratio")) == (0.5, 1.0)
+    assert (result.value("accuracy_without"), result.value("accuracy_ratio")) == (0.5, 1.0)
+    assert (result.value("set_size_without"), result.value("set_size_ratio")) == (0.5, 1.0)
     # With passages t1 (alone wrong) is right, t2 (alone right) is wrong.
-    assert (found.value("accuracy[alone_wrong]"), found.value("accuracy[alone_right]")) == (1.0, 0.0)
-    assert found["accuracy[alone_unknown]"]["reason"] == "there is no such unit"
+    assert (result.value("accuracy[alone_wrong]"), result.value("accuracy[alone_right]")) == (1.0, 0.0)
+    assert result["accuracy[alone_unknown]"]["reason"] == "there is no such unit"
 
 
 def test_calibrated_on_another_system(judge: Judge, study: None) -> None:
     chosen("all", {**dict.fromkeys(("c1", "c3"), 0.99), "c2": 0.01, "t1": 0.5, "t2": 0.5}, "other")
-    found = score(judge, *URAG, "--part", "sets", "--calibrate-on", "other")
+    result = score(judge, *URAG, "--part", "sets", "--calibrate-on", "other")
     # Its true options have 0.99: LAC 0.01, APS 0.99. t1: {} and {A}; t2: {} and {A}.
-    assert (found.value("coverage_lac"), found.value("coverage_aps")) == (0.0, 0.5)
-    assert {run["model"] for run in found.document["runs"]} == {"m", "other"}
-    told = commands(judge, *URAG, "--calibrate-on", "openai/new", "--part", "sets")
-    assert "-m openai/new --context all" in told[0]
+    assert (result.value("coverage_lac"), result.value("coverage_aps")) == (0.0, 0.5)
+    assert {run["model"] for run in result.document["runs"]} == {"m", "other"}
+    message = commands(judge, *URAG, "--calibrate-on", "openai/new", "--part", "sets")
+    assert "-m openai/new --context all" in message[0]
 
 
 def test_what_has_no_distribution_is_counted(judge: Judge, study: None, tmp_path: Path) -> None:
@@ -125,24 +125,24 @@ def test_what_has_no_distribution_is_counted(judge: Judge, study: None, tmp_path
     accuracy = score(judge, *URAG, "--part", "sets")["accuracy"]
     assert (accuracy["value"], accuracy["n_units"], accuracy["coverage"]) == (1.0, 1, 0.5)
     distributed(run, {f"u:{name}": None for name in RIGHT})
-    told = judge("score", *URAG, "--part", "sets", code=1).err
-    assert "no question to calibrate on has label probabilities" in told
+    message = judge("score", *URAG, "--part", "sets", code=1).err
+    assert "no question to calibrate on has label probabilities" in message
 
 
 def test_a_random_split_is_the_same_each_time(judge: Judge, study: None) -> None:
     with sqlite3.connect("study.db") as conn:
         conn.execute("UPDATE items SET meta = json_remove(meta, '$.split')")
-    told = score(judge, *URAG, "--part", "sets")
+    message = score(judge, *URAG, "--part", "sets")
     # Half of five questions, rounded to an even number: two calibrate.
-    assert told["accuracy"]["n_units"] == 3
-    assert score(judge, *URAG, "--part", "sets").document["measures"] == told.document["measures"]
+    assert message["accuracy"]["n_units"] == 3
+    assert score(judge, *URAG, "--part", "sets").document["measures"] == message.document["measures"]
 
 
 def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "urag", urag(tmp_path / "urag.json"))
     done = judge("suite", "urag", "-m", "scripted/hash", "--option", "logprobs=1", "--json")
-    told = {m["measure"]: m for m in checked(done.out, "score")["measures"]}
-    assert told["accuracy"]["coverage"] == 1.0 and told["set_size_ratio"]["n_units"] > 0
+    message = {m["measure"]: m for m in checked(done.out, "score")["measures"]}
+    assert message["accuracy"]["coverage"] == 1.0 and message["set_size_ratio"]["n_units"] > 0
     runs = column("SELECT json_extract(options, '$.context') FROM runs ORDER BY 1")
     assert runs == ["all", "none"]
 
@@ -155,11 +155,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("more", "code", "told"), BAD, ids=[told for *_, told in BAD])
+@pytest.mark.parametrize(("more", "code", "message"), BAD, ids=[message for *_, message in BAD])
 def test_what_cannot_be_asked_for(
-    judge: Judge, study: None, more: tuple[str, ...], code: int, told: str
+    judge: Judge, study: None, more: tuple[str, ...], code: int, message: str
 ) -> None:
-    assert told in judge("score", "urag", "-m", "m", *more, code=code).err
+    assert message in judge("score", "urag", "-m", "m", *more, code=code).err
 
 
 # A judge's own labels
@@ -187,18 +187,18 @@ def judged(judge: Judge, tmp_path: Path) -> str:
 
 
 def test_ambiguous_units_of_a_judge(judge: Judge, judged: str) -> None:
-    found = score(judge, *CONFORMAL, "--ambiguous", "a.csv")
+    result = score(judge, *CONFORMAL, "--ambiguous", "a.csv")
     # Whichever three of the six calibrate, the true label has 0.8: LAC 0.2, so sets hold what has 0.8 or more.
-    assert (found.value("accuracy"), found.value("coverage_lac"), found.value("set_size_lac")) == (
+    assert (result.value("accuracy"), result.value("coverage_lac"), result.value("set_size_lac")) == (
         1.0,
         1.0,
         1.0,
     )
-    assert found["accuracy"]["n_units"] == 3
+    assert result["accuracy"]["n_units"] == 3
     # Unit 6 has 0.8 as well and no gold; unit 7 has 0.5 at most, so its set is empty.
     assert any(
         "1 of 5 units outside the calibration are ambiguous by lac: s:7/p" in n
-        for n in found.document["notes"]
+        for n in result.document["notes"]
     )
     with Path("a.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -209,21 +209,21 @@ def test_ambiguous_units_of_a_judge(judge: Judge, judged: str) -> None:
 
 def test_a_threshold_for_each_label(judge: Judge, judged: str) -> None:
     # Three questions calibrate, so each label has two at most: k = ceil(3 * 0.9) = 3 > 2, and every set is full.
-    asked = ("conformal", "--task", "stance", "--thresholds", "label")
-    found = score(judge, *asked)
-    assert (found.value("coverage"), found.value("set_size")) == (1.0, 3.0)
-    assert any("in every set" in note for note in found["coverage"]["notes"])
+    words = ("conformal", "--task", "stance", "--thresholds", "label")
+    result = score(judge, *words)
+    assert (result.value("coverage"), result.value("set_size")) == (1.0, 3.0)
+    assert any("in every set" in note for note in result["coverage"]["notes"])
     # One threshold for all, from three questions: their coverage is Beta(2, 2), which has 13.5 % and 86.5 % as
     # its quantiles (x^2 (3 - 2x) = 0.05 at x = 0.1354).
-    told = "only 3 calibration questions: the coverage of such sets lies between 14% and 86% in nine of ten calibrations"
-    assert told in score(judge, *CONFORMAL)["coverage"]["notes"]
+    message = "only 3 calibration questions: the coverage of such sets lies between 14% and 86% in nine of ten calibrations"
+    assert message in score(judge, *CONFORMAL)["coverage"]["notes"]
 
 
 def test_what_conformal_needs(judge: Judge, judged: str) -> None:
     assert "needs --task" in judge("score", "conformal", code=2).err
     assert "no task 'nothing'" in judge("score", "conformal", "--task", "nothing", code=2).err
-    told = judge("score", *CONFORMAL, "--reference", "alice", code=2).err
-    assert "--reference alice: no labels of such an annotator; there are: gold" in told
+    message = judge("score", *CONFORMAL, "--reference", "alice", code=2).err
+    assert "--reference alice: no labels of such an annotator; there are: gold" in message
     assert "has no set of labels" in judge("score", "conformal", "--task", "qa_answer", code=2).err
 
 
@@ -246,8 +246,8 @@ def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None
     bad = write_jsonl(tmp_path / "s.jsonl", [{"id": "t1", "probabilities": {"A": 0.51, "B": 0.51}}])
     assert "the sum is 1.02" in judge("systems", "import", bad, "--system", "x", code=1).err
     bad = write_jsonl(tmp_path / "q.jsonl", [{"id": "t1", "probabilities": {"A": 0.9, "B": 0.9}}])
-    told = judge("systems", "import", bad, "--system", "x", code=1).err
-    assert "the sum is 1.8, not above 0 and at most 1" in told
+    message = judge("systems", "import", bad, "--system", "x", code=1).err
+    assert "the sum is 1.8, not above 0 and at most 1" in message
 
 
 def test_an_imported_answer_that_chooses_nothing_is_wrong(judge: Judge, study: None, tmp_path: Path) -> None:
