@@ -102,9 +102,9 @@ def test_a_task_renders_and_runs(judge: Judge, study: None, name: str) -> None:
     task = load_task(name)
     before = column("SELECT count(*) FROM labels WHERE annotator_id <> 'gold'")[0]
     judge("run", name, "-m", "scripted/hash")
-    found = rows("SELECT DISTINCT u.kind, l.field FROM labels AS l JOIN units AS u USING (unit_id) JOIN runs AS r ON r.run_id = l.annotator_id WHERE l.derived_from IS NULL")  # fmt: skip
-    assert {kind for kind, _ in found} == {task.spec.unit}
-    assert {field for _, field in found} == {q.field for q in task.spec.questions}
+    result = rows("SELECT DISTINCT u.kind, l.field FROM labels AS l JOIN units AS u USING (unit_id) JOIN runs AS r ON r.run_id = l.annotator_id WHERE l.derived_from IS NULL")  # fmt: skip
+    assert {kind for kind, _ in result} == {task.spec.unit}
+    assert {field for _, field in result} == {q.field for q in task.spec.questions}
     assert column("SELECT count(*) FROM labels WHERE annotator_id <> 'gold'")[0] > before
     out = judge("tasks", "render", name, "--answers", "codes" if task.one_choice else "json").out
     if task.spec.raw:
@@ -185,16 +185,16 @@ def test_a_task_that_shows_gold_is_for_people(judge: Judge, study: None) -> None
     task = load_task("raguard_role")
     assert task.people_only and task.required_inputs == ["claim", "passage", "claim_verdict"]
     for extra in ((), ("--estimate",)):
-        told = judge("run", "raguard_role", "-m", "scripted/hash", *extra, code=2).err
-        assert "raguard_role.v2 shows gold (claim_verdict), so it is for human annotators only" in told
+        message = judge("run", "raguard_role", "-m", "scripted/hash", *extra, code=2).err
+        assert "raguard_role.v2 shows gold (claim_verdict), so it is for human annotators only" in message
     assert column("SELECT count(*) FROM runs") == [0]
     out = judge("tasks", "render", "raguard_role").out
     assert "[[claim_verdict " in out and "\ntrue\n" in out
     with Store.open("study.db") as store:
         units, left_out = selection.select(store, task, selection.Selection())
-        found = {u.unit_id: u.inputs["claim_verdict"] for u in selection.pending(store, task, "")}
+        result = {u.unit_id: u.inputs["claim_verdict"] for u in selection.pending(store, task, "")}
     assert (units, left_out) == (2, 6), "the six passages of the other data set have no verdict"
-    assert found == {"pairs:claim-original/d1": "true", "pairs:claim-counter/d1": "false"}
+    assert result == {"pairs:claim-original/d1": "true", "pairs:claim-counter/d1": "false"}
 
 
 def test_an_original_and_its_counter_claim_are_a_unit_whichever_comes_first(
@@ -203,9 +203,9 @@ def test_an_original_and_its_counter_claim_are_a_unit_whichever_comes_first(
     for n, order in enumerate((CLAIMS, CLAIMS[::-1])):
         judge("items", "import", "jsonl", write(tmp_path / f"d{n}.jsonl", order))
         judge("items", "import", "jsonl", tmp_path / f"d{n}.jsonl")
-    found = rows("SELECT unit_id, question_id, claim, counter_claim FROM unit_texts WHERE kind = 'pair'")
+    result = rows("SELECT unit_id, question_id, claim, counter_claim FROM unit_texts WHERE kind = 'pair'")
     texts = ("Tea was first grown in China.", "Tea was first grown in Peru.")
-    assert found == [
+    assert result == [
         (f"d{n}:claim-original~d{n}:claim-counter", f"d{n}:claim-original", *texts) for n in (0, 1)
     ]
 
@@ -227,7 +227,7 @@ def task(unit: str, inputs: str, more: str = "", shown: str | None = None) -> An
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("item", "sentence"), "units of kind 'item' cannot take 'sentence'"),
         (("passage", "context"), "units of kind 'passage' cannot take 'context'"),
@@ -247,10 +247,10 @@ def task(unit: str, inputs: str, more: str = "", shown: str | None = None) -> An
         (("answer", "context", "", "{{ context[0] }}"), "'context' may only be shown as"),
     ],
 )
-def test_what_a_task_may_not_declare(arguments: tuple[str, ...], told: str) -> None:
+def test_what_a_task_may_not_declare(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(TaskError) as caught:
         task(*arguments)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_relevant_values_are_only_ever_text(tmp_path: Path) -> None:
@@ -262,8 +262,8 @@ def test_relevant_values_are_only_ever_text(tmp_path: Path) -> None:
 def test_a_list_of_texts_is_asked_for_read_and_stored() -> None:
     claims = load_task("claim_decomposition")
     assert answer_schema(claims)["properties"]["claims"] == {"type": "array", "items": {"type": "string"}}
-    read = parse_json(claims, Reply('{"claims": ["One.", " ", "Zwei – ä."]}'))
-    assert [a.value for a in read.labels] == ['["One.", "Zwei – ä."]']
+    parsed = parse_json(claims, Reply('{"claims": ["One.", " ", "Zwei – ä."]}'))
+    assert [a.value for a in parsed.labels] == ['["One.", "Zwei – ä."]']
     assert parse_json(claims, Reply('{"claims": []}')).labels[0].value == "[]"
     for bad in ('{"claims": "One."}', '{"claims": [1]}', '{"claims": null}'):
         assert parse_json(claims, Reply(bad)).status is Status.UNPARSED

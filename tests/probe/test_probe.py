@@ -30,8 +30,8 @@ def db(tmp_path: Path) -> Path:
 
 
 def probed(db: Path, *options: str, code: int = 0) -> dict[str, Any]:
-    found = checked(judge("probe", "stance", "-d", db, "--json", *options, code=code).stdout, "probe")
-    return {row["probe"]: row for row in found["rows"]} | {"all": found}
+    result = checked(judge("probe", "stance", "-d", db, "--json", *options, code=code).stdout, "probe")
+    return {row["probe"]: row for row in result["rows"]} | {"all": result}
 
 
 def test_a_judge_that_reads_only_the_passage_flips_nowhere(tmp_path: Path, db: Path) -> None:
@@ -81,8 +81,8 @@ def test_given_paraphrases_are_used(tmp_path: Path, db: Path) -> None:
     rows = probed(db, *model(tmp_path, *rules), "--probe", "paraphrase", "--paraphrases", str(path))
     assert rows["paraphrase"]["flips"] == 1 and rows["all"]["notes"] == []
     path.write_text('{"text": 1}\n')
-    told = judge("probe", "stance", *model(tmp_path), "-d", db, "--paraphrases", path, code=1).stderr
-    assert "other.jsonl:1" in told
+    message = judge("probe", "stance", *model(tmp_path), "-d", db, "--paraphrases", path, code=1).stderr
+    assert "other.jsonl:1" in message
 
 
 def test_a_judge_that_answers_from_memory_gives_labels_on_nothing(tmp_path: Path, db: Path) -> None:
@@ -104,14 +104,14 @@ def test_a_judge_that_answers_from_memory_gives_labels_on_nothing(tmp_path: Path
 
 def test_the_threshold_for_ci(tmp_path: Path, db: Path) -> None:
     options = (*model(tmp_path, *OBEYS), "--probe", "injection", "--probe", "repeat")
-    told = judge("probe", "stance", "-d", db, *options, "--fail-over", "0.1", code=5).stderr
-    assert "below what was asked for: injection (value) is 1.000, above 0.1" in told
-    assert "passed: repeat (value) is 0.000 <= 0.1" in told
+    message = judge("probe", "stance", "-d", db, *options, "--fail-over", "0.1", code=5).stderr
+    assert "below what was asked for: injection (value) is 1.000, above 0.1" in message
+    assert "passed: repeat (value) is 0.000 <= 0.1" in message
     judge("probe", "stance", "-d", db, *options, "--fail-over", "repeat=0")
-    told = judge(
+    message = judge(
         "probe", "stance", "-d", db, *options, "--fail-over", "repeat=0.2", "--on", "upper", code=5
     ).stderr
-    assert "repeat (upper) is 0.265, above 0.2" in told
+    assert "repeat (upper) is 0.265, above 0.2" in message
     assert probed(db, *options, "--fail-over", "0.1", code=5)["all"]["failed"] == ["injection"]
 
 
@@ -129,8 +129,8 @@ def test_a_judge_without_a_label_passes_no_threshold(tmp_path: Path, db: Path) -
 
 def test_nothing_of_a_probe_is_a_label_of_the_study(tmp_path: Path, db: Path) -> None:
     probed(db, *model(tmp_path))
-    told = judge("probe", "stance", "-d", db, *model(tmp_path), "--keep", db, code=2).stderr
-    assert "a study with other items" in told
+    message = judge("probe", "stance", "-d", db, *model(tmp_path), "--keep", db, code=2).stderr
+    assert "a study with other items" in message
     with Store.open(db) as store:
         assert store.conn.execute("SELECT count(*) FROM runs").fetchone() == (0,)
         assert store.conn.execute("SELECT count(*) FROM items").fetchone() == (UNITS,)
@@ -138,8 +138,8 @@ def test_nothing_of_a_probe_is_a_label_of_the_study(tmp_path: Path, db: Path) ->
 
 def test_a_kept_study_is_gone_on_with_and_asks_nothing_twice(tmp_path: Path, db: Path) -> None:
     kept, options = tmp_path / "probe.db", (*model(tmp_path), "--probe", "order", "--probe", "length")
-    told = judge("probe", "stance", "-d", db, *options, "--keep", kept, "--max", "6000tokens", code=4)
-    assert "token" in told.stderr
+    message = judge("probe", "stance", "-d", db, *options, "--keep", kept, "--max", "6000tokens", code=4)
+    assert "token" in message.stderr
 
     def asked() -> int:
         with Store.open(kept) as store:
@@ -159,14 +159,14 @@ def test_a_kept_study_is_gone_on_with_and_asks_nothing_twice(tmp_path: Path, db:
 
 
 def test_what_cannot_be_probed_is_refused(tmp_path: Path, db: Path) -> None:
-    for options, told in (
+    for options, message in (
         (["--fail-over", "injected=0.1"], "no probe 'injected'"),
         (["--fail-over", "2"], "between 0 and 1"),
         (["--nothing", "maybe"], "'maybe' is not a label of 'stance'"),
         (["--probe", "order", "--fail-over", "length=0.1"], "add --probe length"),
         (["--where", "dataset = 'none'"], "no unit has the inputs of stance.v2"),
     ):
-        assert told in judge("probe", "stance", *model(tmp_path), "-d", db, *options, code=2).stderr
+        assert message in judge("probe", "stance", *model(tmp_path), "-d", db, *options, code=2).stderr
 
 
 def test_an_injected_passage_title_and_markup_stay_text(tmp_path: Path, db: Path) -> None:
@@ -196,5 +196,5 @@ def test_only_what_the_task_shows_is_changed(tmp_path: Path) -> None:
     ]
     path = script(tmp_path / "relevant.jsonl", lines)
     options = ("-m", "scripted/file", "--option", f"script={path}", "--probe", "paraphrase")
-    found = checked(judge("probe", "relevant", "-d", db, "--json", *options).stdout, "probe")
-    assert found["rows"][0]["flips"] == 4
+    result = checked(judge("probe", "relevant", "-d", db, "--json", *options).stdout, "probe")
+    assert result["rows"][0]["flips"] == 4

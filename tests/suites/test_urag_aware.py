@@ -20,8 +20,8 @@ AGAIN = {**WITH, "t1": 0.8, "t2": 0.1}
 
 
 def first_run() -> str:
-    found: str = column("SELECT run_id FROM runs WHERE json_extract(options, '$.context') = 'all'")[0]
-    return found
+    result: str = column("SELECT run_id FROM runs WHERE json_extract(options, '$.context') = 'all'")[0]
+    return result
 
 
 def asked_again(kind: str, labels: dict[str, str] | None = None) -> str:
@@ -35,10 +35,10 @@ def asked_again(kind: str, labels: dict[str, str] | None = None) -> str:
 
 @pytest.mark.parametrize("kind", ["self", "wrong"])
 def test_what_a_second_pass_changes(judge: Judge, study: None, kind: str) -> None:
-    told = commands(judge, *AWARE, "--aware", kind)
-    assert len(told) == 1 and f"urag_aware -m m --context all --shown {first_run()}:{kind}" in told[0]
+    message = commands(judge, *AWARE, "--aware", kind)
+    assert len(message) == 1 and f"urag_aware -m m --context all --shown {first_run()}:{kind}" in message[0]
     asked_again(kind)
-    found = score(judge, *AWARE, "--aware", kind)
+    result = score(judge, *AWARE, "--aware", kind)
     # Calibrated as at first: LAC holds p >= 0.8, APS what adds up to 0.8 at most.
     # t1 (A 0.8, right): LAC {A}, APS {A}. t2 (B 0.9, right): LAC {B}, APS {}. At first: accuracy and size 0.5.
     expected = {
@@ -51,8 +51,8 @@ def test_what_a_second_pass_changes(judge: Judge, study: None, kind: str) -> Non
         f"accuracy_{kind}_aware_change": 0.5,
         f"set_size_{kind}_aware_change": 0.25,
     }
-    assert {name: found.value(name) for name in found.names} == pytest.approx(expected)
-    assert found[f"set_size_{kind}_aware_change"]["n_units"] == 2
+    assert {name: result.value(name) for name in result.names} == pytest.approx(expected)
+    assert result[f"set_size_{kind}_aware_change"]["n_units"] == 2
 
 
 def test_what_failed_at_first_is_no_success_later(judge: Judge, study: None) -> None:
@@ -64,11 +64,11 @@ def test_what_failed_at_first_is_no_success_later(judge: Judge, study: None) -> 
     with Store.open("study.db") as store, store.transaction() as conn:
         for name in ("labels WHERE annotator_id", "judgements WHERE run_id"):
             conn.execute(f"DELETE FROM {name} = ? AND unit_id = 'u:t2'", [again])
-    found = score(judge, *AWARE, "--aware", "self")
+    result = score(judge, *AWARE, "--aware", "self")
     # t1 is right both times; t2 was refused, and so had nothing to be shown: wrong both times.
     for name in ("accuracy", "accuracy_self_aware"):
-        assert (found.value(name), found[name]["n_units"]) == (0.5, 2), name
-    assert (found.value("accuracy_self_aware_change"), found["set_size_self_aware_change"]["n_units"]) == (
+        assert (result.value(name), result[name]["n_units"]) == (0.5, 2), name
+    assert (result.value("accuracy_self_aware_change"), result["set_size_self_aware_change"]["n_units"]) == (
         0,
         1,
     )
@@ -136,10 +136,10 @@ def test_both_passes_of_ones_own_system_are_imported(judge: Judge, study: None, 
     aware = (*AWARE, "--system", "own", "--aware", "self")
     assert "judge systems import FILE --system own --condition self-aware" in judge("score", *aware).out
     given(AGAIN, "self-aware")
-    found = score(judge, *aware)
+    result = score(judge, *aware)
     # As in the run with the same probabilities.
-    assert found.value("accuracy_self_aware_change") == 0.5
-    assert found.value("set_size_self_aware_change") == pytest.approx(0.25)
+    assert result.value("accuracy_self_aware_change") == 0.5
+    assert result.value("set_size_self_aware_change") == pytest.approx(0.25)
 
 
 def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
@@ -149,10 +149,10 @@ def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
         "RUN:self, RUN:wrong or RUN:wrong-second"
         in judge(*generate[:-3], "scripted/hash", *generate[-2:], "--shown", f"{run}:x", code=2).err
     )
-    asked = ("answers", "generate", "urag_choice", "-m", "scripted/hash", "--context", "all")
-    assert "takes no option probabilities" in judge(*asked, "--shown", f"{run}:self", code=2).err
-    asked = ("answers", "generate", "urag_aware", "-m", "scripted/hash", "--context", "all")
-    assert "--shown RUN:self" in judge(*asked, code=2).err
+    words = ("answers", "generate", "urag_choice", "-m", "scripted/hash", "--context", "all")
+    assert "takes no option probabilities" in judge(*words, "--shown", f"{run}:self", code=2).err
+    words = ("answers", "generate", "urag_aware", "-m", "scripted/hash", "--context", "all")
+    assert "--shown RUN:self" in judge(*words, code=2).err
     assert "needs --aware self" in judge("score", *AWARE, code=2).err
     distributed(run, {f"u:{name}": None for name in WITH})
     assert "no probabilities of options to show" in judge("score", *AWARE, "--aware", "self", code=2).err
