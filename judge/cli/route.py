@@ -16,7 +16,8 @@ from judge.gates import Gate, decide, output_option
 from judge.store import Store
 
 if TYPE_CHECKING:
-    from judge.suites.route import Route, RouteCheck
+    from judge.suites.route import Route
+    from judge.suites.route_check import RouteCheck
 
 
 @click.command()
@@ -75,6 +76,7 @@ def route(task_name: str, **options: Any) -> int:
     questions, and this look is logged. If no threshold passes, the exit code is 5.
     """
     from judge.suites import route as routing
+    from judge.suites.route_check import check_again
     from judge.suites.route_page import as_html
 
     if (options["check"] is None) == (options["run"] is None):
@@ -85,7 +87,7 @@ def route(task_name: str, **options: Any) -> int:
         raise UsageError("--since goes with --check ROUTE")
     if options["check"] is not None:
         with Store.open(options["db"], create=False) as store:
-            again = routing.check_again(store, options["check"], since)
+            again = check_again(store, options["check"], since)
         gate = _gate(again)
         tell("route-check", again.as_json(), gate.why, options["as_json"])
         sys.stdout.flush()

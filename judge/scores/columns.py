@@ -134,6 +134,15 @@ class Parts:
         """Return the number of parts of each whole, or of its marked parts."""
         return counts(self.of, len(self.wholes), marked)
 
+    def expected(self, wholes: pd.DataFrame, name: str) -> FloatArray:
+        """Return the number of parts that each whole has: its rows, or the optional column `name` if that is more."""
+        rows = self.count()
+        if name not in wholes.columns:
+            return rows
+        # Parts without a row were not judged. Counting rows alone would take such a whole as complete.
+        expected: FloatArray = np.fmax(rows, wholes[name].to_numpy(dtype=np.float64, na_value=np.nan))
+        return expected
+
     def total(self, values: FloatArray) -> FloatArray:
         """Return the sum of the parts' values in each whole, nan where one is unknown."""
         sums = np.bincount(self.of, weights=values, minlength=len(self.wholes))

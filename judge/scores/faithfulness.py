@@ -85,10 +85,7 @@ def _shares(answers: pd.DataFrame, claims: pd.DataFrame) -> tuple[Units, FloatAr
     claim_parts = Parts(claims, "claims", who, "answers", "answer_id")
     label = coded(column(claims, "label", "claims"), _ENTAILS, "claim support", fold=True)
     status = claim_parts.status(statuses(claims, ~np.isnan(label)))
-    rows = claim_parts.count()
-    expected = rows
-    if "n_claims" in answers.columns:
-        expected = np.fmax(rows, answers["n_claims"].to_numpy(dtype=np.float64, na_value=np.nan))
+    expected = claim_parts.expected(answers, "n_claims")
     # A share over the labelled claims alone would drop the claims that the judge found hard.
     complete = claim_parts.count(~np.isnan(label)) == expected
     status = np.where((status == 0) & ~complete, NOT_JUDGED_CODE, status).astype(np.int8)

@@ -255,13 +255,9 @@ def _grounded(
     if unparsed == "facts":
         # FACTS: a reply that cannot be parsed is not grounded. A call that failed stays missing.
         label = np.where(replied(status), 0.0, label)
-    rows = lines.count()
-    expected = rows
-    blank = nothing
-    if "n_sentences" in answers.columns:
-        n_sentences = answers["n_sentences"].to_numpy(dtype=np.float64, na_value=np.nan)
-        expected = np.fmax(rows, n_sentences)
-        blank = nothing | (expected == 0)
+    expected = lines.expected(answers, "n_sentences")
+    # Without the column, an answer without rows is not judged yet, and not empty.
+    blank = nothing | (expected == 0) if "n_sentences" in answers.columns else nothing
     # One unsupported sentence decides an answer: scoring answers labelled in part would bias the mean down.
     complete = (lines.count(~np.isnan(label)) == expected) & (expected > 0)
     grounded = np.where(complete, (lines.count(label == 0) == 0).astype(np.float64), np.nan)

@@ -109,9 +109,7 @@ def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
     """
     who = units(answers, "answers")
     parts = Parts(claims, "claims", who, "answers", "answer_id")
-    expected = parts.count()
-    if "n_claims" in answers.columns:
-        expected = np.fmax(expected, answers["n_claims"].to_numpy(dtype=np.float64, na_value=np.nan))
+    expected = parts.expected(answers, "n_claims")
     supported = _Labels.of(claims, "supported", ENTAILMENT, "claims")
     correct = _Labels.of(claims, "correct", ENTAILMENT, "claims")
     source = _Labels.of(claims, "source", SOURCE, "claims")

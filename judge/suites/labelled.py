@@ -18,11 +18,11 @@ from judge.types import Status
 EXAMPLE = "example"
 """The status of a unit of an item that the run shows as a few-shot example: it is no row of a score."""
 UnitNumbers = np.ndarray[Any, Any]
-Found = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
+UnitLabels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]
 """Labels, statuses, and which units have no judgement."""
 
 
-def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> Found:
+def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
     """A run's labels of a field on these units, by the latest attempt of the first repeat.
 
     Units of the items that the run shows as examples have the status `EXAMPLE`, whatever the task's unit is.
@@ -91,7 +91,7 @@ def fitting(
     return selection.select(store, task, only)[0]
 
 
-def put(units: pd.DataFrame, labels: Found) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
+def put(units: pd.DataFrame, labels: UnitLabels) -> tuple[pd.DataFrame, np.ndarray[Any, Any]]:
     """Add labels and statuses to the units, and drop examples. Return them with a mask of units without a judgement.
 
     The columns are of objects, so that no label stays None.

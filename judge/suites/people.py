@@ -8,7 +8,7 @@ from judge.labels.reference import ReferenceLabels
 from judge.scores.score import NOT_JUDGED
 from judge.store import Store
 from judge.suites.chosen import Run
-from judge.suites.labelled import Found
+from judge.suites.labelled import UnitLabels
 from judge.suites.reading import Reading
 from judge.suites.run_labels import LabelsWanted, RunLabels
 from judge.types import Status
@@ -30,7 +30,7 @@ class PeopleLabels:
         runs = [run_read.run for run_read in self.judges.runs_read if run_read.run.task_id == self._task_read]
         return runs[-1] if runs else None
 
-    def of(self, wanted: LabelsWanted) -> Found:
+    def of(self, wanted: LabelsWanted) -> UnitLabels:
         """Return human labels. Parts of an answer, or passages of a list, count only if all of them are labelled."""
         self._task_read = wanted.task.task_id
         numbers = wanted.numbers

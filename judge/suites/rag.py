@@ -48,7 +48,8 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         )
     }
     measures["claim_f1"] = rag.claim_f1(measures["claim_precision"], measures["claim_recall"])
-    return [measures[name] for name in KNOWN if study.part(PART_OF[name])]
+    requested = {name for part, names in MEASURES.items() if study.part(part) for name in names}
+    return [measures[name] for name in KNOWN if name in requested]
 
 
 def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
@@ -143,21 +144,19 @@ KNOWN = {
     "answer_relevancy": KnownAs("RAGAS response relevancy", f"{DOCS}: Response Relevancy"),
 }
 """Every measure, in the order in which they are printed."""
-PART_OF = {
-    "faithfulness": "faithfulness",
-    "context_precision": "retrieval",
-    "context_precision_ranked": "retrieval",
-    "context_recall": "retrieval",
-    "claim_precision": "correctness",
-    "claim_recall": "correctness",
-    "claim_f1": "correctness",
-    "context_utilisation": "utilisation",
-    "noise_sensitivity_relevant": "errors",
-    "noise_sensitivity_irrelevant": "errors",
-    "hallucination": "errors",
-    "self_knowledge": "errors",
-    "answer_relevancy": "faithfulness",
+MEASURES = {
+    "faithfulness": ("faithfulness", "answer_relevancy"),
+    "retrieval": ("context_precision", "context_precision_ranked", "context_recall"),
+    "correctness": ("claim_precision", "claim_recall", "claim_f1"),
+    "utilisation": ("context_utilisation",),
+    "errors": (
+        "noise_sensitivity_relevant",
+        "noise_sensitivity_irrelevant",
+        "hallucination",
+        "self_knowledge",
+    ),
 }
+"""The measures of each part."""
 
 PAPER = Paper(
     name="rag",

@@ -9,15 +9,13 @@ what A leaves, one sequence of tests of everything accepted so far.
 """
 
 import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
 
 from judge import derive
-from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.batches import design
 from judge.labels.scope import Scope, read_panel
@@ -28,15 +26,13 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray
 from judge.stats.selective import (
     STEPS,
     PathStep,
-    disagreement_p,
     first_share,
     first_units,
     follow,
     path_of,
     reached_by,
 )
-from judge.store.derived import folds, seen
-from judge.store.export import named_run
+from judge.store.derived import seen
 from judge.store.label_rows import labellers
 from judge.store.splits import Look
 from judge.store.study import Store
@@ -132,12 +128,12 @@ def route(
             f"'{field}': no gold and no people's label on a unit of these runs: nothing tests a promise"
         )
     judged = table.judged[:, 0]
-    sure = np.column_stack([_sure(labels, j) for j in range(len(runs))])
+    sure = np.column_stack([confidences(labels, j) for j in range(len(runs))])
     sure[~judged] = np.nan
     numbers, names = table.questions
     labelled = (truth.codes != MISSING) & judged
     # A judge agrees too often with labels that it was fitted on: they test no promise.
-    labelled &= ~_seen(store, table)
+    labelled &= ~fitted_units(store, table)
     chosen = design(
         store, field, frozenset(compress(table.units, labelled.tolist())), people=truth.word != GOLD
     )
@@ -200,7 +196,7 @@ def _least(agree: float, level: float) -> int:
     return int(np.ceil(np.log(level) / np.log(agree)))
 
 
-def _sure(labels: derive.Found, run: int) -> FloatArray:
+def confidences(labels: derive.Found, run: int) -> FloatArray:
     """Return a judge's probability of its label; without probabilities 1 on every label, so that all or none are accepted."""
     codes, given = labels.codes[:, run], labels.probabilities[run]
     if given is None:
@@ -209,7 +205,7 @@ def _sure(labels: derive.Found, run: int) -> FloatArray:
     return np.asarray(np.where(codes == MISSING, np.nan, confidences))
 
 
-def _seen(store: Store, table: derive.RunTable) -> BoolArray:
+def fitted_units(store: Store, table: derive.RunTable) -> BoolArray:
     """Return a mask of units whose labels by one of the runs are fitted on labels of their questions."""
     out: set[str] = set().union(*(seen(store.conn, run) for run in table.run_ids))
     if not out:
@@ -332,92 +328,6 @@ def _people(
             f"people agree with each other on {percent:.1%} of the units: a promise of {agree:.0%} asks more of the judge than of them"
         )
     return agreement, notes
-
-
-@dataclass(frozen=True, slots=True)
-class RouteCheck:
-    """A route's promise on labels that did not test it. `p` is of "it agrees too seldom", `p_broken` of "it agrees often enough"."""
-
-    run: str
-    field: str
-    reference: str
-    agree: float
-    level: float
-    units: int
-    questions: int
-    wrong: int
-    p: float
-    p_broken: float
-    since: str | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the labels confirm the promise."""
-        return self.p <= self.level
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether the labels show that the promise is broken."""
-        return self.p_broken <= self.level
-
-    def as_json(self) -> dict[str, Json]:
-        """The documented shape."""
-        return {**asdict(self), "holds": self.holds, "broken": self.is_broken}
-
-
-def check_again(store: Store, run: str, since: str | None = None) -> RouteCheck:
-    """Test the promise of a kept route on units that it accepts by its thresholds, with labels on questions that did not test it.
-
-    The labels must be of units drawn with equal probability, as for the route itself. With `since` (a date as 2026-11-01), only
-    units that the route's first judge labelled on that day or later: pooled with older ones, a change of the judge shows
-    late. Raises UsageError for a run that is no route.
-    """
-    made = named_run(store, run)
-    info = json.loads(made["derived_from"] or "{}")
-    if info.get("method") != "threshold" or info.get("kind") != "routed":
-        raise UsageError(
-            f"--check {run}: no route; those that were kept are runs: {command('judge runs list')}"
-        )
-    given, [field] = info["parameters"], info["fields"]
-    parents = [parent["run"] for parent in info["parents"]]
-    table = derive.read_runs(store, parents, field)
-    labels = table.labels(field)
-    truth = derive.reference(store, table, field, given["reference"])
-    if truth is None:
-        raise UsageError(f"--check {run}: nobody has labels of '{field}' now")
-    numbers, names = table.questions
-    accepted, which = np.zeros(len(numbers), dtype=np.bool_), np.zeros(len(numbers), dtype=np.int64)
-    for j, (threshold, believed) in enumerate(zip(given["thresholds"], given["believed"], strict=True)):
-        sure = _sure(labels, j)
-        # Without a threshold every label of a believed judge is taken.
-        here = ~np.isnan(sure) & ~accepted & believed & (np.nan_to_num(sure) >= (threshold or 0.0))
-        accepted |= here
-        which[here] = j
-    used = folds(store.conn, made["run_id"])
-    fresh = accepted & (truth.codes != MISSING) & ~_seen(store, table)
-    # The promise was tested on these questions once; testing it there again would always confirm it.
-    fresh &= ~np.array([name in used for name in names], dtype=np.bool_)[numbers]
-    if since is not None:
-        query = "SELECT unit_id FROM latest_judgements WHERE run_id = ? AND judged_at >= ?"
-        newer = {unit for (unit,) in store.conn.execute(query, [parents[0], since])}
-        fresh &= np.fromiter(map(newer.__contains__, table.units), np.bool_, len(table.units))
-    chosen = design(store, field, frozenset(compress(table.units, fresh.tolist())), people=truth.word != GOLD)
-    fresh &= np.fromiter(map(chosen.honest.__contains__, table.units), np.bool_, len(table.units))
-    codes = np.where(which == 1, labels.codes[:, -1], labels.codes[:, 0])
-    wrong, clusters = (codes != truth.codes)[fresh], numbers[fresh]
-    return RouteCheck(
-        made["run_id"],
-        field,
-        truth.word,
-        given["agree"],
-        1 - given["confidence"],
-        int(fresh.sum()),
-        len(np.unique(clusters)),
-        int(wrong.sum()),
-        disagreement_p(wrong, clusters, 1 - given["agree"]),
-        disagreement_p(~wrong, clusters, given["agree"]),
-        since,
-    )
 
 
 MOST_STEPS = 200

@@ -15,7 +15,7 @@ from judge.scores.score import NOT_JUDGED
 from judge.store.export import known_task, stored_task
 from judge.suites import chosen
 from judge.suites.chosen import Run
-from judge.suites.labelled import EXAMPLE, Found, UnitNumbers, fitting, of_run
+from judge.suites.labelled import EXAMPLE, UnitLabels, UnitNumbers, fitting, of_run
 from judge.suites.queries import Rows
 from judge.suites.reading import Reading
 from judge.suites.steps import FALLBACK_MODEL, Step
@@ -119,7 +119,7 @@ class RunLabels:
         """The run that labels were read from last."""
         return self.runs_read[-1].run if self.runs_read else None
 
-    def of(self, wanted: LabelsWanted) -> Found:
+    def of(self, wanted: LabelsWanted) -> UnitLabels:
         """Return the judge's labels; record a step for missing ones."""
         task_id = wanted.task.task_id
         every = self.runs if wanted.role == "judge" else self.made_for(wanted.models[0], task_id)
@@ -146,12 +146,12 @@ class RunLabels:
             return stored_task(self.rows.store, used)
         return known_task(self.rows.store, task_id, self.request.prompts)
 
-    def best(self, runs: Sequence[Run], units: UnitNumbers, field: str, role: str = "judge") -> Found:
+    def best(self, runs: Sequence[Run], units: UnitNumbers, field: str, role: str = "judge") -> UnitLabels:
         """Return labels, statuses and a mask of units without a judgement, of the newest complete run, else the fullest.
 
         Where runs with several settings fit, those with the settings of `request.equal` are read, unless --run names one.
         """
-        candidates: list[tuple[Run, Found]] = []
+        candidates: list[tuple[Run, UnitLabels]] = []
         several = len(_settings(runs)) > 1
         for run in runs:
             candidates.append((run, self._labels_of(run, units, field)))
@@ -220,7 +220,7 @@ class RunLabels:
         left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in run_ids}
         return [f"{run.run_id} ({run.task}, {in_words(run.settings)})" for run in left.values()]
 
-    def _labels_of(self, run: Run, units: UnitNumbers, field: str) -> Found:
+    def _labels_of(self, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
         """Return a run's labels; units with a status of `request.retry` count as not judged yet."""
         labels, status, missing = of_run(self.rows.store, run, units, field)
         return labels, status, missing | np.isin(status, self.request.retry)
