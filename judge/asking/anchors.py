@@ -143,6 +143,7 @@ def next_check(store: Store, plan: Plan, number: int) -> int:
         f"AND json_extract(options, '$.{SET}') = ? ORDER BY 1 DESC LIMIT 1"
     )
     place, finished, started = store.conn.execute(query, [plan.task.name, plan.model, number]).fetchone()
+    # Replies of two days would mix two states of a server in one check.
     recent = (datetime.now(UTC) - RESUMED_FOR).isoformat() < started
     return int(place) if place and finished is None and recent else int(place) + 1
 
@@ -199,6 +200,7 @@ def ask_about(
                 progress.end()
             await asking.provider.close()
 
+    # A name of its own: a check may run while judge run asks the same model about other units.
     with store.run_lock(f"{plan.task.name} {plan.model} anchors"):
         return asyncio.run(ask())
 

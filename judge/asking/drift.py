@@ -128,6 +128,7 @@ def _compared(
     wanted: str | None,
 ) -> DriftCheck:
     before, after = (anchors.replies_of(store, run, field) for run in (opening, report.run_id))
+    # The test permutes replies within an anchor, so it needs all replies of both sides.
     units = [unit for unit in before if unit in after]
     n_anchors = len(relation.judged(store.conn, opening))
     codes = as_codes([before[u] + after[u] for u in units]).reshape(len(units), 2 * REPLIES)

@@ -90,6 +90,7 @@ def run(
     for asking in askings:
         done.append(ask(replace(asking, plan=asking.plan.after([ran.report for ran in done]))))
         report = done[-1].report
+        # A panel over an unfinished run would pool other judges on some units than on others.
         if (
             report.interrupted
             or report.stopped

@@ -29,6 +29,7 @@ def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreR
     from judge.suites import chosen
 
     models, runs = chosen.judges(store, options["runs"])
+    # A mean of judges and a score by each answer different questions, so neither is the default.
     if options.get("judges") is None and len(models) > 1:
         raise UsageError("several judges: say how to put them together: --judges is 'mean' or 'each'")
     readings = {o.name: options[o.name.replace("-", "_")] for o in paper.options}
@@ -78,6 +79,7 @@ def prepare(
     if not paper.corrects and given.get("reference") is not None:
         readings["reference"] = str(given["reference"])
     runs, parts = given.get("runs") or (), given.get("parts") or ()
+    # A string is also a sequence: each of its letters would be taken for a part.
     if isinstance(parts, str):
         raise UsageError(f"parts={parts!r}: a list of names, as in parts=[{parts!r}]")
     options = {

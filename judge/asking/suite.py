@@ -127,6 +127,7 @@ def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
     name = step.model if typed == model != step.model else options.asked_as
     step_options = replace(step_options, asked_as=name)
     if step.options:
+        # Without its recipe the run would be another run, and its judgements so far would not count.
         if began.recipe is not None:
             raise UsageError(
                 f"{step.why}: that run was asked by a recipe, which is for one task: {step.command(store.path)}"
@@ -136,6 +137,7 @@ def _plan(store: Store, step: Step, model: str, options: RunOptions) -> Plan:
         }
         step_options = replace(step_options, **{**kept, "asked_as": name})
     spec = task_of(store, step.task, step_options.prompts).spec
+    # A task without labels would refuse an option about labels that the other steps take.
     if spec.raw or not any(question.labels for question in spec.questions):
         step_options = replace(step_options, **{name: getattr(RunOptions(), name) for name in OF_LABELS})
     return make_plan(step.task, model, step_options, store)

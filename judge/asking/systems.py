@@ -115,6 +115,7 @@ def import_rows(
 
 def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
     """Check the stage of rankings. Raises UsageError without a stage, with the likely one."""
+    # A TREC file does not say its stage, and a measure of retrieval on reranked lists would be silently wrong.
     if not paths or outputs.stage is not None:
         return
     names = " ".join(path.name.lower() for path in paths)
