@@ -32,6 +32,7 @@ from judge.types import Json, Reply, Request, Usage
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 from tests.runner.helpers import Fake, label, make_study, numbered, plan, run, select, served
+from tests.runner.virtual import simulated
 
 UNITS = 60
 FIRST = 8
@@ -191,12 +192,12 @@ async def test_a_limit_of_money_needs_a_price(db: Path) -> None:
     assert select(db, "SELECT count(*) FROM judgements") == [(0,)]
 
 
-async def test_a_limit_of_time_ends_the_sending(db: Path) -> None:
-    slow = Fake(delay=0.1)
-    report = await run(db, slow, plan(max_time=1.5, concurrency=1))
+def test_a_limit_of_time_ends_the_sending(db: Path) -> None:
+    """Calls of 0.1 s, one at a time, and the last tenth of 1.5 s for those that are in flight."""
+    report = simulated(run(db, Fake(delay=0.1), plan(max_time=1.5, concurrency=1)))
     assert report.stopped == "the time limit of 1.5 s is reached"
-    assert 0 < report.labelled < UNITS
-    rest = await run(db, Fake())
+    assert 13 <= report.labelled <= 14
+    rest = simulated(run(db, Fake()))
     assert rest.labelled == UNITS
 
 
@@ -347,11 +348,10 @@ def test_a_file_of_prices_that_cannot_be_used(tmp_path: Path, text: str, said: s
     assert said in str(caught.value) and str(path) in str(caught.value)
 
 
-async def test_calls_that_the_end_of_the_run_cuts_off_are_counted(db: Path) -> None:
+def test_calls_that_the_end_of_the_run_cuts_off_are_counted(db: Path) -> None:
     greedy = Greedy(delay=60.0)
-    running = asyncio.create_task(run(db, greedy, plan(max_tokens=1_000_000, max_time=1.0, concurrency=4)))
-    report = await running
-    assert report.spent.lost == len(greedy.requests) > 0
+    report = simulated(run(db, greedy, plan(max_tokens=1_000_000, max_time=1.0, concurrency=4)))
+    assert report.spent.lost == len(greedy.requests) == 4
     assert report.spent.tokens > 0
 
 

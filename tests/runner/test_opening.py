@@ -101,8 +101,9 @@ async def test_a_server_that_refuses_every_feature_costs_one_round_trip(
 
 
 async def test_a_question_that_hangs_is_tried_again(db: Path, server: OpenAIServer) -> None:
-    server.script(Fault("slow", seconds=30.0))
-    report = await ask(db, server, timeout=0.3)
+    server.script(Fault("slow", seconds=600.0))
+    # On a busy machine good answers may be late, too: they cost tries, and no unit.
+    report = await ask(db, server, timeout=0.3, patience=replace(HASTY, tries=1000, outage=60.0))
     assert report.ended == {"ok": UNITS}
 
 

@@ -21,6 +21,7 @@ from judge.store.runs import add_probes
 from tests.cli.helpers import Done, checked, process, script, write_rows
 from tests.jobs.helpers import submit, threaded, write_batch
 from tests.loopback.batches_server import OpenAIBatchServer
+from tests.runner.helpers import select
 from tests.store.helpers import without_trigger
 from tests.tui import studies
 
@@ -69,16 +70,13 @@ def ask(judge: Judge, path: Path, replies: Mapping[str, str], **kept: Any) -> st
 
 
 def counted(path: Path, table: str) -> int:
-    with closing(sqlite3.connect(path)) as conn, conn:
-        n: int = conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    n: int = select(path, f"SELECT count(*) FROM {table}")[0][0]
     return n
 
 
 def labels(path: Path) -> dict[str, str]:
     """unit -> label of the only run."""
-    with closing(sqlite3.connect(path)) as conn, conn:
-        query = "SELECT unit_id, value FROM labels JOIN runs ON run_id = annotator_id"
-        return dict(conn.execute(query).fetchall())
+    return dict(select(path, "SELECT unit_id, value FROM labels JOIN runs ON run_id = annotator_id"))
 
 
 def test_two_halves_are_one_study_that_asks_nothing_again(judge: Judge, study: Callable[..., Path]) -> None:
@@ -96,13 +94,13 @@ def test_two_halves_are_one_study_that_asks_nothing_again(judge: Judge, study: C
     fresh = study("d", rows(0, 1, 2, 3))
     judge("run", "stance", "-m", "scripted/hash", "-d", fresh)
     assert labels(Path("c.db")) == labels(fresh)
-    with closing(sqlite3.connect("c.db")) as merged, closing(sqlite3.connect(fresh)) as other:
-        schema = "SELECT type, name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY 1, 2"
-        assert merged.execute(schema).fetchall() == other.execute(schema).fetchall()
-        order = "SELECT unit_id FROM units ORDER BY rowid"
-        assert merged.execute(order).fetchall() == other.execute(order).fetchall()
-        assert merged.execute("SELECT * FROM run_counts").fetchall() == [(run["run_id"], 0, "ok", 8)]
-        assert merged.execute("PRAGMA foreign_key_check").fetchall() == []
+    for same in (
+        "SELECT type, name, sql FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' ORDER BY 1, 2",
+        "SELECT unit_id FROM units ORDER BY rowid",
+    ):
+        assert select(Path("c.db"), same) == select(fresh, same)
+    assert select(Path("c.db"), "SELECT * FROM run_counts") == [(run["run_id"], 0, "ok", 8)]
+    assert select(Path("c.db"), "PRAGMA foreign_key_check") == []
 
 
 def test_a_new_passage_of_a_known_item_stands_after_the_others(
@@ -110,9 +108,8 @@ def test_a_new_passage_of_a_known_item_stands_after_the_others(
 ) -> None:
     a, b = study("a", rows(0, 1, passages="ab")), study("b", rows(0, 1, passages="cbd"))
     judge("studies", "merge", a, b, "--into", "c.db")
-    with closing(sqlite3.connect("c.db")) as conn, conn:
-        query = "SELECT passage_id, position FROM passages WHERE item_id = 'd:c1' ORDER BY position"
-        assert conn.execute(query).fetchall() == [
+    query = "SELECT passage_id, position FROM passages WHERE item_id = 'd:c1' ORDER BY position"
+    assert select(Path("c.db"), query) == [
             ("d:c1/a", 0), ("d:c1/b", 1), ("d:c1/c", 2), ("d:c1/d", 3),
         ]  # fmt: skip
 
@@ -154,14 +151,12 @@ def test_the_same_answer_given_twice_is_kept_once_and_said(judge: Judge, study: 
     assert set(labels(Path("c.db")).values()) == {"support"} and len(labels(Path("c.db"))) == 6
     # Both attempts were paid for, and both are kept; the first study's counts.
     assert counted(Path("c.db"), "judgements") == 8
-    with closing(sqlite3.connect("c.db")) as conn, closing(sqlite3.connect(a)) as first:
-        query = "SELECT judged_at FROM latest_judgements WHERE unit_id = 'd:c1/a'"
-        assert conn.execute(query).fetchall() == first.execute(query).fetchall()
+    query = "SELECT judged_at FROM latest_judgements WHERE unit_id = 'd:c1/a'"
+    assert select(Path("c.db"), query) == select(a, query)
     query = "SELECT unit_id, attempt, judged_at FROM judgements ORDER BY 1, 2"
     for again in (["c.db", b, a], [a, "c.db", b]):
         judge("studies", "merge", *again, "--into", "e.db")
-        with closing(sqlite3.connect("c.db")) as conn, closing(sqlite3.connect("e.db")) as other:
-            assert other.execute(query).fetchall() == conn.execute(query).fetchall()
+        assert select(Path("e.db"), query) == select(Path("c.db"), query)
         Path("e.db").unlink()
 
 
@@ -177,12 +172,11 @@ def test_a_label_beats_what_is_none(
         conn.execute("DELETE FROM judgements WHERE unit_id = 'd:c0/a'")
     judge("studies", "merge", *(paths[name] for name in order), "--into", "c.db")
     assert labels(Path("c.db")) == {"d:c0/a": "support", "d:c0/b": "refute"}
-    with closing(sqlite3.connect("c.db")) as conn, conn:
-        query = "SELECT status FROM judgements WHERE unit_id = 'd:c0/b' ORDER BY attempt"
-        # What cannot be read is asked once more at once.
-        tries = 2 if status == "unparsed" else 1
-        assert [s for (s,) in conn.execute(query)] == [status] * tries + ["ok"]
-        assert conn.execute("SELECT status, units FROM run_counts").fetchall() == [("ok", 2)]
+    query = "SELECT status FROM judgements WHERE unit_id = 'd:c0/b' ORDER BY attempt"
+    # An unreadable reply is repaired once, at once.
+    tries = 2 if status == "unparsed" else 1
+    assert [s for (s,) in select(Path("c.db"), query)] == [status] * tries + ["ok"]
+    assert select(Path("c.db"), "SELECT status, units FROM run_counts") == [("ok", 2)]
 
 
 def test_a_copy_that_went_on_is_the_same_run(
@@ -218,8 +212,7 @@ def test_pairs_whose_halves_come_from_two_studies(judge: Judge, study: Callable[
     a = study("a", rows(0, pair_id="p", polarity="original"))
     b = study("b", rows(1, pair_id="p", polarity="counter"))
     judge("studies", "merge", a, b, "--into", "c.db")
-    with closing(sqlite3.connect("c.db")) as conn, conn:
-        assert conn.execute("SELECT unit_id FROM units WHERE kind = 'pair'").fetchall() == [("d:c0~d:c1",)]
+    assert select(Path("c.db"), "SELECT unit_id FROM units WHERE kind = 'pair'") == [("d:c0~d:c1",)]
 
 
 def test_a_derived_run_names_the_run_that_its_parent_became(judge: Judge, study: Callable[..., Path]) -> None:
@@ -229,12 +222,9 @@ def test_a_derived_run_names_the_run_that_its_parent_became(judge: Judge, study:
     judge("run", "stance", "-m", "scripted/first", "-d", b)
     judge("panel", "stance", "--run", "scripted/hash", "--run", "scripted/first", "-d", b)
     judge("studies", "merge", a, b, "--into", "c.db")
-    with closing(sqlite3.connect("c.db")) as conn, conn:
-        known = {run for (run,) in conn.execute("SELECT run_id FROM runs")}
-        made = conn.execute(
-            "SELECT derived_from, options FROM runs WHERE derived_from IS NOT NULL"
-        ).fetchall()
-    parents = {p["run"] for text, _ in made for p in json.loads(text)["parents"]}
+    known = {run for (run,) in select(Path("c.db"), "SELECT run_id FROM runs")}
+    made = select(Path("c.db"), "SELECT derived_from FROM runs WHERE derived_from IS NOT NULL")
+    parents = {p["run"] for (text,) in made for p in json.loads(text)["parents"]}
     assert len(made) == 1 and len(parents) == 2 and parents <= known
 
 
@@ -284,9 +274,8 @@ def test_a_run_is_first_that_of_its_own_id(judge: Judge, study: Callable[..., Pa
             listed = ", ".join({column: "'elder'", "started": "'2020'"}.get(name, name) for name in names)
             conn.execute(f"INSERT INTO {table} SELECT {listed} FROM {table} WHERE {column} = ?", [run_id])
     judge("studies", "merge", a, b, "--into", "c.db")
-    with closing(sqlite3.connect("c.db")) as conn, conn:
-        assert {r for (r,) in conn.execute("SELECT run_id FROM runs")} == {run_id, "elder"}
-        assert conn.execute("SELECT count(*) FROM judgements GROUP BY run_id").fetchall() == [(4,), (4,)]
+    assert {r for (r,) in select(Path("c.db"), "SELECT run_id FROM runs")} == {run_id, "elder"}
+    assert select(Path("c.db"), "SELECT count(*) FROM judgements GROUP BY run_id") == [(4,), (4,)]
 
 
 def people(path: Path, name: str = "pilot", items: int = 4) -> Path:
