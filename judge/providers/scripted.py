@@ -16,19 +16,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from judge.errors import BadInput, Rejected, UsageError
-from judge.providers.base import Needs, Settings
+from judge.providers.base import BaseProvider, Needs, Settings
 from judge.types import Json, Reply, Request, TokenChoice, Usage
 
 NEEDS = Needs(examples="scripted/hash (no model: for trying things out)")
 
 
-class Provider:
+class Provider(BaseProvider):
     """One script."""
 
-    max_concurrency: int | None = None
-
     def __init__(self, name: str, settings: Settings) -> None:
-        self.name = name
+        super().__init__(name, settings)
         scripts: dict[str, Callable[[Request], Reply]] = {
             "first": lambda r: self._pick(r, 0),
             "hash": lambda r: self._pick(r, _number(r)),
@@ -47,17 +45,11 @@ class Provider:
         self._delay = _seconds(options.get("delay", "0"))
         self.label_codes = options.get("logprobs", "0") == "1"
 
-    async def open(self) -> None:
-        """Do nothing: there is no connection."""
-
     async def complete(self, request: Request) -> Reply:
         """Return the scripted reply, after the delay."""
         if self._delay:
             await asyncio.sleep(self._delay)
         return self._script(request)
-
-    async def close(self) -> None:
-        """Do nothing: there is nothing to release."""
 
     def describe(self) -> Mapping[str, Json]:
         """Return the script's name and the hash of its file: other lines make another judge."""

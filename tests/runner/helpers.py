@@ -14,7 +14,7 @@ from judge.runner.requests import Sampling
 from judge.runner.retry import Patience
 from judge.store import Store
 from judge.store.items import ImportInfo, add_items
-from judge.types import Item, Json, Passage, Reply, Request, Row, Vote, Where
+from judge.types import Item, Passage, Reply, Request, Row, Vote, Where
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import LoopbackServer
 
@@ -118,13 +118,11 @@ def label(value: str = "support") -> Reply:
     return Reply(json.dumps({"stance": value}))
 
 
-class Fake:
+class Fake(base.BaseProvider):
     """A provider that answers with what `answer` returns or raises for a request and its try number.
 
     `requests` holds every request in the order of arrival; `most` is the most that were open at once.
     """
-
-    label_codes = False
 
     def __init__(
         self,
@@ -136,10 +134,6 @@ class Fake:
         self.requests: list[Request] = []
         self.open_now = self.most = 0
 
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
-
     async def complete(self, request: Request) -> Reply:
         tries = sum(r.messages == request.messages for r in self.requests) + 1
         self.requests.append(request)
@@ -150,6 +144,3 @@ class Fake:
             return self.answer(request, tries)
         finally:
             self.open_now -= 1
-
-    def describe(self) -> Mapping[str, Json]:
-        return {}

@@ -15,7 +15,7 @@ from judge.providers.tokens import word_distribution
 from judge.runner.modes import several_orders
 from judge.runner.requests import Asker, Sampling
 from judge.store import Store
-from judge.types import Json, Reply, Request, TokenChoice, Unit, Usage
+from judge.types import Reply, Request, TokenChoice, Unit, Usage
 from tests.cli.helpers import checked
 from tests.runner.helpers import make_study, numbered, plan, run, select
 from tests.suites.helpers import Judge
@@ -24,21 +24,14 @@ WORDS = Sampling(answers="words")
 UNIT = Unit("u", {"claim": "Tea is hot.", "passage": "Tea is served hot."}, {})
 
 
-class Leaning:
+class Leaning(base.BaseProvider):
     """Gives the first label shown .6 and a label of its own .3, so that only an average shows what it thinks."""
 
     label_codes = True
     max_concurrency = 1
 
     def __init__(self, favourite: str, *, silent: int | None = None) -> None:
-        self.own, self.silent, self.calls = favourite, silent, list[Request]()
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    def describe(self) -> Mapping[str, Json]:
-        return {}
+        self.favourite, self.silent, self.calls = favourite, silent, list[Request]()
 
     async def complete(self, request: Request) -> Reply:
         self.calls.append(request)

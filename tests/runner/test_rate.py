@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from judge.errors import RateLimited, ServerFault, Unreachable
+from judge.providers.base import BaseProvider
 from judge.runner import RunReport
 from judge.runner.budget import Opened
 from judge.runner.rate import MOST, START, RateController
@@ -22,14 +23,11 @@ from tests.runner.helpers import label, make_study, numbered, plan, run
 from tests.runner.virtual import simulated
 
 
-class Timed:
+class Timed(BaseProvider):
     """A provider whose server answers a call after `latency(n)` seconds, n counting calls from 0, with a time-out.
 
     `busy`: seconds that each call takes of a server that works on one at a time, whether anybody waits for it or not.
     """
-
-    label_codes = False
-    max_concurrency = None
 
     def __init__(
         self, latency: Callable[[int], float] = lambda n: 0.0, busy: float = 0.0, timeout: float = 120.0
@@ -37,10 +35,6 @@ class Timed:
         self.latency, self.busy, self.timeout = latency, busy, timeout
         self.requests = self.open_now = self.most = 0
         self.ended, self.free_at = 0.0, 0.0
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
 
     def describe(self) -> Mapping[str, Json]:
         return {"vendor": "test", "model": "timed", "base_url": "http://timed", "timeout": self.timeout}

@@ -1,7 +1,7 @@
 """Reasoning before the verdict at run time: with letters two stored calls, the second conditional on the first."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,10 @@ import pytest
 
 from judge.prompts import load_task
 from judge.prompts.render import THEN_ANSWER
+from judge.providers.base import BaseProvider
 from judge.runner import Plan, run_task
 from judge.store import Store
-from judge.types import Json, Reply, Request, TokenChoice
+from judge.types import Reply, Request, TokenChoice
 from tests.answers.helpers import column
 from tests.cli.helpers import checked
 from tests.formats import write_jsonl
@@ -20,7 +21,7 @@ from tests.suites.helpers import Judge
 STANCE = load_task("stance").thinking("before")
 
 
-class Thinker:
+class Thinker(BaseProvider):
     """Reasons, then chooses by its reasoning; `reasons` are what it writes, `calls` what it was asked."""
 
     label_codes = True
@@ -28,13 +29,6 @@ class Thinker:
 
     def __init__(self, *reasons: Reply) -> None:
         self.reasons, self.calls = list(reasons), list[Request]()
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    def describe(self) -> Mapping[str, Json]:
-        return {}
 
     async def complete(self, request: Request) -> Reply:
         self.calls.append(request)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 import selectors
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from judge.errors import RateLimited
+from judge.providers.base import BaseProvider
 from judge.runner import RunReport
-from judge.types import Json, Reply, Request
+from judge.types import Reply, Request
 from tests.runner.helpers import label
 
 TURN_SECONDS = 2e-5
@@ -53,15 +54,12 @@ def simulated(work: Coroutine[Any, Any, RunReport]) -> RunReport:
         return runner.run(work)
 
 
-class Limited:
+class Limited(BaseProvider):
     """A provider whose server refuses what `takes` does not take at the time (from 0) at which a call arrives.
 
     Calls arrive 0.3 ms after they are sent and a little late (0.1 ms in the mean); who is refused knows it 0.3 ms
     later, who is not is answered after `seconds`. `retry_after` is what a refusal says, None = nothing.
     """
-
-    label_codes = False
-    max_concurrency = None
 
     def __init__(
         self,
@@ -75,13 +73,6 @@ class Limited:
         self.requests = 0
         self.begun: float | None = None
         self.ended = 0.0
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    def describe(self) -> Mapping[str, Json]:
-        return {}
 
     async def complete(self, request: Request) -> Reply:
         time = asyncio.get_running_loop().time
