@@ -195,7 +195,7 @@ class BatchPlan:
         return dumps(kept | {name: value for name, value in later.items() if value})
 
     @classmethod
-    def read(cls, text: str) -> BatchPlan:
+    def from_json(cls, text: str) -> BatchPlan:
         """Parse the JSON of a batch's row. Options that an older study lacks get their defaults."""
         known = {f.name for f in fields(cls)}
         stored = json.loads(text)

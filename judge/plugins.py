@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "providers": ("Provider",),
-    "importers": ("read",),
+    "importers": ("read_rows",),
     "exchange": ("NAME",),
     "measures": ("measure", "level", "weights", "pair", "least", "used", "features", "value", "chance"),
-    "papers": ("name", "title", "read", "parts", "options", "strata", "better", "abbreviations"),
+    "papers": ("name", "title", "compute_scores", "parts", "options", "strata", "better", "abbreviations"),
 }
 """Kind of plugin -> the attributes that each of them needs."""
 
@@ -187,10 +187,10 @@ def _lack(kind: str, name: str, loaded: Any) -> str | None:
     if kind == "importers" and not _are_signs(getattr(loaded, "SIGNS", ())):
         return "its SIGNS is no list of lists of keys"
     if kind == "exchange":
-        does = [way for way in ("read", "write") if hasattr(loaded, way)]
+        does = [way for way in ("read_responses", "write") if hasattr(loaded, way)]
         writes = getattr(loaded, "WRITES", None)
         if not does or ("write" in does) != (writes in ("file", "folder")):
-            return "it needs 'read', or 'write' with WRITES = \"file\" or \"folder\", or all"
+            return "it needs 'read_responses', or 'write' with WRITES = \"file\" or \"folder\", or all"
     attribute = {"exchange": "NAME", "papers": "name"}.get(kind)
     if attribute and getattr(loaded, attribute) != name:
         return f"its {attribute} is '{getattr(loaded, attribute)}'"

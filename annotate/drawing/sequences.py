@@ -101,7 +101,7 @@ def drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
     for name, task, purpose, options, created, closed, imports in rows:
         if field not in stored_task(store, task).fields:
             continue
-        plan = BatchPlan.read(options)
+        plan = BatchPlan.from_json(options)
         units = tuple(in_order(_units(store, name), plan))
         decides = _are_alike(units) and plan.is_even and purpose != "queue"
         frame: tuple[object, ...] = (plan.frame_id, *plan.shares)

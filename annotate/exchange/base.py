@@ -10,7 +10,7 @@ and one or both of
 
     WRITES = "file" | "folder"
     def write(export: Export, out: Out, options: Mapping[str, str]) -> None
-    def read(path: Path, reading: ReadOptions) -> Iterator[Response]
+    def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]
 
 A writer gets the units as a blind annotator sees them and, for finished labels, the responses. It opens files
 through `out`, which puts all of them in place or none, and stores the number of rows of each in `out.rows`
@@ -111,7 +111,7 @@ class Format:
         self.writes: Literal["file", "folder"] | None = getattr(module, "WRITES", None)
         self.ending: str | None = getattr(module, "ENDING", None)
         """The ending of a file in the format, with its dot; None for folders, and if any ending is valid."""
-        self.reads: bool = hasattr(module, "read")
+        self.reads: bool = hasattr(module, "read_responses")
         self._module = module
 
     def write(self, export: Export, out: Out, options: Mapping[str, str]) -> None:
@@ -126,7 +126,7 @@ class Format:
         if not self.reads:
             raise UsageError(f"'{self.name}' can only be exported; --from takes: {', '.join(names('read'))}")
         self._check(reading.options)
-        responses: Iterator[Response] = self._module.read(path, reading)
+        responses: Iterator[Response] = self._module.read_responses(path, reading)
         return responses
 
     def _check(self, options: Mapping[str, str]) -> None:

@@ -37,7 +37,7 @@ def batch_facts(store: Store, name: str | None, field: str) -> list[Block]:
         if name not in (None, batch) or field not in task.fields:
             drawn.append((batch, task_name, purpose))
             continue
-        plan = BatchPlan.read(text)
+        plan = BatchPlan.from_json(text)
         rows = [("task", task_name), ("made", created), ("closed", closed or "still open")]
         earlier = [(b, p) for b, t, p in drawn if field in stored_task(store, t).fields]
         drawn.append((batch, task_name, purpose))

@@ -50,7 +50,7 @@ def batch_info(store: Store, name: str) -> BatchInfo:
             f"no batch '{name}'; there are: {', '.join(names) or 'none yet: ' + command('annotate batches new NAME TASK -n 30 --annotators A,B')}"
         )
     return BatchInfo(
-        name, stored_task(store, row[0]), BatchPlan.read(row[1]), row[2] is not None, row[3], row[4]
+        name, stored_task(store, row[0]), BatchPlan.from_json(row[1]), row[2] is not None, row[3], row[4]
     )
 
 

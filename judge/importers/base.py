@@ -4,9 +4,9 @@ An importer is a module of this package with
 
     NAME: str                 the word after `judge items import`
     HELP: str                 one line for the listing
-    def read(paths, options, bad) -> Iterator[Row]
+    def read_rows(paths, options, bad) -> Iterator[Row]
 
-and, when several files make up one import (claims + corpus), `TOGETHER = True`: then `read` gets
+and, when several files make up one import (claims + corpus), `TOGETHER = True`: then `read_rows` gets
 all paths in one call and they share one transaction; otherwise it is called once per file. The optional `SIGNS` are sets of
 keys that identify the importer's files by their first row. A file with the keys of a set of `BESIDE` belongs to the importer
 if it is imported together with a file that has `SIGNS`.
@@ -64,7 +64,7 @@ class Importer(Protocol):
     NAME: str
     HELP: str
 
-    def read(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+    def read_rows(self, paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
         """Yield rows in file order; call `bad` for a row that cannot be used."""
 
 

@@ -51,7 +51,7 @@ def import_files(
             rows_seen = islice(file_rows(name, group[0]), LOOKED_AT)
             file_options = understood(group[0], rows_seen, options, known)
             info = ImportInfo(name, files, file_options.dataset, file_options.maps, file_options.label_maps)
-            rows = importer.read(group, file_options, bad)
+            rows = importer.read_rows(group, file_options, bad)
             reports.append(([str(p) for p in group], add_items(store, rows, info, skipped, bad)))
     return reports
 

@@ -244,7 +244,7 @@ PAPER = Paper(
     name="confirmation",
     abbreviations=("sr", "cr", "cbr"),
     title="ConfirmBiasRAG (Retrieving Facts or Reinforcing Beliefs?): support ratios and confirmation bias of claim pairs",
-    read=compute_scores,
+    compute_scores=compute_scores,
     lower=("cbr*", "cr*"),
     neutral=(
         "sr*",

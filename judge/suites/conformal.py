@@ -140,7 +140,7 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
 PAPER = Paper(
     name="conformal",
     title="Conformal prediction sets of a judge's labels (LAC and APS), to find ambiguous units",
-    read=compute_scores,
+    compute_scores=compute_scores,
     lower=("set_size*",),
     neutral=("coverage*", "empty_sets*"),
     parts=(

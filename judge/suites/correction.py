@@ -93,7 +93,7 @@ def _sides(
     for task, several in groups.items():
         only = replace(request, parts=tuple(p.name for p in several), partial=True)
         some = PaperStudy(study.store, study.paper, only, study.rows)
-        yield some, study.paper.read(some), reference_labels, weighted.get(task, {})
+        yield some, study.paper.compute_scores(some), reference_labels, weighted.get(task, {})
 
 
 def beside(
@@ -105,9 +105,9 @@ def beside(
     """
     quiet = replace(judge.request, partial=True)
     people = judge.by_people(quiet, reference_labels)
-    theirs = {score.measure: score for score in judge.paper.read(people)}
+    theirs = {score.measure: score for score in judge.paper.compute_scores(people)}
     # What needs no label at all (a citation that can be looked up, an empty answer) has no error to correct.
-    nobody = {score.measure: score for score in judge.paper.read(judge.by_people(quiet, None))}
+    nobody = {score.measure: score for score in judge.paper.compute_scores(judge.by_people(quiet, None))}
     estimands, left_out, notes = [], [], list(people.notes)
     shut = ((_seen(judge), FITTED), (_closed(judge), SEALED))
     for score in scores:

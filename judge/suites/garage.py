@@ -287,7 +287,7 @@ PAPER = Paper(
     name="garage",
     abbreviations=("raf",),
     title="GaRAGe (arXiv 2506.07671): factuality, relevance-aware factuality, deflection, attribution",
-    read=compute_scores,
+    compute_scores=compute_scores,
     lower=(
         "deflection_false_positive_rate",
         "over_summarisation_gap",

@@ -132,7 +132,7 @@ def _retrieval(study: PaperStudy, ranking: tuple[str, str], support: pd.DataFram
 PAPER = Paper(
     name="mirage",
     title="MIRAGE (arXiv 2504.17137): answers without context, with the oracle passage, and with noise",
-    read=compute_scores,
+    compute_scores=compute_scores,
     lower=("noise_vulnerability", "context_insensitivity", "context_misinterpretation"),
     parts=(
         Part(

@@ -140,7 +140,7 @@ def _order(
 PAPER = Paper(
     name="nuggets",
     title="Nuggets (TREC RAG): the share of the expected facts that each answer contains",
-    read=compute_scores,
+    compute_scores=compute_scores,
     main=("nugget_vital_strict*", "nugget_weighted_strict*", "nugget_all_strict*"),
     parts=(
         Part("scores", (TASK,), "Vital, Weighted and All scores, also in their strict form"),

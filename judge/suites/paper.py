@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A choice between readings of a paper. Without `choices` any text is accepted, and `read` validates it.
+    """A choice between readings of a paper. Without `choices` any text is accepted, and `compute_scores` validates it.
 
     `several`: the option may be repeated, which is the same as one value with commas.
     """
@@ -56,7 +56,7 @@ class KnownAs:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """One paper. `read` makes the scores (see `judge.suites`).
+    """One paper. `compute_scores` returns the scores (see `judge.suites`).
 
     `strata`: strata that only this paper has, as name -> function of the study that returns question -> stratum.
     `lower`: patterns of measures of which less is better. `neutral`: of measures without a better side. `main`: of measures
@@ -69,7 +69,7 @@ class Paper:
 
     name: str
     title: str
-    read: Callable[[PaperStudy], list[Score]]
+    compute_scores: Callable[[PaperStudy], list[Score]]
     parts: tuple[Part, ...]
     options: tuple[Option, ...] = ()
     strata: Mapping[str, Callable[[PaperStudy], Mapping[Any, Any]]] = field(default_factory=dict)

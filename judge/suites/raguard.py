@@ -220,7 +220,7 @@ def _exam(exam: pd.DataFrame, gold: pd.Series, study: PaperStudy) -> list[Score]
 PAPER = Paper(
     name="raguard",
     title="RAGuard (arXiv 2502.16101): accuracy with misleading documents, and retrieval quality",
-    read=compute_scores,
+    compute_scores=compute_scores,
     lower=("misleading_*", "*exposure*"),
     neutral=("exam_*",),
     main=("accuracy_*", "drop_*"),

@@ -183,7 +183,7 @@ def _checked(study: PaperStudy) -> list[Score]:
         known = ", ".join(part.name for part in study.paper.parts)
         raise UsageError(f"{study.paper.name} has no part '{min(unknown)}'; there are: {known}")
     with study.store.reading_once():
-        scores = study.paper.read(study)
+        scores = study.paper.compute_scores(study)
         study.check()
     check_outputs(study)
     return scores

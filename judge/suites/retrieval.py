@@ -195,7 +195,7 @@ PAPER = Paper(
     name="retrieval",
     contenders=lambda study: list(dict.fromkeys(name for name, _ in study.rankings())),
     title="Retrieval: quality of each ranking by human and by judge labels, and the order of the systems",
-    read=compute_scores,
+    compute_scores=compute_scores,
     parts=(
         Part("rankings", (), "NDCG, MRR, precision, recall and F1 at k of each ranking"),
         Part("order", (), "order of five or more systems: Kendall's tau-b, rank-biased overlap (p = 0.9)"),

@@ -188,7 +188,7 @@ def _whose(chosen_side: Side, request: ScoreRequest) -> ScoreRequest:
 
 def _scores(store: Store, paper: Paper, request: ScoreRequest, notes: list[str]) -> list[Score]:
     study = PaperStudy(store, paper, request)
-    scores = paper.read(study)
+    scores = paper.compute_scores(study)
     notes += [text for text in study.notes if text not in notes]
     return scores
 

@@ -255,7 +255,7 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
         site, "lacks", "0.1", LACKING,
         lacks_half="class Provider:\n    def __init__(self, *a): ...\n    async def open(self): ...\nclass Kappa: measure = 'k'\nclass Paper: parts = ()\nPAPER = Paper()",
         lacks_loud="print('hello')\nfrom judge.providers.scripted import Provider\nNAME, WRITES = 'loud', 'file'\ndef write(*a): ...",
-        lacks_greedy="NAME, SIGNS = 'greedy', [()]\ndef read(*a): ...",
+        lacks_greedy="NAME, SIGNS = 'greedy', [()]\ndef read_rows(*a): ...",
         lacks_mute="NAME, WRITES = 'mute', 'file'",
         lacks_bare=f"NAME, WRITES = 'bare', 'file'\n{write}\n    with out.open() as file: file.write('x')",
         lacks_idle=f"NAME, WRITES = 'idle', 'file'\n{write} ...",
@@ -269,7 +269,7 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
         "half": "provider: it has no 'complete' (docs/plugins.md)",
         "loud": None,
         "greedy": "importer: its SIGNS is no list of lists of keys (docs/plugins.md)",
-        "mute": "exchange format: it needs 'read', or 'write' with WRITES = \"file\" or \"folder\", or all (docs/plugins.md)",
+        "mute": "exchange format: it needs 'read_responses', or 'write' with WRITES = \"file\" or \"folder\", or all (docs/plugins.md)",
         "other": "exchange format: its NAME is 'loud' (docs/plugins.md)",
         "bare": None,
         "idle": None,
@@ -376,10 +376,18 @@ def test_a_reply_of_another_type_ends_the_run_and_names_the_plugin(
 
 def test_two_packages_with_one_name(site: Path) -> None:
     install(
-        site, "aaa", "1", "[adjudge.importers]\nsame = other_a\n", other_a="def read(*a): ...\nNAME = 'a'"
+        site,
+        "aaa",
+        "1",
+        "[adjudge.importers]\nsame = other_a\n",
+        other_a="def read_rows(*a): ...\nNAME = 'a'",
     )
     install(
-        site, "bbb", "1", "[adjudge.importers]\nsame = other_b\n", other_b="def read(*a): ...\nNAME = 'b'"
+        site,
+        "bbb",
+        "1",
+        "[adjudge.importers]\nsame = other_b\n",
+        other_b="def read_rows(*a): ...\nNAME = 'b'",
     )
     importlib.invalidate_caches()
     assert plugins.find("importers", "same").NAME == "a"

@@ -153,7 +153,7 @@ def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dic
     return answers
 
 
-def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
+def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the submitted responses. Discarded ones are skips; drafts and suggestions are ignored."""
     if reading.options.get("status", "submitted") != "submitted":
         raise UsageError(f"-O status={reading.options['status']}: only submitted can be declared")

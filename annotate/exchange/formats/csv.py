@@ -54,7 +54,7 @@ def _harmless(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
+def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield labels from rows of (`field`, `label`), or from a filled-in sheet with a column for each question."""
     known = [*COLUMNS, *([q.field for q in reading.task.spec.questions] if reading.task else [])]
     columns = [c for c in columns_of(path) if c in known]

@@ -81,7 +81,7 @@ def _row(task: Task, unit: ExchangeUnit, response: Response, number: int) -> dic
     return row | ({"adjudge_blind": blind.pop()} if len(blind) == 1 else {})
 
 
-def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
+def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the labels of a file, of a folder of files, or of the zip file that doccano exports."""
     if path.is_dir():
         files = sorted(path.glob("*.jsonl"))

@@ -25,6 +25,6 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
                 put({"unit": unit.unit_id, "inputs": unit.inputs, SHA_KEY: text_sha(unit.inputs)})
 
 
-def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
+def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield labels as `write` writes them, or in rows {"unit", "annotator", "FIELD": "label", ...}."""
     return responses(json_records(path, reading.bad), path, reading, checked_spans)

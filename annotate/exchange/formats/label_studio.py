@@ -45,7 +45,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
         file.write(markdown(export.task) + "\n")
 
 
-def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
+def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield every annotation of a JSON export. Labels are blind if no task of the file has a prediction.
 
     Raises UsageError if the task is unknown, BadInput for a file that is no JSON export.

@@ -84,7 +84,7 @@ def _answered(unit: ExchangeUnit, question: Question, response: Response, first:
     return row | {"_annotator_id": response.annotator, "_session_id": response.annotator}
 
 
-def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
+def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the responses of a file that `prodigy db-out` wrote.
 
     `accept` is an answer, `ignore` a skip, `reject` a skip with a flag. In a binary task (`label` without options)

@@ -23,7 +23,7 @@ OPTIONS = {
 }
 
 
-def read(path: Path, reading: ReadOptions) -> Iterator[Response]:
+def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
     """Yield the labels, row by row. A row with an empty label is skipped."""
     present = columns_of(path)
     columns = {key: reading.options.get(key) or _usual(key, present) for key in OPTIONS}

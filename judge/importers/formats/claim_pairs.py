@@ -28,7 +28,7 @@ HELP = "claims with their counter claims: a pair a row, or a claim a row"
 SIGNS = (("pair_id", "original", "counter"),)
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield two rows per pair. Raises UsageError for a --map that fits no field or no row."""
     check(options.maps, fields.POLARITIES)
     for path in paths:

@@ -20,7 +20,7 @@ NAME = "csv"
 HELP = "a table with a header: one item, or one item with one passage, a row"
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield the rows of each file. Raises UsageError for a --map that fits no field or no column."""
     for path in paths:
         reader = RowReader(path, options, is_csv=True)

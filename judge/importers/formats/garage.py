@@ -43,7 +43,7 @@ _MARKER = re.compile(r"\[?(cite_\d+)\]?")
 _OWN = ("sample_id", "question", "question_date", "grounding", *LISTS)
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per question."""
     fields.no_maps(NAME, options)
     for path in paths:

@@ -26,7 +26,7 @@ NAME = "jsonl"
 HELP = "one JSON object a line: items with passages, gold labels and people's votes"
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield the rows of each file. Raises UsageError for a --map that fits no field or no row."""
     for path in paths:
         reader = RowReader(path, options)

@@ -30,7 +30,7 @@ BESIDE = (("run_id", "key"),)
 KINDS = {"retriever": RETRIEVER, "llm": MODEL}
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per retrieval. Raises BadInput for files without any."""
     fields.no_maps(NAME, options)
     yield from traces.items(paths, traces.parts_of(paths, _of_record, bad), options, bad)

@@ -45,7 +45,7 @@ SUPPORT = {
 _OWN = ("query_id", "query", "answer")
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per question, or per group of adjacent chunks. Raises UsageError when dataset.json is missing."""
     fields.no_maps(NAME, options)
     kinds = {path: _kind_of(path) for path in paths}

@@ -30,7 +30,7 @@ SPANS = "resourceSpans.item.scopeSpans.item.spans.item"
 DEEPEST = 20
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per retrieval. Raises BadInput for files without any."""
     fields.no_maps(NAME, options)
     yield from traces.items(paths, _parts(paths, bad), options, bad)

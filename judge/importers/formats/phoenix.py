@@ -31,7 +31,7 @@ SIGNS = (("context", "span_kind"), ("context.span_id", "context.trace_id"), ("an
 _FLAT = "attributes."
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per retrieval. Raises BadInput for files without any."""
     fields.no_maps(NAME, options)
     yield from traces.items(paths, traces.parts_of(paths, _part, bad), options, bad)

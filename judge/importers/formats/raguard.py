@@ -141,7 +141,7 @@ Shelf = dict[str, list[tuple[Path, int, Passage | None, str]]]
 """Claim ID -> (file, line, passage or None without text and title, Document ID)."""
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per claim. Raises UsageError for documents without their claims."""
     fields.no_maps(NAME, options)
     kinds = {path: kind_of(path) for path in paths}

@@ -136,7 +136,7 @@ STANCE = {"SUPPORT": "support", "REFUTE": "refute", "CONTRADICT": "refute"}
 """The files' words for evidence; a cited document without evidence is `neutral`."""
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per claim. Raises UsageError when there is no claims file or no corpus."""
     fields.no_maps(NAME, options)
     corpora = [p for p in paths if is_corpus(p)]

@@ -38,7 +38,7 @@ _OWN = ("correct_answer", "options", "search_results")
 _TAIL = re.compile(r"\n\s*answer\s*:?\s*$", re.IGNORECASE)
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """Yield one row per question, calibration first. A file without either split is bad."""
     fields.no_maps(NAME, options)
     for path in paths:

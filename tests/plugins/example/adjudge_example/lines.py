@@ -11,7 +11,7 @@ NAME = "lines"
 HELP = "a question a line, its passages after bars"
 
 
-def read(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
     """One item a line; a line without a passage is bad."""
     for path in paths:
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):

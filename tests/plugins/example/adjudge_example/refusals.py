@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from judge.suites.paper_study import PaperStudy
 
 
-def read(study: PaperStudy) -> list[Score]:
+def compute_scores(study: PaperStudy) -> list[Score]:
     """One score, a mean over answers."""
     import numpy as np
 
@@ -32,7 +32,7 @@ def read(study: PaperStudy) -> list[Score]:
 PAPER = Paper(
     name="refusals",
     title="Refusals: how often a system declines to answer",
-    read=read,
+    compute_scores=compute_scores,
     parts=(Part("refusals", ("deflection",), "answers that decline"),),
     lower=("rag_refusal_rate",),
     abbreviations=("rag",),
