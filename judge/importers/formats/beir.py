@@ -77,6 +77,6 @@ def _documents(path: Path, wanted: set[str], bad: Bad) -> Iterator[collection.Co
             yield name, ("text", row.get("text")), row.get("title"), meta, where
 
 
-read = collection.Family(
+read_rows = collection.Family(
     NAME, "queries", "queries.jsonl corpus.jsonl qrels/test.tsv", _kind_of, _graded, _queries, _documents
 ).read_rows

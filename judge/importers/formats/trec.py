@@ -180,6 +180,6 @@ def _columns(first: str) -> tuple[str, ...]:
     return ()
 
 
-read = collection.Family(
+read_rows = collection.Family(
     NAME, "topics", "topics.tsv corpus.tsv qrels.txt", _kind_of, _graded, _topics, _documents
 ).read_rows
