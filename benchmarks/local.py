@@ -70,7 +70,7 @@ def _turned(request: Request) -> Request:
 def _units() -> list[Unit]:
     """The shipped abstracts, shortest first."""
     folder = resource_dir("data") / "scifact"
-    rows = importers.get("scifact").read(sorted(folder.iterdir()), importers.Options(), _fail)
+    rows = importers.get("scifact").read_rows(sorted(folder.iterdir()), importers.Options(), _fail)
     pairs = [(row.item.claim, passage) for row in rows for passage in row.item.passages]
     pairs.sort(key=lambda pair: len(pair[1].text))
     return [

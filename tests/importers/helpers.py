@@ -45,7 +45,7 @@ def load(
     """Read files; bad rows are collected, as with --skip-bad."""
     loaded = Loaded()
     options = base.Options(dataset, maps or {}, label_maps or {}, loaded.notes.append)
-    for row in base.get(name).read(list(paths), options, loaded.bads.append):
+    for row in base.get(name).read_rows(list(paths), options, loaded.bads.append):
         loaded.items.append(row.item)
         loaded.wheres.append(row.where)
     return loaded

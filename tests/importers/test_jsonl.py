@@ -215,7 +215,7 @@ def test_without_skip_the_first_bad_row_raises(tmp_path: Path) -> None:
         raise error
 
     path = write_jsonl(tmp_path / "d.jsonl", [{"id": 1, "claim": "c"}, {"id": 2}, {"id": 3, "claim": "c"}])
-    rows = base.get("jsonl").read([path], base.Options(), stop)
+    rows = base.get("jsonl").read_rows([path], base.Options(), stop)
     assert next(rows).item.source_id == "1"
     with pytest.raises(BadInput) as caught:
         next(rows)
@@ -230,7 +230,7 @@ def test_reading_streams(tmp_path: Path) -> None:
             handle.write(line)
     tracemalloc.start()
     bads: list[BadInput] = []
-    rows = sum(1 for _ in base.get("jsonl").read([path], base.Options(), bads.append))
+    rows = sum(1 for _ in base.get("jsonl").read_rows([path], base.Options(), bads.append))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (rows, bads) == (5000, [])

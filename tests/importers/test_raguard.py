@@ -149,7 +149,7 @@ def test_a_bad_document_stops_a_strict_import_at_its_own_line(tmp_path: Path) ->
         raise error
 
     with pytest.raises(BadInput) as caught:
-        list(base.get("raguard").read([claims, documents], base.Options(), stop))
+        list(base.get("raguard").read_rows([claims, documents], base.Options(), stop))
     assert (caught.value.path, caught.value.line) == (str(documents), 5)
     assert "'supporting' here, 'misleading' in the claims file" in caught.value.reason
 

@@ -32,7 +32,7 @@ def by_topic() -> dict[str, dict[str, float]]:
     """Measure -> topic -> its value, out of the scores themselves: the table prints means over topics."""
     with Store.open("study.db", create=False) as store:
         paper = PAPERS["nuggets"]
-        scores = paper.read(PaperStudy(store, paper, ScoreRequest()))
+        scores = paper.compute_scores(PaperStudy(store, paper, ScoreRequest()))
     topics = [[str(q).removeprefix("x:") for q in s.units.questions[s.units.clusters]] for s in scores]
     return {s.measure: dict(zip(t, s.rows[:, 0], strict=True)) for s, t in zip(scores, topics, strict=True)}
 
