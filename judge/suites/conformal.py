@@ -75,6 +75,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         for letter, some in urag.per_class(brief, test).items():
             scores += [s.named(f"{s.measure}[{letter}]") for s in some]
     made = urag.sets(cal, test, alpha=alpha, by_class=by_class)
+    # On units that set the threshold, the promised coverage does not hold.
     calibrating = set(cal.units.ids)
     apart: BoolArray = np.asarray(~all_choices.units.ids.isin(calibrating), dtype=bool)
     rest = all_choices.where(apart)
@@ -110,6 +111,7 @@ def _ambiguous(study: PaperStudy, rest: Choices, made: Sets, label: pd.Series) -
     has: BoolArray = np.asarray(~np.isnan(rest.probabilities).any(axis=1), dtype=bool)
     some = rest.where(has)
     sets = members(some.probabilities, made.limits_lac, "lac", "exact")
+    # An empty set is ambiguous too: no label is likely enough.
     unsure = sets.sum(axis=1) != 1
     names = [str(name) for name in some.units.ids[unsure]]
     shown = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")

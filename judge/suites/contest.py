@@ -154,6 +154,7 @@ def compare(
         names = some if len(some) > 1 else names
         left_out = [name for name in panel.judges if name not in names]
     labelled = panel.table.select([reference.name, *names]).codes != MISSING
+    # Kappa depends on which units are in it: a run that skipped the hard ones would look better.
     shared = labelled.all(axis=1) & inside
     ids = {name: run for run, name in panel.shown.items()}
     n_reference = int((labelled[:, 0] & inside).sum())
@@ -288,6 +289,7 @@ def spent(store: Store, run: str) -> RunSpent:
         if not n:
             return RunSpent(units, None, None, None)
         units = max(units, n)
+        # A sum that misses some judgements would be taken for a lower cost.
         known = [a and b == rows for a, b in zip(known, (n_dollars, n_time, n_used), strict=True)]
         cost, seconds, tokens = (
             total + (value or 0.0) / n

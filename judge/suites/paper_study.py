@@ -14,12 +14,10 @@ from judge.errors import NothingToScore, UsageError
 from judge.importers.conditions import DOCUMENT, name_of
 from judge.labels.reference import ReferenceLabels
 from judge.prompts.load import Task
-from judge.providers.base import is_model
 from judge.run_options import in_words
 from judge.runner import contexts
 from judge.runner.second import ShownProbabilities
 from judge.scores.score import NO_ANSWER, NOT_JUDGED
-from judge.store.rankings import no_rankings
 from judge.store.runs import ADDED
 from judge.store.study import Store
 from judge.suites import chosen
@@ -28,18 +26,16 @@ from judge.suites.labelled import fitting, of_run, put
 from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.people import PeopleLabels
 from judge.suites.queries import Rows, System
-from judge.suites.reading import Lacking, Reading
 from judge.suites.run_labels import LabelsWanted, RunLabels
 from judge.suites.steps import Step
+from judge.suites.system_reading import SystemReading
 from judge.types import PARTS_OF_ANSWERS, Json, Status
 
-STAGES = ("top-k", "rerank", "retrieve")
-"""Stages of a ranking, the last of a pipeline first."""
 FAILURES = (str(Status.UNPARSED), str(Status.REFUSED), str(Status.TRUNCATED))
 """How a call to the system under test ends that brings no answer, and is its own failure."""
 
 
-class PaperStudy(Reading):
+class PaperStudy(SystemReading):
     """One reading of a paper of one study: options, notes and steps of the reading, `rows` (those asked about), and labels.
 
     `judges` has the runs, and what the system under test answered; `labelled` gives the labels of units: the judges',
@@ -48,25 +44,14 @@ class PaperStudy(Reading):
 
     def __init__(self, store: Store, paper: Paper, request: ScoreRequest, rows: Rows | None = None) -> None:
         """`rows`: those of another reading that asks about the same, so that they are read once."""
-        super().__init__(paper, request, str(store.path))
-        self.store = store
-        self.rows = rows or Rows(store, request)
-        self.judges = RunLabels(self.rows, self)
+        super().__init__(store, paper, request, rows)
         self.labelled: RunLabels | PeopleLabels = self.judges
-        self.whose: System | None = None
-        self.n_outputs = 0
-        """Conditions of the paper that the system under test has outputs for, or will have."""
 
     def by_people(self, request: ScoreRequest, reference_labels: ReferenceLabels | None) -> PaperStudy:
         """Return a reading of the same rows with people's labels in place of the judge's; None: with no labels."""
         study = PaperStudy(self.store, self.paper, request, self.rows)
         study.labelled = PeopleLabels(reference_labels, self.judges, study)
         return study
-
-    @property
-    def dataset(self) -> str:
-        """The data set. Raises UsageError when the study has several and none is named, or not this one."""
-        return self.rows.dataset
 
     @property
     def of_people(self) -> bool:
@@ -82,91 +67,6 @@ class PaperStudy(Reading):
     def last_run(self) -> Run | None:
         """The run that labels were read from last."""
         return self.labelled.last_run
-
-    def ranking(self, name: str | None = None) -> tuple[str, str] | None:
-        """Return (name, stage) of the requested ranking of the data set. None, and a step, when there is none at all.
-
-        Without a name it is the system's own, which is called as the system is. Of its stages it is the last one, whose
-        passages the system was given. A ranking of another system's name is that system's own and never taken for it.
-        None, and a condition that is lacking, when only others have one. Raises UsageError when several fit, or when the
-        one named is not there.
-        """
-        there = self.rows.rankings()
-        fit = [(n, s) for n, s in there if name in (None, n)]
-        system = self.named
-        if name is None:
-            names = self.own_rankings(list(dict.fromkeys(n for n, _ in fit)))
-            fit = [(n, s) for n, s in fit if n in names]
-        if len({n for n, _ in fit}) == 1:
-            chosen_ranking = min(
-                fit,
-                key=lambda candidate: STAGES.index(candidate[1]) if candidate[1] in STAGES else len(STAGES),
-            )
-            if system is not None and name is None and chosen_ranking[0] != system:
-                self.note(
-                    f"the ranking '{chosen_ranking[0]}' ({chosen_ranking[1]}) has no system's name and is taken for '{system}'"
-                )
-            return chosen_ranking
-        known = ", ".join(f"{n} ({s})" for n, s in there)
-        if fit:
-            raise UsageError(f"several rankings fit: choose with --ranking; there are: {known}")
-        if system is not None and name is None and (there or self.maker(system) is None):
-            self.lack_ranking(system)
-            return None
-        if there:
-            raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
-        if name:
-            raise UsageError(f"no ranking of '{self.dataset}' yet: {no_rankings()}")
-        self.need(Step("retrieve", f"no ranking of '{self.dataset}'", dataset=self.dataset))
-        return None
-
-    def own_rankings(self, names: Sequence[str]) -> list[str]:
-        """Return the rankings that may be the system's: the one of its name, else those of no other system.
-
-        All of them where no system is named.
-        """
-        system = self.named
-        if system is None or system in names:
-            return [name for name in names if system in (None, name)]
-        # With another system's ranking, one system would be scored by the retriever of another.
-        others = {s.system for s in self.rows.systems()} | self.rows.imported
-        return [name for name in names if name not in others]
-
-    def lack_ranking(self, system: str) -> None:
-        """Note that a system has no ranking of its own."""
-        words = self.import_words("RUN.trec", "--system", system, "--stage", "retrieve")
-        self.lacking.append(Lacking(system, "ranking", words))
-
-    def rankings(self, name: str = "") -> list[tuple[str, str]]:
-        """Return (name, stage) of all rankings of the data set, or of those with this name. Raises UsageError for none."""
-        there = self.rows.rankings()
-        fit = [(n, s) for n, s in there if name in ("", n)]
-        if not fit:
-            known = ", ".join(f"{n} ({s})" for n, s in there) or f"none: {no_rankings()}"
-            raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
-        return fit
-
-    def system(self) -> System | None:
-        """Return the system whose answers are requested. None when there are none yet.
-
-        Raises UsageError when several fit, or when what was asked for is not there.
-        """
-        there = self.rows.systems()
-        request = self.request
-        fit = [
-            s
-            for s in there
-            if request.system in (None, s.system) and request.condition in (None, s.condition)
-        ]
-        if len(fit) == 1:
-            self.whose = fit[0]
-            return fit[0]
-        known = ", ".join(f"{s.system} ({s.condition})" for s in there)
-        if fit:
-            raise UsageError(f"several answers fit: choose with --system and --condition; there are: {known}")
-        if there and (request.system or request.condition):
-            raise UsageError(f"no answers of that system and condition; there are: {known}")
-        return None
 
     def answering(self, task: str, context: str) -> System:
         """Return `system`; the rest of a run that is still generating its answers becomes a step.
@@ -184,63 +84,6 @@ class PaperStudy(Reading):
             )
         self._finished(system)
         return system
-
-    def tested(self) -> str:
-        """Return the name of the system under test: --system, else the model, else the only one with answers."""
-        if self.request.system is not None:
-            return self.request.system
-        if self.request.models:
-            return self.request.models[0]
-        there = list(dict.fromkeys(s.system for s in self.rows.systems()))
-        if len(there) > 1:
-            raise UsageError(
-                f"several systems have answers: choose with --system; there are: {', '.join(there)}"
-            )
-        return there[0] if there else self.judges.guess()
-
-    @property
-    def named(self) -> str | None:
-        """The system under test as the user names it: --system, else the model; None: not named."""
-        return self.request.system or next(iter(self.request.models), None)
-
-    def maker(self, system: str) -> tuple[str, Mapping[str, Json]] | None:
-        """Return the model that makes a system's outputs: its name, and the options with which a new run begins.
-
-        The model of the runs that made outputs of this system, or the system itself where it is a model. None for a
-        system whose outputs were imported, unless the user lets a model add some, and for one that is no model: what such
-        a system lacks stays missing, whichever judge was asked for.
-        """
-        if system in self.rows.imported and not self.request.also_generate:
-            return None
-        run = next((r for r in self.judges.runs if r.options.get("system") == system), None)
-        if run is not None:
-            return run.model, run.options
-        # A name with a slash alone is no model: systems are called acme/rag, too.
-        named = system in self.request.models or is_model(system)
-        if named or (self.request.system is None and not self.rows.systems()):
-            return system, {}
-        return (self.request.models[0], {}) if self.request.also_generate and self.request.models else None
-
-    def stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
-        """Return the stored answers of a system under a condition, by the paper's name of it or by that of `judge answers generate`.
-
-        None when there are none.
-        """
-        there = self.rows.systems()
-        names = [name_of(self.paper.name, context)]
-        if not context.startswith("top:") or ranking is not None:
-            plain, _, mark = context.partition("+")
-            is_second = mark.endswith("-aware")
-            names.append(
-                f"{self.given(plain, ranking).name}+{mark}"
-                if is_second
-                else self.given(context, ranking).name
-            )
-        elif context.startswith("top:"):
-            names += [
-                s.condition for s in there if s.system == system and s.condition.startswith(f"{context}:")
-            ]
-        return next((System(system, name) for name in names if System(system, name) in there), None)
 
     def on_documents(self, task: str, only: str, examples: str) -> pd.DataFrame | None:
         """Return the outputs of the system under test about one passage at a time: as `labels`, with passage_id.
@@ -291,11 +134,6 @@ class PaperStudy(Reading):
             units.loc[missing, "status"] = NO_ANSWER
             self.note(f"{runs[0].model} has no output for {int(missing.sum())} passages: they count as wrong")
         return units
-
-    def given(self, context: str, ranking: tuple[str, str] | None = None) -> contexts.Context:
-        """Return the context of a `--context`; `ranking` is the (name, stage) whose top it shows."""
-        name, stage = ranking or (None, None)
-        return contexts.parse(self.store, context, ranking=name, stage=stage)
 
     def generated(
         self,

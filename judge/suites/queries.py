@@ -104,6 +104,7 @@ class Rows:
     @cached_property
     def _whole(self) -> str:
         """The unit of sampling, in SQL: a question, or that of the original claim where a pair has several questions."""
+        # The claims of a pair are compared with each other: a sample has both or none.
         if not self._has("pair_id IS NOT NULL"):
             return "question_id"
         original = (
@@ -122,6 +123,7 @@ class Rows:
             return int(str(self.request.limit))
         query = f"SELECT count(DISTINCT {self._whole}) FROM items WHERE {data}"
         n = int(self.store.conn.execute(query).fetchone()[0])
+        # Unrounded, 16.1 % of 1000 would be 161.00000000000003, and one question more.
         return math.ceil(round(float(str(self.request.limit)[:-1]) * n / 100, 6))
 
     @cached_property
@@ -224,6 +226,7 @@ class Rows:
             "SELECT item_id, cited FROM answers WHERE system = ? AND item_id IN (SELECT item_id FROM unit_texts "
             f"WHERE kind = 'item' AND {self.scope}) ORDER BY rowid DESC"
         )
+        # A dict keeps the last row of an item: in falling order that is its first answer.
         return {item: json.loads(cited) for item, cited in self.store.conn.execute(query, [HUMAN])}
 
     def sentences(self, of: System) -> pd.DataFrame:

@@ -155,6 +155,7 @@ class RunLabels:
         several = len(_settings(runs)) > 1
         for run in runs:
             candidates.append((run, self._labels_of(run, units, field)))
+            # The newest run comes first, so the older ones of equal settings need not be read.
             if not several and not candidates[-1][1][2].any():
                 break
         wanted = None
@@ -170,6 +171,7 @@ class RunLabels:
         if best is None:
             none = np.full(len(units), None, dtype=object)
             return none, np.full(len(units), NOT_JUDGED, dtype=object), np.ones(len(units), dtype=bool)
+        # A unit that is shown as an example was not asked about.
         self.runs_read.append(RunRead(best[0], Counter(status for status in best[1][1] if status != EXAMPLE)))
         if "rationale" in best[0].options:
             self.reading.note(f"{best[0].task} was asked with --rationale {best[0].options['rationale']}")

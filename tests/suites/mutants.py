@@ -9,6 +9,7 @@ from tests.mutants import run_on, tell
 
 TESTS = ("tests/suites/test_three_systems.py", "tests/suites/test_systems.py", "tests/suites/test_runs.py")
 STUDY = "judge/suites/paper_study.py"
+SYSTEM = "judge/suites/system_reading.py"
 MUTANTS = {
     "imported verdicts on documents of any system": (
         STUDY,
@@ -47,17 +48,17 @@ MUTANTS = {
         "pass",
     ),
     "a model makes what an imported system lacks": (
-        STUDY,
+        SYSTEM,
         "if system in self.rows.imported and not self.request.also_generate:",
         "if False:",
     ),
-    "a name with a slash is a model": (STUDY, "or is_model(system)", 'or "/" in system'),
+    "a name with a slash is a model": (SYSTEM, "or is_model(system)", 'or "/" in system'),
     "stored answers of any system": (
-        STUDY,
+        SYSTEM,
         "return next((System(system, name) for name in names if System(system, name) in there), None)",
         "return next((s for s in there if s.condition in names), None)",
     ),
-    "a ranking of another system": (STUDY, "if name not in others]", "if name]"),
+    "a ranking of another system": (SYSTEM, "if name not in others]", "if name]"),
     "the first ranking that there is (ConfirmBiasRAG)": (
         "judge/suites/confirmation.py",
         "study.own_rankings(there)",
