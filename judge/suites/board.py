@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 import pandas as pd
@@ -17,29 +17,24 @@ import pandas as pd
 from judge.errors import UsageError
 from judge.labels.reference import ReferenceLabels
 from judge.run_options import in_words
-from judge.scores.compare import Difference
 from judge.scores.published import Published
-from judge.scores.score import NO_ANSWER, STATUSES, Score, by_stratum, measured_all
+from judge.scores.score import Score, by_stratum, measured_all
 from judge.stats.bootstrap import How
 from judge.stats.multiple import holm
 from judge.stats.paired import Paired, paired_difference, pseudo_values
-from judge.stats.ratings import FloatArray
 from judge.store.study import Store
 from judge.suites.correction import Correction, corrected
 from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.paper_study import PaperStudy
 from judge.suites.reading import Lacking
 from judge.suites.result import ALL, Result, printed_of, scores_of, strata
+from judge.suites.shared_rows import by_question, items_of, shared_scores
 from judge.suites.steps import Incomplete
-from judge.types import Json, Measure, Status, attributes
+from judge.types import Json, Measure, attributes
 
 Axis = Literal["system", "judge"]
 Mark = Literal["best", "tied", "worse", ""]
 ALPHA = 0.05
-# Units of these kinds stand for their item, which systems share: an answer that is missing has its item's unit.
-_OF_ITEMS = ("item", "answer", "sentence", "citation", "claim", "nugget")
-# How a unit ends that has no value for no fault of the judge.
-_NOT_LOST = [STATUSES.index(Status.OK), STATUSES.index(NO_ANSWER)]
 _EQUAL = 1e-12
 
 
@@ -167,7 +162,7 @@ def board(
         for name, scores in scores_of_name.items():
             for stratum, some in by_stratum(scores, of).items():
                 groups.setdefault(stratum, {})[name] = some
-    item_of = _items(store)
+    item_of = items_of(store)
     rows = [
         row for stratum, each in groups.items() for row in _rows(paper, stratum, each, names, item_of, how)
     ]
@@ -267,38 +262,6 @@ def _describe_runs(study: PaperStudy) -> list[str]:
     return [*lines, *([f"not read: {', '.join(others)}"] if others else [])]
 
 
-def differences(
-    store: Store, first: Sequence[Score], second: Sequence[Score], **how: Unpack[How]
-) -> list[Difference]:
-    """Return `second` - `first` of each measure of both, on their shared rows, by the leaderboard's paired test."""
-    theirs = {score.measure: score for score in second}
-    item_of = _items(store)
-    pairs = [_shared([score, theirs[score.measure]], item_of) for score in first if score.measure in theirs]
-    measures = iter(measured_all([score for pair in pairs for score in pair], **how))
-    confidence = how.get("confidence", 0.95)
-    changes = []
-    for pair in pairs:
-        mine, other = next(measures), next(measures)
-        pseudo_first, pseudo_second = (
-            pseudo_values(s, score.value) for s, score in zip(_by_question(pair), pair, strict=True)
-        )
-        # exact: the t-test is too liberal when few questions with one 0/1 outcome differ.
-        test = paired_difference(pseudo_first, pseudo_second, confidence, exact=True, most=pair[0].span)
-        undefined = mine.reason or other.reason or test.reason
-        change = replace(
-            other,
-            measure=f"{mine.measure}_difference",
-            value=None if undefined else test.difference,
-            low=None if undefined else test.low,
-            high=None if undefined else test.high,
-            n_clusters=test.n_clusters,
-            reason=undefined,
-            notes=(),
-        )
-        changes.append(Difference(mine, other, change, None if undefined else test.p))
-    return changes
-
-
 def all_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
     """List every system that this paper can score in the data set, in order of appearance.
 
@@ -320,14 +283,6 @@ def all_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _items(store: Store) -> pd.Series:
-    """Return the item of each unit that is an item or belongs to one system's answer, by the unit's number."""
-    marks = ",".join("?" * len(_OF_ITEMS))
-    query = f"SELECT rowid, item_id FROM units WHERE kind IN ({marks})"
-    rows = store.conn.execute(query, _OF_ITEMS).fetchall()
-    return pd.Series([row[1] for row in rows], index=[row[0] for row in rows], dtype=object)
-
-
 def _rows(
     paper: Paper,
     stratum: str,
@@ -342,9 +297,9 @@ def _rows(
     lacking = {m: [name for name in names if m not in of[name] or not of[name][m].used.any()] for m in wanted}
     scores = {m: _all_of(m, [of[name].get(m) for name in names]) for m in wanted}
     own_scores = [score for m in wanted for score in scores[m]]
-    shared_scores = [score for m in wanted for score in _shared(scores[m], item_of)]
+    on_shared_rows = [score for m in wanted for score in shared_scores(scores[m], item_of)]
     on_own_rows = measured_all(own_scores, **how)
-    shared = measured_all(shared_scores, **how)
+    shared = measured_all(on_shared_rows, **how)
     rows = []
     for n, measure in enumerate(wanted):
         part = slice(n * len(names), (n + 1) * len(names))
@@ -355,7 +310,7 @@ def _rows(
             cells = [replace(c, shared=replace(c.shared, reason=why)) for c in cells]
         # A measure without a better side has no best, so nothing is tested.
         elif better:
-            cells = _marked(cells, shared_scores[part], better, how.get("confidence", 0.95))
+            cells = _marked(cells, on_shared_rows[part], better, how.get("confidence", 0.95))
         rows.append(BoardRow(stratum, measure, better, cells))
     return rows
 
@@ -367,42 +322,6 @@ def _all_of(measure: str, given: Sequence[Score | None]) -> list[Score]:
     return [none if score is None else score for score in given]
 
 
-def _shared(scores: Sequence[Score], item_of: pd.Series) -> list[Score]:
-    """Return each contender's score on the rows for which all of them have a value.
-
-    A row is a key of `_keys`. A group in which the judge failed on one unit is left out for all contenders.
-    """
-    keys = [_keys(score, item_of) for score in scores]
-    common: pd.Index[Any] | None = None
-    for score, (key, group) in zip(scores, keys, strict=True):
-        whole = score.used
-        if score.status is not None:
-            # A system must not look better because its judge could not read one of its sentences.
-            lost = ~score.used & ~np.isin(score.status, _NOT_LOST)
-            whole = whole & ~group.isin(group[lost])
-        valued = key[whole].unique()
-        common = valued if common is None else common[common.isin(valued)]
-    assert common is not None
-    return [score.where(key.isin(common)) for score, (key, _) in zip(scores, keys, strict=True)]
-
-
-def _keys(score: Score, item_of: pd.Series) -> tuple[pd.Index[Any], pd.Index[Any]]:
-    """Return the key that each unit is matched by, and its group: its item, if it is one or part of an answer, else itself (a passage).
-
-    Where several kinds of units stand together: its kind and its question, in the group of the question.
-    """
-    ids = score.units.ids
-    if isinstance(ids, pd.MultiIndex):
-        question = pd.Index(score.units.questions.to_numpy(dtype=object)[score.units.clusters])
-        return pd.MultiIndex.from_arrays([ids.get_level_values(0), question]), question
-    values = ids.to_numpy(dtype=object)
-    if pd.api.types.is_integer_dtype(ids.dtype):
-        items = item_of.reindex(ids)
-        values = np.where(items.notna().to_numpy(), items.to_numpy(dtype=object), values)
-    key: pd.Index[Any] = pd.Index(values)
-    return key, key
-
-
 def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confidence: float) -> list[Cell]:
     """Mark the best, those tied with it and those that are worse: each is tested against the best, with Holm over these tests."""
     values = [better * c.shared.value if c.shared.value is not None else -np.inf for c in cells]
@@ -412,7 +331,7 @@ def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confide
     firsts = [n for n, value in enumerate(values) if value >= top - _EQUAL]
     # Of several with the best value the same one is tested against, in whatever order they were named.
     best = min(firsts, key=lambda n: cells[n].contender)
-    sums = _by_question(scores)
+    sums = by_question(scores)
     pseudo = [pseudo_values(s, score.value) for s, score in zip(sums, scores, strict=True)]
     tests = [
         None
@@ -433,24 +352,3 @@ def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confide
             mark: Mark = "best" if n in firsts else "worse" if p <= ALPHA else "tied"
             marked.append(replace(cell, against=test, p_holm=p, mark=mark))
     return marked
-
-
-def _by_question(scores: Sequence[Score]) -> list[FloatArray]:
-    """Return each score's sums by question, with a last column that counts units; the same questions in the same order."""
-    shared: pd.Index[Any] | None = None
-    for score in scores:
-        there = score.units.questions[np.unique(score.units.clusters[score.used])]
-        shared = there if shared is None else shared[shared.isin(there)]
-    assert shared is not None
-    # Not in the order of the import: shuffling rows or systems changes nothing.
-    shared = shared[np.argsort(shared.to_numpy(dtype=object).astype(str), kind="stable")]
-    all_sums = []
-    for score in scores:
-        used = score.used
-        position = shared.get_indexer(score.units.questions)[score.units.clusters[used]]
-        known = position >= 0
-        rows = np.column_stack([score.rows[used][known], np.ones(int(known.sum()))])
-        sums = np.zeros((len(shared), rows.shape[1]))
-        np.add.at(sums, position[known], rows)
-        all_sums.append(sums)
-    return all_sums

@@ -19,11 +19,11 @@ from judge.stats.bootstrap import How
 from judge.store.export import stored_task
 from judge.store.study import Store
 from judge.suites import chosen
-from judge.suites.board import differences
 from judge.suites.chosen import Run
 from judge.suites.paper import Paper, Part, ScoreRequest
 from judge.suites.paper_study import PaperStudy
 from judge.suites.result import scores_of
+from judge.suites.shared_rows import differences
 from judge.types import Json, Measure
 
 LABELS = Paper("labels", "Labels of one task", lambda study: [], ())
@@ -144,7 +144,7 @@ def systems(
 ) -> Swap:
     """Compare two systems with the labels of one judge, on every paper that both have scores for.
 
-    Rows and test are the leaderboard's (see `judge.suites.board`). Raises UsageError when no paper compares them.
+    Rows and test are the leaderboard's (see `judge.suites.shared_rows`). Raises UsageError when no paper compares them.
     """
     if first == second:
         raise UsageError(f"'{first}' and '{second}' are the same: name two systems")
