@@ -174,6 +174,7 @@ async def halve(
     for at, size in enumerate(sizes):
         scored = [(await score(candidate, size), -n, candidate) for n, candidate in remaining]
         scored.sort(key=lambda entry: entry[:2], reverse=True)
+        # Two at least go on, so that the last comparison is one on all questions.
         keep = len(scored) if at == len(sizes) - 1 else max(2, -(-len(scored) // 2))
         done = [(c, value, size) for value, _, c in scored[keep:]] + done
         if at == len(sizes) - 1:

@@ -72,6 +72,7 @@ class Improve:
     def _halted(self, halted: Halted) -> Tried:
         """Return the best candidate so far if a limit ended the search; raise the exception otherwise."""
         report, done = halted.report, self._bench.whole
+        # Only a limit ends a search with a result: after an error the same command resumes it.
         if report.interrupted or report.error is not None or report.stopped is None or not done:
             raise halted
         self._bench.outcome.stopped = report.stopped + self._bench.limits.in_words()

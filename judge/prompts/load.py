@@ -48,6 +48,7 @@ def parse_task(text: str, file_name: str, path: str = "") -> Task:
         front = yaml.load(head, _Loader)
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
+        # YAML counts lines from 0 and does not see the first line of the file, which is ---.
         line = f", line {mark.line + 2}" if mark else ""
         problem = " ".join(str(getattr(e, "problem", None) or e).split())
         raise TaskError(f"{where}: the front matter is not YAML{line}: {problem}") from e
@@ -152,4 +153,5 @@ def load_task(name: str, folder: Path | None = None) -> Task:
         raise UsageError(f"{path}: {e.strerror}") from e
     except UnicodeDecodeError as e:
         raise TaskError(f"{path}: not UTF-8 (byte {e.start})") from e
+    # A checkout on Windows must have the same hash: a study refuses another text of a version.
     return parse_task(text.replace("\r\n", "\n"), path.name, str(path))

@@ -31,6 +31,7 @@ def is_quoted(quote: str, passages: Sequence[str]) -> bool:
 
     Case, white space, and the kinds of quotation marks and dashes are ignored. An empty quote, or `none`, counts as correct.
     """
+    # Models put a quote into quotation marks and leave out words in the middle.
     parts = [part for text in _ELLIPSIS.split(_plain(quote)) if (part := text.strip(_AROUND))]
     # The prompt allows `none` where no words of the passages decide.
     return parts in ([], ["none"]) or any(_in_order(parts, _plain(text)) for text in passages)

@@ -98,6 +98,7 @@ class _Fenced:
 
 def _environment(key: str) -> Environment:
     return ImmutableSandboxedEnvironment(
+        # By default Jinja2 shows nothing for a misspelled input, and the model would judge without the text.
         undefined=StrictUndefined,
         finalize=_Fenced(key),
         trim_blocks=True,
