@@ -1,4 +1,4 @@
-"""Labels that a person gave before a batch was drawn become events of its log, as blind as they were."""
+"""Adopt labels that a person gave before a batch was drawn, as events of its log with the same blindness."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from judge.prompts.load import Task
 from judge.store import label_sources
 from judge.store.study import dumps
 
+# Not adopted: labels of a stopped person, which do not count, and revised labels, which have a first label beside them.
 LAYERS = ("first", "assisted", "undeclared")
-"""What is adopted: not what a stopped person said, and not a revised label, which follows a first one."""
+"""The layers of labels that are adopted."""
 
 
 def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: Collection[str]) -> set[str]:
-    """Take over what the person said before of units that were drawn for them; returns the units that are finished.
-
-    Leaving such units out of the draw would make it unrepresentative, and asking again would make the second answer one
-    that the first has led. A label in conflict is not adopted: the person labels the unit, and a lead decides.
-    """
+    """Adopt the earlier labels of a person on units that were drawn for them, and return the units that these finish."""
+    # Leaving such units out of the draw would make it unrepresentative, and a second answer would be influenced by the
+    # first. A label in conflict is not adopted: the person labels the unit, and a lead decides.
     query = (
         "SELECT a.position, a.unit_id FROM assignments AS a WHERE a.batch = ? AND a.annotator_id = ? "
         "AND a.role = 'sample' AND a.repeat = 0 AND a.unit_id IN (SELECT value FROM json_each(?)) ORDER BY a.position"
@@ -52,7 +51,7 @@ def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: 
 
 
 def labelled_before(conn: sqlite3.Connection, task: Task, people: Collection[str]) -> list[str]:
-    """The units of which any of these people answered a question of the task, in any way."""
+    """Return the units on which any of these people answered a question of the task, in a batch or an import."""
     query = (
         "SELECT DISTINCT unit_id FROM label_sources WHERE annotator_id IN (SELECT value FROM json_each(?)) "
         "AND field IN (SELECT value FROM json_each(?)) ORDER BY unit_id"

@@ -1,7 +1,4 @@
-"""Draw a batch with known probabilities and hand it out.
-
-The weights (1 / probability) lead from the sample back to the study, for a sample that grew as for the first one.
-"""
+"""Draw a batch with known inclusion probabilities, and assign its units to annotators."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ NOT_EVEN = (
 
 @dataclass(slots=True)
 class BatchMade:
-    """A new batch in numbers."""
+    """The result of a draw, in numbers."""
 
     batch: str
     task: str
@@ -44,12 +41,12 @@ class BatchMade:
     training: int = 0
     attention: int = 0
     positions: dict[str, int] = field(default_factory=dict)
-    """Annotator -> units to do: those of the queue without what is finished by adopted labels."""
+    """Annotator -> units of the queue that adopted labels have not finished already."""
     notes: list[str] = field(default_factory=list)
 
 
 def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
-    """Draw a batch and hand it out, in one transaction. Raises UsageError or BadInput, keeping nothing."""
+    """Draw a batch and assign its units, in one transaction. Raises UsageError or BadInput; nothing is then stored."""
     plan.check()
     people = plan.people
     run = run_of(store, task, plan)
@@ -67,7 +64,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         )
         candidates.leave_out(taken)
         training, attention = _checks(store, task, candidates, plan)
-        # A check unit cannot be drawn, so it is no part of what the sample stands for: weights add up to the frame.
+        # A check unit cannot be drawn, so the sample does not represent it: the weights add up to the rest of the frame.
         candidates.leave_out([*training, *attention])
         made.frame = len(candidates)
         drawn = redraw(candidates, plan)
@@ -89,7 +86,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
             + [(plan.name, u, "training", None, None, None) for u in training]
             + [(plan.name, u, "attention", None, None, None) for u in attention],
         )
-        made.notes += _beside(store, task, plan)
+        made.notes += _verdict_notes(store, task, plan)
         blocks = in_blocks(store, task, plan.name, drawn)
         answer_of = {d.unit_id: d.answer for d in drawn if d.answer}
         units: dict[str, list[str]] = {person: list(attention) for person in people}
@@ -108,10 +105,10 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
                 seats.add_places(conn, plan.name, person, queue)
                 made.positions[person] = made.positions.get(person, 0) + len(queue)
                 units[person] += [u for some in shares[person] for u in some]
-        there = {person: len(some) for person, some in units.items()}
+        assigned = {person: len(unit_ids) for person, unit_ids in units.items()}
         made.notes += _adopt(conn, task, plan, units)
-        for person, n in there.items():
-            # What is finished by adopted labels stands in the queue, and is not to do.
+        for person, n in assigned.items():
+            # Units that adopted labels have finished stay in the queue, but are no work.
             made.positions[person] -= n - len(units[person])
         made.notes += seats.check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)
     made.units, made.training, made.attention = len(drawn), len(training), len(attention)
@@ -121,7 +118,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
 
 
 def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[str, list[str]]) -> list[str]:
-    """Adopt what people said of their units before, and leave what is finished by that out of `units`; what to tell of it."""
+    """Adopt earlier labels of the annotators, remove the units that they finish from `units`, and return notes on it."""
     notes = []
     if plan.left_out:
         notes.append(
@@ -143,8 +140,8 @@ def _adopt(conn: sqlite3.Connection, task: Task, plan: BatchPlan, units: dict[st
 
 
 def _checks(store: Store, task: Task, frame: Frame, plan: BatchPlan) -> tuple[list[str], list[str]]:
-    """The training and the attention units: some of those with a known answer."""
-    wanted = round((plan.n or plan.by_question or 0) * plan.attention)
+    """Return the training units and the attention units, drawn from those with a known answer."""
+    n_attention = round((plan.n or plan.by_question or 0) * plan.attention)
     known = with_gold(store, task, frame) if plan.training or plan.attention else []
     training = sample.shuffled(known, plan.seed, "training")[: plan.training]
     if len(training) < plan.training:
@@ -152,15 +149,17 @@ def _checks(store: Store, task: Task, frame: Frame, plan: BatchPlan) -> tuple[li
             f"--training {plan.training}: only {len(training)} units that can be drawn have a gold label of "
             f"{', '.join(q.field for q in task.spec.questions)}"
         )
-    left = set(known) - set(training)
-    attention = sample.shuffled(left, plan.seed, "attention")[:wanted]
-    if len(attention) < wanted:
-        raise BadInput(f"--attention: {wanted} units with a gold label are needed, {len(attention)} are left")
+    others = set(known) - set(training)
+    attention = sample.shuffled(others, plan.seed, "attention")[:n_attention]
+    if len(attention) < n_attention:
+        raise BadInput(
+            f"--attention: {n_attention} units with a gold label are needed, {len(attention)} are left"
+        )
     return training, attention
 
 
 def _keep(conn: sqlite3.Connection, task: Task, plan: BatchPlan) -> None:
-    # What a route left was chosen by the judge's confidence, as a queue is: it speaks for itself only.
+    # The units that a route left were chosen by the judge's confidence, as in a queue: they represent no other units.
     purpose = "queue" if plan.queue or plan.from_route else "validation"
     shown = plan.run if plan.reveal else None
     conn.execute(
@@ -195,7 +194,7 @@ def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
 
 
 def strata_sizes(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
-    """The sizes of the strata, from which the order of a stratified draw follows; one stratum needs none."""
+    """Return the sizes of the strata, which determine the order of a stratified draw; empty without strata."""
     if not plan.by or not plan.is_even:
         return {}
     if not plan.by_question:
@@ -203,8 +202,8 @@ def strata_sizes(candidates: Frame, plan: BatchPlan) -> dict[str, int]:
     return dict(Counter(stratum for _, stratum, _ in candidates.questions()))
 
 
-def _beside(store: Store, task: Task, plan: BatchPlan) -> list[str]:
-    """What the draw is for, and what not, where no verdict will rest on it."""
+def _verdict_notes(store: Store, task: Task, plan: BatchPlan) -> list[str]:
+    """Return notes on a draw on which no verdict, or a verdict at a smaller level, will rest."""
     field = task.spec.questions[0].field
     if not plan.is_even:
         return [NOT_EVEN]
@@ -235,15 +234,13 @@ def _beside(store: Store, task: Task, plan: BatchPlan) -> list[str]:
 
 
 def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, Json]]:
-    """By stratum: how many units its frame holds, how many were drawn, for how many each stands (None: not one number)."""
-    given: dict[str, list[float | None]] = {stratum: [] for stratum in frame.strata()}
-    for d in drawn:
-        given[d.stratum].append(None if d.weight is None else round(d.weight, 4))
-    return {s: _stratum(n, given[s]) for s, n in sorted(frame.strata().items())}
-
-
-def _stratum(frame: int, weights: Sequence[float | None]) -> dict[str, Json]:
-    known = [w for w in weights if w is not None]
-    low, high = min(known, default=None), max(known, default=None)
-    weight = low if low == high else None
-    return {"frame": frame, "drawn": len(weights), "weight": weight, "weight_low": low, "weight_high": high}
+    """Return for each stratum the units of its frame, the units drawn, and their weight (None: several weights)."""
+    sizes = frame.strata()
+    strata: dict[str, dict[str, Json]] = {}
+    for stratum in sorted(sizes):
+        weights = [d.weight for d in drawn if d.stratum == stratum]
+        known = [round(weight, 4) for weight in weights if weight is not None]
+        low, high = min(known, default=None), max(known, default=None)
+        strata[stratum] = {"frame": sizes[stratum], "drawn": len(weights), "weight": low if low == high else None,
+                           "weight_low": low, "weight_high": high}  # fmt: skip
+    return strata

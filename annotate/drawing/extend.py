@@ -29,11 +29,10 @@ def extend_batch(
     people: Sequence[str] | None = None,
     allow_exposed: bool = False,
 ) -> Changed:
-    """Draw on until the batch has `to` units (questions, where whole ones were drawn), of the frame and with the seed of
-    the first draw. A batch that has as many already stays as it is, so that the command can be given twice.
+    """Draw more units until the batch has `to` units (or whole questions), from the same frame with the same seed.
 
-    The larger sample is the one that would have been drawn at once, so its weights are right for old and new units;
-    all are written again. Raises UsageError when the frame has changed since, or another batch took those units.
+    A batch of this size stays unchanged, so the command can be repeated. Raises UsageError if the frame has changed
+    since, or another batch has some of the next units.
     """
     info = seats.open_batch(store, name)
     plan = info.plan
@@ -83,8 +82,9 @@ def extend_batch(
             )
         new = [d for d in drawn if d.unit_id not in before]
         _untaken(store, info, {d.unit_id for d in new})
+        # All weights are written again: old and new units are one sample with one inclusion probability.
         _weigh(conn, name, drawn, before)
-        # Units that were imported since are in the frame by now, and every weight says so.
+        # Units that were imported since are in the frame now.
         conn.execute(
             "UPDATE batches SET options = json_set(options, '$.n', ?, '$.by_question', ?, '$.frame', ?, '$.strata', json(?)) "
             "WHERE batch = ?",
@@ -103,7 +103,7 @@ def extend_batch(
 
 
 def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
-    """The plan of the larger sample, None where the batch has that many. Raises UsageError where it has more."""
+    """Return the plan of the larger sample, None if the batch has that many units. Raises UsageError if it has more."""
     has, noun = (plan.by_question, "questions") if plan.by_question else (plan.n or 0, "units")
     if to < has:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""The units that a batch is drawn from, on disk: millions of them in the memory of a few."""
+"""The sampling frame: the units from which a batch is drawn, on disk, because there can be millions."""
 
 import hashlib
 import itertools
@@ -7,16 +7,21 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from judge.store.study import dumps
+
 _NUMBER = itertools.count()
 _COLUMNS = "unit_id, question_id, stratum, confidence, answer, place"
-_AT_ONCE = 500
 ALL = "all"
+"""The stratum of all units of a draw without strata."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A unit that may be drawn. `confidence` serves queues only; `answer` is that of a part of one, and
-    `place` its rank in the study."""
+    """A unit that may be drawn.
+
+    `confidence` is the judge's, for draws by uncertainty. `answer` is the answer of which the unit is a part, and
+    `place` the unit's position in the study.
+    """
 
     unit_id: str
     question_id: str
@@ -27,7 +32,7 @@ class Candidate:
 
 
 class Frame(Collection[Candidate]):
-    """Candidates in study order, each `place` once, in a temporary table of a connection, which ends with it."""
+    """Candidates in study order, in a temporary table that exists as long as the connection."""
 
     def __init__(self, conn: sqlite3.Connection) -> None:
         self._conn, self._table = conn, f"temp.frame_{next(_NUMBER)}"
@@ -38,7 +43,8 @@ class Frame(Collection[Candidate]):
         self._by_question = False
 
     def fill(self, candidates: Iterable[Candidate]) -> None:
-        """Add candidates. What reads them from the study begins after the table is there: a new table ends queries."""
+        """Add candidates."""
+        # They may be a query of the same connection, which creating a table would end: the table must exist before.
         rows = ((c.unit_id, c.question_id, c.stratum, c.confidence, c.answer, c.place) for c in candidates)
         self._conn.executemany(f"INSERT INTO {self._table} VALUES (?, ?, ?, ?, ?, ?)", rows)
 
@@ -52,17 +58,16 @@ class Frame(Collection[Candidate]):
         return isinstance(candidate, Candidate) and candidate.unit_id in self.among([candidate.unit_id])
 
     def among(self, units: Iterable[str]) -> set[str]:
-        """Those of these units that are in it."""
-        # By the study's own index: place is the rowid of `units`.
-        query = f"SELECT f.unit_id FROM main.units AS u JOIN {self._table} AS f ON f.place = u.rowid WHERE u.unit_id IN "
-        members: set[str] = set()
-        left = iter(units)
-        while some := list(itertools.islice(left, _AT_ONCE)):
-            members.update(u for (u,) in self._conn.execute(f"{query}({','.join('?' * len(some))})", some))
-        return members
+        """Return those of these units that are in the frame."""
+        # Through the index of the study, because place is the rowid of `units`: the frame has no index on its units.
+        query = (
+            f"SELECT f.unit_id FROM main.units AS u JOIN {self._table} AS f ON f.place = u.rowid "
+            "WHERE u.unit_id IN (SELECT value FROM json_each(?))"
+        )
+        return {unit for (unit,) in self._conn.execute(query, [dumps(list(units))])}
 
     def leave_out(self, units: Collection[str]) -> None:
-        """Take these units out of it."""
+        """Remove these units from the frame."""
         query = f"DELETE FROM {self._table} WHERE place = (SELECT rowid FROM main.units WHERE unit_id = ?)"
         self._conn.executemany(query, [(unit,) for unit in units])
 
@@ -74,12 +79,12 @@ class Frame(Collection[Candidate]):
         return digest.hexdigest()[:16]
 
     def strata(self) -> Counter[str]:
-        """Stratum -> number of units."""
+        """Return stratum -> number of units."""
         query = f"SELECT stratum, count(*) FROM {self._table} GROUP BY stratum"
         return Counter(dict(self._conn.execute(query).fetchall()))
 
     def questions(self) -> Iterator[tuple[str, str, int]]:
-        """Every question with the stratum of its first unit and its number of units, by name."""
+        """Yield every question with the stratum of its first unit and its number of units, by name."""
         self._index()
         # SQLite takes the other columns of an aggregate from the row that has the minimum.
         query = f"SELECT question_id, stratum, count(*), min(place) FROM {self._table} GROUP BY question_id"
@@ -87,12 +92,12 @@ class Frame(Collection[Candidate]):
             yield question, stratum, n
 
     def of_question(self, question: str) -> list[Candidate]:
-        """Its units in study order."""
+        """Return the units of a question in study order."""
         self._index()
         return list(self._candidates("WHERE question_id = ? ORDER BY place", question))
 
     def ordered_by(self, key: Callable[[str], bytes]) -> Iterator[Candidate]:
-        """All of them by a key of their unit, and by the unit; sorted on disk where they are many."""
+        """Yield all candidates by a key of their unit. SQLite sorts them, on disk if there are many."""
         self._conn.create_function("frame_key", 1, key, deterministic=True)
         yield from self._candidates("ORDER BY frame_key(unit_id), unit_id")
 

@@ -1,4 +1,4 @@
-"""On which units the verdict on each judge rests, how often they were looked at, and which judges share the level."""
+"""The units on which the verdict on each judge rests, the looks at them, and the judges that share the level."""
 
 from __future__ import annotations
 
@@ -35,12 +35,15 @@ from judge.store.study import dumps
 STAND_IN = "scripted/"
 """Models of this provider stand in for a judge in tests and documentation."""
 FROM_FILE = "scripted/file"
-"""It answers what a file says, which may be the answers of a judge."""
+"""The exception: its answers come from a file, and may be those of a real judge."""
 
 
 @dataclass(frozen=True, eq=False)
 class StudyDraws:
-    """How the labelled units of a field were drawn. `batch`: only its labels were asked for; `is_table`: there is no study."""
+    """How the labelled units of a field were drawn.
+
+    `batch`: only labels of this batch are requested. `is_table`: the labels come from a table without a study.
+    """
 
     store: Store
     panel: Panel
@@ -49,12 +52,12 @@ class StudyDraws:
 
     @cached_property
     def batches(self) -> list[DrawnBatch]:
-        """The batches that ask for the field, the oldest first."""
+        """The batches with the field, the oldest first."""
         return [] if self.is_table else drawn_batches(self.store, self.panel.field)
 
     @cached_property
     def sequence(self) -> DrawnSequence | None:
-        """The sequence that decides: that of the batch asked for, else of the newest frame."""
+        """The sequence on which the verdict rests: that of the requested batch, else of the newest frame."""
         candidates = sequences(self.store, self.panel.field) if self.batches else []
         if self.batch is not None:
             candidates = [s for s in candidates if self.batch in (b.name for b in s.batches)]
@@ -62,7 +65,7 @@ class StudyDraws:
 
     @cached_property
     def _given(self) -> dict[str, set[str]]:
-        """Person of the deciding sequence -> the units of it that they labelled; without people whom a lead stopped."""
+        """Annotator of the sequence -> the units that they labelled; without annotators whom a lead stopped."""
         given: dict[str, set[str]] = {}
         for batch in self.sequence.batches if self.sequence else ():
             for seat in seats_of(self.store, batch.name):
@@ -71,11 +74,12 @@ class StudyDraws:
         return given
 
     def people(self, labelled_by: Sequence[str]) -> list[str]:
-        """The people whose labels decide: beside a batch, those who were handed units of it (all, while there are none)."""
+        """Return the people whose labels count for the verdict: the annotators of the sequence, or all without one."""
         return [person for person in labelled_by if person in self._given] or list(labelled_by)
 
     def reference(self, name: str | None, people: Sequence[str]) -> str | None:
-        """The reference beside these people: no imported label is one beside a batch, nor a majority with imported votes."""
+        """Return the reference beside these people, None if it is imported, or is a majority with imported votes."""
+        # Imported labels are not drawn with known probabilities, so beside a batch no verdict may rest on them.
         if self.sequence is None or not people or name in people:
             return name
         of_batch = (
@@ -84,15 +88,15 @@ class StudyDraws:
         return name if of_batch else None
 
     def table(self, ratings: Ratings) -> Ratings:
-        """A judge's table for the verdict, with the labels that people gave in a batch. Somebody may have chosen the units of
-        other labels, say those on which the judge is right."""
+        """Return a judge's table for the verdict, with only those human labels that were given in the sequence."""
+        # Somebody may have chosen the units of other labels, such as those on which the judge is right.
         codes = ratings.codes.copy()
         drawn = among(ratings, self.sequence.units if self.sequence else ())
         for column, person in enumerate(ratings.annotators):
             if person in self._given:
                 codes[~among(ratings, self._given[person]), column] = MISSING
             elif person not in self.panel.judges:
-                # A majority, too, holds on the drawn units only.
+                # A majority counts on the drawn units only, too.
                 codes[~drawn, column] = MISSING
         columns = {person: column for column, person in enumerate(ratings.annotators)}
         rows = {unit: row for row, unit in enumerate(ratings.units)}
@@ -102,7 +106,7 @@ class StudyDraws:
         return replace(ratings, codes=codes) if self._given else ratings
 
     def of(self, judge: str, ratings: Ratings, people: Sequence[str]) -> Draw:
-        """How the units of a judge's table were drawn, with the looks at them; `people` are compared with the judge."""
+        """Return how the units of a judge's table were drawn, and the looks at them. `people` are compared with the judge."""
         draw = self._drawn(judge, ratings)
         closed = self._closed(judge, self.run_of(judge))
         if closed:
@@ -110,7 +114,7 @@ class StudyDraws:
         if draw.refused or draw.looks is None:
             return draw
         if closed and self.panel.task is not None:
-            # Looks at a part of the units, and at the test beside it, would spend the level again.
+            # Looks at a part of the units, and further looks at the test, would spend the level twice.
             return replace(
                 draw,
                 refused="its looks are at all of these units, also those of the sealed test, which this opens: "
@@ -131,7 +135,7 @@ class StudyDraws:
 
     @cached_property
     def _stopped(self) -> list[str]:
-        """The people whom a lead stopped in the deciding sequence: their labels do not count."""
+        """The annotators whom a lead stopped in the sequence: their labels do not count."""
         batches = self.sequence.batches if self.sequence else ()
         return sorted({seat.person for b in batches for seat in seats_of(self.store, b.name) if seat.stopped})
 
@@ -160,7 +164,7 @@ class StudyDraws:
             return Draw("drawn with unequal probabilities", refused=self._uneven)
         words = f"drawn with equal probability from {sequence.frame}"
         if self._stopped:
-            # Whoever stops a person has chosen whose labels decide.
+            # Stopping an annotator is a choice of labels, so the sentence on the verdict must name it.
             who = self._stopped[0] if len(self._stopped) == 1 else f"{len(self._stopped)} people"
             words += f" ({who} stopped)"
         if sequence.later is not None:
@@ -188,7 +192,7 @@ class StudyDraws:
 
     @cached_property
     def _beside_imported(self) -> tuple[str, ...]:
-        """The judges that share the level on imported labels: those with labels on half of these units."""
+        """The judges that share the level on imported labels: those with labels on at least half of these units."""
         table = self.panel.table
         labelled = np.zeros(len(table.units), dtype=np.bool_)
         for name in table.annotators:
@@ -205,14 +209,14 @@ class StudyDraws:
         )
 
     def _command(self, n: int = 300) -> str:
-        """The command that draws a plain part."""
+        """Return the command that draws units with equal probabilities."""
         task = self.batches[-1].task if self.batches else self.panel.task.name if self.panel.task else "TASK"
         people = ",".join(self.panel.people) or "A,B"
         return command("annotate batches new NAME", task, "-n", n, "--annotators", people)
 
     def _late(self, judge: str, sequence: DrawnSequence) -> str:
         left = sequence.end - len(sequence.units)
-        # A test that is sealed from now on does not help either: this judge may have been chosen with its labels in view.
+        # A test that is sealed from now on does not help: this judge may have been chosen with its labels.
         command = f"Draw units since: {self._command(min(300, left))}"
         if not left:
             # A command that asks for more units than there are would fail as printed.
@@ -221,13 +225,13 @@ class StudyDraws:
         return f"{why}. {command}"
 
     def _unlabelled(self, judge: str, drawn: Sequence[str] | None) -> str:
-        """That the judge has no label on too many of these units (None: of those that it was asked about), of which somebody
-        else has labelled all, with the command that labels them.
+        """Return a warning with a command if the judge has no label on too many units that other annotators labelled.
 
-        A route is made to leave units out. Units of a sealed test that is closed for the judge are none of its units.
+        `drawn` are the units of the sequence; None: the units that the judge was asked about. Empty without a warning.
         """
         run = self.run_of(judge)
         made = stored(self.store.conn, run) if run is not None else None
+        # A route leaves units out on purpose.
         if run is None or (made and made["kind"] == "routed"):
             return ""
         table = self.panel.table
@@ -245,7 +249,7 @@ class StudyDraws:
         return f"the judge has no label on {missing}, perhaps the harder ones: {how}"
 
     def _closed(self, judge: str, run: str | None) -> set[str]:
-        """The units of a sealed test that was not opened for the judge."""
+        """Return the units of a sealed test that was not opened for the judge: it has no labels there."""
         if self.panel.task is None or run is None or judge in self.panel.looks:
             return set()
         split = find(self.store, self.panel.task)
@@ -256,11 +260,12 @@ class StudyDraws:
         return str(row[0]) if row is not None else "MODEL"
 
     def run_of(self, judge: str) -> str | None:
-        """The run that goes by this name in the panel; None for a judge of a table."""
+        """Return the run with this name in the panel; None for a judge of a table."""
         return next((run for run, name in self.panel.shown.items() if name == judge), None)
 
     def _sealed(self, judge: str, ratings: Ratings, sequence: DrawnSequence) -> Draw:
-        """A late judge that the sealed test was opened for: one look at the level of that look, .05 / 2^k, on the labels of then."""
+        """Return the draw of a late judge for which the sealed test was opened: one look, at the level .05 / 2^k."""
+        # The look counts only labels that existed when it was logged.
         words, look, task = (
             "of the sealed test, drawn with equal probability",
             self.panel.looks[judge],
@@ -293,7 +298,7 @@ class StudyDraws:
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
 
     def _looks(self, words: str, ratings: Ratings, sequence: DrawnSequence, first: int, judge: str) -> Draw:
-        """The looks at the units from batch number `first` on."""
+        """Return the draw with the looks at the units from batch number `first` on."""
         start = sequence.since(first)
         size = len(sequence.units) - start
         places = places_until(sequence.end - start)
@@ -324,17 +329,19 @@ class StudyDraws:
         )
 
     def _first_batch(self, judge: str, sequence: DrawnSequence) -> int | None:
-        """From which batch on the units were drawn with no label of theirs in the judge's choice; None where there is none."""
+        """Return the number of the first batch whose labels cannot have helped to choose the judge; None if there is none."""
         run = self.run_of(judge) or judge
         if self._is_stand_in(run):
             return 0
         families = [self.family(sequence, i) for i in range(len(sequence.batches))]
-        # No label of a batch without a family was read beside a judge yet.
+        # As long as a batch has no family, no label of it was read beside a judge.
         return next((i for i, family in enumerate(families) if not family or run in family), None)
 
     def family(self, sequence: DrawnSequence, first: int) -> Sequence[str]:
-        """The runs that share the level on the units from a batch on: declared at its draw, or fixed when labels of it were
-        first read beside a judge. Before that it is nobody."""
+        """Return the runs that share the level on the units from a batch on.
+
+        They are declared at its draw, or fixed when its labels are first read beside a judge; empty before.
+        """
         return sequence.batches[first].plan.judges
 
     def _is_stand_in(self, run: str) -> bool:

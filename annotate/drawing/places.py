@@ -1,4 +1,4 @@
-"""Who labels which units of a draw, and in which order: pure functions of a seed."""
+"""Assign the units of a draw to annotators, and order their queues: pure functions of a seed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Place:
 def assign(
     drawn: Sequence[DrawnUnit], annotators: Sequence[str], overlap: int, seed: int, *, together: bool
 ) -> dict[str, list[list[str]]]:
-    """Blocks of units for each annotator: `overlap` people to each block, everybody about as many.
+    """Return the blocks of units of each annotator: `overlap` annotators for each block, and equal shares.
 
-    `together` keeps the units of a question in one block (same people, one after the other); the parts
-    of an answer are in one block in any case.
+    `together` keeps the units of a question in one block, which the same annotators label in a row. The parts of an
+    answer are in one block in any case.
     """
     blocks: dict[str, list[str]] = {}
     for d in sorted(drawn, key=lambda d: d.place if d.answer else 0):
@@ -45,13 +45,12 @@ def sequence(
     repeats: float = 0.0,
     answer_of: Mapping[str, str] | None = None,
 ) -> list[Place]:
-    """One annotator's queue: training first, then the blocks in an order of their own.
+    """Return an annotator's queue: training first, then the blocks in an order that differs between annotators.
 
-    `answer_of` names the answer of units that are parts of one: they follow each other as given.
-
-    Repeats are units of the first half shown again in the second half; attention items stand
-    anywhere between blocks.
+    `answer_of` maps a part of an answer to the answer, whose parts stay in a row. `repeats` is the share of units of the
+    first half that come again in the second half. Attention units are at random places.
     """
+    # The order must not depend on the judge: an order by uncertainty would reveal where it is unsure.
     by_name = {block[0]: block for block in blocks}
     order = [by_name[name] for name in shuffled(by_name, seed, f"order:{annotator}")]
     chain = [[Place(u, "sample") for u in _inner(b, answer_of or {}, seed, annotator)] for b in order]
@@ -68,7 +67,7 @@ def sequence(
 
 
 def _inner(block: Sequence[str], answer_of: Mapping[str, str], seed: int, annotator: str) -> list[str]:
-    """The units of a block in a seeded order, those of one answer one after the other as they stand in it."""
+    """Return the units of a block in a seeded order, the parts of an answer in their order in the answer."""
     groups: dict[str, list[str]] = {}
     for unit in block:
         groups.setdefault(answer_of.get(unit, unit), []).append(unit)
@@ -76,7 +75,7 @@ def _inner(block: Sequence[str], answer_of: Mapping[str, str], seed: int, annota
 
 
 def _mixed(chain: list[list[Place]], extra: list[list[Place]], seed: int, purpose: str) -> list[list[Place]]:
-    """`extra` dropped into seeded gaps of `chain` (never before its first block)."""
+    """Return `chain` with the blocks of `extra` at seeded places, never before its first block."""
     gaps: dict[int, list[list[Place]]] = {}
     for block in extra:
         spot = int.from_bytes(rank(seed, purpose, block[0].unit_id), "big") % max(len(chain), 1)

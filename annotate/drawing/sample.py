@@ -1,8 +1,4 @@
-"""Draw the units of a batch, in a fixed order: pure functions of a seed.
-
-Every order is that of sha256(seed : purpose : id), so that a draw does not depend on the order of
-rows, the Python version or the machine, and two purposes never share their randomness.
-"""
+"""Draw the units of a batch, in a fixed order: pure functions of a seed."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from judge.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class DrawnUnit:
-    """A unit of the sample; `probability` of having been drawn, None when it was not left to chance."""
+    """A unit of the sample with its inclusion probability, None for a draw that is not random."""
 
     unit_id: str
     question_id: str
@@ -38,104 +34,110 @@ class DrawnUnit:
 
 
 def rank(seed: int, purpose: str, name: str) -> bytes:
+    """Return the sort key of a name: a hash of seed, purpose and name."""
+    # Not Python's `random`: the order must not depend on the order of rows, the Python version or the machine, and two
+    # purposes must not share their randomness.
     return hashlib.sha256(f"{seed}:{purpose}:{name}".encode()).digest()[:12]
 
 
 def shuffled(names: Iterable[str], seed: int, purpose: str) -> list[str]:
-    """The names in an order that only seed and purpose decide."""
+    """Return the names in an order that depends on seed and purpose only."""
     return sorted(names, key=lambda name: (rank(seed, purpose, name), name))
 
 
 BLOCK = 50
-"""Units of one block of a stratified draw. Every place at which a verdict is computed is the end of a block."""
+"""The units of a block of a stratified draw. Verdicts are computed only at the end of a block."""
 
 
 def equal_parts(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """How many to draw of each stratum: equally many, but never more than it has. Others give what a small one cannot."""
-    left = min(n, sum(sizes.values()))
+    """Return how many units to draw of each stratum: equally many, with the rest of a small stratum from the others."""
+    remaining = min(n, sum(sizes.values()))
     order = sorted(sizes, key=lambda s: (sizes[s], s))
-    taken = dict.fromkeys(sizes, 0)
+    parts = dict.fromkeys(sizes, 0)
+    # Smallest first, so that what a small stratum lacks is shared by all larger ones.
     for i, stratum in enumerate(order):
-        # Smallest first: an equal share of what is left, the remainder to the largest.
-        taken[stratum] = min(sizes[stratum], left // (len(order) - i))
-        left -= taken[stratum]
+        parts[stratum] = min(sizes[stratum], remaining // (len(order) - i))
+        remaining -= parts[stratum]
     for stratum in order:
-        more = min(left, sizes[stratum] - taken[stratum])
-        taken[stratum] += more
-        left -= more
-    return taken
+        more = min(remaining, sizes[stratum] - parts[stratum])
+        parts[stratum] += more
+        remaining -= more
+    return parts
 
 
 def in_proportion(sizes: Mapping[str, int], seed: int) -> Iterator[dict[str, int]]:
-    """How many each block of a stratified draw has of each stratum, until all units are drawn.
+    """Yield the number of units of each stratum for each block of a stratified draw, until all units are drawn.
 
-    A block has of each stratum the share that it has of the units left. Of what is not a whole unit a systematic draw decides
-    (Madow 1949), so that every unit has the same probability, however small its stratum.
+    Each stratum has the same share of a block as of the units that remain. Fractions of a unit are decided by a
+    systematic draw (Madow 1949).
     """
-    left = dict(sorted(sizes.items()))
+    remaining = dict(sorted(sizes.items()))
     for number in itertools.count():
-        total = sum(left.values())
+        total = sum(remaining.values())
         if not total:
             return
         size = min(BLOCK, total)
-        taken = {stratum: size * n // total for stratum, n in left.items()}
+        parts = {stratum: size * n // total for stratum, n in remaining.items()}
+        # Rounding would never draw from a stratum with less than one unit a block. With a systematic draw, every unit has
+        # the same probability, however small its stratum.
         place = int.from_bytes(rank(seed, "remainder", str(number)), "big") % total
-        for stratum, n in left.items():
+        for stratum, n in remaining.items():
             before, place = place, place + size * n % total
-            taken[stratum] += place // total - before // total
-        left = {stratum: n - taken[stratum] for stratum, n in left.items()}
-        yield taken
+            parts[stratum] += place // total - before // total
+        remaining = {stratum: n - parts[stratum] for stratum, n in remaining.items()}
+        yield parts
 
 
 def stratified(drawn: Mapping[str, Sequence[str]], sizes: Mapping[str, int], seed: int) -> list[str]:
-    """The order of a draw in proportion to the strata: block after block, each in a random order of its own.
+    """Return the order of a draw in proportion to the strata: block after block, each shuffled.
 
-    So the first n are a sample with equal probabilities for every n. `drawn` has the names of each stratum in their order,
-    which may end before the stratum does; `sizes` are those of the whole strata.
+    The first n are a sample with equal probabilities for every n. `drawn` has the first names of each stratum in their
+    order; `sizes` are the sizes of the whole strata.
     """
     if len(sizes) <= 1:
         return [name for names in drawn.values() for name in names]
     order: list[str] = []
     at = dict.fromkeys(sizes, 0)
-    wanted = sum(map(len, drawn.values()))
+    total = sum(map(len, drawn.values()))
     for block in in_proportion(sizes, seed):
-        if len(order) >= wanted:
+        if len(order) >= total:
             break
-        some = [name for s, n in block.items() for name in drawn.get(s, ())[at[s] : at[s] + n]]
-        order += shuffled(some, seed, "block")
+        names = [name for s, n in block.items() for name in drawn.get(s, ())[at[s] : at[s] + n]]
+        order += shuffled(names, seed, "block")
         at = {s: at[s] + n for s, n in block.items()}
     return order
 
 
 def draw(candidates: Collection[Candidate], n: int, seed: int, *, equal: bool = False) -> list[DrawnUnit]:
-    """A random sample of n units in the order drawn, in the memory of n. Raises UsageError when there are fewer.
+    """Return a random sample of n units in the order drawn. Raises UsageError if there are fewer units.
 
-    Its strata are in proportion to their size and every unit has the same probability; or, with `equal`, there are equally many
-    of each.
+    Strata are in proportion to their sizes, and every unit has the same probability. With `equal`, there are equally
+    many units of each stratum.
     """
     _check_enough(candidates, n)
     sizes = Counter(c.stratum for c in candidates)
-    wanted: Mapping[str, int] = Counter()
+    parts: Mapping[str, int] = Counter()
     if equal:
-        wanted = equal_parts(sizes, n)
+        parts = equal_parts(sizes, n)
     elif len(sizes) == 1:
-        wanted = dict.fromkeys(sizes, n)
+        parts = dict.fromkeys(sizes, n)
     else:
         for block in itertools.islice(in_proportion(sizes, seed), math.ceil(n / BLOCK)):
-            wanted = Counter(wanted) + Counter(block)
-    kept = {stratum: _First(wanted[stratum]) for stratum in sizes if wanted[stratum]}
+            parts = Counter(parts) + Counter(block)
+    # Only the sample is in memory, never the millions of units of the frame.
+    first = {stratum: _First(parts[stratum]) for stratum in sizes if parts[stratum]}
     for c in candidates:
-        if c.stratum in kept:
-            kept[c.stratum].add(rank(seed, f"draw:{c.stratum}", c.unit_id), c)
-    by_id = {c.unit_id: c for stratum in sorted(kept) for c in kept[stratum].ordered()}
+        if c.stratum in first:
+            first[c.stratum].add(rank(seed, f"draw:{c.stratum}", c.unit_id), c)
+    by_id = {c.unit_id: c for stratum in sorted(first) for c in first[stratum].ordered()}
     if equal:
-        return [_drawn(c, wanted[c.stratum] / sizes[c.stratum]) for c in by_id.values()]
-    names = {s: [c.unit_id for c in kept[s].ordered()] for s in kept}
+        return [_drawn(c, parts[c.stratum] / sizes[c.stratum]) for c in by_id.values()]
+    names = {s: [c.unit_id for c in first[s].ordered()] for s in first}
     return [_drawn(by_id[name], n / len(candidates)) for name in stratified(names, sizes, seed)[:n]]
 
 
 def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
-    """Units of a batch in the order in which they were drawn, which follows from its seed; whole questions stay together."""
+    """Return the units of a batch in the order drawn, which follows from its seed; whole questions stay together."""
     heads: dict[str, list[DrawnUnit]] = {}
     for d in drawn:
         heads.setdefault(d.question_id if plan.by_question else d.unit_id, []).append(d)
@@ -150,7 +152,7 @@ def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
 
 
 class _First:
-    """The first n of what is added, by key and unit: what `shuffled(...)[:n]` gives, without the others in memory."""
+    """The first n of the added candidates by key and unit, as `shuffled(...)[:n]`, without the others in memory."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -192,9 +194,9 @@ class _Heads(Collection[Candidate]):
 def draw_questions(
     frame: Frame, questions: int, seed: int, *, n: int | None = None, equal: bool = False
 ) -> list[DrawnUnit]:
-    """Whole questions, drawn within their strata; with `n`, n / questions units of each.
+    """Return whole questions, drawn within their strata; with `n`, n / questions units of each.
 
-    Raises UsageError when there are not enough questions with that many units.
+    Raises UsageError if there are not enough questions with that many units.
     """
     each = None
     if n is not None:
@@ -215,7 +217,7 @@ def draw_questions(
 
 
 def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
-    """The n units the judge is least sure of: an active-learning queue, which is no random sample."""
+    """Return the n units of which the judge is least sure: an active-learning queue, not a random sample."""
     _check_enough(candidates, n)
     first = heapq.nsmallest(
         n,
@@ -226,22 +228,25 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
 
 
 def draw_rest(candidates: Collection[Candidate], n: int, seed: int) -> list[DrawnUnit]:
-    """n units of what a route left, by chance; they stand for nothing else. Raises UsageError when there are fewer."""
+    """Return n random units of those that a route left to people. Raises UsageError if there are fewer."""
+    # The route chose these units by the judge's confidence, so they represent no other units and have no probability.
     _check_enough(candidates, n)
     first = heapq.nsmallest(n, candidates, key=lambda c: (rank(seed, "rest", c.unit_id), c.unit_id))
     return [_drawn(c, None) for c in first]
 
 
+# Without it, a judge that is sure and wrong would hardly ever be sampled.
 EVEN = 0.25
-"""Of the chance to be drawn for ppi, the part that all units share alike: a judge that is sure and wrong is found, too."""
+"""The part of the probability in a draw for PPI that is equal for all units."""
 
 
 def chances(candidates: Collection[Candidate], n: int) -> Callable[[Candidate], float]:
-    """Gives a unit its probability to be among n, in proportion to EVEN + (1 - EVEN) s / mean(s), at most 1.
+    """Return a function from a unit to its inclusion probability in a draw of n for PPI.
 
-    s = sqrt(c (1 - c)), c the judge's confidence: what its error should vary by (active statistical inference: Zrnic &
-    Candès 2024, arXiv 2403.03208, sections 3 and 5, with their mixing with uniform sampling). No confidence counts as .5.
-    Takes sixteen bytes of memory a unit.
+    It is in proportion to EVEN + (1 - EVEN) s / mean(s), at most 1, where s = sqrt(c (1 - c)) is the standard deviation
+    of the judge's error at confidence c (active statistical inference: Zrnic & Candès 2024, arXiv 2403.03208, sections
+    3 and 5, with their mixing with uniform sampling). A missing confidence counts as .5. The function takes sixteen
+    bytes of memory a unit.
     """
     spreads = array("d", map(_spread, candidates))
     mean = sum(spreads) / max(1, len(spreads))
@@ -252,7 +257,7 @@ def chances(candidates: Collection[Candidate], n: int) -> Callable[[Candidate], 
     sizes = array("d", map(size, spreads))
     certain, least = 0, math.inf
     while True:
-        # Who would be drawn more than once is drawn for certain, and the others share what is left: the largest go first.
+        # A unit with a probability above 1 is drawn with certainty, and the others share the rest: the largest first.
         total = sum(s for s in sizes if s < least)
         scale = (n - certain) / total if total else 0.0
         over = [s for s in sizes if s < least and s * scale >= 1]
@@ -267,10 +272,10 @@ def _spread(c: Candidate) -> float:
 
 
 def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:
-    """n units, each with exactly the probability that `chances` gives it: for corrected numbers (PPI).
+    """Return n units, each drawn with exactly the probability of `chances`, for corrected numbers (PPI).
 
-    Systematic sampling along a seeded order: of the running sum of probabilities the units that hold u, u + 1, ...
-    (Madow 1949). Raises UsageError when there are fewer.
+    Systematic sampling along a seeded order: the units at which the running sum of probabilities passes u, u + 1, ...
+    (Madow 1949). Raises UsageError if there are fewer units.
     """
     _check_enough(frame, n)
     probability = chances(frame, n)
@@ -279,6 +284,7 @@ def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:
     for c in frame.ordered_by(lambda name: rank(seed, "ppi", name)):
         chance = probability(c)
         before, total = total, total + chance
+        # The tolerance is for rounding errors in the running sum, which would lose the last unit.
         if math.floor(total + 1e-9) > math.floor(before + 1e-9):
             drawn.append(_drawn(c, min(1.0, chance)))
     return drawn

@@ -1,4 +1,4 @@
-"""Who sits where in a batch: seats that are added behind what a person has, and the log of what leads changed."""
+"""The queues of a batch's annotators: appending units, and the log of a lead's changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from judge.types import Json
 
 @dataclass(slots=True)
 class Changed:
-    """What a change gave to whom: person -> units that were added to that queue."""
+    """The result of a change. `positions`: annotator -> number of units that were added to the queue."""
 
     batch: str
     units: int = 0
@@ -48,6 +48,7 @@ def log(
 
 
 def open_batch(store: Store, name: str) -> BatchInfo:
+    """Return a batch that can be changed. Raises UsageError for a pack and for a closed batch."""
     info = batch_info(store, name)
     if info.packed_for:
         raise UsageError(f"batch '{name}' is a packed one: change it in the study it was packed from")
@@ -59,6 +60,7 @@ def open_batch(store: Store, name: str) -> BatchInfo:
 
 
 def not_stopped(conn: sqlite3.Connection, name: str, person: str) -> None:
+    """Raise UsageError if a lead stopped the person in the batch."""
     if why := is_stopped(conn, name, person):
         raise UsageError(
             f"batch '{name}': {person} was stopped ({why}): {command('annotate batches stop', name, '--annotator', person, '--undo')}"
@@ -66,12 +68,13 @@ def not_stopped(conn: sqlite3.Connection, name: str, person: str) -> None:
 
 
 def sample_of(conn: sqlite3.Connection, name: str) -> list[str]:
+    """Return the units of a batch's sample, without checks."""
     query = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample' ORDER BY unit_id"
     return [u for (u,) in conn.execute(query, [name])]
 
 
 def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -> list[list[str]]:
-    """Units that stay together, as `places.assign` keeps them, in study order."""
+    """Return the units in groups that stay together, as in `places.assign`, in study order."""
     query = "SELECT unit_id, question_id, answer_id FROM units WHERE unit_id IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     blocks: dict[str, list[str]] = {}
     for unit, question, answer in conn.execute(query, [dumps(sorted(units))]):
@@ -84,8 +87,10 @@ def blocks_of(conn: sqlite3.Connection, info: BatchInfo, units: Sequence[str]) -
 def seat(
     conn: sqlite3.Connection, info: BatchInfo, person: str, blocks: Sequence[Sequence[str]], *, checks: bool
 ) -> list[str]:
-    """Put blocks behind what the person has; with the batch's checks for somebody new. Returns the units to label: what
-    the person labelled before is adopted."""
+    """Append blocks to a person's queue, with the batch's checks for a new person. Return the units to label.
+
+    Earlier labels of the person on these units are adopted.
+    """
     name = info.batch
     query = "SELECT unit_id FROM batch_units WHERE batch = ? AND role = ? ORDER BY unit_id"
     roles = {
@@ -93,8 +98,8 @@ def seat(
         for role in ("training", "attention")
     }
     answers = "SELECT unit_id, answer_id FROM units WHERE kind IN (SELECT value FROM json_each(?)) AND answer_id IS NOT NULL"
-    mine = {u for block in blocks for u in block}
-    answer_of = {u: a for u, a in conn.execute(answers, [dumps(list(PARTS))]) if u in mine}
+    units = {u for block in blocks for u in block}
+    answer_of = {u: a for u, a in conn.execute(answers, [dumps(list(PARTS))]) if u in units}
     places = sequence(
         blocks,
         person,
@@ -110,8 +115,8 @@ def seat(
 
 
 def _last_position(conn: sqlite3.Connection, name: str, person: str) -> int:
-    """The last position that a person has or had in a batch, 0 for none."""
-    # A position that was handed over is never another unit's: a pack may still come back with it.
+    """Return the last position that a person has or had in a batch, 0 for none."""
+    # The position of a unit that was handed over is not used again: a pack that was made before may still return it.
     return max(
         int(conn.execute(f"SELECT coalesce(max(position), 0) FROM {t} WHERE batch = ? AND annotator_id = ?", [name, person]).fetchone()[0])
         for t in ("assignments", "handed_over", "events")
@@ -119,14 +124,12 @@ def _last_position(conn: sqlite3.Connection, name: str, person: str) -> int:
 
 
 def add_places(conn: sqlite3.Connection, name: str, person: str, places: Sequence[Place]) -> list[int]:
-    """Append seats to a person's queue and return their positions.
-
-    A unit that was handed over from this person returns to its old position. A pack made before the hand-over names
-    that position. At a second one the person would label the unit twice, and one label would overwrite the other.
-    """
+    """Append units to a person's queue and return their positions."""
     last = _last_position(conn, name, person)
     rows = []
     for place in places:
+        # A unit that was handed over from this person returns to its old position, which a pack made before names. At a
+        # second position the person would label the unit twice, and one label would overwrite the other.
         position = _position_before(conn, name, person, place)
         if position is None:
             position = last = last + 1
@@ -151,6 +154,7 @@ def _position_before(conn: sqlite3.Connection, name: str, person: str, place: Pl
 def finish(
     store: Store, info: BatchInfo, given: Mapping[str, Sequence[str]], done: Changed, allow: bool
 ) -> None:
+    """Complete the result of a change with the units given to each person. Raises UsageError as `check_exposed`."""
     done.positions = {person: len(units) for person, units in given.items()}
     done.notes += check_exposed(store, info.task, info.batch, given, allow=allow)
 
@@ -158,9 +162,9 @@ def finish(
 def check_exposed(
     store: Store, task: Task, batch: str, units: Mapping[str, Sequence[str]], *, allow: bool
 ) -> list[str]:
-    """What to tell of people who have seen something of the units they get (person -> units) elsewhere.
+    """Return notes on annotators who were shown something of their units (person -> units) elsewhere.
 
-    Raises UsageError where they know, or will know, the answers, unless that is allowed.
+    Raises UsageError if they know, or will know, the answers, unless `allow`.
     """
     exposed = [
         entry

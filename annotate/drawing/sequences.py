@@ -1,6 +1,6 @@
-"""The units that a verdict may rest on: drawn with equal probability from one frame, over all batches, in the order drawn.
+"""Sequences of units on which a verdict may rest: drawn with equal probability from one frame, over all batches.
 
-Units of batches that were drawn otherwise (equal parts of strata, by uncertainty, queues, routes) are in no sequence.
+Units of batches with unequal probabilities (equal parts of strata, by uncertainty, queues, routes) are in no sequence.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from judge.store.export import stored_task
 from judge.store.study import dumps
 
 ALIKE = 1e-9
-"""Probabilities that differ by less are the same."""
+"""Probabilities that differ by less are equal."""
 
 
 @dataclass(frozen=True)
 class DrawnBatch:
-    """One batch as it was drawn. `decides`: all units had the same probability, so that a verdict may rest on it. Batches
-    with the same `frame` were drawn from the same units."""
+    """One batch as it was drawn.
+
+    `decides`: all units had the same probability, so a verdict may rest on it. Batches with equal `frame` were drawn
+    from the same units.
+    """
 
     name: str
     task: str
@@ -41,11 +44,12 @@ class DrawnBatch:
 class DrawnSequence:
     """Units drawn with equal probability from one frame, in the order drawn.
 
-    `frame` is the frame in words; `ends` are the places where a block may end, which are all units, or with whole questions
-    the last unit of each; `complete` is the number of units, from the first on, that everybody has labelled or skipped;
-    `end` is the largest number of units that there can be. `covered` is, for each unit, whether labels of it that count were
-    given after the draw: two, or one where it was handed to one person. `closed` is the batch that was closed before the next unit was complete. `later` is
-    the first batch of a newer frame that shares units with this one.
+    `frame` describes the frame in words. `ends` are the places where a block may end: every unit or, with whole
+    questions, the last unit of each question. `complete` is the number of units, from the first on, that all their
+    annotators have labelled or skipped. `end` is the largest number of units that there can be. `covered` states for
+    each unit whether it has two labels that count and were given after the draw (one if it has one annotator). `closed`
+    is the batch that was closed before the next unit was complete. `later` is the first batch of a newer frame that
+    shares units with this one.
     """
 
     frame: str
@@ -60,12 +64,12 @@ class DrawnSequence:
 
     @property
     def level(self) -> float:
-        """The share of a level that its looks have: less than 1 after looks at another frame with units of this one."""
+        """The share of the level for its looks: less than 1 after looks at another frame with units of this one."""
         return self.batches[0].plan.level
 
     @property
     def spent(self) -> float:
-        """The share of a level that its looks so far have spent."""
+        """The share of the level that its looks have spent so far."""
         if self.one_look:
             return self.level if self.complete >= len(self.batches[0].units) else 0.0
         places = places_until(self.end)
@@ -77,7 +81,7 @@ class DrawnSequence:
         return self.level * done[-1] / LEVEL if done else 0.0
 
     def is_complete(self, place: int) -> bool:
-        """Whether the block that reaches this number of units is there, and everybody has labelled or skipped it."""
+        """Return whether the block that reaches this number of units exists, and is labelled or skipped by all."""
         return place <= self.place(place) <= self.complete
 
     @property
@@ -85,17 +89,17 @@ class DrawnSequence:
         """Whether one look at the end of the first batch was declared."""
         return self.batches[0].plan.looks == 1
 
-    def place(self, wanted: int) -> int:
-        """Where the block that reaches this number of units ends; the last unit where none does."""
-        return next((end for end in self.ends if end >= wanted), len(self.units))
+    def place(self, n: int) -> int:
+        """Return where the block that reaches n units ends; the last unit if there is no such block."""
+        return next((end for end in self.ends if end >= n), len(self.units))
 
     def since(self, batch: int) -> int:
-        """How many units were drawn before this one of its batches."""
+        """Return the number of units that were drawn before a batch, given by its index."""
         return sum(len(b.units) for b in self.batches[:batch])
 
 
 def drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
-    """The batches that ask for a field, the oldest first."""
+    """Return the batches with a field, the oldest first."""
     rows = store.conn.execute(_BATCHES).fetchall()
     batches: list[DrawnBatch] = []
     for name, task, purpose, options, created, closed, imports in rows:
@@ -106,7 +110,8 @@ def drawn_batches(store: Store, field: str) -> list[DrawnBatch]:
         decides = _are_alike(units) and plan.is_even and purpose != "queue"
         frame: tuple[object, ...] = (plan.frame_id, *plan.shares)
         if plan.frame_id is None:
-            # 0.2.0 did not keep it: the same words at the same state of the study, and nothing else drawn in between.
+            # 0.2.0 stored no hash of the frame. Equal conditions on the same state of the study, with no other draw in
+            # between, give the same frame.
             words = (plan.where, imports)
             frame = (*words, *(b.name for b in batches if b.frame[:2] != words))
         batches.append(DrawnBatch(name, task, created, closed is not None, plan, units, decides, frame))
@@ -131,13 +136,13 @@ def _units(store: Store, batch: str) -> list[DrawnUnit]:
 
 
 def _are_alike(units: Rows[DrawnUnit]) -> bool:
-    """Whether all units have the same probability; not where one was not left to chance."""
+    """Return whether all units have the same probability; False if one has none."""
     known = [d.probability for d in units if d.probability is not None]
     return bool(known) and len(known) == len(units) and max(known) - min(known) < ALIKE
 
 
 def sequences(store: Store, field: str) -> list[DrawnSequence]:
-    """The sequences of a field, the newest frame last."""
+    """Return the sequences of a field, the newest frame last."""
     groups: dict[tuple[object, ...], list[DrawnBatch]] = {}
     later: dict[str, str] = {}
     for batch in drawn_batches(store, field):
@@ -154,37 +159,37 @@ def sequences(store: Store, field: str) -> list[DrawnSequence]:
 
 
 def shared_level(store: Store, field: str, frame: Frame) -> tuple[str, tuple[str, ...], float]:
-    """For a draw from this frame (with what earlier batches took of it): its hash, the batches of other frames that drew some
-    of its units, and the share of their level that these have not spent.
+    """Return for a draw from this frame its hash, the batches of other frames that share units, and the unspent level.
 
-    Otherwise a frame that differs by one unit would begin the looks anew.
+    `frame` includes the units that earlier batches drew from it.
     """
+    # Without a shared level, a frame that differs by one unit would start the looks again, each time at 5 %.
     frame_id = frame.fingerprint()
     earlier = sequences(store, field)
     for same in earlier:
         first = same.batches[0].plan
         if first.frame_id == frame_id and same.later is None:
             return frame_id, tuple(first.shares), first.level
-    # Also an earlier sequence of the very same frame, which another one has followed: coming back begins nothing anew.
+    # An earlier sequence of the same frame counts too, if another frame followed: returning to it is no new start.
     others = [s for s in earlier if frame.among(s.units)]
     names = tuple(b.name for s in others for b in s.batches)
     return frame_id, names, max(0.0, 1.0 - sum(s.spent for s in others))
 
 
 def sequence_of(store: Store, field: str, batch: str) -> DrawnSequence | None:
-    """The sequence that a batch belongs to; None where it was not drawn with equal probability."""
+    """Return the sequence of a batch; None if its units have unequal probabilities."""
     return next((s for s in sequences(store, field) if batch in (b.name for b in s.batches)), None)
 
 
 def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
-    # Two studies that were merged may both have drawn a unit: it counts once, where it came first.
+    # After a merge of two studies, a unit may be in two batches: it counts once, in the first.
     first_in: dict[str, str] = {}
     for b in batches:
         for d in b.units:
             first_in.setdefault(d.unit_id, b.name)
     units = [(d, b) for b in batches for d in b.units if first_in[d.unit_id] == b.name]
     whole = [b.plan.by_question is not None for _, b in units]
-    # With whole questions a block ends with the question; a question that ends here is not the next unit's.
+    # With whole questions, a block may end only at the last unit of a question.
     ends = tuple(
         i + 1
         for i, (d, _) in enumerate(units)
@@ -215,10 +220,10 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
 
 
 def _words(batch: DrawnBatch) -> str:
-    """The frame in words, as in "drawn with equal probability from 3,000 units"."""
+    """Describe the frame, as in "drawn with equal probability from 3,000 units"."""
     n, where = batch.plan.frame, batch.plan.where
     words = f"{n:,} units" if n else "the units of the study"
-    # Short, as all of these may come together in one sentence.
+    # Short, because all of these may come together in the sentence of a verdict, which has a limit of 60 words.
     labelled = [f"{len(batch.plan.left_out):,} labelled before"] if batch.plan.left_out else []
     without = ", ".join([*labelled, *(["earlier batches"] if batch.plan.shares else [])])
     return words + (f" (those with {where})" if where else "") + (f" (without {without})" if without else "")
@@ -226,8 +231,10 @@ def _words(batch: DrawnBatch) -> str:
 
 @dataclass(frozen=True)
 class DrawnSeat:
-    """A unit that a person was handed. `counts`: it is labelled, and no lead stopped the person. `adopted`: the label was given
-    before the draw."""
+    """The assignment of a unit to an annotator.
+
+    `counts`: it is labelled, and no lead stopped the annotator. `adopted`: the label was given before the draw.
+    """
 
     person: str
     unit: str
@@ -244,10 +251,7 @@ def imported_unequally(store: Store, field: str) -> bool:
 
 
 def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
-    """Who was handed which unit of the sample of a batch.
-
-    People whom a lead stopped are not waited for, and their labels do not count.
-    """
+    """Return the assignments of the sample of a batch."""
     query = (
         "SELECT annotator_id, unit_id, status = 'open', s.batch IS NOT NULL, status = 'done' AND s.batch IS NULL, EXISTS "
         "(SELECT 1 FROM events AS e JOIN sessions AS n USING (session_id) WHERE (e.batch, e.annotator_id, e.position) = "

@@ -1,4 +1,4 @@
-"""The verdict on each judge of a field, and Holm's steps through the judges that share one level."""
+"""Compute the verdict on each judge of a field, by Holm's steps for judges that share one level."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from judge.types import AnnotatorKind
 def judge_verdicts(
     drawn: StudyDraws, resolved: Reference | None, *, power: float, confidence: float = 0.0, **rule: Any
 ) -> dict[str, Verdict]:
-    """The verdict on each judge of the panel; `rule` has the limits, as `verdict` takes them, `resolved` is the reference.
+    """Return the verdict on each judge of the panel. `rule` has the limits of `verdict`, `resolved` is the reference.
 
-    Judges of a family share the level by Holm's steps: all are decided at the share of m judges, those that stay undecided at
-    the share of as many as they are, and so on.
-    Members that the panel leaves out (--run) are decided, too, and not shown.
+    The m judges of a family share the level by Holm's steps: first each is tested at 1/m of the level, then those that
+    stay undecided at the share for their number, and so on.
     """
     panel = drawn.panel
     people = drawn.people(voices(panel, resolved))
     compared = {judge: _Compared(drawn, judge, resolved, people) for judge in panel.judges}
     shown = {drawn.run_of(judge): judge for judge in panel.judges}
     family = {run for member in compared.values() for run in member.draw.family}
-    # A table has no runs: its judges are in the family under their names.
+    # Members of the family that the panel leaves out (--run) are tested too: leaving one out must not raise the share of
+    # the others. The judges of a table have no runs, and are in the family under their names.
     others = _others(drawn, sorted(family - {run for run in shown if run} - compared.keys()))
     if others is not None:
         compared |= {judge: _Compared(others, judge, resolved, people) for judge in others.panel.judges}
@@ -83,7 +83,7 @@ class _Compared:
 
 
 def _others(drawn: StudyDraws, runs: Sequence[str]) -> StudyDraws | None:
-    """The same with these runs in place of the panel's judges; None without any."""
+    """Return the same draws with these runs in place of the panel's judges; None without any run."""
     if not runs:
         return None
     panel = drawn.panel

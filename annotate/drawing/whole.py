@@ -1,10 +1,11 @@
-"""A plain sample for somebody who names no numbers (`judge start`): which units, and how many whole questions of them.
+"""A plain draw for `judge start`, which asks for no numbers: how many units, or whole questions.
 
-Parts of answers (claims, sentences, citations) are drawn as whole questions: a number of answers needs all parts of each.
+Parts of answers (claims, sentences, citations) are drawn as whole questions, because a measure of an answer needs all
+of its parts.
 
-Units that came after a batch was drawn (another system, a grown export) are in no frame that it was drawn from. They are a frame of
-their own, which has a verdict of its own, and get a plain batch of their own with the same share of units: so every unit of the
-study has the same probability, and numbers over all of them need no weights.
+Units that were imported after a batch was drawn (another system, a longer export) are not in its frame. They become a
+frame with its own verdict, and get a plain batch with the same share of units. So every unit of the study has the same
+probability, and numbers over all of them need no weights.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ from judge.prompts.load import Task
 from judge.store import Store
 
 LEAST_SD = 2
-"""Standard deviations by which the expected units of whole questions are above the sample that is wanted."""
+"""Standard deviations by which the expected number of units of whole questions exceeds the requested sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainDraw:
-    """What to type after `annotate batches new NAME TASK`; `newer` units came after the batch `since`, from which its share was
-    taken, unless that is more than a sample (`share` is then smaller)."""
+    """The arguments after `annotate batches new NAME TASK`.
+
+    `newer` is the number of units that were imported after the earlier batch. `share` is the share of units drawn, at
+    most that of the earlier batch (`earlier_share`).
+    """
 
     words: tuple[str, ...]
     newer: int = 0
@@ -38,30 +42,28 @@ class PlainDraw:
 
 
 def plain_draw(store: Store, task: Task, person: str, most: int, since: str | None) -> PlainDraw | None:
-    """Return the draw of about `most` units, or, after a batch, of the units that came since. None where there are none.
+    """Return the draw of about `most` units, or of the units imported since the batch `since`; None without any unit.
 
-    Raises UsageError where the frame of that batch has changed otherwise.
+    Raises UsageError if the frame of that batch has changed otherwise.
     """
     where = None if since is None else f"n > {_end_of_frame(store, task, since)}"
     frame = eligible(store, task, BatchPlan("", [person], n=1, where=where), None)
     if not len(frame):
         return None
     sizes = [n for _, _, n in frame.questions()] if task.spec.unit in PARTS else [1] * len(frame)
-    wanted = enough(sizes, most)
+    n = enough(sizes, most)
     earlier = 1.0 if since is None else _share(store, since)
     if since is not None:
-        wanted = min(wanted, max(1, round(earlier * len(sizes))))
+        n = min(n, max(1, round(earlier * len(sizes))))
     option = "--by-question" if task.spec.unit in PARTS else "-n"
-    words = (option, str(wanted), *(("--where", where) if where else ()))
-    return PlainDraw(words, len(frame) if since else 0, wanted / len(sizes), earlier)
+    words = (option, str(n), *(("--where", where) if where else ()))
+    return PlainDraw(words, len(frame) if since else 0, n / len(sizes), earlier)
 
 
 def enough(sizes: Iterable[int], most: int) -> int:
-    """Return how many questions of these sizes to draw so that they have `most` units, almost surely; all where they are few.
-
-    The number follows from the sizes alone, never from the questions drawn: stopping at the question that completes the sample
-    would prefer large ones.
-    """
+    """Return how many questions of these sizes to draw so that they have `most` units almost surely; all if they are few."""
+    # The number must not depend on the drawn questions: stopping at the question that completes the sample would prefer
+    # large questions.
     known = list(sizes)
     mean = sum(known) / len(known)
     sd = math.sqrt(sum((n - mean) ** 2 for n in known) / len(known))
@@ -72,10 +74,11 @@ def enough(sizes: Iterable[int], most: int) -> int:
 
 
 def _end_of_frame(store: Store, task: Task, batch: str) -> int:
-    """The number in the study of the last unit that a batch could be drawn from: units are only ever added.
+    """Return the position in the study of the last unit of a batch's frame.
 
-    Raises UsageError where the units up to there are not those of its frame.
+    Raises UsageError if the units up to this position are not those of its frame.
     """
+    # Units are only ever added to a study, so a frame is its first units, unless a condition selects others now.
     plan = batch_info(store, batch).plan
     frame, taken = with_taken(store, task, plan, plan.run, batch)
     query = "SELECT count(DISTINCT unit_id) FROM batch_units WHERE batch = ? AND role <> 'sample'"
@@ -93,6 +96,6 @@ def _end_of_frame(store: Store, task: Task, batch: str) -> int:
 
 
 def _share(store: Store, batch: str) -> float:
-    """The probability with which a batch drew its units."""
+    """Return the inclusion probability of a batch's units."""
     query = "SELECT max(probability) FROM batch_units WHERE batch = ? AND role = 'sample'"
     return float(store.conn.execute(query, [batch]).fetchone()[0] or 1.0)
