@@ -235,6 +235,7 @@ def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
                 f"--prior {text}: uniform, gold, or a share between 0 and 1 for each of {', '.join(domain)}, as {domain[0]}=0.2,..."
             )
         shares[label] = value
+    # Three equal shares are typed as 0.33 each and add up to 0.99.
     if set(shares) != set(domain) or abs(sum(shares.values()) - 1) > 0.01:
         raise UsageError(f"--prior {text}: the shares of {', '.join(domain)} together must be 1")
     total = sum(shares.values())
@@ -290,6 +291,7 @@ def improve(
         try:
             plan = await open_patiently(asking.provider, asking.plan, store=store)
             if rewriter is not None:
+                # One limit for both models: what opening the judge has cost is no longer there.
                 left = plan.less(*filter(None, [plan.opened]))
                 opened = (await open_patiently(rewriter.provider, left, rewriter.price, store=store)).opened
                 rewriter = dataclasses.replace(rewriter, opened=opened)

@@ -94,6 +94,7 @@ def clauses(task: Task, field: str, pairs: Sequence[tuple[str, str, int]]) -> li
         return []
     parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s)", task.spec.guidelines)
     words = "|".join(re.escape(label) for label in pairs[0][:2])
+    # Whole words only: a label such as no would be found in not.
     named = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
     labels = task.question(field).labels
     meanings = [f"{x.value}: {x.meaning}" for x in labels if x.value in pairs[0][:2] and x.meaning]

@@ -56,6 +56,7 @@ def next_version(improved: Improved, folder: Path) -> Task | None:
     if text is None:
         return None
     known, version = find_tasks(), improved.task.version + 1
+    # A study refuses another text of a version, so a used number is never used again.
     while (name := f"{improved.task.task_id}.v{version}") in known or (folder / f"{name}.md").exists():
         version += 1
     return with_constant(improved.task, text, version)

@@ -172,6 +172,7 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
         return replace(of_parent, recipe=replace(of_parent.recipe, calibration=calibration))
     options = json.loads(str(run["options"]))
     unsupported = sorted(NOT_IN_RECIPES & options.keys())
+    # An imported run has no answer mode, and no call of it could be repeated.
     if unsupported or "answers" not in options or run["task"] != table.task.name:
         why = (
             f"has {', '.join(unsupported)}"

@@ -152,6 +152,7 @@ def board(
         try:
             scores_of_name[name], studies[name] = scores_of(store, paper, request_of_name, judges)
         except Incomplete as missing:
+            # All contenders are read before it stops, so that one message lists every missing run.
             steps += missing.steps
     if steps:
         raise Incomplete(paper.name, steps)

@@ -347,6 +347,7 @@ def plots(board: Board) -> Iterator[Plot]:
         ]
         if not known:
             continue
+        # An axis that began at the smallest value would make small differences look large.
         low, high = min([0.0, *known]), max([1.0, *known])
 
         def place(value: float | None, low: float = low, high: float = high) -> float | None:

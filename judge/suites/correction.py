@@ -154,6 +154,7 @@ def _seen(study: PaperStudy) -> set[str]:
     """Return the questions on whose labels a judge of this reading was fitted."""
     conn = study.store.conn
     every = (folds(conn, run_read.run.run_id).items() for run_read in study.judges.runs_read)
+    # A question with a fold was labelled by a fit without it (cross-fitting).
     return {question for fold_of in every for question, fold in fold_of if fold is None}
 
 

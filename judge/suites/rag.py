@@ -32,6 +32,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     listed = answers["context"].map(lambda text: json.loads(text) if isinstance(text, str) else [])
     answers["n_contexts"] = listed.map(len)
     answers["has_reference"] = answers["item_id"].isin(study.rows.column("reference_answers").index)
+    # The claims of a reference answer are its nuggets, vital or not.
     counts = study.rows.nuggets().sum(axis=1)
     answers["n_references"] = answers["item_id"].map(counts).fillna(0)
     claims = _claims(study, chosen, answers)
@@ -103,8 +104,7 @@ def _contexts(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.Da
     """Return the passages that each answer was given, in their order, with their labels."""
     if not study.part("retrieval"):
         return _empty("relevant")
-    shown = f"SELECT c.value FROM unit_texts AS a, json_each(a.context) AS c WHERE a.kind = 'answer' AND a.{chosen.where}"
-    shown = shown.replace(" AND answer_condition", " AND a.answer_condition")
+    shown = f"SELECT c.value FROM unit_texts AS a, json_each(a.context) AS c WHERE a.kind = 'answer' AND {chosen.where}"
     judged = study.labels(
         "mirage_support", only=f"passage_id IN ({shown})", columns="passage_id", together="item_id"
     )

@@ -346,7 +346,7 @@ def keep(result: Route) -> tuple[str, bool]:
         probabilities = np.where((result.which == 1)[:, None], each[-1], each[0])
     numbers, names = table.questions
     used = result.tested | (result.ordered if len(table.runs) > 1 else np.zeros_like(result.ordered))
-    shown: list[Json] = [None if t is None else None if t == -np.inf else t for t in result.thresholds]
+    shown: list[Json] = [_finite(t) for t in result.thresholds]
     return derive.keep(
         table.store,
         table,
@@ -365,6 +365,12 @@ def keep(result: Route) -> tuple[str, bool]:
         only=result.accepted,
         curve=_curve(result),
     )
+
+
+def _finite(threshold: float | None) -> float | None:
+    """Return the threshold; None for minus infinity, that of a step which accepts every unit."""
+    # JSON has no infinity.
+    return None if threshold == -np.inf else threshold
 
 
 def _curve(result: Route) -> list[list[Json]]:
@@ -388,7 +394,7 @@ def as_json(result: Route, kept: str | None) -> dict[str, Json]:
         "look": result.look.look if result.look else None,
         "holds": at is not None,
         "run": kept,
-        "thresholds": [None if t is None or t == -np.inf else t for t in result.thresholds],
+        "thresholds": [_finite(t) for t in result.thresholds],
         "coverage": None if at is None else result.places[at].coverage,
         "accepted": None if at is None else result.places[at].n_accepted,
         "units": result.n_units,
@@ -397,7 +403,7 @@ def as_json(result: Route, kept: str | None) -> dict[str, Json]:
         "steps": [
             {
                 "run": result.table.run_ids[p.judge],
-                "threshold": None if p.threshold == -np.inf else p.threshold,
+                "threshold": _finite(p.threshold),
                 "coverage": p.coverage,
                 "accepted": p.n_accepted,
                 "tested": s.accepted,

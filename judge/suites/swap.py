@@ -172,6 +172,7 @@ def note_failure(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) ->
     except AdjudgeError as error:
         if len(papers) == 1:
             raise
+        # A study rarely has the data of all papers: the others are still compared.
         notes.append(f"{paper.name} is not compared: {error}")
 
 
@@ -196,6 +197,7 @@ def _scores(store: Store, paper: Paper, request: ScoreRequest, notes: list[str])
 def _shares(study: PaperStudy, task: str) -> list[Score]:
     """Return the share of each label of a task's first field among the judged units."""
     table = study.labels(task)
+    # What one of them was not asked about is no difference between the two.
     table = table[table["status"] != NOT_JUDGED]
     who = units(table.drop(columns=["answer_unit"], errors="ignore"), task)
     known = table["label"].notna().to_numpy()

@@ -86,6 +86,14 @@ def test_step_by_step(judge: Judge) -> None:
     assert score(judge, "rag", "-m", "scripted/hash").value("faithfulness") is not None
 
 
+def test_a_system_is_found_whatever_its_name(judge: Judge, tmp_path: Path) -> None:
+    # Its name is text, although it looks like a part of the query for the passages that it was given.
+    row = {"id": "tower", "system": "s AND answer_condition", "text": "90 m.", "context": ["p1"]}
+    judge("systems", "import", write_jsonl(tmp_path / "b.jsonl", [row]))
+    steps = commands(judge, "rag", "--part", "retrieval", "--system", row["system"], "-m", "m/m")
+    assert any("mirage_support" in line for line in steps)
+
+
 def test_by_hand(judge: Judge) -> None:
     labelled(judge)
     result = score(judge, "rag")
