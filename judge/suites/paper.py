@@ -80,7 +80,6 @@ class Paper:
     """Whether systems are scored. A paper about a judge's own labels has none."""
     reads: Callable[[Run], Mapping[str, str]] = lambda run: {}
     present: Callable[[Store, str], bool] = lambda store, dataset: True
-    help: str = ""
     lower: tuple[str, ...] = ()
     neutral: tuple[str, ...] = ()
     main: tuple[str, ...] = ()
