@@ -84,8 +84,8 @@ def test_a_task_with_several_questions_has_no_codes(judge: Judge, study: None, t
         {**STANCE, "questions": [*STANCE["questions"], {"field": "why", "level": "text"}]},
     )
     words = ["./own/two.v1.md", "--answers", "codes"]
-    assert "needs --answers json" in judge("tasks", "render", *words, code=2).err
-    assert "it needs --answers json" in judge("run", *words, "-m", "scripted/hash", code=2).err
+    assert "use --answers json" in judge("tasks", "render", *words, code=2).err
+    assert "use --answers json" in judge("run", *words, "-m", "scripted/hash", code=2).err
 
 
 # --- a new task: one file, no Python
