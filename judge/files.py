@@ -136,6 +136,7 @@ def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[i
     """
     csv.field_size_limit(LONGEST)
     text = io.TextIOWrapper(handle, encoding="utf-8", errors="surrogateescape", newline="")
+    # Strict, because a quote that is not closed would otherwise swallow the rest of the file as one cell.
     reader = csv.reader(text, delimiter=mark, strict=True)
     try:
         while True:
@@ -200,6 +201,7 @@ def is_parquet(handle: IO[bytes]) -> bool:
 def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
     """Yield (line, value) of JSON Lines; blank lines are skipped."""
     number = 0
+    # Bounded, because a file that is no JSON Lines may have no line break at all.
     while line := handle.readline(LONGEST):
         number += 1
         if len(line) == LONGEST and not line.endswith(b"\n"):

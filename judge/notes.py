@@ -186,6 +186,7 @@ class Note(str):
         return note
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and pickles of a subclass of `str` would otherwise call `__new__` with the words as the code.
         return _made, (self.code, dict(self.parameters))
 
     @property

@@ -157,6 +157,7 @@ def read_value(question: Question, raw: Json) -> tuple[str, str | None]:
             return "", f"'{question.field}' is not a number: {raw!r:.80}"
         # One spelling for each number: 4 and 4.0 are the same answer.
         return repr(int(raw)) if raw == int(raw) else repr(raw), None
+    # Labels are strings, but a model often answers a label such as "true" with JSON's true.
     if isinstance(raw, bool):
         raw = "true" if raw else "false"
     if question.many:

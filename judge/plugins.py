@@ -128,6 +128,7 @@ def _load(kind: str, point: EntryPoint) -> Any:
         # Output of a plugin's import must not end up in the data on stdout.
         with redirect_stdout(sys.stderr):
             loaded = point.load()
+    # SystemExit too: a script may end the process when it is imported.
     except (Exception, SystemExit) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise PluginFailed(f"{_who(kind, point)} does not load: {reason}") from error

@@ -126,6 +126,7 @@ class Item:
 
     @property
     def item_id(self) -> str:
+        """The item's id in a study: `dataset:source_id`."""
         return f"{self.dataset}:{self.source_id}"
 
 

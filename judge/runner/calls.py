@@ -222,6 +222,7 @@ class Caller:
         name, named = reply.resolved_model, self._named
         if not name:
             return
+        # Only the first reply of each address may add a name: later, another name means another model.
         if server.url in named.compared:
             named.compared.discard(server.url)
             named.names.add(name)

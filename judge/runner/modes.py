@@ -61,6 +61,7 @@ def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
 
 def _check_words(task: Task) -> None:
     """Raise UsageError for labels that begin with the same word: their first tokens cannot distinguish them."""
+    # Without case, because models answer in any case.
     first: dict[str, str] = {}
     for label in task.domain(task.spec.questions[0].field):
         token = re.match(r"[^\W_]+|.", label.casefold())

@@ -90,6 +90,7 @@ class Plan:
     def less(self, *done: Used) -> Plan:
         """Return the plan with what these parts have left of its limits."""
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
+        # Never below 0: a server can bill more than a call can cost, and so exceed what was left.
         return replace(
             self,
             max_tokens=None if tokens is None else max(0, tokens - sum(r.spent.tokens for r in done)),

@@ -144,6 +144,7 @@ def _of_file(price: Mapping[str, Json], batch: bool) -> Price | None:
 def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
     from importlib.metadata import version
 
+    # Here and not above, because the import takes 0.28 s and most runs need no list prices.
     import genai_prices
 
     context: Any = {"processing": "batch"} if batch else None

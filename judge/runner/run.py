@@ -61,6 +61,7 @@ async def run_task(
     everything that was acknowledged before is in the study. `watch` is called at the beginning, after every commit, and
     twice a second in between.
     """
+    # First of all: units whose answers an earlier run could not store must not be paid for again.
     taken = take_in(store)
     settled = settle(store, plan, provider)
     if taken:
@@ -275,10 +276,12 @@ class _Run:
     def _acknowledged(self, batch: list[Attempts]) -> None:
         for attempts in batch:
             last = attempts[-1]
+            # A failure that identical units share is no answer that was reused: each of them has failed.
             if last.reused and last.judgement.status is not Status.FAILED:
                 self.report.reused += 1
             else:
                 self.report.ended[str(last.judgement.status)] += 1
+            # Identical units have the same first request; a repair or a conclusion belongs to one unit.
             if not last.reused and (first := attempts[0].request) is not None:
                 self.identical.saved(first.request_sha)
         self.room.set()

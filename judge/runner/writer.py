@@ -194,6 +194,7 @@ class Writer:
         self._on_acknowledged(batch)
 
     def _tell(self, callback: Callable[..., None], *values: object) -> None:
+        # A run that is cancelled may close its loop while this thread is still in a commit.
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(callback, *values)
 

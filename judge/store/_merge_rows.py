@@ -59,6 +59,7 @@ def without_triggers(conn: Connection) -> Iterator[None]:
         # Names come from our own file `main`, never from the untrusted one.
         conn.execute(f'DROP TRIGGER "{name}"')
     yield
+    # Not in `finally`: after an error the new file is deleted.
     for (sql,) in conn.execute("SELECT sql FROM temp.triggers ORDER BY rowid").fetchall():
         conn.execute(sql)
 

@@ -84,6 +84,7 @@ class Ids:
 
     def item(self, name: str) -> str:
         """Return the item's id. Raises BadInput if there is none, or several."""
+        # Looked up once: a run file repeats the id of its item on every line of the list.
         if name not in self._items:
             names = [name, *(f"{d}:{name}" for d in self._datasets)]
             query = f"SELECT item_id FROM items WHERE item_id IN ({','.join('?' * len(names))})"
@@ -115,6 +116,7 @@ class Ids:
                 f"name them, so give the run there, too: {command('judge items import trec', 'FILE', 'FILE')}",
                 field="document",
             )
+        # Several items may share a document. As long as its text is one, any of its copies stands for it.
         if len({sha for _, sha in others}) > 1:
             problem = (
                 f"'{name}' is the id of {len(others)} passages of different text; use full ids (item/{name})"

@@ -47,8 +47,7 @@ def select_all(store: Store, task: Task) -> None:
     A temporary view takes the place of the table that `select` makes; `count_all` counts its rows.
     """
     conn = store.conn
-    _keep_contexts(conn, None, {}, {})
-    _keep_relevant(conn, None)
+    _keep_inputs(conn, Selection())
     _drop_selection(conn)
     conn.execute(f"CREATE TEMP VIEW selection AS SELECT t.n AS place, t.n FROM {_all_of(task)}")
 
@@ -101,8 +100,7 @@ def select(store: Store, task: Task, selection: Selection) -> tuple[int, int]:
         "n" if selection.sample_seed is None else f"adjudge_shuffle({int(selection.sample_seed)}, unit_id)"
     )
     kind = task.spec.unit
-    _keep_contexts(conn, selection.contexts, selection.options or {}, selection.shown or {})
-    _keep_relevant(conn, selection.relevant)
+    _keep_inputs(conn, selection)
     _drop_selection(conn)
     conn.execute("CREATE TEMP TABLE selection (place INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
     with _condition_explained(conn, selection):
@@ -131,8 +129,7 @@ def check_any(store: Store, task: Task, selection: Selection) -> None:
     Stops at the first match.
     """
     conn = store.conn
-    _keep_contexts(conn, selection.contexts, selection.options or {}, selection.shown or {})
-    _keep_relevant(conn, selection.relevant)
+    _keep_inputs(conn, selection)
     query = f"SELECT 1 FROM unit_texts AS t WHERE kind = ? AND {_usable(task, selection)} AND {_where(selection)} LIMIT 1"
     with _condition_explained(conn, selection):
         first = conn.execute(query, [task.spec.unit]).fetchone()
@@ -197,12 +194,12 @@ def _present(task: Task, name: str, selection: Selection) -> str:
     return f"{value} IS NOT NULL AND {value} <> ''"
 
 
-def _keep_contexts(
-    conn: sqlite3.Connection,
-    contexts: Mapping[str, Sequence[str]] | None,
-    options: Mapping[str, Mapping[str, str]],
-    shown: Mapping[str, str],
-) -> None:
+_RELEVANT = "(SELECT r.passages FROM temp.relevant AS r WHERE r.item_id = t.item_id)"
+
+
+def _keep_inputs(conn: sqlite3.Connection, selection: Selection) -> None:
+    """Store the inputs that come with a selection in temporary tables, for SQL over `unit_texts`."""
+    options, shown = selection.options or {}, selection.shown or {}
     conn.execute("DROP TABLE IF EXISTS temp.contexts")
     conn.execute(
         "CREATE TEMP TABLE contexts (item_id TEXT PRIMARY KEY, context TEXT NOT NULL, options TEXT, "
@@ -210,23 +207,18 @@ def _keep_contexts(
     )
     rows = (
         (item, dumps(list(ids)), dumps(dict(options[item])) if options.get(item) else None, shown.get(item))
-        for item, ids in (contexts or {}).items()
+        for item, ids in (selection.contexts or {}).items()
     )
     conn.executemany("INSERT INTO temp.contexts VALUES (?, ?, ?, ?)", rows)
-
-
-_RELEVANT = "(SELECT r.passages FROM temp.relevant AS r WHERE r.item_id = t.item_id)"
-
-
-def _keep_relevant(conn: sqlite3.Connection, relevant: Mapping[str, Sequence[str]] | None) -> None:
     conn.execute("DROP TABLE IF EXISTS temp.relevant")
-    if relevant is None:
+    # Only if it is used: `_has_relevant` distinguishes a run with such passages by the table.
+    if selection.relevant is None:
         return
     conn.execute(
         "CREATE TEMP TABLE relevant (item_id TEXT PRIMARY KEY, passages TEXT NOT NULL) WITHOUT ROWID"
     )
-    rows = ((item, dumps(list(ids))) for item, ids in relevant.items() if ids)
-    conn.executemany("INSERT INTO temp.relevant VALUES (?, ?)", rows)
+    relevant = ((item, dumps(list(ids))) for item, ids in selection.relevant.items() if ids)
+    conn.executemany("INSERT INTO temp.relevant VALUES (?, ?)", relevant)
 
 
 def _has_relevant(conn: sqlite3.Connection) -> bool:

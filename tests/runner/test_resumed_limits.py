@@ -14,24 +14,14 @@ from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import threaded
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import Fault
-from tests.store.helpers import import_jsonl
+from tests.runner.helpers import make_study, numbered
 
 Judge = Callable[..., Done]
 
 
 @pytest.fixture
 def server(judge: Judge, tmp_path: Path) -> Iterator[OpenAIServer]:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(
-        "".join(
-            json.dumps(
-                {"id": f"c{n}", "claim": f"Claim {n}.", "passages": [{"id": "p", "text": f"Text {n}."}]}
-            )
-            + "\n"
-            for n in range(40)
-        )
-    )
-    import_jsonl(tmp_path / "study.db", rows)
+    make_study(tmp_path / "study.db", numbered(40))
     with threaded(OpenAIServer()) as there:  # type: ignore[arg-type]
         yield there  # type: ignore[misc]
 
