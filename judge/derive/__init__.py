@@ -20,4 +20,4 @@ asked.
 """
 
 from judge.derive.make import Made, keep, name_of
-from judge.derive.parents import Found, RunTable, Truth, newest, read_runs, reference
+from judge.derive.parents import ParentLabels, RunTable, Truth, newest, read_runs, reference

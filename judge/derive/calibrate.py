@@ -124,6 +124,7 @@ def calibrate(
     prior = prior or Prior("assumed")
     open_units, sealed_notes = _open(table)
     codes = _opened(truth, open_units, len(table.units))
+    # A label without probabilities cannot be calibrated; it stays as it is and is counted as `n_plain`.
     usable = (codes != MISSING) & ~np.isnan(p[:, 0])
     numbers, _ = table.questions
     needs = method != "batch" or prior.word == "gold"

@@ -64,6 +64,7 @@ def keep(
     for label_field, field_labels in made.items():
         domain = table.task.domain(label_field)
         codes = field_labels.codes[rows]
+        # A fixed byte order and size: the hash identifies the run on every machine.
         digest.update(label_field.encode() + codes.astype("<i8").tobytes())
         texts = None
         if field_labels.probabilities is not None:
@@ -94,6 +95,7 @@ def _ended(table: RunTable, row: int, why: Mapping[int, str]) -> tuple[Status, s
     if row in why:
         return Status.UNPARSED, why[row]
     ended = {by_unit[table.units[row]] for by_unit in table.statuses if table.units[row] in by_unit}
+    # If the parents failed in different ways, no single status would be true of this run.
     if len(ended) == 1 and not ended & {"ok"}:
         return Status(ended.pop()), "no parent of this run has a label"
     return Status.UNPARSED, "the parents of this run give no label"
@@ -113,6 +115,7 @@ def _derived(
             query = f"SELECT t.unit_id, {gold_value(rule.gold)} FROM units AS t WHERE t.kind = ?"
             gold = dict(store.conn.execute(query, [table.task.spec.unit]).fetchall())
             pairs = zip(keys, units, strict=True)
+            # A row of the table that needs gold has no label where the gold label is missing: it is never guessed.
             keys = [f"{key}|{gold[unit]}" if key and gold.get(unit) else None for key, unit in pairs]
         labels = [None if key is None else rule.table.get(key) for key in keys]
         columns.append(FieldLabels(name, labels, None, rule.source))

@@ -23,7 +23,7 @@ from judge.types import GOLD, Json
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ParentLabels:
     """Labels of one field: `codes[u, r]` over `domain`, -1 for none, and `probabilities[r][u, k]`, None for a run without.
 
     Probabilities sum to 1 over the domain (mass outside all labels is left out), with rows of nan if none is stored.
@@ -68,7 +68,7 @@ class RunTable:
         number = dict(zip(names, range(len(names)), strict=True))
         return np.fromiter(map(number.__getitem__, question_ids), np.int64, len(question_ids)), names
 
-    def labels(self, field: str, probabilities: bool = True) -> Found:
+    def labels(self, field: str, probabilities: bool = True) -> ParentLabels:
         """Return the labels of a field; without `probabilities` in half the time.
 
         Raises UsageError for a text field.
@@ -85,6 +85,7 @@ class RunTable:
             units, values, texts = self._column(run, field)
             rows = self._rows(units)
             codes[rows, r] = np.fromiter(map(code_of.get, values, repeat(MISSING)), np.int64, len(values))
+            # Parsing the stored JSON takes half of the time of reading a column.
             if not probabilities or not any(texts):
                 by_run.append(None)
                 continue
@@ -93,7 +94,7 @@ class RunTable:
             # Runs differ in the mass outside their labels; only shares within the labels can be averaged.
             total = table.sum(axis=1, keepdims=True)
             by_run.append(np.divide(table, total, out=np.full_like(table, np.nan), where=total > 0))
-        return Found(tuple(domain), codes, tuple(by_run))
+        return ParentLabels(tuple(domain), codes, tuple(by_run))
 
     def _column(self, run: str, field: str) -> tuple[list[str], list[str], list[str | None]]:
         return self.columns.get((run, field)) or relation.column(self.store.conn, run, field)
@@ -155,6 +156,7 @@ def newest(store: Store, task: Task, field: str) -> str:
         "AND r.derived_from IS NULL AND json_extract(r.options, '$.tried') IS NULL "
         "ORDER BY r.started DESC, r.run_id DESC"
     )
+    # Runs that only a search started (`tried`) are left out: a user who names no run does not mean one of those.
     runs = [str(run) for (run,) in store.conn.execute(query, [task.task_id])]
     if not runs:
         raise UsageError(

@@ -2,6 +2,7 @@
 labels.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Unpack
@@ -52,6 +53,7 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
     q = len(labels_of_runs.domain)
     only: BoolArray = np.asarray(table.judged.all(axis=1))
     codes = labels_of_runs.codes
+    # Unanimity is a statement about all members, so a unit that one of them did not label cannot show it.
     full = only & (codes != MISSING).all(axis=1)
     unanimous = int((codes[full] == codes[full, :1]).all(axis=1).sum())
     notes: list[str] = []
@@ -84,6 +86,7 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
         notes.append(
             "Dawid and Skene assume that the members' errors are independent given the true label, but similar judges share errors"
         )
+        # The posterior of a step before convergence is still used, so the user must learn that it is one.
         if not model.converged:
             notes.append(f"the estimate had not converged after {model.iterations} steps")
     tied = np.asarray(tied & only)
@@ -111,6 +114,7 @@ def agreement(
     counted = np.ones(len(numbers), dtype=np.bool_)
     split = parts.find(table.store, table.task)
     if split is not None:
+        # A number on the sealed test that anybody can read before a look is logged would spend none of the error rate.
         counted = np.array([split.parts.get(q) in ("learn", "tune") for q in questions])[numbers]
         if not counted.all():
             remarks.append(
@@ -126,6 +130,7 @@ def agreement(
     for r, run in enumerate((*table.run_ids, run_id)):
         last = r == len(table.run_ids)
         usable = counted & (pooled.only if last else table.judged[:, r])
+        # A judge is never scored on questions that it was fitted on.
         if fitted := seen(table.store.conn, run):
             usable &= np.fromiter((u not in fitted for u in table.units), np.bool_, len(table.units))
         rows = np.flatnonzero(usable)
@@ -158,7 +163,7 @@ def _mean(table: RunTable, each: tuple[FloatArray | None, ...]) -> tuple[FloatAr
     raw = [
         str(run["run_id"])
         for run in table.runs
-        if '"kind":"calibrated"' not in str(run["derived_from"]).replace(" ", "")
+        if json.loads(str(run["derived_from"] or "{}")).get("kind") != "calibrated"
     ]
     remarks = (
         [

@@ -179,6 +179,7 @@ class _Reader:
             if value is MISSING:
                 return None
             self._met.add(where)
+        # An empty text is an answer without words, not a missing value.
         return None if self._cells and value == "" and name != "text" else value
 
     def _votes(self, source: Mapping[str, Any], prefix: str) -> list[Vote]:

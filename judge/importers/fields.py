@@ -204,6 +204,7 @@ class Labels:
     def people(self, field: str, raw: Any, where: str) -> Iterator[Vote]:
         """Yield one vote for each annotator of {annotator: label}."""
         for name, label in mapping(raw, where).items():
+            # The labels of a person with the name of the reference would become gold labels.
             if not name.strip() or name == GOLD:
                 raise BadInput(f"'{name}' cannot be an annotator's name", field=where)
             value = self.value(field, label, f"{where}.{name}")

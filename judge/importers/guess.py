@@ -79,6 +79,7 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
             take(field, flat)
     if "passages" not in row and "passages.text" not in row:
         take("passages", columns, only=[name for name in lists if _holds_passages(row[name])])
+    # The passages were found under another name: their objects are searched for the fields of a passage, too.
     if inside is None and "passages" in guessed:
         inside = _element(row[guessed["passages"]])
     if inside is not None:

@@ -59,6 +59,7 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     """
     label_table = table(given.path, [*UNIT, "label", *task.fields])
     given_table = _Table(store, task, given, label_table)
+    # All rows are checked before anything is stored, so that a bad row leaves no half of a run.
     judgements = list(given_table.judgements())
     if not judgements:
         raise BadInput("the file has a header and no rows", path=label_table.path)

@@ -62,6 +62,7 @@ class RowReader:
         as_text = options.as_text
         # In JSON, too, a list may be text: pandas writes it so after reading it from CSV.
         decodes = is_csv or self._taken is not None
+        # Paths into passages are relative to each element, so in a row with a list they hide no key of the row itself.
         self._nested = RowLevel(
             item_maps, names, shadow=taken & set(item_maps.values()), cells=decodes, as_text=as_text
         )
@@ -107,8 +108,10 @@ class RowReader:
             if self._taken is not None:
                 for name, value in row.items():
                     cells.refuse_formula(name, value, self._options.as_text)
+            # An empty cell is no value, whereas an empty text in JSON is an error of its row.
             row = {name: None if cell == "" else cell for name, cell in row.items()}
         if self._first is None:
+            # What is missing is reported once, for the first row, and not again for every row of a large file.
             self._first = list(row)
             self._offered = guess(row, self._maps)
             self.check_columns(row)
@@ -228,6 +231,7 @@ class RowReader:
             first = roles.document(first)
         if isinstance(first, dict) and follow(first, self._maps.get("passages.text", "text")) is MISSING:
             missing.append("passages.text")
+        # A header has no values, so a path into a JSON cell or into the elements of passages cannot be checked yet.
         inside = first if isinstance(first, dict) else row
         unmet = {
             field: path
@@ -307,6 +311,7 @@ class RowReader:
             votes=level.votes(row, self._labels, ""),
         )
         item.options = fields.choices(get("options"), item.correct)
+        # --dataset takes precedence over the row; the name in the row is kept, because it is the user's data.
         if named is not None and named != item.dataset:
             item.meta["dataset"] = named
         return item

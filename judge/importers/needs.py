@@ -44,6 +44,7 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
             for system, conditions in there.items():
                 paper_names = [_name(name, condition) for condition in conditions]
                 missing = [_SHOWN.get(c, c) for c in NEEDED[name] if not _has(c, paper_names)]
+                # People answered once, without the conditions of a system.
                 if missing and system != "human":
                     if "ranking" in missing and (others := _of_no_system(store, dataset, set(there))):
                         named = ", ".join(f"'{name}'" for name in others)

@@ -122,6 +122,7 @@ def _drop(target: dict[str, Any], path: str) -> None:
         if isinstance(inner, dict) and follow(inner, path[end + 1 :]) is not MISSING:
             copy = dict(inner)
             _drop(copy, path[end + 1 :])
+            # An object of which every value was used would otherwise stay in `meta` as an empty object.
             if copy:
                 target[path[:end]] = copy
             else:

@@ -56,6 +56,7 @@ def read_rankings(path: Path, stage: str, name: str | None, ids: Ids, bad: Bad) 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     with opened(path) as handle:
         for number, line in enumerate(handle, 1):
+            # An id that is not UTF-8 is the id of no item, and is reported with its line like any other unknown id.
             yield number, line.decode("utf-8", "surrogateescape")
 
 

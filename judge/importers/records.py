@@ -45,6 +45,7 @@ LONGEST_NUMBER = 4000
 _LONG = re.compile(rb"[0-9]{%d}" % (LONGEST_NUMBER + 1))
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _REST = re.compile(rb'(?:[^"\\]+|\\.)*', re.DOTALL)
+# `bytes.translate` deletes all other bytes in one step, so that the loop in Python sees the brackets only.
 _PLAIN = bytes(set(range(256)) - set(b"[]{}"))
 
 
@@ -144,6 +145,7 @@ def is_array(path: Path) -> bool:
 def _is_one_object(path: Path) -> bool:
     """Return whether the file is one JSON object over several lines, as a single downloaded record is."""
     with opened(path) as handle:
+        # A printed object begins with a line of one brace. A line of JSON Lines is complete and never does.
         return handle.readline(4096).strip() == b"{"
 
 

@@ -90,6 +90,7 @@ def taken(
     if ("question" not in there and "claim" not in {*columns, *maps}) or (is_flat and "answer" not in maps):
         return None
     if not has_answers:
+        # Without an answer a column `model` or `system` says nothing about an item, so it is kept as meta.
         taken_columns.pop("system", None)
         doubtful.pop("system", None)
     derives_id = "id" not in {*columns, *maps}

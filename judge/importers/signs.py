@@ -26,6 +26,7 @@ def found_format(paths: Sequence[Path]) -> str:
     Raises UsageError for a path that is no file, and where the files have different formats.
     """
     for name in base.names():
+        # Files of columns without a header (TREC) have no keys that could be compared.
         recognises = getattr(base.get(name), "recognises", None)
         if recognises and any(path.is_file() and recognises(path) for path in paths):
             return name
@@ -51,6 +52,7 @@ def _format_of(is_json: bool, keys: set[str]) -> str:
         signs = getattr(base.get(name), "SIGNS", ())
         if any(set(sign) <= keys for sign in signs):
             return name
+    # Built-in formats take precedence over plugins, as in `base.get`.
     for name, importer in plugins.working("importers"):
         if any(set(sign) <= keys for sign in getattr(importer, "SIGNS", ())):
             return name

@@ -292,6 +292,7 @@ class _Trace:
             places = {p.meta["document_position"]: p for p in item.passages}
             target = places.get(given.document)
         elif item is None:
+            # A score of the whole trace is about its last answer, or about its last retrieval where nothing was answered.
             under = [s for s in answers if given.span is None or self._is_at_or_under(s, given.span)]
             if under:
                 target = answers[under[-1]]

@@ -61,6 +61,7 @@ class Verdicts:
             dataset = self._dataset or answer.item.partition(":")[0]
             paper = self._paper or next(iter(self._papers(dataset)), None)
             if (
+                # Human answers and inserted distractors are no conditions of a paper's protocol.
                 paper is not None
                 and answer.system != "human"
                 and not answer.condition.startswith("distractor:")

@@ -15,6 +15,7 @@ ORDER = [AnnotatorKind.HUMAN, AnnotatorKind.JUDGE, AnnotatorKind.ADJUDICATED, An
 def shown_names(runs: Iterable[tuple[str, str, str]]) -> dict[str, str]:
     """Return a short unique name for each (run id, model, task); its last part identifies the run."""
     rows = list(runs)
+    # A run id begins with its time, so ids of the same day differ at their ends.
     size = 4
     while len({run[-size:] for run, _, _ in rows}) < len(rows):
         size += 1

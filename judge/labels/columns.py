@@ -21,6 +21,7 @@ NO_CLUSTER = "none"
 
 def recognised(columns: Sequence[str], role: str) -> str | None:
     """Return the column with this role, the most likely name first; capitals, spaces and hyphens do not matter."""
+    # Reversed, so that of two columns with the same plain name the first one is used.
     plain = {re.sub(r"[\s.-]+", "_", name.strip().lower()): name for name in reversed(columns)}
     return next((plain[name] for name in NAMES[role] if name in plain), None)
 

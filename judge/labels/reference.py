@@ -124,6 +124,7 @@ class ReferenceLabels:
         """Return the annotators whose labels form this reference; empty if it has none."""
         kinds = {GOLD: {AnnotatorKind.GOLD}, MAJORITY: {AnnotatorKind.HUMAN}}
         if word == DECIDED:
+            # Without any decision, `decided` would be another word for `majority`.
             ruled = AnnotatorKind.ADJUDICATED in self._kinds.values()
             kinds[DECIDED] = {AnnotatorKind.HUMAN, AnnotatorKind.ADJUDICATED} if ruled else set()
         return [name for name, kind in self._kinds.items() if kind in kinds.get(word, ())]

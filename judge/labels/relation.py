@@ -206,6 +206,7 @@ def fields(conn: sqlite3.Connection) -> dict[str, list[str]]:
 
 def newest_fields(conn: sqlite3.Connection) -> set[str]:
     """Return the fields that annotators other than judges have labelled among the newest units of the study."""
+    # The advice after an import is about the units that it brought, not about older data.
     newest = "SELECT unit_id FROM units ORDER BY rowid DESC LIMIT 50"
     query = (
         f"SELECT DISTINCT l.field FROM labels AS l JOIN annotators AS a USING (annotator_id) "

@@ -156,6 +156,7 @@ def read_panel(
         for c in columns
         if distributions and kinds[c.annotator] is AnnotatorKind.JUDGE and level not in NUMERIC
     }
+    # Whoever reads these numbers may choose the next judge by them: the family is fixed before they are returned.
     if {AnnotatorKind.HUMAN, AnnotatorKind.JUDGE} <= {kinds[n] for n in names}:
         fix_families(store, name)
     conflicts = {c.annotator: c.n_in_conflict for c in columns if c.n_in_conflict}

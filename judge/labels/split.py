@@ -131,6 +131,7 @@ def _hashed(question: Iterable[object]) -> str:
     digest, has_parts = sha256(), False
     for part in question:
         data = part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode()
+        # The length separates the parts: otherwise two different questions could have one hash and share a look.
         digest.update(b"%d\n" % len(data) + data)
         has_parts = True
     return digest.hexdigest()[:12] if has_parts else ""

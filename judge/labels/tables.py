@@ -83,6 +83,7 @@ def read_table(
         raise UsageError(
             "--level ordinal:LOW,...,HIGH names the labels in order: the alphabet is not an order"
         )
+    # An empty cell means that a label is missing, so an empty text cannot be a label.
     if order is not None and (len(set(order)) < len(order) or "" in order):
         raise UsageError(f"--level {level}:{','.join(order)}: a label is empty or named twice")
     if order is not None and level in NUMERIC:
@@ -263,6 +264,7 @@ def _domain(cells: _Cells, level: str, order: Sequence[str] | None) -> tuple[Int
             if level == "ratio" and float(labels[i]) < 0:
                 reason = f"{labels[i]} is negative, which a ratio level excludes"
                 raise BadInput(reason, path=cells.path, line=cells.line_of_label(i))
+        # As text, 10 would come before 2.
         domain = sorted(set(labels), key=float)
     else:
         domain = sorted(labels) if order is None else list(order)

@@ -75,6 +75,7 @@ def probabilities(
         raise BadInput('must be an object of labels and probabilities: {"yes": 0.8, "no": 0.2}')
     masses, unassigned = dict.fromkeys(labels, 0.0), 0.0
     for name, p in parsed.items():
+        # A probability slightly above 1 is one that another tool rounded.
         if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1 + ROUNDED:
             raise BadInput(f"{json.dumps(p)} of '{name}' is not a probability (a number from 0 to 1)")
         if name == "unassigned" and name not in masses:

@@ -60,7 +60,7 @@ class Route:
     """
 
     table: derive.RunTable
-    labels: derive.Found
+    labels: derive.ParentLabels
     field: str
     truth: derive.Truth
     agree: float
@@ -196,7 +196,7 @@ def _least(agree: float, level: float) -> int:
     return int(np.ceil(np.log(level) / np.log(agree)))
 
 
-def confidences(labels: derive.Found, run: int) -> FloatArray:
+def confidences(labels: derive.ParentLabels, run: int) -> FloatArray:
     """Return a judge's probability of its label; without probabilities 1 on every label, so that all or none are accepted."""
     codes, given = labels.codes[:, run], labels.probabilities[run]
     if given is None:
@@ -236,7 +236,7 @@ def _path(
     free: BoolArray,
     ordered: BoolArray,
     tested: BoolArray,
-    labels: derive.Found,
+    labels: derive.ParentLabels,
     truth: derive.Truth,
     agree: float,
     level: float,

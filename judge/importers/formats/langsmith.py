@@ -75,6 +75,7 @@ def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
         return
     source = fields.mapping(loaded(row.get("feedback_source")), "feedback_source")
     kind = str(source.get("type") or "api")
+    # Feedback that was typed in LangSmith's own pages is from people; everything else comes from a program.
     by = str(source.get("user_name") or "langsmith") if kind == "app" else f"langsmith-{kind}"
     key = fields.identifier(row["key"], "key")
     comment = row.get("comment") or None

@@ -68,6 +68,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 def _kind_of(path: Path) -> str:
     if not is_array(path):
         return "oracle"
+    # The pool is read as a stream, so only its first chunk is looked at here.
     for _, first in json_elements(path):
         if isinstance(first, dict) and "mapped_id" in first:
             return "pool"
@@ -133,6 +134,7 @@ class _Builder:
             oracle = self._oracles.get(name)
             if oracle is not None and oracle[1].text == passage.text:
                 passage.meta["oracle"] = True
+                # The chunk is in the pool: it is marked there and must not be stored a second time by `rest`.
                 del self._oracles[name]
             run.append(passage)
         yield from self._row(name, run, Where(str(path), start))

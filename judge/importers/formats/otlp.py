@@ -75,6 +75,7 @@ def _attributes(value: Any, field: str) -> dict[str, Any]:
 
 def _plain(value: Any, depth: int) -> Any:
     """Return an OTLP value as plain JSON: text, number, list or object."""
+    # The file is untrusted: lists inside lists without end would exhaust Python's stack.
     if not isinstance(value, dict) or depth > DEEPEST:
         return None
     if isinstance(value.get("arrayValue"), dict):

@@ -69,6 +69,7 @@ def _annotation(row: Mapping[str, Any]) -> Iterator[TraceScore]:
         str(_get(row, "trace_id") or ""),
         fields.identifier(_get(row, "span_id"), "span_id"),
         fields.identifier(row.get("name") or row.get("annotation_name"), "name"),
+        # True and False are labels, not the scores 1 and 0.
         value if isinstance(value, int | float) and not isinstance(value, bool) else str(value),
         str(row.get("user_id") or "phoenix") if kind == "HUMAN" else f"phoenix-{kind.lower()}",
         kind == "HUMAN",

@@ -84,6 +84,7 @@ def _claims_of(rows: Records, bad: Bad) -> Iterator[tuple[int, Any]]:
                 sets = claim["evidence"].setdefault(row["evidence_doc_id"], [])
                 sets.append({"sentences": sentences, "label": row["evidence_label"]})
         except BadInput as error:
+            # A claim with an unreadable evidence set is left out as a whole: without that set its verdict could change.
             broken = True
             bad(placed(error, rows.path, line))
     if claim is not None and not broken:
@@ -118,6 +119,7 @@ def _document(row: Any) -> Abstract:
     return Abstract(
         title=fields.word(row.get("title"), "title"),
         sentences=[fields.required(s, f"abstract.{n}").strip() for n, s in enumerate(sentences)],
+        # CSV has the word, JSON has the value.
         structured=str(row.get("structured")) == "True",
     )
 

@@ -32,6 +32,7 @@ TOGETHER = True
 
 TOPIC_IDS = ("qid", "query_id", "_id", "id")
 DOCUMENT_IDS = ("docid", "docno", "_id", "id", "doc_id")
+# Topics of the ad hoc tracks stand between <top>, those of later tracks between <topic number="...">.
 _TOPIC = re.compile(
     r"<top>(?P<top>.*?)</top>|<topic\s+number=\"(?P<number>[^\"]+)\"[^>]*>(?P<topic>.*?)</topic>", re.S | re.I
 )

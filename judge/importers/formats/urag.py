@@ -114,6 +114,7 @@ def _spans(question: str, letters: Sequence[str], gap: str) -> list[tuple[int, i
     spans: list[tuple[int, int]] = []
     for letter in letters:
         mark = re.compile(rf"{gap}\(?{re.escape(letter)}[.):]\s")
+        # The white space that ends one mark may be the gap before the next mark.
         match = mark.search(question, spans[-1][1] - 1 if spans else 0)
         if match is None:
             return None
