@@ -129,9 +129,9 @@ def alt_test(
     skipped: list[tuple[str, str]] = []
     mirrored: list[float] = []
     for name in names:
-        mine = humans.column(name)
-        others = (humans.codes >= 0).sum(axis=1) - (mine >= 0)
-        used = (mine >= 0) & (verdicts >= 0) & (others >= least_others)
+        labels = humans.column(name)
+        others = (humans.codes >= 0).sum(axis=1) - (labels >= 0)
+        used = (labels >= 0) & (verdicts >= 0) & (others >= least_others)
         clusters = groups[used]
         n, g = int(used.sum()), n_present(clusters)
         if g < FEWEST_CLUSTERS:
@@ -141,8 +141,8 @@ def alt_test(
             continue
         rest = humans.counts[used].astype(np.float64)
         # An annotator must not be compared with itself: its own vote leaves the counts.
-        rest[np.arange(n), mine[used]] -= 1
-        of_judge, of_person = _closeness(verdicts[used], rest, values), _closeness(mine[used], rest, values)
+        rest[np.arange(n), labels[used]] -= 1
+        of_judge, of_person = _closeness(verdicts[used], rest, values), _closeness(labels[used], rest, values)
         # Closeness is a quotient of floats, so equal values may differ in the last digit; ties count for both sides.
         judge_wins, person_wins = of_judge >= of_person - 1e-12, of_person >= of_judge - 1e-12
         difference = person_wins.astype(np.float64) - judge_wins

@@ -37,8 +37,8 @@ def few_questions(
     if len(labels):
         groups = [(f" with the label '{label}'", codes == k) for k, label in enumerate(labels)]
     notes = []
-    for suffix, mine in groups:
-        n, units = n_present(questions[mine]), int(mine.sum())
+    for suffix, mask in groups:
+        n, units = n_present(questions[mask]), int(mask.sum())
         if n >= ENOUGH_CALIBRATION:
             continue
         counted = f"only {n} calibration question{'' if n == 1 else 's'}{suffix}"

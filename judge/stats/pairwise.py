@@ -26,10 +26,10 @@ def pair_tables(people: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
     shared = there.T @ there
     equal, chance = np.zeros_like(shared), np.zeros_like(shared)
     for code in range(len(people.domain)):
-        said = (codes == code).astype(np.float64)
-        equal += said.T @ said
-        mine = said.T @ there
-        chance += mine * mine.T
+        has_label = (codes == code).astype(np.float64)
+        equal += has_label.T @ has_label
+        by_first = has_label.T @ there
+        chance += by_first * by_first.T
     with np.errstate(divide="ignore", invalid="ignore"):
         share, by_chance = equal / shared, chance / shared**2
         kappa = np.where(by_chance < 1 - 1e-12, (share - by_chance) / (1 - by_chance), np.nan)

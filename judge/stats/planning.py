@@ -88,8 +88,8 @@ def pilot(ratings: Ratings, name: str = "cohen_kappa", *, level: str = "nominal"
         raise BadInput(f"{name} is undefined on these {n} units, so there is nothing to plan from")
     pseudo = np.full(len(patterns.rows), np.nan)
     pseudo[used] = n * point - (n - 1) * left_out
-    mine = used[patterns.of_unit]
-    return _design(point, pseudo[patterns.of_unit][mine], ratings.clusters[mine], coefficient.least)
+    mask = used[patterns.of_unit]
+    return _design(point, pseudo[patterns.of_unit][mask], ratings.clusters[mask], coefficient.least)
 
 
 def expected_rate(rate: float, *, icc: float = 0.0) -> Design:

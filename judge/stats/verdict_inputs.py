@@ -167,10 +167,10 @@ def _apart(
     mine_of_judge = np.maximum(judge, 0)
     of_judge = np.take_along_axis(far, mine_of_judge[..., None], axis=2)[..., 0]
     for h in range(shape[2]):
-        mine = np.maximum(people[..., h], 0)
+        person_codes = np.maximum(people[..., h], 0)
         there = (people[..., h] != MISSING) & (judge != MISSING) & (m - 1 >= least_others)
-        person = np.take_along_axis(far, mine[..., None], axis=2)[..., 0]
-        gap = of_judge - distance[mine, mine_of_judge] - person
+        person = np.take_along_axis(far, person_codes[..., None], axis=2)[..., 0]
+        gap = of_judge - distance[person_codes, mine_of_judge] - person
         # -1 where the judge is nearer to the others, 1 where the person is, 0 for a tie.
         d = np.where(there, (gap > 1e-9).astype(np.float64) - (gap < -1e-9), 0.0)
         total[..., h] = np.add.reduceat(d, starts, axis=1)
@@ -218,11 +218,11 @@ def case(
     people = [person for person in people if person != judge]
     if not people and reference is None:
         raise BadInput(f"there is nobody to compare '{judge}' with")
-    mine = ratings.column(judge)
+    judge_codes = ratings.column(judge)
     together = 0
     if len(people) > 1:
         several = (ratings.select(people).codes != MISSING).sum(axis=1) >= 2
-        together = n_present(ratings.clusters[several & (mine != MISSING)])
+        together = n_present(ratings.clusters[several & (judge_codes != MISSING)])
     source: str | None = None
     regime: Regime = "people"
     if together < FEWEST_QUESTIONS:
@@ -232,7 +232,7 @@ def case(
     columns = [source] if source is not None else list(people)
     agreement, distance = _weights(ratings, name, level)
     question_sums = sums(
-        mine[None, :],
+        judge_codes[None, :],
         ratings.select(columns).codes[None, :, :],
         ratings.clusters,
         agreement,
@@ -241,7 +241,7 @@ def case(
         weights=ratings.weights,
     )
     labels = (ratings.select(columns).codes != MISSING).sum(axis=1)
-    counted = (mine != MISSING) & (labels >= min(2, len(columns)))
+    counted = (judge_codes != MISSING) & (labels >= min(2, len(columns)))
     n = int(counted.sum())
     return Case(
         question_sums,

@@ -59,8 +59,8 @@ def test_noise_comes_from_other_questions_and_is_drawn_with_one_seed(judge: Judg
     judge(*GENERATE, "oracle+noise:2")
     for item, result in given_to("oracle+noise:2").items():
         assert len(set(result)) == 3
-        own = [p for p in result if p.startswith(f"rag:{item}/")]
-        assert own == passages(f"{item}/cite_1"), "noise is never about the same question"
+        relevant = [p for p in result if p.startswith(f"rag:{item}/")]
+        assert relevant == passages(f"{item}/cite_1"), "noise is never about the same question"
     with Store.open("study.db") as store:
         again = contexts.contexts(store, contexts.parse(store, "oracle+noise:2"))
         assert {k.removeprefix("rag:"): v for k, v in again.items()} == given_to("oracle+noise:2")

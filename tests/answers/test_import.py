@@ -33,23 +33,23 @@ def test_answers_sentences_and_citations_become_units(judge: Judge, items: None)
         "SELECT unit_id, kind, sentence, cited_passages FROM unit_texts WHERE answer_id = ?",
         "rag:tea@model-a@full",
     )
-    one, two = '["rag:tea/cite_1"]', '["rag:tea/cite_2","rag:tea/cite_3"]'
+    first, second = '["rag:tea/cite_1"]', '["rag:tea/cite_2","rag:tea/cite_3"]'
     assert result == [
         ("rag:tea@model-a@full", "answer", None, '["rag:tea/cite_1","rag:tea/cite_2","rag:tea/cite_3"]'),
-        ("rag:tea@model-a@full#s0", "sentence", "China grows the most tea [cite_1].", one),
-        ("rag:tea@model-a@full#s0/cite_1", "citation", "China grows the most tea [cite_1].", one),
-        ("rag:tea@model-a@full#s1", "sentence", "Most of it is sold in Mombasa [cite_2][cite_3].", two),
+        ("rag:tea@model-a@full#s0", "sentence", "China grows the most tea [cite_1].", first),
+        ("rag:tea@model-a@full#s0/cite_1", "citation", "China grows the most tea [cite_1].", first),
+        ("rag:tea@model-a@full#s1", "sentence", "Most of it is sold in Mombasa [cite_2][cite_3].", second),
         (
             "rag:tea@model-a@full#s1/cite_2",
             "citation",
             "Most of it is sold in Mombasa [cite_2][cite_3].",
-            two,
+            second,
         ),
         (
             "rag:tea@model-a@full#s1/cite_3",
             "citation",
             "Most of it is sold in Mombasa [cite_2][cite_3].",
-            two,
+            second,
         ),
         ("rag:tea@model-a@full#s2", "sentence", "I hope this helps!", None),
     ]

@@ -117,12 +117,12 @@ def test_a_task_renders_and_runs(judge: Judge, study: None, name: str) -> None:
 def test_no_gold_and_no_meta_in_any_prompt(judge: Judge, study: None, name: str) -> None:
     task = load_task(name)
     with Store.open("study.db") as store:
-        asked = selection.Selection()
+        wanted = selection.Selection()
         if name in SECOND_PASS:
             items = [item for (item,) in store.conn.execute("SELECT item_id FROM items")]
             first = dict.fromkeys(items, "A. 0.700")
-            asked = selection.Selection(contexts=dict.fromkeys(items, ()), shown=first)
-        units, _ = selection.select(store, task, asked)
+            wanted = selection.Selection(contexts=dict.fromkeys(items, ()), shown=first)
+        units, _ = selection.select(store, task, wanted)
         assert units, name
         shown = [
             renderer_of(task, Mode.TEXT if task.spec.raw else Mode.JSON).render(u.inputs).messages

@@ -163,11 +163,11 @@ def test_the_same_command_asks_nothing_twice_and_changes_nothing(
     with ServerProcess("openai", "--logprobs", "none") as server:
         command = ("distractors", "generate", "-m", "openai/m", "--base-url", server.url, "--json")
         first = checked(judge(*command, code=None).out, "distractors")
-        asked = server.stats()["requests"]
+        n_requests = server.stats()["requests"]
         before = [rows(f"SELECT * FROM {table}") for table in KEPT]
         again = checked(judge(*command, code=None).out, "distractors")
         # The study remembers how this server answers, so nothing is asked when the provider is opened.
-        assert server.stats()["requests"] - asked == 0
+        assert server.stats()["requests"] - n_requests == 0
     assert again["rows"] == first["rows"] and again["measures"] == first["measures"]
     assert [rows(f"SELECT * FROM {table}") for table in KEPT] == before
 

@@ -75,8 +75,8 @@ def test_label_studio_shows_the_same(name: str) -> None:
     if task.spec.unit in ("pair",) or any(q.many for q in task.spec.questions):
         return
     shown = " ".join(unescape(re.sub(r"<[^>]+>", " ", ConfigLayout(task).instruction)).split())
-    for said in read_by_people(task):
-        for part in said.split(": ", 1):
+    for text in read_by_people(task):
+        for part in text.split(": ", 1):
             assert part.replace("`", "") in shown
 
 

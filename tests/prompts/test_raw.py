@@ -180,5 +180,5 @@ def test_a_raw_prompt_is_not_improved(tmp_path: Path) -> None:
         .replace("{{ answer_cue }}", "")
     )
     command("split", tmp_path / "own.v1.md", "-d", db)
-    said = command("improve", "own", "-m", "scripted/hash", "-d", db, code=2).stderr
-    assert "own.v1 is sent as its file is written (raw)" in said
+    message = command("improve", "own", "-m", "scripted/hash", "-d", db, code=2).stderr
+    assert "own.v1 is sent as its file is written (raw)" in message

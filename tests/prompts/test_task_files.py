@@ -357,11 +357,11 @@ def test_the_shipped_tasks(name: str) -> None:
     assert loaded.required_inputs == required
     assert loaded.spec.citation is not None
     assert loaded.spec.guidelines
-    asked = loaded.spec.questions[0].field
+    field = loaded.spec.questions[0].field
     assert answer_schema(loaded) == {
         "type": "object",
-        "properties": {asked: {"type": "string", "enum": fields[asked]}},
-        "required": [asked],
+        "properties": {field: {"type": "string", "enum": fields[field]}},
+        "required": [field],
         "additionalProperties": False,
     }
 

@@ -21,14 +21,14 @@ def qrels() -> dict[str, dict[str, int]]:
 
 def runs() -> dict[str, dict[str, dict[str, float]]]:
     """Scores without ties: the order of a tie is the library's own."""
-    found = {}
+    result = {}
     for name, noise in SYSTEMS.items():
         drawn = random.Random(name)
-        found[name] = {
+        result[name] = {
             query: {document: grade + drawn.gauss(0, noise) for document, grade in grades.items()}
             for query, grades in qrels().items()
         }
-    return found
+    return result
 
 
 MEASURES = ("precision@5", "recall@5", "f1@5", "ndcg@5", "mrr@5", "ndcg@10", "precision@10-l2", "mrr@5-l2")

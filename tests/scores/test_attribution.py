@@ -116,7 +116,7 @@ IDS = st.lists(st.sampled_from("abc"), max_size=3)
 @settings(max_examples=25)
 @given(st.lists(st.tuples(IDS, IDS), min_size=1, max_size=6))
 def test_swapping_the_sides_swaps_precision_and_recall(rows: list[tuple[list[str], list[str]]]) -> None:
-    one = numbers(
+    single = numbers(
         attribution.cited(
             table("unit_id cited reference_cited", *((i, a, b) for i, (a, b) in enumerate(rows)))
         )
@@ -127,5 +127,5 @@ def test_swapping_the_sides_swaps_precision_and_recall(rows: list[tuple[list[str
         )
     )
     for kind in ("micro", "macro"):
-        assert one[f"attribution_precision_{kind}"] == pytest.approx(two[f"attribution_recall_{kind}"])
-        assert one[f"attribution_f1_{kind}"] == pytest.approx(two[f"attribution_f1_{kind}"])
+        assert single[f"attribution_precision_{kind}"] == pytest.approx(two[f"attribution_recall_{kind}"])
+        assert single[f"attribution_f1_{kind}"] == pytest.approx(two[f"attribution_f1_{kind}"])

@@ -106,9 +106,9 @@ VALUES = st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=1, max_size=12)
 @settings(max_examples=25)
 @given(first=VALUES, second=VALUES)
 def test_swapping_the_runs_flips_the_sign(first: list[float], second: list[float]) -> None:
-    one = compare(score(first), score(second), interval=None).difference
+    difference = compare(score(first), score(second), interval=None).difference
     other = compare(score(second), score(first), interval=None).difference
-    assert one.n_units == other.n_units
-    assert (one.value is None) == (other.value is None)
-    if one.value is not None and other.value is not None:
-        assert one.value == pytest.approx(-other.value)
+    assert difference.n_units == other.n_units
+    assert (difference.value is None) == (other.value is None)
+    if difference.value is not None and other.value is not None:
+        assert difference.value == pytest.approx(-other.value)

@@ -123,13 +123,13 @@ def test_an_ordinal_field_has_weighted_kappa_too(run: Run, tmp_path: Path) -> No
     message = answers("grade", {"a": "low", "b": "middle", "c": "high", "d": "middle"})
     result = run(rows, message, "./own/grade.v1.md")["grade"]
     assert result.level == "ordinal"
-    found = {(m.measure, m.weights): m.value for m in result.measures}
+    measures = {(m.measure, m.weights): m.value for m in result.measures}
     # Quadratic weights, one step = 1/4, two = 1. Observed disagreement: one unit of four off by one step, 1/16.
     # Chance: judge (1, 2, 1)/4, gold (1, 1, 2)/4: one step apart 1*1 + 2*1 + 2*2 + 1*1 = 8 of 16 pairs at 1/4,
     # two steps 1*2 + 1*1 = 3 of 16 at 1: 2/16 + 3/16 = 5/16. kappa = 1 - (1/16) / (5/16) = 0.8.
-    assert found["cohen_kappa", "quadratic"] == pytest.approx(0.8)
+    assert measures["cohen_kappa", "quadratic"] == pytest.approx(0.8)
     # Unweighted: observed 3/4, chance (1*1 + 2*1 + 1*2)/16 = 5/16: (12 - 5) / (16 - 5) = 7/11.
-    assert found["cohen_kappa", None] == pytest.approx(7 / 11)
+    assert measures["cohen_kappa", None] == pytest.approx(7 / 11)
 
 
 def test_numbers_and_texts_are_not_compared_here(run: Run, tmp_path: Path) -> None:

@@ -89,11 +89,11 @@ def test_k_beyond_what_was_retrieved() -> None:
 
 def test_the_retrieved_ideal_sees_below_k() -> None:
     # b, the only relevant passage retrieved, is at rank 2: at k = 1 the best order would have had it first.
-    one = RANKINGS[RANKINGS["item_id"] == "q1"]
-    result = numbers(retrieval.at(1, QUERIES[:1], one, RELEVANCE))
+    ranking = RANKINGS[RANKINGS["item_id"] == "q1"]
+    result = numbers(retrieval.at(1, QUERIES[:1], ranking, RELEVANCE))
     assert result["ndcg_retrieved@1"] == 0.0
     # With the two swapped the retrieved list is in its best order, although z is still missed.
-    swapped = one.assign(rank=one["rank"].map({1: 2, 2: 1, 3: 3}))
+    swapped = ranking.assign(rank=ranking["rank"].map({1: 2, 2: 1, 3: 3}))
     assert numbers(retrieval.at(3, QUERIES[:1], swapped, RELEVANCE))["ndcg_retrieved@3"] == pytest.approx(1.0)
 
 
@@ -179,8 +179,8 @@ def test_against_the_formulas(grades: list[int], k: int, missed: int) -> None:
     assert result[f"recall@{k}"] == (pytest.approx(hits / relevant) if relevant else None)
     best = dcg(sorted([*grades, *[1] * missed], reverse=True))
     assert result[f"ndcg@{k}"] == (pytest.approx(dcg(grades) / best, abs=1e-6) if best else None)
-    own = dcg(sorted(grades, reverse=True))
-    assert result[f"ndcg_retrieved@{k}"] == pytest.approx(dcg(grades) / own if own else 0.0, abs=1e-6)
+    ideal = dcg(sorted(grades, reverse=True))
+    assert result[f"ndcg_retrieved@{k}"] == pytest.approx(dcg(grades) / ideal if ideal else 0.0, abs=1e-6)
 
 
 CLAIMS = table("item_id question_id", ("c1", "c1"), ("c2", "c2"), ("c3", "c3"))

@@ -211,13 +211,13 @@ def test_questions_make_the_test_harder_to_pass() -> None:
     codes = np.repeat(table.codes, 8, axis=0)
     alone = Ratings.from_codes(codes, LABELS, table.annotators)
     grouped = Ratings.from_codes(codes, LABELS, table.annotators, clusters=np.arange(400) // 8)
-    one, eight = alt_test(table, "judge"), alt_test(grouped, "judge")
+    single_label, eight = alt_test(table, "judge"), alt_test(grouped, "judge")
     # Copies of a unit add nothing: the cluster-robust test sees fifty units, the plain one four hundred.
-    for single, copied in zip(one.compared, eight.compared, strict=True):
+    for single, copied in zip(single_label.compared, eight.compared, strict=True):
         assert copied.p_value == pytest.approx(single.p_value, abs=1e-12)
         assert copied.n_clusters == 50
         assert copied.n_units == 400
-    assert alt_test(alone, "judge").compared[0].p_value < one.compared[0].p_value
+    assert alt_test(alone, "judge").compared[0].p_value < single_label.compared[0].p_value
 
 
 def test_ties_everywhere_are_a_win() -> None:

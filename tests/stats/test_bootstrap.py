@@ -25,8 +25,8 @@ def table(n: int = 120, per_cluster: int = 1) -> Ratings:
 @pytest.mark.parametrize("per_cluster", [1, 6])
 def test_resamples_follow_the_law_of_a_loop_over_the_package(per_cluster: int) -> None:
     ratings = table(120, per_cluster)
-    one = estimate(METRICS["krippendorff_alpha:nominal"], ratings, collapse(ratings.counts))
-    drawn = one.value(resample([one.tally], IntervalSettings(replicates=4000, seed=3))[0])
+    estimated = estimate(METRICS["krippendorff_alpha:nominal"], ratings, collapse(ratings.counts))
+    drawn = estimated.value(resample([estimated.tally], IntervalSettings(replicates=4000, seed=3))[0])
     rng = np.random.default_rng(4)
     # The loop draws what we draw: clusters that have a unit with two labels.
     counts = ratings.counts[ratings.counts.sum(axis=1) >= 2]
@@ -44,8 +44,8 @@ def test_resamples_follow_the_law_of_a_loop_over_the_package(per_cluster: int) -
 
 def test_kappa_resamples_follow_the_law_of_a_loop_over_units() -> None:
     ratings = table(150).select(["x", "y"])
-    one = estimate(METRICS["cohen_kappa"], ratings, collapse(ratings.codes))
-    drawn = one.value(resample([one.tally], IntervalSettings(replicates=4000))[0])
+    estimated = estimate(METRICS["cohen_kappa"], ratings, collapse(ratings.codes))
+    drawn = estimated.value(resample([estimated.tally], IntervalSettings(replicates=4000))[0])
     both = ratings.codes[(ratings.codes >= 0).all(axis=1)]
     rng = np.random.default_rng(5)
     loop = [cohen_kappa_score(*both[rng.integers(0, len(both), len(both))].T) for _ in range(300)]
@@ -61,8 +61,8 @@ def test_many_clusters_are_drawn_in_blocks_by_the_same_law() -> None:
     marked = np.zeros(20_000)
     marked[[17, 9_000, 9_001]] = 1
     rows = np.column_stack([x, m, marked])
-    one = Tally(rows, np.ones(20_000, dtype=np.int64), b"")
-    (sums,) = resample([one], IntervalSettings(replicates=4000))
+    tally = Tally(rows, np.ones(20_000, dtype=np.int64), b"")
+    (sums,) = resample([tally], IntervalSettings(replicates=4000))
     # The law of 20,000 draws: each sum's mean is its total, their covariance 20,000 times that of the rows. Blocks by
     # lot cost the spread 1 / sqrt(2 * 4096) = 1.1 % and 4,000 replicates the same; four of both together are 6 %.
     assert sums[:, :2].mean(axis=0) == pytest.approx(rows.sum(axis=0)[:2], rel=1e-3)
@@ -78,8 +78,8 @@ def test_many_clusters_are_drawn_in_blocks_by_the_same_law() -> None:
 def test_counts_of_distinct_rows_are_drawn_in_blocks_too() -> None:
     # 6,000 distinct values twice each are 12,000 things drawn, not 6,000: the mean's error is sd / sqrt(12,000).
     x = np.random.default_rng(9).normal(size=6_000)
-    one = Tally(np.column_stack([x, np.ones(6_000)]), np.full(6_000, 2, dtype=np.int64), b"")
-    (sums,) = resample([one], IntervalSettings(replicates=4000))
+    tally = Tally(np.column_stack([x, np.ones(6_000)]), np.full(6_000, 2, dtype=np.int64), b"")
+    (sums,) = resample([tally], IntervalSettings(replicates=4000))
     assert (sums[:, 0] / sums[:, 1]).std() == pytest.approx(x.std() / np.sqrt(12_000), rel=0.065)
 
 
@@ -90,12 +90,12 @@ def test_both_ways_of_drawing_have_one_law() -> None:
     few = Tally(np.column_stack([rows, np.ones(5)]), count, b"")
     many = Tally(np.column_stack([values, np.ones(400)]), np.ones(400, dtype=int), b"")
     half = Tally(np.column_stack([np.repeat(rows, 20), np.ones(100)]), np.tile([1, 7], 50), b"")
-    for one in (few, many, half):
-        (sums,) = resample([one], IntervalSettings(replicates=5000))
-        assert (sums[:, 1] == one.n_clusters).all()
+    for tally in (few, many, half):
+        (sums,) = resample([tally], IntervalSettings(replicates=5000))
+        assert (sums[:, 1] == tally.n_clusters).all()
         centre, spread = (
-            one.total[0],
-            np.sqrt(one.count @ (one.rows[:, 0] - one.total[0] / one.n_clusters) ** 2),
+            tally.total[0],
+            np.sqrt(tally.count @ (tally.rows[:, 0] - tally.total[0] / tally.n_clusters) ** 2),
         )
         assert sums[:, 0].mean() == pytest.approx(centre, abs=4 * spread / np.sqrt(5000))
         assert sums[:, 0].std() == pytest.approx(spread, rel=0.05)
@@ -119,13 +119,13 @@ def test_bca_of_a_skewed_mean_is_scipys(n: int) -> None:
 def test_bca_formula() -> None:
     # Efron & Tibshirani 1993, eq. 14.10-14.15, step by step on the same resamples.
     values = np.array([1.0, 2.0, 2.5, 4.0, 9.0, 1.5, 3.0, 20.0])
-    one = Tally(np.column_stack([values, np.ones(8)]), np.ones(8, dtype=int), b"")
+    tally = Tally(np.column_stack([values, np.ones(8)]), np.ones(8, dtype=int), b"")
 
     def average(sums: np.ndarray) -> np.ndarray:
         return sums[:, 0] / sums[:, 1]
 
-    result = bootstrap(one, average, IntervalSettings(replicates=999, seed=8))
-    drawn = average(resample([one], IntervalSettings(replicates=999, seed=8))[0])
+    result = bootstrap(tally, average, IntervalSettings(replicates=999, seed=8))
+    drawn = average(resample([tally], IntervalSettings(replicates=999, seed=8))[0])
     theta = values.mean()
     z0 = stats.norm.ppf(((drawn < theta).sum() + (drawn == theta).sum() / 2) / 999)
     jack = np.array([np.delete(values, i).mean() for i in range(8)])
@@ -138,8 +138,8 @@ def test_bca_formula() -> None:
 def test_percentile_is_the_quantile_of_the_resamples() -> None:
     values = np.arange(20.0)
     result = mean(values, interval="percentile", confidence=0.8)
-    one = Tally(np.column_stack([values, np.ones(20)]), np.ones(20, dtype=int), b"")
-    (sums,) = resample([one], IntervalSettings())
+    tally = Tally(np.column_stack([values, np.ones(20)]), np.ones(20, dtype=int), b"")
+    (sums,) = resample([tally], IntervalSettings())
     assert (result.low, result.high) == pytest.approx(tuple(np.quantile(sums[:, 0] / 20, [0.1, 0.9])))
     assert result.confidence == 0.8
 
@@ -255,4 +255,4 @@ def test_every_resample_draws_the_units_with_replacement_for_each_measure_alike(
     tally, settings = Tally(rows, np.array(count), b""), IntervalSettings(replicates=100, seed=4)
     for _ in ("one measure", "the next"):
         [sums] = resample([tally], settings)
-        assert sums.tolist() == [units[own].sum(axis=0).tolist() for own in drawn]
+        assert sums.tolist() == [units[draw].sum(axis=0).tolist() for draw in drawn]

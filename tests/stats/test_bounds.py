@@ -72,8 +72,8 @@ def test_kappa_without_any_agreement_has_the_exact_upper_bound_too() -> None:
 def test_equal_questions_keep_the_note_that_no_resample_differs() -> None:
     # 12 questions, each 8 units agreed on and 2 not: every resample of questions gives the same value, which is
     # no end of the scale, so nothing exact can be said and the note must stay.
-    one = [[0, 0]] * 4 + [[1, 1]] * 4 + [[0, 1], [1, 0]]
-    table = pair(one * 12, clusters=np.arange(120) // 10)
+    pairs = [[0, 0]] * 4 + [[1, 1]] * 4 + [[0, 1], [1, 0]]
+    table = pair(pairs * 12, clusters=np.arange(120) // 10)
     for result in measures(table, ["percent", "cohen_kappa", "krippendorff_alpha"]):
         assert result.low == result.high == pytest.approx(result.value)
         assert NO_WIDTH in result.notes

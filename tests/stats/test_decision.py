@@ -195,9 +195,9 @@ def test_a_judge_that_gives_a_label_too_often_does_not_mean_it() -> None:
         codes = people.codes.copy()
         codes[(codes[:, 2] < 2) & (rng.random(1000) < 0.17), 2] = 2
         table = Ratings.from_codes(codes, ["1", "2", "3"], people.annotators)
-        one = verdict(table, "judge", ["h1", "h2"], margin=-0.4, power=None)
-        assert "3" not in one.shown and one.labels[5].state == "missed" and one.labels[4].state == "shown"
-        assert "to find '3'" in labels_text(one.labels) and "precision missed (" in one.because
+        row = verdict(table, "judge", ["h1", "h2"], margin=-0.4, power=None)
+        assert "3" not in row.shown and row.labels[5].state == "missed" and row.labels[4].state == "shown"
+        assert "to find '3'" in labels_text(row.labels) and "precision missed (" in row.because
 
 
 def test_a_label_that_nobody_gave_is_no_part_of_the_verdict() -> None:
@@ -329,8 +329,8 @@ def test_a_judge_as_good_as_people_of_unequal_skill_rests_on_all_of_them() -> No
     result = [
         verdict(copied(1000, skills, [0.9, 0.1], seed), "judge", names, power=None) for seed in range(8)
     ]
-    assert not any(one.copies for one in result)
-    assert {one.decision for one in result} == {"trust"}
+    assert not any(row.copies for row in result)
+    assert {row.decision for row in result} == {"trust"}
 
 
 def test_a_label_that_the_judge_never_gives_is_not_shown_because_one_person_gives_it_alone() -> None:

@@ -30,9 +30,9 @@ def of(ratings: Ratings, key: str, interval: bool = False) -> list[Measure]:
 
 def same(first: list[Measure], second: list[Measure]) -> None:
     assert [m.value is None for m in first] == [m.value is None for m in second]
-    for one, two in zip(first, second, strict=True):
-        assert one.value == pytest.approx(two.value, abs=1e-12)
-        assert (one.n_units, one.n_clusters, one.coverage) == (two.n_units, two.n_clusters, two.coverage)
+    for old, new in zip(first, second, strict=True):
+        assert old.value == pytest.approx(new.value, abs=1e-12)
+        assert (old.n_units, old.n_clusters, old.coverage) == (new.n_units, new.n_clusters, new.coverage)
 
 
 def rebuilt(ratings: Ratings, codes: np.ndarray, clusters: np.ndarray, domain: list[str] = DOMAIN) -> Ratings:

@@ -33,8 +33,8 @@ def tables(draw: st.DrawFn, annotators: int | None = None) -> Ratings:
 
 def ours(ratings: Ratings, key: str) -> float | None:
     """Our own formula, which the bootstrap uses, without the package's value in front of it."""
-    one = estimate(METRICS[key], ratings, collapse(ratings.counts))
-    value = float(one.value(one.tally.total[None, :])[0]) if one.tally.n_clusters else float("nan")
+    kappa = estimate(METRICS[key], ratings, collapse(ratings.counts))
+    value = float(kappa.value(kappa.tally.total[None, :])[0]) if kappa.tally.n_clusters else float("nan")
     return value if np.isfinite(value) else None
 
 

@@ -55,9 +55,9 @@ def test_only_units_that_all_labelled_count() -> None:
     partial = Ratings.from_codes(codes, table.domain, table.annotators)
     result = compare(partial, ["one", "two", "three"], "gold")
     whole = compare(partial.subset(np.arange(200) >= 90), ["one", "two", "three"], "gold")
-    for mine, theirs in zip(result, whole, strict=True):
-        assert (mine.difference.n_units, mine.difference.coverage) == (110, 0.55)
-        assert mine.difference.value == theirs.difference.value and mine.p_value == theirs.p_value
+    for part, full in zip(result, whole, strict=True):
+        assert (part.difference.n_units, part.difference.coverage) == (110, 0.55)
+        assert part.difference.value == full.difference.value and part.p_value == full.p_value
 
 
 def test_pairing_makes_the_interval_narrow() -> None:
@@ -163,8 +163,8 @@ def test_a_difference_without_spread_has_the_sign_tests_p(shift: float, p: float
 
 
 def test_what_cannot_be_tested_says_why() -> None:
-    one = pseudo_values(one_unit_each([1.0]), mean_of)
-    assert "1 shared questions" in str(paired_difference(one, one).reason)
+    single = pseudo_values(one_unit_each([1.0]), mean_of)
+    assert "1 shared questions" in str(paired_difference(single, single).reason)
     # Without the only question that has a denominator the quotient is undefined.
     rows = np.array([[1, 1, 1], [0, 0, 1]], dtype=np.float64)
     thin = pseudo_values(rows, lambda s: ratio(s[:, 0], s[:, 1]))
@@ -172,7 +172,7 @@ def test_what_cannot_be_tested_says_why() -> None:
     assert (result.p, result.difference) == (None, None)
     assert "undefined" in str(result.reason)
     with pytest.raises(BadInput, match="same questions"):
-        paired_difference(one, thin)
+        paired_difference(single, thin)
 
 
 def test_under_no_difference_five_percent_are_found_and_intervals_say_the_same() -> None:
@@ -209,7 +209,9 @@ def duels_of(codes: np.ndarray, truth: np.ndarray, clusters: np.ndarray | None =
 @pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
 def test_differences_are_those_of_scikit_learn_and_do_not_depend_on_questions(weights: str | None) -> None:
     truth, codes = planted()
-    wanted = [cohen_kappa_score(truth, own, labels=[0, 1, 2], weights=weights) for own in codes.T]
+    wanted = [
+        cohen_kappa_score(truth, judge_codes, labels=[0, 1, 2], weights=weights) for judge_codes in codes.T
+    ]
     name = "cohen_kappa" if weights is None else f"cohen_kappa:{weights}"
     for clusters in (None, np.arange(300) // 10):
         for d in contest(table(codes, truth, clusters), "gold", name):
@@ -292,10 +294,10 @@ def test_two_shares_differ_by_one_at_most() -> None:
 
 def test_an_interval_ends_where_two_values_cannot_be_further_apart() -> None:
     """Differences of 0, 1, 1: mean 2/3, standard error 1/3, and t(2) = 4.303 reaches from -.77 to 2.1."""
-    one, two = np.zeros(3), np.array([0.0, 1.0, 1.0])
-    free = paired_difference((0.0, one), (2 / 3, two))
+    equal, unequal = np.zeros(3), np.array([0.0, 1.0, 1.0])
+    free = paired_difference((0.0, equal), (2 / 3, unequal))
     assert (free.low, free.high) == pytest.approx((2 / 3 - 4.3027 / 3, 2 / 3 + 4.3027 / 3), abs=1e-4)
-    ends = paired_difference((0.0, one), (2 / 3, two), most=1.0)
+    ends = paired_difference((0.0, equal), (2 / 3, unequal), most=1.0)
     assert (ends.low, ends.high, ends.p) == (free.low, 1.0, free.p)
 
 

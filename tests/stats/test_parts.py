@@ -75,7 +75,7 @@ def test_the_difference_said_to_be_found_with_80_percent_is() -> None:
 
 
 def test_no_spread_of_judges_that_are_undefined_or_seen_once() -> None:
-    one = kappa_sums(np.array([0, 1]), np.array([0, 1]), np.array([0, 0]), 2)
-    assert difference_spread(one, one) is None
+    sums = kappa_sums(np.array([0, 1]), np.array([0, 1]), np.array([0, 0]), 2)
+    assert difference_spread(sums, sums) is None
     flat = kappa_sums(np.zeros(4, int), np.zeros(4, int), np.arange(4), 2)
     assert difference_spread(flat, flat) is None

@@ -98,9 +98,9 @@ def test_gwet_standard_error() -> None:
     assert gwet_error(krippendorff_2011().counts) == pytest.approx(0.14295, abs=5e-6)
 
     def resampled(table: Ratings) -> float:
-        one = estimate(METRICS["gwet_ac1"], table, collapse(table.counts))
-        (sums,) = resample([one.tally], IntervalSettings(replicates=20_000))
-        return float(np.nanstd(one.value(sums)))
+        estimated = estimate(METRICS["gwet_ac1"], table, collapse(table.counts))
+        (sums,) = resample([estimated.tally], IntervalSettings(replicates=20_000))
+        return float(np.nanstd(estimated.value(sums)))
 
     # Our resamples spread as the formula says, but for n / (n - 1) and terms of second order: on Fleiss' 30 units...
     fleiss = fleiss_1971()

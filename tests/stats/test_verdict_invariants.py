@@ -28,11 +28,11 @@ def test_names_and_order_change_nothing(seed: int) -> None:
         table.annotators,
         clusters=(7 * table.clusters[rows] + 3) % 1009,
     )
-    one = verdict(table, "judge", people)
+    first = verdict(table, "judge", people)
     other = verdict(mixed, "judge", list(rng.permutation(people)))
-    assert (one.decision, one.conditions) == (other.decision, other.conditions)
-    assert sorted(one.labels, key=lambda row: row.label) == sorted(other.labels, key=lambda row: row.label)
-    assert (one.more_clusters, one.more_units) == (other.more_clusters, other.more_units)
+    assert (first.decision, first.conditions) == (other.decision, other.conditions)
+    assert sorted(first.labels, key=lambda row: row.label) == sorted(other.labels, key=lambda row: row.label)
+    assert (first.more_clusters, first.more_units) == (other.more_clusters, other.more_units)
 
 
 def added(people: IntArray, rng: np.random.Generator) -> IntArray:

@@ -69,7 +69,7 @@ def test_too_few_questions_are_no_pilot() -> None:
 
 def kept_promises(rng: np.random.Generator, studies: int, pilot: int) -> tuple[FloatArray, IntArray]:
     """For studies whose judge has any skill: what the curve says at four times the pilot, and whether it came."""
-    said, came = np.zeros(studies), np.zeros(studies, dtype=np.int64)
+    promised, came = np.zeros(studies), np.zeros(studies, dtype=np.int64)
     eye = np.eye(2)
     for i in range(studies):
         skill, n = rng.uniform(0.45, 1.0), 4 * pilot
@@ -80,15 +80,15 @@ def kept_promises(rng: np.random.Generator, studies: int, pilot: int) -> tuple[F
         ahead = outlook(at_hand, Limits(), draws=40, seed=i)
         (point,) = [c for c in ahead.curve if c.more_clusters == 3 * pilot]
         whole = rule(sums(codes[..., 2], codes[..., :2], np.arange(n), eye, 1 - eye), Limits())
-        said[i], came[i] = point.decided, whole.decision[0] != UNDECIDED
-    return said, came
+        promised[i], came[i] = point.decided, whole.decision[0] != UNDECIDED
+    return promised, came
 
 
 def test_a_chance_is_a_share_of_studies() -> None:
     # Truths drawn from a flat prior, as the Bayesian bootstrap takes them: the mean chance is the share decided, within
     # 3 standard errors of 80 studies (.46 / sqrt(80) = .051). A plan at the pilot's own value promised .9 and more.
-    said, came = kept_promises(np.random.default_rng(5), 80, 80)
-    assert abs(said.mean() - came.mean()) < 3 * 0.051
-    sure = said > 0.7
+    promised, came = kept_promises(np.random.default_rng(5), 80, 80)
+    assert abs(promised.mean() - came.mean()) < 3 * 0.051
+    sure = promised > 0.7
     assert sure.sum() > 15
-    assert abs(said[sure].mean() - came[sure].mean()) < 3 * 0.4 / np.sqrt(sure.sum())
+    assert abs(promised[sure].mean() - came[sure].mean()) < 3 * 0.4 / np.sqrt(sure.sum())

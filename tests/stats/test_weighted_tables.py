@@ -42,9 +42,9 @@ def test_estimated_classes_are_those_of_all_units() -> None:
 def test_the_alt_test_has_weighted_shares_and_no_test() -> None:
     weighted, twice = tables()
     result, whole = (alt_test(table, "judge", NAMES[:3]) for table in (weighted, twice))
-    for one, other in zip(result.compared, whole.compared, strict=True):
-        assert (one.judge_wins, one.annotator_wins) == pytest.approx((other.judge_wins, other.annotator_wins))
-        assert (one.n_units, one.p_value, one.adjusted, one.won) == (120, None, None, False)
+    for row, other in zip(result.compared, whole.compared, strict=True):
+        assert (row.judge_wins, row.annotator_wins) == pytest.approx((other.judge_wins, other.annotator_wins))
+        assert (row.n_units, row.p_value, row.adjusted, row.won) == (120, None, None, False)
     assert result.advantage == pytest.approx(whole.advantage)
     assert (result.winning_rate, result.passed) == (None, None) and "unequal probabilities" in str(
         result.reason

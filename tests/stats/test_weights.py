@@ -28,39 +28,39 @@ def table() -> tuple[Ratings, Ratings]:
 def test_a_weight_counts_as_so_many_units(key: str) -> None:
     weighted, repeated = table()
     level = key.partition(":")[2] if key.startswith("krippendorff") else "ordinal"
-    for one, other in zip(
+    for measure, other in zip(
         measures(weighted, [key], level=level),
         measures(repeated, [key], level=level, interval=None),
         strict=True,
     ):
-        assert one.value == pytest.approx(other.value, abs=1e-9)
+        assert measure.value == pytest.approx(other.value, abs=1e-9)
         # 40 units each of 1, 2 and 3: (40 6)^2 / (40 14) = 102.86 units.
         assert (
-            one.low is None
-            and code_of(one.notes[-1]) == "weighted"
-            and "effective sample size 103 (Kish)" in one.notes[-1]
+            measure.low is None
+            and code_of(measure.notes[-1]) == "weighted"
+            and "effective sample size 103 (Kish)" in measure.notes[-1]
         )
 
 
 def test_recall_precision_shares_and_comparisons_are_weighted() -> None:
     weighted, repeated = table()
-    for one, other in zip(
+    for measure, other in zip(
         class_scores(weighted, "judge", "x"), class_scores(repeated, "judge", "x", interval=None), strict=True
     ):
-        assert one.value == pytest.approx(other.value)
+        assert measure.value == pytest.approx(other.value)
     for name, shares in label_shares(weighted).items():
         assert shares == pytest.approx(label_shares(repeated)[name])
-    (one,), (other,) = (compare(t, ["y", "judge"], "x") for t in (weighted, repeated))
-    assert one.difference.value == pytest.approx(other.difference.value)
-    assert one.difference.low is None and one.p_value is None
+    (measure,), (other,) = (compare(t, ["y", "judge"], "x") for t in (weighted, repeated))
+    assert measure.difference.value == pytest.approx(other.difference.value)
+    assert measure.difference.low is None and measure.p_value is None
 
 
 def test_the_numbers_of_a_verdict_are_weighted() -> None:
     weighted, repeated = table()
-    one, other = (verdict(t, "judge", ["x", "y"], power=None) for t in (weighted, repeated))
-    for mine, its in zip(one.measures, other.measures, strict=True):
-        assert mine.value == pytest.approx(its.value) and mine.low is None
-    assert one.of.n_units == 120 and one.of.n_effective == pytest.approx(57600 / 560)
+    first, second = (verdict(t, "judge", ["x", "y"], power=None) for t in (weighted, repeated))
+    for a, b in zip(first.measures, second.measures, strict=True):
+        assert a.value == pytest.approx(b.value) and a.low is None
+    assert first.of.n_units == 120 and first.of.n_effective == pytest.approx(57600 / 560)
 
 
 def test_bad_weights_are_refused_and_weights_follow_their_units() -> None:

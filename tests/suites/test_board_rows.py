@@ -85,17 +85,17 @@ def test_a_measure_or_a_stratum_that_one_lacks_is_named(judge: Judge, tmp_path: 
     ]
     give("eligibility", dict.fromkeys(units, "No Issues"))
     words = ("--part", "eligibility", "--by", "question_type", "--partial")
-    asked = (*words, "--system", "whole", "--system", "slow")
-    result = cells(board(judge, *asked), "eligibility", "fast")
+    arguments = (*words, "--system", "whole", "--system", "slow")
+    result = cells(board(judge, *arguments), "eligibility", "fast")
     assert result["whole"]["own"]["value"] == 1.0
     assert result["slow"]["own"]["n_units"] == 0
     for cell in result.values():
         assert cell["shared"]["value"] is None
         assert "there is nothing of this for slow" in cell["shared"]["reason"]
         assert cell["mark"] is None
-    assert "eligibility (fast): no rows are shared" in judge("score", "garage", *asked).out
+    assert "eligibility (fast): no rows are shared" in judge("score", "garage", *arguments).out
     for name in ("b.md", "b.html", "b.csv"):
-        judge("score", "garage", *asked, "-o", name)
+        judge("score", "garage", *arguments, "-o", name)
         assert "there is nothing of this for slow" in (tmp_path / name).read_text("utf-8")
 
 

@@ -35,16 +35,16 @@ def test_answers_on_outdated_and_related_passages(judge: Judge, tmp_path: Path) 
     run = give("garage_relevance", {f"garage:g{n}/cite_1": label for n, label in enumerate(classes)})
     shown = {"relevant": f"{run}:answer"}
     give("grounding_relevant", {f"{units[0]}#s0": "supported"}, options=shown)
-    own = score(judge, "garage", "--part", "raf", "--relevance", "judge")
+    by_judge = score(judge, "garage", "--part", "raf", "--relevance", "judge")
     # g2 may have a relevant passage: no value. g0 1, g1 0.
-    assert (own.value("raf"), own["raf"]["n_units"]) == (0.5, 2)
+    assert (by_judge.value("raf"), by_judge["raf"]["n_units"]) == (0.5, 2)
 
 
-@pytest.mark.parametrize("said", ["", None], ids=["empty", "missing"])
-def test_nine_of_ten_answers_say_nothing(judge: Judge, tmp_path: Path, said: str | None) -> None:
+@pytest.mark.parametrize("answer", ["", None], ids=["empty", "missing"])
+def test_nine_of_ten_answers_say_nothing(judge: Judge, tmp_path: Path, answer: str | None) -> None:
     garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION"]] * 10)
     rows = [("g0", "m", "full", "It is so [cite_1].")]
-    rows += [(f"g{n}", "m", "full", said) for n in range(1, 10) if said is not None]
+    rows += [(f"g{n}", "m", "full", answer) for n in range(1, 10) if answer is not None]
     answers(judge, tmp_path, [*rows, ("g1", "human", "full", "So [cite_1].")])
     unit = "garage:g0@m@full"
     give("eligibility", {unit: "No Issues"})
@@ -58,14 +58,14 @@ def test_nine_of_ten_answers_say_nothing(judge: Judge, tmp_path: Path, said: str
     assert result.value("deflection_false_positive_rate") == 0.0
     # g1's human answer cites a passage, which nobody here cites: recall 0 of 1.
     assert result.value("attribution_recall_micro") == 0.0
-    if said is None:
+    if answer is None:
         assert "m has no answer to 9 of 10 items: they count as failures" in result.document["notes"]
 
 
 def test_citations_of_passages_that_do_not_exist(judge: Judge, tmp_path: Path) -> None:
     garage_study(judge, tmp_path, [["ANSWER-THE-QUESTION", "IRRELEVANT"]])
-    said = "It is so [cite_1][cite_7][cite_8][cite_9]."
-    answers(judge, tmp_path, [("g0", "m", "full", said), ("g0", "human", "full", "So [cite_1].")])
+    answer = "It is so [cite_1][cite_7][cite_8][cite_9]."
+    answers(judge, tmp_path, [("g0", "m", "full", answer), ("g0", "human", "full", "So [cite_1].")])
     unit = "garage:g0@m@full#s0"
     give("grounding", {unit: "supported"})
     give("citation_each", {f"{unit}/cite_1": "full"})
@@ -88,8 +88,8 @@ def test_a_judges_refusal_is_missing_and_a_systems_is_not(judge: Judge, tmp_path
     rows = [{"pair_id": f"p{n}", "original": f"Claim {n}.", "counter": f"No claim {n}."} for n in range(3)]
     judge("items", "import", "claim-pairs", write_jsonl(tmp_path / "c.jsonl", rows), "--dataset", "c")
     claims = [f"p{n}-{side}" for n in range(3) for side in ("original", "counter")]
-    said = ["Yes."] * 4 + ["Yes.", ""]
-    answers(judge, tmp_path, [(c, "s", "none", text) for c, text in zip(claims, said, strict=True)])
+    texts = ["Yes."] * 4 + ["Yes.", ""]
+    answers(judge, tmp_path, [(c, "s", "none", text) for c, text in zip(claims, texts, strict=True)])
     labels = ("yes", "yes", "yes", "refused", "yes")
     give("confirmation", {f"c:{c}@s@none": label for c, label in zip(claims, labels, strict=False)})
     result = score(judge, "confirmation", "--part", "answers", "--partial")

@@ -103,8 +103,8 @@ def test_step_by_step(judge: Judge) -> None:
         "omega]",
     }
     assert any("nobody has labelled" in note for note in result.document["notes"])
-    one = score(judge, "nuggets", "--system", "omega")
-    assert one.value("nugget_all") == result.value("nugget_all[omega]")
+    alone = score(judge, "nuggets", "--system", "omega")
+    assert alone.value("nugget_all") == result.value("nugget_all[omega]")
     assert "order" in judge("score", "nuggets", "--system", "omega", "--part", "order", code=2).err
 
 
@@ -142,8 +142,8 @@ def supported(units: dict[str, list[str]], counts: list[int]) -> dict[str, str]:
     """The first so many nuggets of each system are supported."""
     return {
         unit: S if place < count else N
-        for count, own in zip(counts, units.values(), strict=True)
-        for place, unit in enumerate(own)
+        for count, units_of_answer in zip(counts, units.values(), strict=True)
+        for place, unit in enumerate(units_of_answer)
     }
 
 

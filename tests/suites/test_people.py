@@ -18,12 +18,12 @@ ITEMS = 8
 def people(field: str, labels: Mapping[str, Mapping[str, str]]) -> None:
     """Labels of people by annotator and unit."""
     with Store.open("study.db", create=False) as store, store.transaction() as conn:
-        for name, own in labels.items():
+        for name, labels_of_person in labels.items():
             kind = name if name in ("gold", "adjudicated") else "human"
             conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, ?, '{}')", [name, kind])
             conn.executemany(
                 "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, ?, ?, ?)",
-                [(unit, field, name, value) for unit, value in own.items()],
+                [(unit, field, name, value) for unit, value in labels_of_person.items()],
             )
 
 

@@ -87,9 +87,9 @@ def test_the_exam_gives_roles_and_its_roles_can_be_used(judge: Judge) -> None:
     assert result.value("exam_misleading") == pytest.approx(2 / 5)
     assert result.value("exam_agreement_with_gold") == pytest.approx(4 / 5)
     assert result["exam_supporting"]["missing"] == {"refused": 1}
-    own = score(judge, "raguard", "--part", "retrieval", "--k", "1", "--roles", "judge")
+    by_judge = score(judge, "raguard", "--part", "retrieval", "--k", "1", "--roles", "judge")
     # By the judge 2 and 4 mislead: claim 1 gets its own, claim 3 gets 4 of claim 2.
-    assert own.value("misleading_retrieval_recall@1[any/all]") == pytest.approx(2 / 3)
+    assert by_judge.value("misleading_retrieval_recall@1[any/all]") == pytest.approx(2 / 3)
 
 
 def test_imported_answers_serve_too(judge: Judge, tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_examples_are_training_claims_without_documents_where_there_are_none(
         for name, part in parts.items()
     ]
     judge("items", "import", "jsonl", write_jsonl(tmp_path / "t.jsonl", rows), "--dataset", "t")
-    asked = ("raguard", "--dataset", "t", "-m", "scripted/first", "--part", "zero", "--part", "oracle")
-    lines = commands(judge, *asked)
+    arguments = ("raguard", "--dataset", "t", "-m", "scripted/first", "--part", "zero", "--part", "oracle")
+    lines = commands(judge, *arguments)
     assert all("--examples t:a,t:b" in line for line in lines) and len(lines) == 2
     shown = []
     for line in lines:
@@ -154,7 +154,7 @@ def test_examples_are_training_claims_without_documents_where_there_are_none(
     # Without context the examples have no document; with one at a time each has its own.
     assert "Claim a." in shown[0] and "Text of" not in shown[0] and "half true" not in shown[0]
     assert "Text of a." in shown[1] and "Text of b." in shown[1]
-    result = score(judge, *asked)
+    result = score(judge, *arguments)
     # c (true) and d (false) are left; the model always says true.
     assert (result.value("accuracy_zero"), result["accuracy_zero"]["n_units"]) == (0.5, 2)
     assert (result.value("accuracy_oracle"), result["accuracy_oracle"]["n_units"]) == (0.5, 2)

@@ -23,8 +23,8 @@ def test_deflection_on_nomiracl(judge: Judge, tmp_path: Path) -> None:
     some = tmp_path / "gpt-4.jsonl"
     some.write_text("".join(row + "\n" for row in rows if '"gpt-4-azure"' in row), "utf-8")
     judge("systems", "import", some)
-    said = ("I don't know.", "Unable to generate response.", "No, the answer is not present.")
-    lines = [(text, '{"deflection": "missing"}') for text in said] + [("", '{"deflection": "attempted"}')]
+    refusals = ("I don't know.", "Unable to generate response.", "No, the answer is not present.")
+    lines = [(text, '{"deflection": "missing"}') for text in refusals] + [("", '{"deflection": "attempted"}')]
     replies = script(tmp_path / "s.jsonl", lines)
     part = ("garage", "--part", "deflection")
     judge("suite", *part, "-m", "scripted/file", "--option", f"script={replies}")

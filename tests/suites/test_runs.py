@@ -21,8 +21,8 @@ def study(judge: Judge, tmp_path: Path) -> None:
     import_garage(judge, tmp_path)
 
 
-def deflected(one: str, two: str, three: str = "missing", **options: object) -> str:
-    return give("deflection", {A1: one, A2: two, A3: three}, **options)  # type: ignore[arg-type]
+def deflected(first: str, second: str, third: str = "missing", **options: object) -> str:
+    return give("deflection", {A1: first, A2: second, A3: third}, **options)  # type: ignore[arg-type]
 
 
 def test_the_latest_complete_run_counts(judge: Judge) -> None:
@@ -91,11 +91,11 @@ def test_the_mean_over_judges(judge: Judge) -> None:
 
 def test_facts_ineligible_only_when_all_judges_say_so(judge: Judge) -> None:
     grounded = {f"{A1}#s0": "supported", f"{A1}#s1": "supported", f"{A2}#s0": "supported"}
-    for model, one, two in (
+    for model, first, second in (
         ("one", "Major Issue(s)", "Major Issue(s)"),
         ("two", "No Issues", "Major Issue(s)"),
     ):
-        give("eligibility", {A1: one, A2: two}, model=model)
+        give("eligibility", {A1: first, A2: second}, model=model)
         give("grounding", grounded, model=model)
     both = (
         "garage",
@@ -137,11 +137,11 @@ def test_two_judges_compared(judge: Judge) -> None:
 
 
 def test_comparing_what_cannot_be_compared(judge: Judge) -> None:
-    one = deflected("missing", "missing", model="one")
+    run = deflected("missing", "missing", model="one")
     give("eligibility", {A1: "No Issues"}, model="two")
     message = judge("score", "compare", "one", "two", code=2).err
     assert message == "judge: no task was run by both: one (deflection) and two (eligibility)\n"
-    assert "are the same" in judge("score", "compare", one, one, code=2).err
+    assert "are the same" in judge("score", "compare", run, run, code=2).err
     assert "no run is called 'three'" in judge("score", "compare", "one", "three", code=2).err
 
 
@@ -256,26 +256,26 @@ def test_the_newest_complete_set_of_equal_settings_counts(judge: Judge) -> None:
     parts = ("garage", "--part", "deflection", "--part", "eligibility")
     every = {A1: "No Issues", A2: "No Issues", A3: "No Issues"}
     humans = {"garage:g1@human@full": "No Issues", "garage:g2@human@full": "No Issues"}
-    one = give("eligibility", every | humans, options={"seed": 1})
+    first = give("eligibility", every | humans, options={"seed": 1})
     other = deflected("missing", "missing", options={"seed": 1})
     give("eligibility", every | humans, options={"seed": 2})
     deflected("attempted", "attempted", options={"seed": 3})
     result = score(judge, *parts)
-    assert {run["run"] for run in result.document["runs"]} == {one, other}
+    assert {run["run"] for run in result.document["runs"]} == {first, other}
     assert result.value(FALSE_POSITIVES) == 1.0
 
 
 def test_without_such_a_set_the_user_chooses(judge: Judge) -> None:
     parts = ("garage", "--part", "deflection", "--part", "eligibility")
     every = dict.fromkeys((A1, A2, A3, "garage:g1@human@full", "garage:g2@human@full"), "No Issues")
-    one = give("eligibility", every, options={"seed": 1})
+    first = give("eligibility", every, options={"seed": 1})
     give("eligibility", every, options={"seed": 2})
     other = deflected("missing", "missing", options={"seed": 3})
     message = judge("score", *parts, code=2).err
     assert "no runs with equal settings: choose with --run RUN" in message
-    assert f"{one} (--seed 1)" in message and f"{other} (--seed 3)" in message
-    result = score(judge, *parts, "--run", one, "--run", other)
-    assert {run["run"] for run in result.document["runs"]} == {one, other}
+    assert f"{first} (--seed 1)" in message and f"{other} (--seed 3)" in message
+    result = score(judge, *parts, "--run", first, "--run", other)
+    assert {run["run"] for run in result.document["runs"]} == {first, other}
 
 
 def test_an_incomplete_run_with_other_settings_is_not_mixed_in(judge: Judge) -> None:

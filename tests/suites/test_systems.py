@@ -69,8 +69,8 @@ def test_a_system_on_one_document_at_a_time_is_its_own_run(judge: Judge, tmp_pat
     answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
     give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
     # a says false to every document but 1: right on 1, 4, 5 and 6 of six; of the misleading ones (2, 6) on 6.
-    own = dict.fromkeys(UNITS, "false") | {UNITS[0]: "true"}
-    give("verdict_document", own, model="a", options={"imported": "sha"})
+    outputs = dict.fromkeys(UNITS, "false") | {UNITS[0]: "true"}
+    give("verdict_document", outputs, model="a", options={"imported": "sha"})
     result = score(judge, "raguard", "--system", "a", "-m", "the/judge", "--part", "zero", "--part", "oracle")
     assert result.value("accuracy_oracle") == pytest.approx(4 / 6)
     assert result.value("accuracy_misleading") == pytest.approx(1 / 2)
@@ -216,10 +216,10 @@ def systems(judge: Judge) -> list[tuple[str, str, int, str]]:
 @pytest.mark.usefixtures("claims")
 def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Judge, tmp_path: Path) -> None:
     rows = [{"id": n, "condition": "zero-context", "text": "true"} for n in "123"]
-    said = ("true", "true", "perhaps", "false", "false", "false")
+    replies = ("true", "true", "perhaps", "false", "false", "false")
     rows += [
         {"id": d[0], "condition": "oracle", "document": d[2:], "text": text}
-        for d, text in zip(DOCUMENTS, said, strict=True)
+        for d, text in zip(DOCUMENTS, replies, strict=True)
     ]
     path = tmp_path / "outputs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
@@ -444,8 +444,8 @@ def test_what_one_condition_gives_is_shown_and_the_rest_says_why_not(judge: Judg
     assert shared.pop("accuracy_base") == [pytest.approx(2 / 3), 1.0]
     assert shared.pop("token_f1_base") == [pytest.approx(2 / 3), 1.0]
     assert set(map(tuple, shared.values())) == {(None, None)}
-    own = {row["measure"]: [c["own"]["value"] for c in row["cells"]] for row in board["rows"]}
-    assert own["context_acceptability"] == [None, 1.0]
+    on_own_rows = {row["measure"]: [c["own"]["value"] for c in row["cells"]] for row in board["rows"]}
+    assert on_own_rows["context_acceptability"] == [None, 1.0]
 
 
 @pytest.mark.usefixtures("questions")

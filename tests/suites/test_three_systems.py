@@ -54,16 +54,16 @@ def test_garage(judge: Judge, tmp_path: Path) -> None:
 
 def test_confirmation(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "claim-pairs", write_jsonl(tmp_path / "c.jsonl", PAIRS), "--dataset", "c")
-    own = {"p1-original": "a", "p1-counter": "b", "p2-original": "e", "p2-counter": "e"}
+    documents = {"p1-original": "a", "p1-counter": "b", "p2-original": "e", "p2-counter": "e"}
     lists(judge, tmp_path, {"retrieve": LISTS["retrieve"]}, "a")
-    lists(judge, tmp_path, {"retrieve": own}, "b")
+    lists(judge, tmp_path, {"retrieve": documents}, "b")
     # c answers the claims of p1 alone, and has no ranking.
     rows = [(claim, s, "rag", f"About {claim}.") for s in "ab" for claim in CLAIMS]
     answers(judge, tmp_path, [*rows, *((claim, "c", "rag", "So.") for claim in CLAIMS[:2])])
     stances = {f"c:{unit}": label for unit, label in STANCES.items()}
     give("stance", stances, options=ONE)
-    said = {"a": ("yes", "yes", "yes", "no"), "b": ("yes", "no", "yes", "no"), "c": ("yes", "yes")}
-    labels = {f"c:{c}@{s}@rag": v for s, own in said.items() for c, v in zip(CLAIMS, own, strict=False)}
+    text = {"a": ("yes", "yes", "yes", "no"), "b": ("yes", "no", "yes", "no"), "c": ("yes", "yes")}
+    labels = {f"c:{c}@{s}@rag": v for s, row in text.items() for c, v in zip(CLAIMS, row, strict=False)}
     give("confirmation", labels, options=ONE)
     give("stance", dict.fromkeys(stances, "refute"), options=TWO)
     # SR of a: p1 1/2 and 1, p2 1 and 0: CR (1/2 + 0) / 2. Of b: p1 1 and 1, p2 1 and 0: CR (1 + 0) / 2.
@@ -139,8 +139,8 @@ def test_mirage(judge: Judge, tmp_path: Path) -> None:
     answers(judge, tmp_path, [*rows, *((n, "b", "base", n) for n in names)])
 
     def made(context: str, options: Mapping[str, object], right: str) -> None:
-        said = {f"mirage:{n}": n if n in right.split() else "?" for n in names}
-        give("mirage_answer", said, model="openai/x", options={"context": context, "system": "s", **options})
+        text = {f"mirage:{n}": n if n in right.split() else "?" for n in names}
+        give("mirage_answer", text, model="openai/x", options={"context": context, "system": "s", **options})
 
     made("none", ONE, "m0 m1")
     made("oracle", ONE, "m1 m2")
@@ -167,8 +167,8 @@ def test_mirage(judge: Judge, tmp_path: Path) -> None:
 def test_urag(judge: Judge, tmp_path: Path, urag_study: None) -> None:
     def made(context: str, p: Mapping[str, float], options: Mapping[str, object]) -> None:
         labels = {f"u:{item}": "A" if a > 0.5 else "B" for item, a in p.items()}
-        own = {"context": context, "system": "s", **options}
-        run = give("urag_choice", labels, model="openai/x", options=own)
+        settings = {"context": context, "system": "s", **options}
+        run = give("urag_choice", labels, model="openai/x", options=settings)
         rest = {**dict.fromkeys("CDEFGHIJ", 0.0), "unassigned": 0.0}
         distributed(run, {f"u:{item}": {"A": a, "B": 1 - a, **rest} for item, a in p.items()})
 
@@ -201,8 +201,8 @@ def test_trec_support(judge: Judge, tmp_path: Path) -> None:
     import_garage(judge, tmp_path)
     rows = [(g, s, "one", "It is so [cite_1].") for s in "ab" for g in ("g1", "g2")]
     answers(judge, tmp_path, [*rows, ("g1", "c", "one", "It is so [cite_1].")])
-    said = {"a": ("full", "full"), "b": ("partial", "none"), "c": ("full",)}
-    labels = {f"garage:g{n}@{s}@one#s0": v for s, own in said.items() for n, v in enumerate(own, 1)}
+    label = {"a": ("full", "full"), "b": ("partial", "none"), "c": ("full",)}
+    labels = {f"garage:g{n}@{s}@one#s0": v for s, row in label.items() for n, v in enumerate(row, 1)}
     give("citation_support", labels, options=ONE)
     each = {f"{unit}/cite_1": v for unit, v in labels.items()}
     give("citation_each", each, options=ONE)

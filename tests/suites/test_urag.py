@@ -232,10 +232,10 @@ def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None
     judge(
         "systems", "import", write_jsonl(tmp_path / "p.jsonl", rows), "--system", "own", "--condition", "all"
     )
-    own = score(judge, *URAG, "--part", "sets", "--system", "own")
+    calibrated_on_own = score(judge, *URAG, "--part", "sets", "--system", "own")
     judged = score(judge, *URAG, "--part", "sets")
     # The same probabilities make the same sets as those of a run.
-    assert {name: own.value(name) for name in own.names} == {
+    assert {name: calibrated_on_own.value(name) for name in calibrated_on_own.names} == {
         name: judged.value(name) for name in judged.names
     }
     # The text is the most probable letter.
@@ -256,8 +256,8 @@ def test_an_imported_answer_that_chooses_nothing_is_wrong(judge: Judge, study: N
         for name in ("c1", "c2", "c3", "t1")
     ]
     rows.append({"id": "t2", "text": " "})
-    own = write_jsonl(tmp_path / "own.jsonl", rows)
-    judge("systems", "import", own, "--system", "own", "--condition", "all")
+    file = write_jsonl(tmp_path / "own.jsonl", rows)
+    judge("systems", "import", file, "--system", "own", "--condition", "all")
     sets = score(judge, *URAG, "--part", "sets", "--system", "own")
     # t1 has A at 0.95 and is right; t2 is empty: wrong, and of no set.
     assert (sets.value("accuracy"), sets["accuracy"]["n_units"]) == (0.5, 2)

@@ -77,11 +77,11 @@ def test_what_failed_at_first_is_no_success_later(judge: Judge, study: None) -> 
 def test_what_is_shown_is_plain_and_tells_no_gold(judge: Judge, study: None) -> None:
     run = first_run()
     with Store.open("study.db") as store:
-        own, wrong = (second.read_probabilities(store, f"{run}:{kind}").texts for kind in ("self", "wrong"))
+        shown, wrong = (second.read_probabilities(store, f"{run}:{kind}").texts for kind in ("self", "wrong"))
     # c1: A is right with 0.9. c2: B is right with 0.6. t2: B is right with 0.3; A leads, and is exchanged all the same.
-    assert (own["u:c1"], wrong["u:c1"]) == ("A. 0.900\nB. 0.100", "A. 0.100\nB. 0.900")
-    assert (own["u:c2"], wrong["u:c2"]) == ("A. 0.400\nB. 0.600", "A. 0.600\nB. 0.400")
-    assert (own["u:t2"], wrong["u:t2"]) == ("A. 0.700\nB. 0.300", "A. 0.300\nB. 0.700")
+    assert (shown["u:c1"], wrong["u:c1"]) == ("A. 0.900\nB. 0.100", "A. 0.100\nB. 0.900")
+    assert (shown["u:c2"], wrong["u:c2"]) == ("A. 0.400\nB. 0.600", "A. 0.600\nB. 0.400")
+    assert (shown["u:t2"], wrong["u:t2"]) == ("A. 0.700\nB. 0.300", "A. 0.300\nB. 0.700")
     options = (
         "-m",
         "scripted/hash",
