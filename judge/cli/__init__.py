@@ -51,7 +51,7 @@ from judge.console import Command
             "compare": "Compare runs of a task on the same units.",
             "drift": "Test whether a judge still answers as it did.",
             "probe": "Count labels that flip when nothing should change.",
-            "route": "Find the units on which a judge may stand alone.",
+            "route": "Find the units that need no human label.",
         },
         "Improve": {
             "improve": "Search for a better judge, and prove it.",
