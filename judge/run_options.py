@@ -141,7 +141,7 @@ class RunOptions:
         "--retry",
         "several",
         "calls",
-        "Retry units with this status, e.g. truncated. Repeatable.",
+        "Retry unparsed, failed, refused or truncated units. Repeatable.",
         choices=("unparsed", "failed", "refused", "truncated"),
         metavar="STATUS",
     )

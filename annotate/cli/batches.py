@@ -54,7 +54,9 @@ def batches() -> None:
     type=click.Choice(["label", "dataset", "confidence"]),
     help="Stratify the draw in proportion to this field.",
 )
-@click.option("--by-question", type=click.IntRange(min=1), metavar="N", help="Draw all units of N questions.")
+@click.option(
+    "--by-question", type=click.IntRange(min=1), metavar="N", help="Draw whole questions, N of them."
+)
 @click.option("--draw", type=click.Choice(DRAWS), help="Draw unequally (does not count for the verdict).")
 @click.option("--run", metavar="RUN", help="Judge run for --by, --draw and --reveal.")
 @click.option("--where", metavar="SQL", help="Draw only units that match this SQL condition.")
@@ -75,7 +77,7 @@ def batches() -> None:
     show_default=False,
     help="Share of hidden gold checks, e.g. 3%.",
 )
-@click.option("--fresh", is_flag=True, help="Draw only units that these annotators never saw.")
+@click.option("--fresh", is_flag=True, help="Draw only units that these annotators did not label.")
 @click.option("--reveal", is_flag=True, help="Show the judge's label after each answer.")
 @click.option(
     "--looks",

@@ -212,7 +212,7 @@ _WORDS = {
 
 
 @distractors.command("export")
-@click.option("-o", "--output", required=True, type=TO_WRITE, help="Output file.")
+@click.option("-o", "--output", required=True, type=TO_WRITE, help="File to write.")
 @click.option(
     "--format",
     "format_name",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.argument("task_name", metavar="TASK")
 @click.option("-m", "--model", metavar="TEXT", help="Judge to improve, as vendor/model.")
 @like_run_option
-@click.option("--reference", metavar="WHO", help=f"{HELP}. Default: that of the split.")
+@click.option("--reference", metavar="WHO", help=f"Reference labels: {HELP}. Default: that of the split.")
 @click.option(
     "--anyway",
     is_flag=True,

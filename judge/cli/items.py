@@ -52,8 +52,8 @@ def items() -> None:
 @click.option("--dataset", help="Data set name, with which ids begin (default: the file's or format's name).")
 @map_options(
     "FIELD=PATH",
-    "Our field from a (dotted) path of the row, as in --map passages.text=evidence.",
-    "Rename a gold or human label while importing, as in --map-label stance:SUPPORTS=support.",
+    "Read FIELD from this column or dotted path, e.g. passages.text=evidence. Repeatable.",
+    "Rename a gold or human label, e.g. stance:SUPPORTS=support. Repeatable.",
 )
 @click.option("--system", help="System for answers whose rows name none (default: the file's name).")
 @click.option(

@@ -50,7 +50,7 @@ SECTIONS = {
     is_flag=True,
     help="Print cost, time and first prompt without any call.",
 )
-@click.option("--batch", is_flag=True, help="Use provider batches: half price, up to a day.")
+@click.option("--batch", is_flag=True, help="Send provider batches (half price, up to a day).")
 @click.option(
     "--offline",
     type=click.Path(path_type=Path),

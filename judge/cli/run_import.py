@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--dataset", help="Data set of the units, if several have the same ids.")
 @map_options(
     "NAME=COLUMN",
-    "Where unit, label (or a field's name), probabilities, rationale, status, repeat stand; repeatable.",
+    "Read unit, label, probabilities, rationale, status or repeat from this column. Repeatable.",
     "Rename a label. Repeatable.",
 )
 @prompts_option

@@ -40,7 +40,11 @@ dataset_option = click.option(
     "--dataset", metavar="NAME", help="Data set to score, if the study has several."
 )
 part_option = click.option(
-    "--part", "parts", multiple=True, metavar="NAME", help="Use only this part of the data set. Repeatable."
+    "--part",
+    "parts",
+    multiple=True,
+    metavar="NAME",
+    help="Compute only this part of the measures. Repeatable.",
 )
 systems_option = click.option(
     "--system",

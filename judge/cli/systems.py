@@ -47,7 +47,9 @@ def systems() -> None:
 @click.option("--name", help="Name of the ranking (default: the system, else column 6 of the file).")
 @click.option("--dataset", help="Data set of the items, if several have the same ids.")
 @map_options(
-    "KEY=PATH", "Our key from a (dotted) path, as in --map text=output.", "Rename a label while importing."
+    "KEY=PATH",
+    "Read KEY from this column or dotted path, e.g. text=output. Repeatable.",
+    "Rename a label, e.g. relevant:yes=relevant. Repeatable.",
 )
 @skip_option
 @db_option

@@ -150,7 +150,7 @@ PAPER = Paper(
         Part("classes", (), "the same by true label"),
     ),
     options=(
-        Option("task", "", "Task whose labels are used, e.g. stance."),
+        Option("task", "", "Task whose labels to use, e.g. stance."),
         Option("reference", "gold", "Reference labels to use."),
         Option("thresholds", "one", "Use one threshold for all labels, or one per label.", ("one", "label")),
         Option("ambiguous", "", "Write the ambiguous units with their sets to FILE.csv."),
