@@ -1,4 +1,4 @@
-"""DataFrames in and out. pandas is imported when one is asked for.
+"""Convert rows to DataFrames and back. pandas is imported only when a DataFrame is requested.
 
 Out: what is undefined or missing is missing (NaN, <NA>), numbers of things are `Int64`, times stay text. In: what is
 missing in the frame is no value.
@@ -26,7 +26,7 @@ _REAL = ("value", "low", "high", "confidence", "coverage", "latency", "cost_usd"
 
 
 def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], **attributes: Any) -> pd.DataFrame:
-    """Rows as a frame with exactly these columns; `attributes` are in its `attrs`.
+    """Return rows as a frame with exactly these columns; `attributes` become its `attrs`.
 
     A column `value` of labels stays text; one of measures is a number, missing where it is undefined.
     """
@@ -53,7 +53,7 @@ def measures(rows: Iterable[Measure], **attributes: Any) -> pd.DataFrame:
 
 
 def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
-    """Rows of a frame, of a mapping {column: values}, or of an iterable of mappings; and the columns of a table.
+    """Return the rows of a frame, of a mapping {column: values}, or of an iterable of mappings; and a table's columns.
 
     Missing cells of a table are None. Raises UsageError for anything else.
     """

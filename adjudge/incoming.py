@@ -1,4 +1,4 @@
-"""`Study.items`: a file, a table or rows; and what to write where the columns have other names."""
+"""Import items for `Study.items` from a file, a table or rows; with the maps to pass if columns have other names."""
 
 import dataclasses
 from collections.abc import Collection, Iterable, Mapping
@@ -22,7 +22,7 @@ def import_items(
     as_text: Iterable[str],
     scores: Mapping[str, str],
 ) -> Outcome:
-    """Raises BadInput, with the maps that would help where columns have other names, and UsageError."""
+    """Import items. Raises BadInput, with the maps to pass if columns have other names, and UsageError."""
     from judge.asking.items import from_files, from_rows
     from judge.importers.base import Options
     from judge.importers.guess import MissingFields
@@ -59,7 +59,7 @@ def import_items(
 
 
 def _paths(data: Any) -> list[Path]:
-    """The files that were named: one path, or a list of them for a format of several files; none for data in memory."""
+    """Return the named files: one path, or a list for a format of several files; none for data in memory."""
     listed = data if isinstance(data, list | tuple) else [data]
     return [Path(entry) for entry in listed] if all(isinstance(entry, str | Path) for entry in listed) else []
 
@@ -86,7 +86,7 @@ def refuse_index(data: Any, columns: list[str] | None, used: Collection[str]) ->
 
 
 def _check_maps(maps: Any, label_maps: Any) -> None:
-    """Raises UsageError for what is not {field: column} and {field: {old: new}}."""
+    """Raise UsageError for maps that are not {field: column} and {field: {old: new}}."""
     if not isinstance(maps, Mapping) or not all(isinstance(v, str) for v in maps.values()):
         raise UsageError("maps goes from our fields to your columns, as in {'question': 'query'}")
     if not isinstance(label_maps, Mapping) or not all(isinstance(v, Mapping) for v in label_maps.values()):

@@ -1,4 +1,4 @@
-"""Options by name: checked, with an error that names those that there are."""
+"""Check options that are passed by name; the errors list the valid ones."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class SuiteArguments(TypedDict, total=False):
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
-    """The options of a run by name. Raises UsageError for one that there is not, naming those that there are."""
+    """Return the options of a run by name. Raises UsageError for an unknown one, with the known ones."""
     from judge.run_options import RunOptions
 
     names = [name for name in RunOptions.__dataclass_fields__ if name not in without]
@@ -103,7 +103,7 @@ def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOpt
 
 
 def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as the command takes them: in their range, one of the choices, times as seconds or as 2h. Raises UsageError."""
+    """Return the values as the command takes them. Raises UsageError for one out of its range or choices."""
     import click
 
     from judge.cli.options import LimitText, NumberOrNone
@@ -126,14 +126,14 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def known(given: Mapping[str, Any], function: Callable[..., Any], name: str) -> None:
-    """Raises UsageError for an argument that a function does not take."""
+    """Raise UsageError for an argument that a function does not take."""
     import inspect
 
     _refuse_others(given, inspect.signature(function).parameters, name)
 
 
 def known_names(given: Mapping[str, Any], arguments: type, name: str) -> None:
-    """Raises UsageError for an argument that is none of a TypedDict's."""
+    """Raise UsageError for an argument that is not in a TypedDict."""
     _refuse_others(given, getattr(arguments, "__annotations__"), name)  # noqa: B009
 
 
@@ -145,16 +145,16 @@ def _refuse_others(given: Iterable[str], names: Iterable[str], method: str) -> N
 
 
 def how(interval: str | None, confidence: float, replicates: int, seed: int) -> Any:
-    """The settings of intervals."""
+    """Return the settings of intervals."""
     kind = None if interval == "none" else interval
     return {"interval": kind, "confidence": confidence, "replicates": replicates, "seed": seed}
 
 
 class WatchedCall:
-    """A caller's progress. What it raises ends the run in order, and is raised when what came back is kept."""
+    """A caller's progress function. An error that it raises ends the run in order, and is raised after all answers are stored."""
 
     def __init__(self, progress: bool | RunDisplay, stop: Callable[[], None]) -> None:
-        """Raises UsageError for what is neither True, False nor something to call."""
+        """Raise UsageError for a value that is neither True, False nor a function."""
         self._stop = stop
         self._error: Exception | None = None
         self._to: RunDisplay | None = None
@@ -168,7 +168,7 @@ class WatchedCall:
             raise UsageError(f"progress={progress!r}: True, False, or what is called with how the run stands")
 
     def __call__(self, live: Live) -> None:
-        """Shows it, if the last time went well."""
+        """Call the function, unless it has raised an error before."""
         if self._to is not None and self._error is None:
             try:
                 self._to(live)
@@ -177,13 +177,13 @@ class WatchedCall:
                 self._stop()
 
     def end(self) -> None:
-        """Nothing more is shown; a function has nothing to end."""
+        """Do nothing: a function has no last line to end."""
         getattr(self._to, "end", lambda: None)()
 
     def __enter__(self) -> WatchedCall:
         return self
 
     def __exit__(self, *ended: object) -> None:
-        """Raises what the progress raised, in place of the interruption that it made."""
+        """Raise the error of the progress function, in place of the interruption that it caused."""
         if self._error is not None:
             raise self._error from None

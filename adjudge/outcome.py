@@ -1,4 +1,4 @@
-"""What a method found: sentences, a table, the document that `--json` prints, and a page where there is one."""
+"""The result of a method: sentences, a table, the document of `--json`, and a page if there is one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Outcome:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The table as a DataFrame; what is undefined is missing."""
+        """The table as a DataFrame; undefined values are missing."""
         from adjudge.frames import frame
 
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
@@ -57,7 +57,7 @@ class Outcome:
         return f"<{type(self).__name__}: {visible(self.title)}>"
 
     def _repr_html_(self) -> str:
-        """The title, the table and the notes; nothing in it is markup but ours."""
+        """Return the title, the table and the notes as HTML, with all texts escaped."""
         parts = [f"<p><b>{_text(self.title)}</b></p>"]
         if self.rows:
             columns = list(dict.fromkeys(name for row in self.rows for name in row))

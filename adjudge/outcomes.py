@@ -1,4 +1,4 @@
-"""From what the functions behind the commands give to an `Outcome`: a title, a table, the document, notes."""
+"""Convert the results of the functions behind the commands to an `Outcome`: title, table, document, notes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
-    """What an import added, what was left out, and the tasks that the data suit."""
+    """Return what an import added and left out, and the tasks that fit the data."""
     rows = done.rows()
     notes = [*said, *done.notes, *(f"skipped: {text}" for text in done.skipped)]
     if done.tasks:
@@ -32,7 +32,7 @@ def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
 
 
 def ran(done: Ran) -> Outcome:
-    """The counts of a run. Raises what ended it, KeyboardInterrupt included."""
+    """Return the counts of a run. Raises the error that ended it, KeyboardInterrupt included."""
     from judge.runner.plan import STATUSES
 
     report, plan = done.report, done.plan
@@ -52,7 +52,7 @@ def ran(done: Ran) -> Outcome:
 
 
 def panel(done: Sequence[Ran], made: PanelOutcome | None) -> Outcome:
-    """The panel of these members, a row each. Where one ended before its last unit: how, and no run of a panel."""
+    """Return the panel, a row for each member. If a member did not finish, there is no run of the panel."""
     from judge.cli.panel import document
 
     if made is None:
@@ -71,7 +71,7 @@ def panel(done: Sequence[Ran], made: PanelOutcome | None) -> Outcome:
 
 
 def calibrated(done: CalibrationOutcome) -> Outcome:
-    """Before and after, measure by measure, on questions that nothing was fitted on."""
+    """Return the measures before and after, on questions on which nothing was fitted."""
     rows = [
         {
             "measure": after.measure + (f" ({after.weights})" if after.weights else ""),
@@ -107,7 +107,7 @@ def routed(routing: Route, kept: str | None) -> Outcome:
 
 
 def compared(contest: Contest) -> Outcome:
-    """The runs on the units that all of them labelled; the pairs are in the document and on the page."""
+    """Return the runs on the units that all of them labelled; the document and the page have the pairs."""
     from judge.suites.contest import as_json
     from judge.suites.contest_page import as_html
 

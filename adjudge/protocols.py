@@ -1,4 +1,4 @@
-"""The papers' protocols from Python: outputs of systems in, what a score lacks made, scores and leaderboards out."""
+"""The papers' protocols from Python: import outputs of systems, make what a score lacks, return scores and leaderboards."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def import_outputs(
     maps: Mapping[str, str] | None = None,
     label_maps: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Outcome:
-    """Outputs of systems into the study, out of a file, a table or rows. Raises as `judge.asking.systems.import_files`."""
+    """Import outputs of systems from a file, a table or rows. Raises as `judge.asking.systems.import_files`."""
     from adjudge.frames import rows_of
     from adjudge.incoming import refuse_index
     from judge.asking.systems import import_files, import_rows
@@ -66,7 +66,7 @@ def import_outputs(
 
 
 def import_nuggets(store: Store, data: Any, whose: Assigner, dataset: str | None, skip_bad: bool) -> Outcome:
-    """Nuggets into the study, out of a file, a table or rows. Raises as `judge.asking.nuggets.import_files`."""
+    """Import nuggets from a file, a table or rows. Raises as `judge.asking.nuggets.import_files`."""
     from adjudge.frames import rows_of
     from adjudge.incoming import refuse_index
     from judge.asking.nuggets import import_files, import_rows
@@ -105,7 +105,7 @@ def systems_asked(system: Any, systems: Any) -> list[str] | None:
 def scores(
     store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments, method: str = "scores"
 ) -> pd.DataFrame:
-    """The scores of each system as one frame, a row a system and measure. Raises Incomplete with calls that make the rest."""
+    """Return the scores as one frame, a row a system and measure. Raises Incomplete with the calls that make the rest."""
     from judge.suites.result import score
 
     known_names(given, ScoreArguments, method)
@@ -120,7 +120,7 @@ def scores(
 
 
 def board(store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments) -> Outcome:
-    """The leaderboard of systems, or with judges="each" of judges, on the rows that all of them share."""
+    """Return the leaderboard of systems, or with judges="each" of judges, on the rows that all of them share."""
     from judge.suites import board as boards
     from judge.suites.board_files import as_html
 
@@ -216,7 +216,7 @@ def _calls_for_steps(paper: str) -> Iterator[None]:
 
 
 def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame:
-    """A row a system and measure; what the numbers rest on is in `attrs`."""
+    """Return a row a system and measure; `attrs` has the origin of the numbers."""
     from adjudge.frames import MEASURES, frame
 
     columns = (
@@ -247,7 +247,7 @@ def _prefixed(result: Result, n: int) -> list[str]:
 
 
 def _lacking(gaps: Sequence[Any]) -> list[str]:
-    """What systems have no output for, each with the call that adds it."""
+    """Return the missing outputs of systems, each with the call that adds it."""
     return [
         f"missing: {gap.system} has no {'ranking of its own' if gap.condition == 'ranking' else f'output under {gap.condition!r}'}; "
         f"this adds it: {gap.add}"
@@ -260,7 +260,7 @@ def _notes(board: Board) -> list[str]:
 
 
 def _board_rows(board: Board) -> list[dict[str, Any]]:
-    """A row a measure, stratum and contender, by the column names of the leaderboard's CSV file."""
+    """Return a row a measure, stratum and contender, with the columns of the leaderboard's CSV file."""
     from judge.suites.board_files import COLUMNS, cells_of
 
     return [dict(zip(COLUMNS, values, strict=True)) for values in cells_of(board)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """How far the judges of one field can be trusted. A notebook shows the verdicts and the drawings.
+    """The report on the judges of one field. A notebook shows the verdicts and the figures.
 
     `document` is the whole report as data (`annotate.report.model`).
     """
@@ -26,7 +26,7 @@ class Report:
 
     @property
     def verdicts(self) -> pd.DataFrame:
-        """One row a judge: decision, the sentence, and how much more would be needed."""
+        """One row a judge: decision, sentence, and the additional units that a decision needs."""
         from adjudge.frames import frame
 
         columns = ("judge", "decision", "sentence", "because", "more_units", "more_questions")
@@ -42,7 +42,7 @@ class Report:
         return frame(rows, ("section", *MEASURES))
 
     def text(self, form: str = "md") -> str:
-        """The report as html, md, tex, json or csv. Raises UsageError for another word."""
+        """Return the report as html, md, tex, json or csv. Raises UsageError for another format."""
         from annotate.report import FORMATS
 
         if form not in FORMATS:
@@ -68,7 +68,7 @@ class Report:
         return f"<Report: {visible(decisions or self.document.no_ruling)}>"
 
     def _repr_html_(self) -> str:
-        """The verdicts and the drawings, in a style of their own; no script, and everything that came from elsewhere escaped."""
+        """Return the verdicts and the figures as HTML without scripts, with all texts escaped."""
 
         from annotate.report.render.html import piece
 

@@ -36,7 +36,7 @@ SAMPLE = 100
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What `judge start` is asked for, and its steps in order."""
+    """The options of `judge start`, and its steps in order."""
 
     files: Sequence[Path]
     given_model: str | None
@@ -52,7 +52,7 @@ class Start:
         return self.given_model or EMBEDDED
 
     def run(self) -> int:
-        """Do every step; the exit code. Raises click's Exit where a step ended with a code that stops the script."""
+        """Run every step and return the exit code. Raises click's Exit if a step fails."""
         with script():
             task = self._import()
             code = int(Exit.DONE)
@@ -110,7 +110,7 @@ class Start:
         return task
 
     def _task(self, store: Store) -> str:
-        """The task that was named, or the one that the newest data suit. Raises UsageError where data or model do not fit."""
+        """Return the named task, or the one that fits the newest data. Raises UsageError if data or model do not fit."""
         from judge.asking.items import ANSWERS_ALONE, has_grounds
         from judge.asking.run import prepare
         from judge.run_options import RunOptions
@@ -138,7 +138,7 @@ class Start:
         return task
 
     def _proposed(self, store: Store) -> str:
-        """The task that the newest data suit. Raises UsageError where the model has none of them."""
+        """Return the task that fits the newest data. Raises UsageError if the model has none of the tasks."""
         from judge.asking.items import has_grounds, suited
 
         tasks = suited(store)
@@ -268,7 +268,7 @@ class Start:
         return drawn.words
 
     def _report(self, task: str, judged: str, batches: list[str]) -> int:
-        """The score of answers, and the report as a page."""
+        """Print the score of answers, and write the report as a page."""
         from judge.store import Store, listing
 
         note("\n4. The numbers, and how far the judge can be trusted")
@@ -286,11 +286,11 @@ class Start:
         return code
 
     def _server(self) -> list[str]:
-        """The words of a command that name the model and its server."""
+        """Return the arguments of a command that name the model and its server."""
         return ["-m", self.model, *(["--base-url", self.base_url] if self.base_url else [])]
 
     def _newest_run(self, task: str) -> dict[str, Any]:
-        """The newest run of this judge on the task, with its counts."""
+        """Return the newest run of this judge on the task, with its counts."""
         from judge.store import Store
         from judge.store.export import known_task, list_runs
 

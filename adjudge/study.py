@@ -1,4 +1,4 @@
-"""One study, from Python: what `judge` and `annotate` do with it, by the same functions."""
+"""One study from Python: the functions behind the commands `judge` and `annotate`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Study:
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Raises StudyError for a file that is no study or was made by a newer version."""
+        """Raise StudyError for a file that is no study or was made by a newer version."""
         from judge.store import Store
 
         self.path = Path(path)
@@ -163,7 +163,7 @@ class Study:
         replicates: int = 1000,
         seed: int = 0,
     ) -> Outcome:
-        """Put a judge's label probabilities right (`judge calibrate`); the new run is `run_id`, None where none was kept."""
+        """Calibrate a judge's label probabilities (`judge calibrate`); the new run is `run_id`, None if none was stored."""
         from judge.asking import judges
 
         with self._open() as store:
@@ -185,7 +185,7 @@ class Study:
         reference: str | None = None,
         keep: bool = True,
     ) -> Outcome:
-        """Find where a run may stand alone, as promised (`judge route`); `run_id` is None where no threshold holds.
+        """Find the units that a run may decide alone, with a promise (`judge route`); `run_id` is None if no threshold holds.
 
         Where the task is split, the sealed test tests the promise, and the look is logged.
         """
@@ -215,7 +215,7 @@ class Study:
         field: str | None = None,
         reference: str | None = None,
     ) -> Outcome:
-        """Runs of a task on the same units, against one reference (`judge compare`); differences are second minus first."""
+        """Compare runs of a task on the same units, against one reference (`judge compare`); differences are second minus first."""
         from judge.asking import judges
 
         if isinstance(runs, str) or not all(isinstance(run, str) for run in runs):
@@ -393,7 +393,7 @@ class Study:
             return import_nuggets(store, data, whose, dataset, skip_bad)
 
     def systems(self) -> pd.DataFrame:
-        """What each system has (`judge systems list`): conditions and rankings, with counts and where they came from."""
+        """Return the conditions and rankings of each system (`judge systems list`), with counts and origin."""
         from adjudge.frames import frame
         from judge.store import listing
 
@@ -530,7 +530,7 @@ class Study:
         interval: str | None = "bca",
         confidence: float = 0.95,
     ) -> pd.DataFrame:
-        """How far annotators agree (`annotate agreement`), a row a measure, with n, coverage, interval and reason.
+        """Measure how well annotators agree (`annotate agreement`), a row a measure, with n, coverage, interval and reason.
 
         Without `field` and `task` all fields that two annotators labelled. Notes are in `.attrs["notes"]`.
         """
@@ -571,7 +571,7 @@ class Study:
         epsilon: float | str = "expert",
         **options: Any,
     ) -> Report:
-        """How far the judges of a field can be trusted (`annotate report`). A notebook shows the verdicts and the drawings.
+        """Report how far the judges of a field can be trusted (`annotate report`). A notebook shows verdicts and figures.
 
         `epsilon` is expert (0.2), skilled (0.15), crowd (0.1), or a number; the other options are those of
         `annotate.report.ReportOptions`: runs, batch, reference, margin, threshold, curve, annotators ...

@@ -1,4 +1,4 @@
-"""Messages in Python's terms: an option of the command line becomes the argument of the method that has it.
+"""Translate messages to Python: an option of the command line becomes the argument of the method that has it.
 
 The functions behind commands and methods are the same. A command in a message is built by `judge.commands.command`; here,
 at Python's door, it becomes a call of the method that does the same, if there is one. Options in the other words of a message
@@ -41,20 +41,20 @@ _ARGUMENTS: set[str] = set()
 
 
 class Calls:
-    """Writes the commands of messages as calls of methods; `lines` are those that no method does."""
+    """Translates the commands in messages to calls of methods; `lines` are the commands without a method."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def __call__(self, words: Sequence[str], line: str) -> str:
-        """The call for the words of a command, or its line."""
+        """Return the call for a command, or the command itself if there is no method."""
         if list(words[:3]) in _IMPORTS:
             return _call_of_import(words[1], words[3:])
         self.lines.append(line)
         return line
 
     def in_python(self, text: str) -> str:
-        """The text with arguments in place of options, but for the lines that are typed in a terminal."""
+        """Return the text with arguments in place of options, except in lines for a terminal."""
         if not self.lines:
             return in_python(text)
         parts = re.split("(" + "|".join(map(re.escape, self.lines)) + ")", text)
@@ -62,7 +62,7 @@ class Calls:
 
 
 def in_python(text: str) -> str:
-    """The text with arguments in place of options."""
+    """Return the text with arguments in place of options."""
     return _OPTION.sub(_argument_of, text)
 
 
@@ -92,7 +92,7 @@ def _argument(flag: str) -> str | None:
 
 @functools.cache
 def _declared() -> Mapping[str, str]:
-    """Option -> argument, of the table of a run's options and of the typed dictionaries of methods."""
+    """Return option -> argument, from the table of a run's options and the typed dictionaries of methods."""
     from adjudge.options import CallArguments, ImproveArguments, RunArguments, SuiteArguments
     from judge.asking.scores import ScoreArguments
     from judge.run_options import WRITTEN
@@ -107,14 +107,14 @@ def _declared() -> Mapping[str, str]:
 
 @functools.cache
 def _readings() -> frozenset[str]:
-    """The names of the papers' own options."""
+    """Return the names of the papers' options."""
     from judge.suites.papers import PAPERS
 
     return frozenset(o.name.replace("-", "_") for paper in PAPERS.values() for o in paper.options)
 
 
 def _call_of_import(kind: str, words: Sequence[str]) -> str:
-    """The calls that import what a `judge systems import` or `judge nuggets import` command does, one for each file."""
+    """Return the calls for a `judge systems import` or `judge nuggets import` command, one for each file."""
     files: list[str] = []
     named: dict[str, Any] = {}
     rest = iter(words)
@@ -133,7 +133,7 @@ def _call_of_import(kind: str, words: Sequence[str]) -> str:
 
 
 def call_of(step: Step, paper: str) -> str:
-    """The call that does what a score lacks."""
+    """Return the call that makes what a score lacks."""
     from pathlib import Path
 
     from judge import run_options
@@ -179,7 +179,7 @@ def _in_terms(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _result(returned: Any, calls: Calls) -> Any:
-    """What a method returns, with its notes in Python's terms."""
+    """Return the result of a method, with its notes in Python's terms."""
     if isinstance(returned, Outcome):
         return replace(returned, notes=[calls.in_python(text) for text in returned.notes])
     attrs = getattr(returned, "attrs", None)

@@ -1,4 +1,4 @@
-"""Running a coroutine's owner where an event loop runs already: a notebook, a web server."""
+"""Run a function that needs an event loop where one runs already: in a notebook or a web server."""
 
 import asyncio
 import contextvars
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def loop_is_running() -> bool:
-    """Whether this thread has an event loop that runs: `asyncio.run` would refuse."""
+    """Return whether this thread has a running event loop, in which `asyncio.run` fails."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

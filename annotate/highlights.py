@@ -1,4 +1,4 @@
-"""What to highlight in a text: words of the question or claim, and reference answers. A highlight says nothing of relevance.
+"""Find what to highlight in a text: words of the question or claim, and reference answers.
 
 Words begin and end at the boundaries of Unicode (UAX 29), here and where evidence is marked.
 """
@@ -30,7 +30,7 @@ _STOP = frozenset(_COMMON.split())
 
 @lru_cache(maxsize=32)
 def words(text: str) -> tuple[tuple[int, int], ...]:
-    """The spans of the words and punctuation marks of a text, by the boundaries of Unicode (UAX 29).
+    """Return the spans of the words and punctuation marks of a text, by the boundaries of Unicode (UAX 29).
 
     Scripts without spaces between words have a span for each character. UAX 29 does that for all but Katakana.
     """
@@ -46,7 +46,7 @@ def words(text: str) -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=32)
 def _edges(text: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Where words begin and where they end."""
+    """Return the offsets at which words begin, and those at which they end."""
     spans = words(text)
     return frozenset(start for start, _ in spans), frozenset(end for _, end in spans)
 
@@ -64,7 +64,7 @@ def query_terms(texts: Iterable[str]) -> list[str]:
 
 
 def _sequences(run: re.Match[str]) -> Iterator[tuple[int, str]]:
-    """Each sequence of two characters (four in Thai and its like) of a run, and where it begins in the text."""
+    """Yield each sequence of two characters (four in Thai and similar scripts) of a run, with its offset."""
     size = 4 if run["long"] else 2
     for start in range(len(run[0]) - size + 1):
         sequence = run[0][start : start + size]
@@ -73,7 +73,7 @@ def _sequences(run: re.Match[str]) -> Iterator[tuple[int, str]]:
 
 
 def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where exactly the words of `terms` stand, whatever their case, in order."""
+    """Return the spans of the words of `terms`, in any case, in order."""
     wanted = set(terms)
     for start, end in words(text) if wanted else ():
         if text[start:end].casefold() in wanted:
@@ -92,7 +92,7 @@ def find_terms(text: str, terms: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def find_answers(text: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Where an answer stands in whole words, whatever its case."""
+    """Return the spans of an answer as whole words, in any case."""
     for answer in answers:
         for start, end in find_text(text, answer.strip()):
             begins, ends = _edges(text)
@@ -101,6 +101,6 @@ def find_answers(text: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]
 
 
 def find_text(text: str, searched: str) -> Iterator[tuple[int, int]]:
-    """Where what was searched for stands, within words too, whatever its case."""
+    """Return the spans of a searched text, also within words, in any case."""
     for match in re.finditer(re.escape(searched), text, re.IGNORECASE) if searched.strip() else ():
         yield match.span()

@@ -1,4 +1,4 @@
-"""Which units a batch can be drawn from: those with all inputs, of no batch on the same questions, with their strata."""
+"""Select the units from which a batch can be drawn, with their strata: those with all inputs, and of no earlier batch."""
 
 import json
 import math
@@ -24,7 +24,7 @@ BINS = ((0.5, "below 0.5"), (0.8, "0.5 to 0.8"), (0.95, "0.8 to 0.95"), (math.in
 
 
 def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
-    """The judge run that strata, queue, uncertainty or reveal need."""
+    """Return the judge run that strata, queue, uncertainty or reveal need."""
     if not (plan.by in ("label", "confidence") or plan.queue or plan.reveal or plan.run or plan.purpose):
         return None
     option = "--reveal" if plan.reveal else "--draw least-sure" if plan.queue else f"--by {plan.by}"
@@ -117,7 +117,7 @@ def with_taken(
 
 
 def _is_equal(conn: sqlite3.Connection, batch: str) -> bool:
-    """Whether the sample of a batch was drawn with one probability for all units."""
+    """Return whether all units of a batch's sample had the same probability."""
     query = (
         "SELECT count(*) = count(probability) AND max(probability) - min(probability) < 1e-9 FROM batch_units "
         "WHERE batch = ? AND role = 'sample'"
@@ -142,7 +142,7 @@ def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor)
 
 
 def routed_away(store: Store, task: Task, name: str) -> set[str]:
-    """The units that a routed run's judges were asked about and that it did not accept.
+    """Return the units that a routed run did not accept, of those that its judges were asked about.
 
     Raises UsageError for a run that is none, or one of other questions.
     """
@@ -165,7 +165,7 @@ def _bin(confidence: float | None) -> str:
 
 
 def with_gold(store: Store, task: Task, frame: Frame) -> list[str]:
-    """Units with a gold label inside the domain for every question."""
+    """Return the units with a valid gold label for every question."""
     kept: set[str] | None = None
     for question in task.spec.questions:
         domain = task.domain(question.field)

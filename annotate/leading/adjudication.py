@@ -71,9 +71,7 @@ def _units(store: Store, batch: str) -> dict[str, _Unit]:
 
 
 def for_the_lead(store: Store, batch: str) -> dict[str, int]:
-    """Count the units that wait for a lead: `differ` (people disagree), `stuck` (all skipped or flagged
-    them).
-    """
+    """Count the units that wait for a lead: `differ` (people disagree), `stuck` (all skipped or flagged them)."""
     ruled = "SELECT unit_id FROM assignments WHERE batch = ? AND role = 'adjudication' AND status <> 'open'"
     done = {u for (u,) in store.conn.execute(ruled, [batch])}
     waiting = [state for unit, state in _units(store, batch).items() if unit not in done]
@@ -88,30 +86,31 @@ def fill_queue(store: Store, batch: str, lead: str, *, allow_own: bool = False) 
     `allow_own`; the session hides them otherwise, because nobody may adjudicate their own label.
     """
     info = batch_info(store, batch)
+    # Not 0, which would mean that nothing is left to decide: the session then reports that the batch is closed.
     if info.closed:
-        return 1  # the session reports that the batch is closed
+        return 1
     predecide(store, batch)
     units = _units(store, batch)
-    wanted = {unit for unit, state in units.items() if state.differs or state.stuck}
+    waiting = {unit for unit, state in units.items() if state.differs or state.stuck}
     if policy := info.plan.adjudication:
         ruled = {unit for unit, state in units.items() if _outcome(info, policy, state)}
         # Under a policy, a unit waits for the lead only after all its people are done: until then, a majority
         # is possible.
-        wanted = {u for u in wanted if u not in ruled and not units[u].open}
+        waiting = {u for u in waiting if u not in ruled and not units[u].open}
     with store.transaction() as conn:
         ensure_human(conn, [lead])
-        queued = _queue(conn, info, wanted)
-        mine = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
-        labelled_by_lead = set() if allow_own else {u for (u,) in conn.execute(mine, [batch, lead])}
-    return len((queued | wanted) - labelled_by_lead)
+        queued = _queue(conn, info, waiting)
+        query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
+        labelled_by_lead = set() if allow_own else {u for (u,) in conn.execute(query, [batch, lead])}
+    return len((queued | waiting) - labelled_by_lead)
 
 
-def _queue(conn: sqlite3.Connection, info: BatchInfo, wanted: set[str]) -> set[str]:
-    """Assign units for adjudication that are not assigned yet. Returns those that were."""
+def _queue(conn: sqlite3.Connection, info: BatchInfo, units: set[str]) -> set[str]:
+    """Assign units for adjudication that are not assigned yet. Return those that were assigned before."""
     conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'adjudicated', ?)", [ADJUDICATED, "{}"])
     query = "SELECT unit_id FROM assignments WHERE batch = ? AND annotator_id = ?"
     queued = {u for (u,) in conn.execute(query, [info.batch, ADJUDICATED])}
-    new = _in_order(conn, wanted - queued, info.plan.seed)
+    new = _in_order(conn, units - queued, info.plan.seed)
     add_places(conn, info.batch, ADJUDICATED, [Place(unit, "adjudication") for unit in new])
     return queued
 
@@ -124,12 +123,14 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
             f"batch '{name}' was closed on {info.closed[:10]}: {command('annotate batches close', name, '--undo')}"
         )
     numbers = [q.field for q in info.task.spec.questions if q.level == "interval"]
-    for wanted, most in policy.tolerance.items():
-        if wanted not in numbers:
+    for field_name, most in policy.tolerance.items():
+        if field_name not in numbers:
             listed = ", ".join(numbers) or "it has none"
-            raise UsageError(f"--tolerance {wanted}: no question of {info.task.name} with numbers ({listed})")
+            raise UsageError(
+                f"--tolerance {field_name}: no question of {info.task.name} with numbers ({listed})"
+            )
         if not (math.isfinite(most) and most >= 0):
-            raise UsageError(f"--tolerance {wanted}={most:g}: must be a number, 0 or more")
+            raise UsageError(f"--tolerance {field_name}={most:g}: must be a number, 0 or more")
     with store.transaction() as conn:
         change = (
             "json_set(options, '$.adjudication', json(?1))"
@@ -143,31 +144,30 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
 
 
 def _outcome(info: BatchInfo, policy: Policy, unit: _Unit) -> dict[str, str] | None:
-    """Return the policy's decision on a unit; None if the lead must decide, that is if any question has no
-    outcome.
-    """
+    """Return the policy's decision on a unit; None if any question has no outcome, so that the lead must decide."""
     if unit.open or not unit.differs:
         return None
     values = {}
     for question in info.task.spec.questions:
-        said = [a[question.field] for a in unit.answers if question.field in a]
-        value = _agreed_value(said, policy.tolerance.get(question.field), policy.majority)
+        answers = [a[question.field] for a in unit.answers if question.field in a]
+        value = _agreed_value(answers, policy.tolerance.get(question.field), policy.majority)
         if value is None:
             return None
         values[question.field] = value
     return values
 
 
-def _agreed_value(said: Sequence[str], tolerance: float | None, majority: bool) -> str | None:
-    if not said:
+def _agreed_value(answers: Sequence[str], tolerance: float | None, majority: bool) -> str | None:
+    if not answers:
         return None
-    value, count = Counter(said).most_common(1)[0]
-    if count == len(said) or (majority and 2 * count > len(said)):
+    value, count = Counter(answers).most_common(1)[0]
+    if count == len(answers) or (majority and 2 * count > len(answers)):
         return value
     if tolerance is not None:
-        from judge.labels.values import number  # numpy comes with it, which few tasks need
+        # It imports numpy, which few tasks need.
+        from judge.labels.values import number
 
-        numbers = [float(s) for s in said]
+        numbers = [float(answer) for answer in answers]
         # The tolerance covers rounding: a difference of 0.1 is not exact in binary, but a person would call
         # it equal.
         if max(numbers) - min(numbers) <= tolerance + 1e-9:
@@ -189,17 +189,17 @@ def predecide(store: Store, batch: str) -> int:
         if not ruled and not before:
             return 0
         leads = _decided(conn, batch, by_policy=False)
-        wanted = {u: o for u, o in ruled.items() if u not in leads}
-        _queue(conn, info, set(wanted))
+        outcomes = {u: o for u, o in ruled.items() if u not in leads}
+        _queue(conn, info, set(outcomes))
         seats = "SELECT unit_id, position, answers FROM assignments WHERE batch = ? AND annotator_id = ?"
         session = ""
         for unit, position, text in conn.execute(seats, [batch, ADJUDICATED]).fetchall():
-            stands, outcome = json.loads(text), wanted.get(unit, {})
-            if unit in leads or (unit not in before and not outcome) or stands == outcome:
+            current, outcome = json.loads(text), outcomes.get(unit, {})
+            if unit in leads or (unit not in before and not outcome) or current == outcome:
                 continue
             session = session or new_session(conn, batch, ADJUDICATED, POLICY, "policy")
-            _say(conn, info, session, (unit, position), outcome)
-    return len(wanted)
+            _log_outcome(conn, info, session, (unit, position), outcome)
+    return len(outcomes)
 
 
 def _decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[str]:
@@ -212,7 +212,7 @@ def _decided(conn: sqlite3.Connection, batch: str, *, by_policy: bool) -> set[st
     return {u for (u,) in conn.execute(query, [batch, ADJUDICATED, POLICY])}
 
 
-def _say(
+def _log_outcome(
     conn: sqlite3.Connection, info: BatchInfo, session: str, seat: tuple[str, int], outcome: Mapping[str, str]
 ) -> None:
     """Log the policy's current decisions, undo its earlier ones, and update what depends on them."""

@@ -51,12 +51,11 @@ def reading_ms(characters: int) -> float:
 
 
 def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
-    """Return the pace by annotator, without those who have no timed label: labels made elsewhere have no
-    time.
-    """
+    """Return the pace by annotator, without those who have no timed label: labels made elsewhere have no time."""
     people: dict[str, ReadingPace] = {}
+    # The tables of a study that was never opened for annotation lack the column.
     if not any(column[1] == "shown_ms" for column in store.conn.execute("PRAGMA table_info(events)")):
-        return people  # nobody has labelled with this program yet
+        return people
     for who, shown, active, _, characters in store.conn.execute(_FIRST, {"batch": batch}):
         fast, timed = people.get(who, ReadingPace(0, 0))
         people[who] = ReadingPace(fast + (max(shown, active) < reading_ms(characters)), timed + 1)

@@ -67,17 +67,18 @@ def add_people(
             raise UsageError(f"-n {n}: batch '{name}' has {sum(map(len, blocks))} units")
         given: dict[str, list[str]] = {}
         load = _load(conn, name)
+        by_name = {b[0]: b for b in blocks}
         for person in people:
-            mine: list[list[str]] = []
-            ranked = shuffled([b[0] for b in blocks], info.plan.seed, f"add:{person}")
-            by_name = {b[0]: b for b in blocks}
+            chosen: list[list[str]] = []
+            # The shuffle first: among units with equally many people, chance decides.
+            ranked = shuffled(by_name, info.plan.seed, f"add:{person}")
             for head in sorted(ranked, key=lambda head: load.get(head, 0)):
-                if n is None or sum(map(len, mine)) < n:
-                    mine.append(by_name[head])
-            for unit in (u for block in mine for u in block):
+                if n is None or sum(map(len, chosen)) < n:
+                    chosen.append(by_name[head])
+            for unit in (u for block in chosen for u in block):
                 load[unit] = load.get(unit, 0) + 1
-            given[person] = seats.seat(conn, info, person, mine, checks=True)
-            seats.log(conn, name, "add", person, {"units": sum(map(len, mine))}, note)
+            given[person] = seats.seat(conn, info, person, chosen, checks=True)
+            seats.log(conn, name, "add", person, {"units": sum(map(len, chosen))}, note)
         seats.finish(store, info, given, done, allow_exposed)
     done.units = len({u for units in given.values() for u in units})
     return done
@@ -130,16 +131,17 @@ def _move(
     units = [unit for _, unit, role, _ in rows if role == "sample"]
     if not units:
         raise UsageError(f"batch '{name}': {person} has no unit left on which nothing was done")
-    holds = {p: _units_of(conn, name, p) for p in to}
+    units_of = {p: _units_of(conn, name, p) for p in to}
     todo = {p: _open_count(conn, name, p) for p in to}
-    mine: dict[str, list[list[str]]] = {p: [] for p in to}
+    new_blocks: dict[str, list[list[str]]] = {p: [] for p in to}
     moved: dict[str, str] = {}
     for block in seats.blocks_of(conn, info, units):
-        free = [p for p in to if not holds[p] & set(block)]
+        # Nobody may label a unit twice without knowing it.
+        free = [p for p in to if not units_of[p] & set(block)]
         if not free:
             continue
         other = min(free, key=lambda p: (todo[p], to.index(p)))
-        mine[other].append(block)
+        new_blocks[other].append(block)
         todo[other] += len(block)
         moved |= dict.fromkeys(block, other)
     if not moved:
@@ -150,14 +152,15 @@ def _move(
         # Checks and repeats are removed, too: they only make sense for somebody who continues.
         if unit in moved or (role != "sample" and all_gone):
             place = [name, person, position]
-            whose = moved.get(unit) if role == "sample" else None
-            kept = "INSERT OR REPLACE INTO handed_over VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-            conn.execute(kept, [*place, unit, role, repeat, whose, stamp])
+            receiver = moved.get(unit) if role == "sample" else None
+            # The old position is stored, because a pack with it may still return.
+            query = "INSERT OR REPLACE INTO handed_over VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+            conn.execute(query, [*place, unit, role, repeat, receiver, stamp])
             conn.execute(
                 "DELETE FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?", place
             )
     given = {}
-    for other, blocks in mine.items():
+    for other, blocks in new_blocks.items():
         if blocks:
             given[other] = seats.seat(conn, info, other, blocks, checks=other not in known)
     seats.log(conn, name, "hand over", person, {"to": {p: len(u) for p, u in given.items()}}, note)
@@ -184,7 +187,7 @@ def stop_person(store: Store, name: str, person: str, why: str) -> int:
     if person not in (known := people_of(store.conn, name)):
         raise not_for(name, person, known)
     if not why.strip():
-        raise UsageError("--why: say why; the report tells it")
+        raise UsageError("--why: give the reason; the report prints it")
     with store.transaction() as conn:
         if reason := is_stopped(conn, name, person):
             raise UsageError(f"batch '{name}': {person} is stopped already ({reason})")

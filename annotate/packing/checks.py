@@ -1,4 +1,4 @@
-"""Rows of a packed study that no annotator can have made there: each is named, and nothing comes in."""
+"""Check the rows of a returned pack: a row that no annotator can have made refuses the whole file."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from judge.prompts.load import Task
 
 COLUMNS = "seq, position, event_id, kind, field, value, reason, undoes, active_ms, idle_ms, session_id, at"
 CLOCKS = timedelta(minutes=10)
-"""How far the clocks of two machines may be apart."""
+"""The largest accepted difference between the clocks of two machines."""
 _VERSION = re.compile(r"\d[0-9A-Za-z.+!-]{0,63}")
 MOST_MS = 7 * 24 * 3_600_000
 HERE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.SHOWN, Kind.UNDO)
-"""What can happen in a pack: it holds no judge, so nothing is kept or revised there."""
+"""The events that are possible in a pack: it has no judge, so nothing can be kept or revised."""
 
 
 class LogRow(NamedTuple):
@@ -32,7 +32,7 @@ class LogRow(NamedTuple):
 
 
 def rows_of(conn: sqlite3.Connection, batch: str, person: str) -> list[LogRow]:
-    """One person's events in their order."""
+    """Return one person's events in order."""
     query = f"SELECT {COLUMNS} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
     return [
         LogRow(seq, position, Event(*rest[:8]), rest[8], rest[9])
@@ -50,7 +50,8 @@ def check_rows(
     sessions_here: Collection[str],
     path: Path,
 ) -> None:
-    """Raises BadInput naming the first row of `events` or `sessions` that cannot be. What is `here` is the study's."""
+    """Raise BadInput for the first impossible row of `events` or `sessions`. `here` are the events in the study."""
+    # The file was on another machine, where anything in it can be edited with SQLite.
     strange = packed.execute(
         "SELECT seq, annotator_id, batch FROM events WHERE annotator_id <> ? OR batch <> ? LIMIT 1",
         [person, batch],
@@ -64,7 +65,8 @@ def check_rows(
         if about != [batch, person, person]:
             raise BadInput(f"session {session} is of another person or batch than the pack", path=str(path))
         if session not in sessions_here:
-            # The word after the version says what a session was: an import's times are counted otherwise.
+            # A word after the version is the kind of a session of the program, such as an import, whose times count
+            # differently.
             if not isinstance(program, str) or not _VERSION.fullmatch(program):
                 raise BadInput(f"session {session}: {program!r} is no version of the program", path=str(path))
             if _moment(started) is None or (ended is not None and _moment(ended) is None):
@@ -91,13 +93,13 @@ def check_rows(
             raise BadInput(f"{where}: {reason}", path=str(path), field=field) from e
         if row.session not in sessions:
             raise BadInput(f"{where}: of no session", path=str(path))
-        if mine is not None and _said(mine) != _said(row):
+        if mine is not None and _unchangeable(mine) != _unchangeable(row):
             raise BadInput(f"{where}: was changed after it was packed", path=str(path))
         before[row.event.event_id] = row
 
 
 def dated_wrong(row: LogRow, packed_at: str) -> str | None:
-    """What is wrong with the date of an event made in a pack: before the pack was made, or still to come."""
+    """Return what is wrong with the time of an event in a pack: before the pack was made, or in the future."""
     at, earliest = _moment(row.at), _moment(packed_at)
     if at is not None and earliest is not None and at < earliest - CLOCKS:
         return f"dated {row.at}, before the pack was made ({packed_at})"
@@ -114,8 +116,9 @@ def _moment(text: Any) -> datetime | None:
     return None if moment.utcoffset() is None else moment
 
 
-def _said(row: LogRow) -> tuple[object, ...]:
-    """What must not change; the blindness of a label is the study's word."""
+def _unchangeable(row: LogRow) -> tuple[object, ...]:
+    """Return the parts of a row that must not change."""
+    # The blindness of a label is decided in the study, so it may differ.
     event = row.event._replace(reason=None) if row.event.kind == Kind.LABEL else row.event
     return event, row.position, row.at
 
@@ -123,7 +126,7 @@ def _said(row: LogRow) -> tuple[object, ...]:
 def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
     event = row.event
     if not isinstance(event.event_id, str) or not event.event_id or event.event_id in before:
-        raise BadInput("needs an id of its own")
+        raise BadInput("needs a unique id")
     if event.kind not in HERE:
         raise BadInput(f"'{event.kind}' cannot happen in a pack")
     for ms in (event.active_ms, event.idle_ms):
@@ -143,9 +146,9 @@ def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
         raise BadInput(f"a {event.kind} undoes nothing")
     if event.kind in (Kind.FLAG, Kind.NOTE) and not isinstance(event.value, str | None):
         raise BadInput("must be text")
-    # Blindness is told by the study, never by the file.
+    # The study decides on blindness, never the file.
     if event.kind == Kind.LABEL and event.reason is not None:
-        raise BadInput("a label made in a pack has no word on its blindness", field=str(event.field))
+        raise BadInput("a label made in a pack cannot declare its blindness", field=str(event.field))
 
 
 def _check_label(task: Task, event: Event) -> None:

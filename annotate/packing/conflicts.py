@@ -1,4 +1,4 @@
-"""What was changed of a unit here and in a pack of it: what contradicts, and how a lead settles it for the pack."""
+"""Contradictions between the changes of a unit here and in a pack, and their settlement by a lead."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,8 +23,10 @@ _PART_OF = {Kind.NOTE: "note", Kind.FLAG: "flag", Kind.SPAN: "evidence"}
 
 
 def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> str | None:
-    """What was changed of a unit here and in the file, and would not stand on both sides if the file's events came
-    behind those here."""
+    """Describe the contradiction between a unit's events here and in the file; None without one.
+
+    A contradiction is a change of one side that the other side's events would reverse if they were appended.
+    """
     differences = _contradicting(events, mine)
     if _ANSWER in differences or _undone(events) & _undone(mine) - {e.undoes for e in _known(events, mine)}:
         return f"unit {position}: here {_said(fold(mine))}, in the file {_said(fold(events))}"
@@ -36,7 +38,7 @@ def conflict(position: int, events: Sequence[Event], mine: Sequence[Event]) -> s
 
 
 def _contradicting(events: Sequence[Event], mine: Sequence[Event]) -> list[str]:
-    """Parts of a unit that were changed since packing by one side, and would not stand."""
+    """Return the parts of a unit that one side changed since packing, and the other would reverse."""
     known = _known(events, mine)
     ids = {e.event_id for e in known}
     sides = fold(mine), fold(events)
@@ -96,7 +98,7 @@ def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
 
 
 def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event]:
-    """Events after which the file's can follow as if nothing had been done here of what contradicts them."""
+    """Return events that undo what was done here and contradicts the file's events."""
     came = [Event(*e[:8]) for e in payload["events"]]
     known = {*payload["known"], *(e.event_id for e in came)}
     there = [*(e for e in mine if e.event_id in payload["known"]), *came]
@@ -113,7 +115,7 @@ def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event
 
 
 def give_back(conn: sqlite3.Connection, batch: str, person: str, positions: Sequence[int]) -> int:
-    """Seat the person again where somebody else was seated since, because the labels were made all the same."""
+    """Assign the units again to the person from whom they were handed over, because the person has labelled them."""
     for position in positions:
         conn.execute(
             "INSERT INTO assignments (batch, annotator_id, position, unit_id, role, repeat) "

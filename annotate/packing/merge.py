@@ -1,4 +1,4 @@
-"""The labels of a packed batch brought back: row by row, with what contradicts the study here held for a lead."""
+"""Merge a returned pack into the study. Units that contradict the study go to the quarantine for a lead."""
 
 import hashlib
 import json
@@ -29,25 +29,28 @@ SETTLED = ("accepted", "dropped")
 
 @dataclass(slots=True)
 class MergedLabels:
-    """What a merge did. `conflicts` name units changed differently in both places, or on another text; they wait in
-    the quarantine."""
+    """The result of a merge.
+
+    `conflicts` name units that were changed differently in both places, or on another text; they are in the
+    quarantine.
+    """
 
     batch: str
     annotator: str
     events: int = 0
     units: int = 0
     back: int = 0
-    """Units that had been handed over to others, and come back labelled: one label more on each."""
+    """Units that had been handed over to others, and were labelled in the pack: each has one more label now."""
     assisted: int = 0
-    """Labels given there after this study had shown the person the known answer, or the judge, of the unit."""
+    """Labels given in the pack after this study had shown the person the known answer, or the judge, of the unit."""
     conflicts: list[str] = field(default_factory=list)
 
 
 def merge(store: Store, path: Path) -> MergedLabels:
-    """Bring the labels of a packed study back; doing it again changes nothing.
+    """Add the labels of a pack to the study; a second merge changes nothing.
 
-    Raises BadInput when the file is no packed study, of another batch or task, or holds a row that no
-    annotator can have made: it names the row, and nothing comes in.
+    Raises BadInput if the file is no pack, belongs to another batch or task, or has a row that no annotator can have
+    made. The error names the row, and nothing is stored.
     """
     with open_study(path) as packed:
         batches = packed.conn.execute("SELECT batch, packed_for FROM batches").fetchall()
@@ -67,7 +70,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
         check_rows(packed.conn, ours.task, batch, person, there, here, mine, path)
         done = MergedLabels(batch, person)
         if {row.event.event_id for row in there} <= {row.event.event_id for row in here}:
-            # Nothing new, whatever became of the person's units.
+            # Nothing is new, so it does not matter whether the person's units were handed over or the batch closed.
             done.units = _done_units(store, batch, person)
             return done
         with Desk.open(store, batch, person, returning=True):
@@ -76,7 +79,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
             edited = _edited(packed, theirs, store, ours, person)
             with store.transaction() as conn:
                 refused = _refused(conn, packed.conn, (batch, person, path), there, here, edited, done)
-                # What is held stays with whom it was handed to, until a lead accepts it.
+                # A refused unit stays with the person to whom it was handed over, until a lead accepts the record.
                 done.back -= _take_away(conn, batch, person, set(back) & set(refused))
                 units = _units_of(conn, batch, person)
 
@@ -105,7 +108,7 @@ def _units_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, st
 def _check_positions(
     packed: sqlite3.Connection, ours: sqlite3.Connection, batch: str, person: str, path: Path
 ) -> list[int]:
-    """Raises BadInput unless the pack's units are the person's; returns those handed over since that it has events of."""
+    """Raise BadInput unless the pack's units are the person's. Return labelled positions that were handed over since."""
     query = "SELECT position, unit_id FROM assignments WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication'"
     theirs, here = set(packed.execute(query, [batch, person])), set(ours.execute(query, [batch, person]))
     placed = {p for (p,) in packed.execute("SELECT DISTINCT position FROM events WHERE batch = ?", [batch])}
@@ -120,15 +123,15 @@ _GONE = "SELECT position, unit_id FROM handed_over WHERE batch = ? AND annotator
 
 
 def _take_away(conn: sqlite3.Connection, batch: str, person: str, positions: Collection[int]) -> int:
-    """The reverse of `give_back`."""
+    """Reverse `give_back` for these positions, and return their number."""
     query = "DELETE FROM assignments WHERE batch = ? AND annotator_id = ? AND position = ?"
     conn.executemany(query, [(batch, person, position) for position in positions])
     return len(positions)
 
 
 def _edited(packed: Store, theirs: BatchInfo, store: Store, ours: BatchInfo, person: str) -> set[str]:
-    """Units whose text in the file is not that of the study."""
-    # What was handed over and not labelled there is none of this person's units here.
+    """Return the units whose text in the file differs from the study's."""
+    # A unit that was handed over and not labelled in the pack is not one of this person's units here.
     ids = set(ExchangeUnits(packed, theirs, person).ids) & set(ExchangeUnits(store, ours, person).ids)
     sides = []
     for side, info in ((packed, theirs), (store, ours)):
@@ -146,7 +149,7 @@ def _refused(
     edited: set[str],
     done: MergedLabels,
 ) -> list[int]:
-    """Positions that stay as they are here, each with a record in the quarantine."""
+    """Return the positions that are not merged, and add a record for each to the quarantine."""
     batch, person, path = of
     units = _units_of(packed, batch, person)
     packed_at = _packed_at(conn, batch, person)
@@ -163,7 +166,7 @@ def _refused(
             code, problem = "time", f"unit {position}: {wrong}: a wrong clock, or the file was changed"
         if units[position] in edited:
             code, problem = "text", f"unit {position}: its text in the file is not that of the study"
-        status, earlier = _held_before(conn, batch, person, position, new)
+        status, earlier = _earlier_record(conn, batch, person, position, new)
         problem = problem or earlier
         if problem is None:
             continue
@@ -180,14 +183,14 @@ def _refused(
     return refused
 
 
-def _held_before(
+def _earlier_record(
     conn: sqlite3.Connection, batch: str, person: str, position: int, new: set[str]
 ) -> tuple[str | None, str | None]:
-    """(status of a record that holds all of these events, why some of them were dropped).
+    """Return the status of a record with all of these events, and the reason why a record with some was dropped.
 
-    A lead decides about all at once: an open record of some of them gives way to what comes now, a record of all of them
-    or, where together they contradict nothing, the events themselves. So the order in which files came says nothing.
+    Open records with some of the events are closed: a new record has all of them, or they do not contradict any more.
     """
+    # A lead decides on all events of a unit at once, so that the result does not depend on the order of the files.
     query = (
         "SELECT quarantine_id, status, reason, response FROM quarantine WHERE format = 'pack' AND batch = ? "
         "AND annotator = ? AND status <> 'settled' ORDER BY quarantine_id"
@@ -203,7 +206,7 @@ def _held_before(
         elif new & quarantined and status == "open":
             part.append(number)
     conn.executemany(
-        "UPDATE quarantine SET status = 'settled', decided_at = ?, note = 'goes on in a later file' "
+        "UPDATE quarantine SET status = 'settled', decided_at = ?, note = 'replaced by a later file' "
         "WHERE quarantine_id = ?",
         [(now(), number) for number in part],
     )
@@ -211,7 +214,8 @@ def _held_before(
 
 
 def _packed_at(conn: sqlite3.Connection, batch: str, person: str) -> str:
-    """When the batch was first packed for the person, by the study's own ledger; else when it was drawn."""
+    """Return when the batch was first packed for the person; without a record, when it was drawn."""
+    # By the exposures of this study: the time in the file could be edited.
     ledger = "SELECT min(at) FROM exposures WHERE batch = ? AND person = ? AND how = 'pack'"
     packed_at = conn.execute(ledger, [batch, person]).fetchone()[0]
     return str(

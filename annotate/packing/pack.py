@@ -1,8 +1,8 @@
-"""A batch for another machine: a small study with one person's blind units; `annotate.packing.merge` brings it back.
+"""Pack a batch for another machine: a small study with one person's blind units. `annotate.packing.merge` merges it.
 
-The packed file holds what the task's screen shows and nothing else: no judgement, no gold (but what a
-task shows as its input), no `meta`, nobody else's label, no hint which units are repeats or have a known
-answer. So training gives no feedback there; it is scored when the file is merged.
+A pack has what the task's screen shows and nothing else: no judgement, no gold (except gold that is an input of the
+task), no `meta`, nobody else's label, and no hint which units are repeats or have a known answer. So training gives no
+feedback there, and is scored when the file is merged.
 """
 
 import json
@@ -47,7 +47,7 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
         )
     if path.exists():
         raise UsageError(f"{path}: exists already; take another name")
-    # A file that is only half there would be taken for a packed study, so it gets its name at the end.
+    # An incomplete file could be sent as a pack, so the file gets its name at the end.
     part = path.with_name(f".{path.name}.part")
     _remove(part)
     try:
@@ -89,6 +89,7 @@ def _write(
             )
             copy_events(store.conn, conn, batch, person)
             settle_log(conn, info.task, batch, person)
+        # Without WAL the pack is one file. VACUUM overwrites deleted pages, which could contain hidden texts.
         packed.conn.execute("PRAGMA journal_mode = DELETE")
         packed.conn.execute("VACUUM")
 
@@ -101,11 +102,10 @@ def copy_events(
     blindness: Callable[[int, str], str | None] = lambda position, at: None,
     without: Collection[int] = (),
 ) -> tuple[int, int]:
-    """Sessions and events of one person that the target does not have; how many events were new, and how many of their
-    labels are not blind.
+    """Copy the sessions and events of one person that the target lacks, except at positions in `without`.
 
-    `blindness` gives the layer of a new label from its position and time, None for a blind one; units at positions
-    `without` are left out.
+    `blindness` returns the layer of a new label from its position and time, None for a blind label. Return the number of
+    new events, and how many of their labels are not blind.
     """
     for row in source.execute("SELECT * FROM sessions WHERE batch = ? AND annotator_id = ?", [batch, person]):
         target.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -134,7 +134,7 @@ _HIDDEN: dict[str, str | None] = {
 
 
 def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Task, units: set[str]) -> None:
-    """Units with the items, answers and passages that their inputs name; gold only where it is an input."""
+    """Copy units with the items, answers and passages of their inputs, and gold that is an input of the task."""
     names = set(task.input_names)
     rows = _select(
         source, "units", "unit_id, item_id, passage_id, answer_id, json_extract(span, '$.counter')", units
@@ -149,7 +149,7 @@ def copy_units(source: sqlite3.Connection, target: sqlite3.Connection, task: Tas
         answers |= {row[0] for row in human_answers}
     blank = {**_HIDDEN, **{n: None for n in ITEM_INPUTS if n not in names}}
     nothing = {**_HIDDEN, **dict.fromkeys(ITEM_INPUTS)}
-    # Of the other claim of a pair only the claim is shown; of a question whose passages are noise, nothing.
+    # Of the other item of a pair only the claim is shown. An item whose passages serve as noise shows nothing of itself.
     others = {row[0] for row in _select(source, "passages", "item_id", passages, key="passage_id")}
     _copy(source, target, "items", items, blank)
     _copy(source, target, "items", counters - items, {k: v for k, v in nothing.items() if k != "claim"})
@@ -186,7 +186,7 @@ def _copy(
     ids: Iterable[str],
     blank: Mapping[str, str | None],
 ) -> None:
-    """Copy rows by id, in their order; `blank` has what stands in columns that are not shown."""
+    """Copy rows by id, in their order. `blank` has the values of columns that are not shown."""
     key = f"{table[:-1]}_id"
     query = f"SELECT * FROM {table} WHERE {key} IN (SELECT value FROM json_each(?)) ORDER BY rowid"
     cursor = source.execute(query, [dumps(sorted(ids))])
@@ -197,7 +197,7 @@ def _copy(
 
 
 def _listed(source: sqlite3.Connection, task: Task, units: set[str]) -> dict[str, set[str]]:
-    """Input that is a list of passages -> all passages in it."""
+    """Return input that is a list of passages -> all passages in it."""
     out = {}
     for name in task.input_names:
         if name in LIST_INPUTS:
@@ -207,7 +207,7 @@ def _listed(source: sqlite3.Connection, task: Task, units: set[str]) -> dict[str
 
 
 def _keep_contexts(source: sqlite3.Connection, target: sqlite3.Connection, units: set[str]) -> None:
-    """Say which passages an answer was given, because only those that are shown are in the target."""
+    """Store which passages an answer was given, because only the shown ones are in the target."""
     rows = _select(
         source, "unit_texts", "DISTINCT context, answer_id", units, where="AND context IS NOT NULL"
     )
@@ -217,13 +217,13 @@ def _keep_contexts(source: sqlite3.Connection, target: sqlite3.Connection, units
 def _shown_gold(
     source: sqlite3.Connection, task: Task, units: set[str], listed: Mapping[str, set[str]]
 ) -> list[tuple[str, str, str]]:
-    """(unit, field, label) for gold that the task's inputs show, and for what makes a passage relevant."""
+    """Return (unit, field, label) for gold that the task's inputs show, and for the labels that make a passage relevant."""
     out: list[tuple[str, str, str]] = []
     for name in task.gold_inputs.values():
         rows = _select(source, "unit_texts", f"t.unit_id, {gold_value(name)}", units)
         out += [(unit, name, value) for unit, value in rows]
     relevant = task.spec.relevant
     if relevant is not None:
-        # Which of several labels made it relevant is not shown, so it is always the first.
+        # The screen does not show which of several labels made a passage relevant, so the pack always has the first.
         out += [(p, relevant.field, relevant.values[0]) for p in sorted(listed["relevant_passages"])]
     return out

@@ -1,4 +1,4 @@
-"""The connection of a person at work: SQLite itself refuses what that person must not see.
+"""The connection of an annotator's session: SQLite itself refuses what the annotator must not see.
 
 `Blind(store, seat, task)` opens a connection of its own that only reads, with temporary views filtered to one
 seat (batch and annotator) and an authorizer that lets statements reach the study through those views only.
@@ -49,7 +49,7 @@ _HARMLESS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Whose queue of which batch; `person` sits there (differs from `annotator` when adjudicating)."""
+    """The queue of one annotator in a batch. `person` is the user, who differs from `annotator` when adjudicating."""
 
     batch: str
     annotator: str
@@ -59,7 +59,7 @@ class Seat:
 
     @property
     def is_deciding(self) -> bool:
-        """Whether a lead sits there, who decides between the labels of others."""
+        """Whether the user is a lead, who decides between the labels of others."""
         return self.annotator != self.person
 
 
@@ -68,7 +68,7 @@ class Busy(StudyError):
 
 
 class Blind:
-    """What a screen can read of a study: `rows` of the views above."""
+    """The part of a study that a screen can read: `rows` of the views above."""
 
     __slots__ = ("__conn", "__path", "is_deciding")
 
@@ -83,7 +83,7 @@ class Blind:
         self.is_deciding = seat.is_deciding
 
     def rows(self, sql: str, values: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of one SELECT. Raises StudyError for anything that is not allowed."""
+        """Return the rows of one SELECT. Raises StudyError for anything that is not allowed."""
         with explained_to_a_person(self.__path):
             return self.__conn.execute(_checked(sql), values).fetchall()
 
@@ -101,7 +101,7 @@ def _checked(sql: str) -> str:
 
 @contextmanager
 def explained_to_a_person(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours, in the words of somebody who presses keys: Busy, WriteFailed or StudyError."""
+    """Translate SQLite's errors to Busy, WriteFailed or StudyError, with messages for an annotator."""
     with explained(path):
         try:
             yield
@@ -124,7 +124,7 @@ def explained_to_a_person(path: Path) -> Iterator[None]:
 
 
 def _authorizer(inside: set[str], public: set[str], texts: str, inputs: set[str]) -> Any:
-    """The callback: what each compiled statement may read, by table, column and innermost view."""
+    """Return the callback that decides what each compiled statement may read, by table, column and innermost view."""
     ok, deny, null = sqlite3.SQLITE_OK, sqlite3.SQLITE_DENY, sqlite3.SQLITE_IGNORE
 
     def allow(action: int, a: str | None, b: str | None, db: str | None, source: str | None) -> int:
@@ -220,7 +220,7 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
 
 
 def _texts(task: Task, mine: str) -> str:
-    """The task's inputs of one's own units; `start` and `stop` say where a sentence stands in its answer."""
+    """Return the query of the inputs of the annotator's units; `start` and `stop` are a sentence's place in its answer."""
     inputs = ", ".join(f'{column(task, name)} AS "{name}"' for name in task.input_names)
     return (
         "SELECT a.position, t.unit_id, t.question_id, t.answer_id, t.passage_id, t.item_id, "
@@ -248,7 +248,7 @@ def _passages(task: Task, mine: str) -> str:
 
 
 def _parts(mine: str) -> str:
-    """One's own units that are parts of answers. Hidden repeats and checks are left out: they stand alone."""
+    """Return the query of the annotator's units that are parts of answers, without hidden repeats and checks."""
     kinds = ", ".join(map(quoted, PARTS))
     return (
         "SELECT a.position, u.unit_id, u.answer_id, u.rowid AS n, json_extract(u.span, '$.start') AS start, "
@@ -259,5 +259,5 @@ def _parts(mine: str) -> str:
 
 
 def _rank(text: str) -> bytes:
-    """The order of sources when adjudicating."""
+    """Return the order of the sources of a unit for adjudication."""
     return hashlib.sha256(text.encode()).digest()[:8]

@@ -1,7 +1,7 @@
-"""One person at work on one batch: read a unit, commit an event, undo, find the next one.
+"""The desk of one person in one batch: load a unit, commit an event, undo, find the next unit.
 
-desk = Desk.open(store, "pilot", "alice")     one per batch and annotator, on this machine
-desk.load(position)                           what a screen shows
+desk = Desk.open(store, "pilot", "alice")     one per batch and annotator on this machine
+desk.load(position)                           the content of a screen
 desk.label(position, "stance", "support")     committed when it returns
 """
 
@@ -31,15 +31,15 @@ from judge.store.study import dumps, now
 __all__ = ["BatchInfo", "Desk", "Sheet", "TimeSpent", "batch_info", "end_session"]
 NO_TIME = TimeSpent()
 _HERE = "a.batch = :batch AND a.annotator_id = :annotator AND a.position = :position"
-_SAID = f"SELECT a.unit_id, 'labels' AS what, '' AS field FROM assignments AS a WHERE {_HERE}"
-"""When deciding: what others said of a unit, as `exposure.note_rows` takes it."""
+_SHOWN_LABELS = f"SELECT a.unit_id, 'labels' AS what, '' AS field FROM assignments AS a WHERE {_HERE}"
+"""The exposure of a lead to the labels of a unit, as a query for `exposure.note_rows`."""
 
 
 class Desk(Queue):
-    """One seat of a batch. Every method that changes something has committed it when it returns.
+    """One annotator's queue in a batch. Every method that changes something has committed it when it returns.
 
-    What a screen shows comes through the blind connection, which writes nothing. What it commits goes through a
-    connection of the desk's own, and only as events that the log of the unit allows; all else follows from those.
+    Screens read through the blind connection, which cannot write. Commits use a second connection, and only append
+    events that the log of the unit allows; all other tables follow from the events.
     """
 
     def __init__(
@@ -49,9 +49,9 @@ class Desk(Queue):
         self.seat, self._study, self._busy_ms, self._lock = seat, study, busy_ms, lock
         self._seen: set[int] = set()
         self._drafts: dict[tuple[int, str], str] = {}
-        """Texts that were typed in this session and not stored as answers; empty where one was stored or given up."""
+        """(position, kind) -> text that was typed in this session and not stored as an answer; empty if it was."""
         self._unnoted: list[int] = []
-        """Of the positions that were shown, those that the ledger does not have yet."""
+        """Positions that were shown and are not in the table of exposures yet."""
 
     @classmethod
     def open(
@@ -65,8 +65,11 @@ class Desk(Queue):
         busy_ms: int | None = None,
         returning: bool = False,
     ) -> Desk:
-        """Sit down, for a pack that comes back (`returning`) also as somebody whose units were handed over; `busy_ms` is how long a commit waits for another program before it raises Busy. Raises UsageError for a batch or person that is not there, StudyError when the
-        batch is closed or the same seat is taken by another terminal."""
+        """Begin a session. `busy_ms` is how long a commit waits for another program before it raises Busy.
+
+        `returning`: also for a person whose units were handed over, when their pack is merged. Raises UsageError for an
+        unknown batch or person, StudyError if the batch is closed, or the person works in another terminal.
+        """
         info = _open_batch(store, batch)
         annotator = ADJUDICATED if adjudicate else person
         if adjudicate:
@@ -95,8 +98,8 @@ class Desk(Queue):
         return desk
 
     def load(self, position: int) -> Sheet:
-        """One unit, to be shown. The ledger knows of it before it is, or, when another program is writing at
-        this moment, with the next thing that is committed here."""
+        """Load a unit to show it, and note the exposure."""
+        # If another program is writing, the exposure is noted with the next commit: a screen must not wait for it.
         sheet = super().load(position)
         if position not in self._seen:
             self._seen.add(position)
@@ -113,7 +116,7 @@ class Desk(Queue):
         for position in self._unnoted:
             self._note(conn, position, exposure.rows_shown(self.task, _HERE))
             if self.seat.is_deciding:
-                self._note(conn, position, _SAID)
+                self._note(conn, position, _SHOWN_LABELS)
 
     def _note(self, conn: Connection, position: int, rows: str) -> None:
         seat = self.seat
@@ -122,7 +125,7 @@ class Desk(Queue):
         )
 
     def close(self) -> None:
-        """Stand up."""
+        """End the session."""
         if self._unnoted:
             with suppress(StudyError):
                 self._note_seen()
@@ -141,29 +144,29 @@ class Desk(Queue):
         self.close()
 
     def label(self, position: int, field: str, value: str, spent: TimeSpent = NO_TIME) -> State:
-        """Answer one question. Raises StudyError when the unit's first labels are locked."""
+        """Answer one question. Raises StudyError if the unit's first labels are locked."""
         return self._commit(position, spent, Kind.LABEL, field, value, None)
 
     def skip(self, position: int, spent: TimeSpent = NO_TIME) -> State:
-        """Leave a unit out for now."""
+        """Skip a unit."""
         return self._commit(position, spent, Kind.SKIP, None, None, None)
 
     def flag(self, position: int, reason: str | None, spent: TimeSpent = NO_TIME) -> State:
-        """Flag a unit with a reason, or take the flag away."""
+        """Flag a unit with a reason, or remove its flag."""
         return self._commit(position, spent, Kind.FLAG, None, reason or None, None)
 
     def note(self, position: int, text: str | None, spent: TimeSpent = NO_TIME) -> State:
-        """Keep a note on a unit, or remove it."""
+        """Store a note on a unit, or remove it."""
         return self._commit(position, spent, Kind.NOTE, None, text or None, None)
 
     def spans(
         self, position: int, spans: Sequence[tuple[str, int, int]], spent: TimeSpent = NO_TIME
     ) -> State:
-        """Keep the evidence: (input, start, end) in code points."""
+        """Store the evidence: (input, start, end) in code points."""
         return self._commit(position, spent, Kind.SPAN, None, dumps([list(s) for s in spans]), None)
 
     def draft(self, position: int, kind: str) -> str | None:
-        """What was typed for a unit and not stored, in this session or one before; None for nothing."""
+        """Return the text that was typed for a unit and not stored, in this session or an earlier one; None for none."""
         if (text := self._drafts.get((position, kind))) is not None:
             return text or None
         query = "SELECT text FROM drafts WHERE batch = ? AND annotator_id = ? AND position = ? AND what = ?"
@@ -173,8 +176,8 @@ class Desk(Queue):
         return None if row is None else str(row[0])
 
     def keep_draft(self, position: int, kind: str, text: str | None) -> None:
-        """Keep what is typed so far, or nothing any more. Where the study cannot be written it is kept in this session:
-        a draft never stands in the way of typing. A closed batch is not changed any more."""
+        """Store the text typed so far as a draft, or remove the draft. A closed batch is not changed."""
+        # If the study is locked, the draft stays in memory: it must not delay typing.
         if (self.draft(position, kind) or "") == (text or ""):
             return
         self._drafts[position, kind] = text or ""
@@ -194,20 +197,20 @@ class Desk(Queue):
                 )
 
     def lock(self, position: int, shown: str) -> State:
-        """From here on the first labels stand, and `judge` or `key` answers. Needs a finished unit."""
+        """Lock the first labels of a finished unit, so that `judge` or `key` returns what is shown now."""
         state = self.state(position)
         return state if state.locked else self._commit(position, NO_TIME, Kind.SHOWN, None, shown, None)
 
     def revise(
         self, position: int, field: str, value: str, reason: str | None, spent: TimeSpent = NO_TIME
     ) -> State:
-        """After the judge was shown: the same label keeps, another one revises."""
+        """Keep or revise a label after the judge was shown: the same label keeps, another one revises."""
         first = self.state(position).answers.get(field)
         kind = Kind.KEEP if value == first else Kind.REVISE
         return self._commit(position, spent, kind, field, value, reason or None)
 
     def undo(self) -> int | None:
-        """Take the latest event back that can be; returns its position, None when there is none."""
+        """Undo the latest event that can be undone. Return its position, None if there is none."""
         kinds = ",".join(f"'{k}'" for k in UNDOABLE)
         first = ",".join(f"'{k}'" for k in FIRST_LAYER)
         query = (
@@ -234,7 +237,7 @@ class Desk(Queue):
         reason: str | None,
         undoes: str | None = None,
     ) -> State:
-        """Append one event, and write what follows from it. Raises StudyError when the log does not allow it."""
+        """Append one event, and update the assignment and labels. Raises StudyError if the log does not allow it."""
         if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE):
             self._check(field, value)
         seat, place = self.seat, (self.seat.batch, self.seat.annotator, position)
@@ -252,8 +255,8 @@ class Desk(Queue):
             if why := why_refused(events, event, self.fields):
                 raise StudyError(why)
             if kind == Kind.LABEL:
-                # The ledger says whether an answer is blind. A ruling is a reference: who has seen the judge's label,
-                # or the key, cannot make one that either is measured against.
+                # Exposures decide whether an answer is blind. A lead's decision is a reference: a lead who has seen the
+                # judge's label, or the key, cannot decide blind, and the judge must not be measured against it.
                 seen = exposure.is_exposed(conn, self.task, seat.person, unit, deciding=seat.is_deciding)
                 event = event._replace(reason=ASSISTED if seen else None)
             on_screen = spent.shown_ms if kind in (Kind.LABEL, Kind.KEEP, Kind.REVISE) else None
@@ -269,7 +272,8 @@ class Desk(Queue):
         if field not in self.fields:
             raise UsageError(f"task {self.task.name} has no question '{field}'")
         if self.task.level(field) == "interval":
-            from judge.labels.values import number  # numpy comes with it, which few tasks need
+            # It imports numpy, which few tasks need.
+            from judge.labels.values import number
 
             number(value or "")
         domain = self.task.domain(field)
@@ -278,9 +282,9 @@ class Desk(Queue):
 
     @contextmanager
     def _transaction(self, wait_ms: int | None = None) -> Iterator[Connection]:
-        """All or nothing, committed to the disk on leaving. Raises Busy, WriteFailed or StudyError.
+        """Yield a connection whose changes are committed at the end, all or none. Raises Busy, WriteFailed or StudyError.
 
-        It waits `wait_ms` for another program that is writing, without it as long as the desk does.
+        `wait_ms` is how long it waits for another program that is writing; by default the desk's time.
         """
         tally, conn = self._tally.copy(), self._study.conn
         try:
@@ -319,7 +323,7 @@ def _lock_name(batch: str, annotator: str) -> str:
 
 def _taken(batch: str, doing: str) -> StudyError:
     return StudyError(
-        f"batch '{batch}': another terminal or browser tab is {doing} at this moment; go on there, or close it first"
+        f"batch '{batch}': another terminal or browser tab is {doing} at this moment; continue there, or close it first"
     )
 
 
@@ -336,7 +340,7 @@ def _check_assigned(store: Store, batch: str, person: str, returning: bool) -> N
 
 
 def end_session(path: Path, session: str) -> None:
-    """Note when a session ended; a session that was killed has no end."""
+    """Store the end of a session; a session that was killed has none."""
     from annotate.store import open_study
 
     with suppress(StudyError), open_study(path) as store, store.transaction() as conn:

@@ -1,7 +1,7 @@
-"""What happened to one unit, folded into how it stands.
+"""The events of one unit, and their fold: the unit's state.
 
-The event log is the truth; everything else about a unit is this fold, so it can be made again.
-Undo is an event too: it names the event that no longer counts.
+Only the event log is stored as entered. Everything else about a unit follows from it, and can be computed again. Undo
+is an event too: it names the event that no longer counts.
 """
 
 import json
@@ -15,7 +15,7 @@ from judge.store.study import dumps
 
 
 class Kind(StrEnum):
-    """What a person, or the program for them, did."""
+    """The action of a person, or of the program for a person."""
 
     LABEL = "label"
     SKIP = "skip"
@@ -23,7 +23,7 @@ class Kind(StrEnum):
     NOTE = "note"
     SPAN = "span"
     SHOWN = "shown"
-    """The judge or the training key was shown: the first labels stand from here on."""
+    """The judge or the training key was shown: the first labels cannot change any more."""
     KEEP = "keep"
     REVISE = "revise"
     UNDO = "undo"
@@ -41,12 +41,12 @@ FIRST_LAYER = (Kind.LABEL, Kind.SKIP)
 STOPPED = "stopped"
 """The layer of labels of somebody whom a lead has stopped in the batch: no number uses them."""
 BLIND, ASSISTED, UNDECLARED = "blind", "assisted", "undeclared"
-"""Reasons of label events made elsewhere: whether suggestions were in sight. The last two are layers too."""
+"""Reasons of label events made elsewhere: whether suggestions were visible. The last two are layers too."""
 UNDOABLE = (Kind.LABEL, Kind.SKIP, Kind.FLAG, Kind.NOTE, Kind.SPAN, Kind.KEEP, Kind.REVISE)
 
 
 class Event(NamedTuple):
-    """One row of the log, without what folding does not need."""
+    """One row of the log, with the columns that folding needs."""
 
     event_id: str
     kind: str
@@ -59,7 +59,7 @@ class Event(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """A label after the judge was seen; `kept` when it is the first one again."""
+    """A label after the judge was shown; `kept` if it equals the first label."""
 
     value: str
     reason: str | None

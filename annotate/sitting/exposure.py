@@ -1,4 +1,4 @@
-"""The ledger of exposures: what a person was shown of a unit, and when, in one append-only table.
+"""The exposures: what each person was shown of a unit, and when, in one append-only table.
 
 It covers batches, packs, pushes, imports and pages.
 
@@ -34,7 +34,7 @@ WORDS = {
 
 
 class Exposure(NamedTuple):
-    """How many units of a person were, or will be, shown in a batch."""
+    """The number of units of a person that were, or will be, shown in a batch."""
 
     person: str
     content: str
@@ -55,7 +55,7 @@ def _lists_relevant(task: Task) -> bool:
 
 
 def rows_shown(task: Task, where: str) -> str:
-    """SELECT of (unit_id, what, field) that the screen of the assignments `a` shows before any answer."""
+    """Return the query of (unit_id, what, field) that the screen of the assignments `a` shows before any answer."""
     parts = [f"SELECT a.unit_id AS unit_id, 'text' AS what, '' AS field FROM assignments AS a WHERE {where}"]
     gold = f"l.annotator_id = '{GOLD}' AND l.layer = 'first' AND l.repeat = 0"
     start = "SELECT l.unit_id, 'gold', l.field FROM assignments AS a JOIN units AS u ON u.unit_id = a.unit_id"
@@ -73,7 +73,7 @@ def rows_shown(task: Task, where: str) -> str:
 
 
 def rows_after(task: Task, where: str) -> str:
-    """The same for what is shown once the answer is committed: training keys, the judge."""
+    """Return the same for what is shown after the commit of an answer: training keys, the judge."""
     fields = ", ".join(quoted(q.field) for q in task.spec.questions)
     return (
         f"SELECT a.unit_id AS unit_id, 'gold' AS what, l.field AS field FROM assignments AS a "
@@ -94,7 +94,7 @@ def is_exposed(
     *,
     deciding: bool = False,
 ) -> bool:
-    """Whether the person was shown what ends blindness of the unit, or of its item; `before` that time, None: so far.
+    """Return whether the person was shown what ends blindness of the unit, or of its item, before a time (None: until now).
 
     Gold that the task shows as its input is no exposure to itself; other people's labels are none to who is `deciding`
     between them. Where the ledger is empty nothing is known against a label.
@@ -146,7 +146,7 @@ def note_unit(
     how: str,
     at: str | None = None,
 ) -> None:
-    """Note one thing shown of one unit."""
+    """Store one exposure to one unit."""
     conn.execute(
         "INSERT OR IGNORE INTO exposures (person, unit_id, what, batch, how, at) VALUES (?, ?, ?, ?, ?, ?)",
         [person, unit, content, batch, how, at or now()],
@@ -154,7 +154,7 @@ def note_unit(
 
 
 def against(store: Store, task: Task, person: str, units: Sequence[str], name: str) -> list[Exposure]:
-    """What the person was shown of these units in other batches, or will be shown there, by batch.
+    """Return what the person was, or will be, shown of these units in other batches, by batch.
 
     The other way round too: open units of other batches whose gold the new one would show are counted
     under those batches.
@@ -190,7 +190,7 @@ def _open_batches(store: Store, person: str, name: str) -> list[tuple[str, Task]
 
 
 def _planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, str]]:
-    """What open batches will show the person, whether or not it was looked at already."""
+    """Return what open batches will show the person, also if the person has seen it already."""
     rows = []
     for batch, task in _open_batches(store, person, name):
         where = f"a.batch = {quoted(batch)} AND a.annotator_id = {quoted(person)}"
@@ -200,7 +200,7 @@ def _planned(store: Store, person: str, name: str) -> list[tuple[str, str, str, 
 
 
 def _would_show(store: Store, task: Task, person: str, name: str) -> Counter[str]:
-    """Units still open in other batches -> how many of each batch the new one would give the key of."""
+    """Return batch -> number of its units still open whose answer the new batch would reveal."""
     counts: Counter[str] = Counter()
     where = f"a.batch = {quoted(name)} AND a.annotator_id = {quoted(person)}"
     query = f"SELECT unit_id, what, field FROM ({rows_shown(task, where)} UNION {rows_after(task, where)}) WHERE what IN ('gold', 'judge')"
@@ -248,7 +248,7 @@ def warnings(exposures: Sequence[Exposure]) -> list[str]:
 
 
 def unknown_batches(conn: sqlite3.Connection) -> list[str]:
-    """Batches drawn before exposures were kept, that people have worked on."""
+    """Return the batches with labels that were drawn by a version without exposures."""
     query = (
         "SELECT b.batch FROM batches AS b WHERE b.exposure = 'unknown' AND EXISTS "
         "(SELECT 1 FROM events AS e WHERE e.batch = b.batch) ORDER BY b.created"

@@ -1,6 +1,6 @@
-"""A person's queue as that person may see it: units, how they stand, what was shown, the way through.
+"""A person's queue as that person may see it: units, their status, what was shown, and the next unit.
 
-Reads only, through the blind connection; `Desk` adds what commits.
+It is read through the blind connection; `Desk` adds the methods that commit.
 """
 
 import json
@@ -30,7 +30,7 @@ LISTS = {"reference_answers", "options", *LIST_INPUTS}
 
 
 class BatchInfo(NamedTuple):
-    """What the row of a batch says."""
+    """The row of a batch."""
 
     batch: str
     task: Task
@@ -41,7 +41,7 @@ class BatchInfo(NamedTuple):
 
 
 def batch_info(store: Store, name: str) -> BatchInfo:
-    """The batch called `name`. Raises UsageError listing those that exist."""
+    """Return the batch with this name. Raises UsageError that lists the existing ones."""
     query = "SELECT task, options, reveal_run, closed, packed_for FROM batches WHERE batch = ?"
     row = store.conn.execute(query, [name]).fetchone()
     if row is None:
@@ -55,7 +55,7 @@ def batch_info(store: Store, name: str) -> BatchInfo:
 
 
 class Queue:
-    """Reads one seat's queue."""
+    """Reads the queue of one annotator."""
 
     def __init__(self, info: BatchInfo, blind: Blind) -> None:
         self.info, self.task = info, info.task
@@ -71,7 +71,7 @@ class Queue:
         self._count_new()
 
     def load(self, position: int) -> Sheet:
-        """One unit. Raises UsageError when there is no such position."""
+        """Load one unit. Raises UsageError for an unknown position."""
         self._count_new()
         rows = self._blind.rows("SELECT unit_id, role FROM my_units WHERE position = ?", [position])
         if not rows:
@@ -82,7 +82,7 @@ class Queue:
         return sheet
 
     def inputs(self, position: int) -> dict[str, Any]:
-        """What the task shows of one unit, in the task's order; a list of passages that is empty is not there."""
+        """Return the inputs of one unit, in the task's order, without empty lists of passages."""
         names = [n for n in self.task.input_names if n not in LIST_INPUTS]
         columns = ", ".join(f'"{n}"' for n in names) or "position"
         values = self._blind.rows(f"SELECT {columns} FROM my_texts WHERE position = ?", [position])[0]
@@ -94,7 +94,7 @@ class Queue:
         return {n: inputs[n] for n in self.task.input_names if n in inputs}
 
     def _passages(self, position: int) -> dict[str, list[ShownPassage]]:
-        """The passages of each input that is a list; a list without any is not there."""
+        """Return the passages of each input that is a list, without empty lists."""
         names = [n for n in self.task.input_names if n in LIST_INPUTS]
         out: dict[str, list[ShownPassage]] = {}
         if not names:
@@ -140,15 +140,15 @@ class Queue:
         return [Event(*row) for row in self._blind.rows(query, [position])]
 
     def counts(self) -> dict[str, int]:
-        """Units by status."""
+        """Return status -> number of units."""
         return {str(s): self._tally[str(s)] for s in UnitStatus}
 
     def times(self) -> tuple[int, int]:
-        """(active ms spent on units that are done, how many these are): the pace."""
+        """Return the active milliseconds spent on finished units, and their number."""
         return self._tally["ms"], self._tally[str(UnitStatus.DONE)]
 
     def _count_new(self) -> None:
-        """Count units that were added since; the whole queue at first."""
+        """Count the units that were added since the last call, at first the whole queue."""
         # Grouping reads the whole queue, so it is done when there is something new only.
         if not self._blind.rows("SELECT 1 FROM my_units WHERE position > ? LIMIT 1", [self._last]):
             return
@@ -168,7 +168,7 @@ class Queue:
         self._tally["ms"] += state.active_ms if after is UnitStatus.DONE else 0
 
     def next_open(self, after: int = 0) -> int | None:
-        """The first open unit behind `after`, else the first of all; None when nothing is open."""
+        """Return the first open unit after `after`, else the first open unit; None if no unit is open."""
         query = "SELECT min(position) FROM my_units WHERE status = 'open' AND position > ?"
         for start in (after, 0):
             position = self._blind.rows(query, [start])[0][0]
@@ -177,7 +177,7 @@ class Queue:
         return None
 
     def neighbour(self, position: int, step: int) -> int | None:
-        """The unit before or behind, None at the ends."""
+        """Return the previous or the next unit, None at the ends."""
         nearest, sign = ("min", ">") if step > 0 else ("max", "<")
         next_position = self._blind.rows(
             f"SELECT {nearest}(position) FROM my_units WHERE position {sign} ?", [position]
@@ -200,7 +200,7 @@ class Queue:
         return [ReviewLine(p, s, json.loads(a), f, n, said.get(p, "") + t) for p, s, a, f, n, t in rows]
 
     def count(self, only: str = "all", search: str = "") -> int:
-        """How many units `listing` has."""
+        """Return the number of units in `listing`."""
         where, values = self._where(only, search)
         joined = " JOIN my_texts AS t ON t.position = u.position" if search else ""
         return int(
@@ -240,11 +240,11 @@ class Queue:
         return sorted(names, key=lambda n: order.index(n) if n in order else len(order))
 
     def key(self, position: int) -> dict[str, str]:
-        """The right answers of a training unit; empty before it was committed and locked."""
+        """Return the right answers of a training unit; empty before it was committed and locked."""
         return dict(self._blind.rows("SELECT field, value FROM my_key WHERE position = ?", [position]))
 
     def judge(self, position: int) -> dict[str, dict[str, Any]]:
-        """What the judge said, by field; empty before the own labels were committed and locked."""
+        """Return the judge's label by field; empty before the person's labels were committed and locked."""
         query = "SELECT field, value, distribution, rationale FROM my_judge WHERE position = ?"
         return {
             f: {"value": v, "distribution": json.loads(d) if d else None, "rationale": r}
@@ -252,7 +252,7 @@ class Queue:
         }
 
     def reasons(self, position: int) -> dict[str, str]:
-        """Why the right answers of a training unit are right, where gold says so; empty before it was locked."""
+        """Return the reasons of the right answers of a training unit, if gold has them; empty before it was locked."""
         query = "SELECT field, rationale FROM my_key WHERE position = ? AND rationale IS NOT NULL"
         return dict(self._blind.rows(query, [position]))
 
@@ -274,7 +274,7 @@ class Queue:
         return None
 
     def sources(self, position: int) -> list[Source]:
-        """When adjudicating: what those who labelled the unit said, as A, B, C."""
+        """Return the labels of the unit's annotators as A, B, C, for adjudication."""
         query = "SELECT number, answers, note, flag, spans FROM my_sources WHERE position = ? ORDER BY number"
         return [
             Source(chr(64 + n), json.loads(answers), note, flag, spans_of(spans))
@@ -304,7 +304,7 @@ class Queue:
         return f"{field}: {told}" if len(self.fields) > 1 else told
 
     def _said(self, positions: Sequence[int]) -> dict[int, str]:
-        """When adjudicating: who differs, by the letters of `sources`, for a row of the list."""
+        """Return who differs, by the letters of `sources`, for a row of a lead's list."""
         if not positions or not self._blind.is_deciding:
             return {}
         return {
@@ -321,7 +321,7 @@ class Queue:
                 yield position, json.loads(answers)
 
     def training(self) -> tuple[int, int, int]:
-        """(training units, those answered, those of them with every known answer right)."""
+        """Return the numbers of training units, of answered ones, and of those with every answer right."""
         rows = self._blind.rows("SELECT position, answers, locked FROM my_units WHERE role = 'training'")
         keys: dict[int, dict[str, str]] = {}
         for position, field, value in self._blind.rows("SELECT position, field, value FROM my_key"):

@@ -1,6 +1,6 @@
-"""The log, and what follows from a unit's events: its row in `assignments` and its labels.
+"""Append events to the log, and update what follows from them: a unit's row in `assignments`, and its labels.
 
-Everything that appends events goes through here: a person's desk, imports, merges and leads.
+Desks, imports, merges and leads all append events through this module.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ from judge.types import GOLD, Json
 
 _EVENT = "event_id, kind, field, value, reason, undoes, active_ms, idle_ms"
 WHOLE = "event_id, batch, annotator_id, position, kind, field, value, reason, undoes, active_ms, idle_ms, shown_ms, session_id, at"
-"""The columns of an event, but for its number."""
+"""The columns of an event, without its number."""
 INSERT = f"INSERT INTO events ({WHOLE}) VALUES ({', '.join('?' * 14)})"
 KEPT = ("sample", "repeat", "adjudication")
 """Roles whose answers are labels of the study; training and attention units are checks."""
@@ -34,7 +34,10 @@ def settle(
     unit: tuple[str, int],
     state: State,
 ) -> None:
-    """Write how `seat` (batch, annotator, position) stands on `unit` (id, repeat): its assignment and its labels."""
+    """Write the state of a unit: its assignment and its labels.
+
+    `seat` is (batch, annotator, position), `unit` is (id, repeat).
+    """
     values, rows = follow(conn, task, seat, role, unit, state)
     columns = ", ".join(f"{c} = ?" for c in STANDING if c != "locked")
     values["updated"] = now()
@@ -56,7 +59,7 @@ def follow(
     unit: tuple[str, int],
     state: State,
 ) -> tuple[dict[str, Json], list[Sequence[Json]]]:
-    """What follows from the state of a unit: the columns of its assignment but `updated`, and rows for `label_sources`."""
+    """Return what follows from the state of a unit: the columns of its assignment, and rows for `label_sources`."""
     stopped = is_stopped(conn, seat[0], seat[1])
     if stopped:
         state.layers = state.layers | dict.fromkeys(state.answers, STOPPED)
@@ -64,7 +67,7 @@ def follow(
     values: dict[str, Json] = dict(zip(STANDING[:-1], standing(state, fields), strict=True))
     if role not in KEPT:
         return values, []
-    # Why a lead decided as they did stands in the note of the unit; it is the reason of that label.
+    # A lead gives the reason of a decision in the note of the unit.
     reason = state.note if seat[1] == ADJUDICATED else None
     labels = [
         r._replace(rationale=r.rationale or reason)
@@ -76,30 +79,31 @@ def follow(
     rows: list[Sequence[Json]] = []
     for r in labels:
         at = given[r.derived_from or r.field, r.layer == "revised"]
-        row = (
-            unit[0],
-            r.field,
-            seat[1],
-            r.layer,
-            unit[1],
-            r.value,
-            r.rationale,
-            r.derived_from,
-            source,
-            at,
-            at,
+        rows.append(
+            (
+                unit[0],
+                r.field,
+                seat[1],
+                r.layer,
+                unit[1],
+                r.value,
+                r.rationale,
+                r.derived_from,
+                source,
+                at,
+                at,
+            )
         )
-        rows.append(row)
     return values, rows
 
 
 def source_of(batch: str, annotator: str) -> str:
-    """The source, in `label_sources`, of what follows from the log of a batch."""
+    """Return the source, in `label_sources`, of labels from the log of a batch."""
     return f"{'adjudication' if annotator == ADJUDICATED else 'batch'}:{batch}"
 
 
 def _given(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[str, bool], str]:
-    """(field, whether it is revised) -> when the label that stands was given."""
+    """Return (field, whether it is revised) -> the time of the current label."""
     query = (
         "SELECT e.field, e.kind <> 'label', e.at FROM events AS e WHERE e.batch = ? AND e.annotator_id = ? "
         "AND e.position = ? AND e.kind IN ('label', 'keep', 'revise') "
@@ -109,7 +113,7 @@ def _given(conn: sqlite3.Connection, seat: tuple[str, str, int]) -> dict[tuple[s
 
 
 def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, list[Event]]:
-    """Position -> its events in their order, of one person's queue."""
+    """Return position -> its events in order, of one person's queue."""
     query = f"SELECT position, {_EVENT} FROM events WHERE batch = ? AND annotator_id = ? ORDER BY seq"
     events: dict[int, list[Event]] = {}
     for position, *event in conn.execute(query, [batch, person]):
@@ -118,7 +122,7 @@ def events_of(conn: sqlite3.Connection, batch: str, person: str) -> dict[int, li
 
 
 def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) -> list[Event]:
-    """The events of one position of a queue, in their order."""
+    """Return the events of one position of a queue, in order."""
     query = f"SELECT {_EVENT} FROM events WHERE batch = ? AND annotator_id = ? AND position = ? ORDER BY seq"
     return [Event(*row) for row in conn.execute(query, [batch, person, position])]
 
@@ -126,13 +130,13 @@ def events_at(conn: sqlite3.Connection, batch: str, person: str, position: int) 
 def settle_log(
     conn: sqlite3.Connection, task: Task, batch: str, person: str, only: Collection[int] | None = None
 ) -> int:
-    """Write what follows from the log of one person's units, or `only` of those at these positions; returns how many."""
-    of = events_of(conn, batch, person)
+    """Update all units of one person from the log, or `only` those at these positions. Return the number of units."""
+    events = events_of(conn, batch, person)
     seats = "SELECT position, unit_id, repeat, role FROM assignments WHERE batch = ? AND annotator_id = ?"
     for position, unit, repeat, role in conn.execute(seats, [batch, person]).fetchall():
-        if position in of and (only is None or position in only):
-            settle(conn, task, (batch, person, position), role, (unit, repeat), fold(of[position]))
-    return len(of)
+        if position in events and (only is None or position in only):
+            settle(conn, task, (batch, person, position), role, (unit, repeat), fold(events[position]))
+    return len(events)
 
 
 def append(
@@ -145,14 +149,14 @@ def append(
     at: str | None = None,
     shown_ms: int | None = None,
 ) -> None:
-    """Add one event to the log; it happened now, unless `at` says when. `shown_ms` is as in `TimeSpent`."""
+    """Append one event to the log. `at` is its time, by default now; `shown_ms` is as in `TimeSpent`."""
     conn.execute(
         INSERT, [e.event_id, batch, person, position, str(e.kind), *e[2:], shown_ms, session, at or now()]
     )
 
 
 def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, opened_by: str) -> str:
-    """A session in which the program writes for somebody: an import, a merge, a policy. It ends as it begins."""
+    """Create a session in which the program writes for somebody: an import, a merge, a policy. Return its id."""
     session, at = str(ULID()), now()
     program = f"{version('adjudge')} {opened_by}"
     conn.execute(
@@ -162,7 +166,7 @@ def new_session(conn: sqlite3.Connection, batch: str, seat: str, person: str, op
 
 
 def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
-    """The annotators of a batch, in the order of their names; those who gave all their units away are none."""
+    """Return the annotators of a batch by name, without those whose units were all handed over."""
     query = (
         "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? AND role <> 'adjudication' ORDER BY 1"
     )
@@ -170,19 +174,19 @@ def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
 
 
 def not_for(batch: str, person: str, people: Iterable[str]) -> UsageError:
-    """The error for somebody whom a batch is not for, to be raised."""
+    """Return the error for a person who is no annotator of a batch."""
     return UsageError(f"batch '{batch}' is not for '{person}'; its annotators are: {', '.join(people)}")
 
 
 def is_stopped(conn: sqlite3.Connection, batch: str, person: str) -> str | None:
-    """Why a lead has stopped the person in this batch; None when nobody has."""
+    """Return the reason why a lead stopped the person in this batch; None if nobody did."""
     query = "SELECT why FROM stopped WHERE batch = ? AND annotator_id = ?"
     row = conn.execute(query, [batch, person]).fetchone()
     return None if row is None else str(row[0])
 
 
 def _from_gold(conn: sqlite3.Connection, task: Task, unit: str, rows: Iterable[NewLabel]) -> list[NewLabel]:
-    """Labels that follow from an answer and gold of the unit, else of its item; no gold, no label."""
+    """Return the labels that follow from an answer and the gold of the unit, else of its item; none without gold."""
     derived: list[NewLabel] = []
     for name, rule in task.spec.derive.items():
         if not rule.gold:

@@ -1,4 +1,4 @@
-"""What a person sees of one unit: inputs, passages, the other parts of its answer, and its status."""
+"""One unit as an annotator sees it: inputs, passages, the other parts of its answer, and its status."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,8 +11,10 @@ PARTS = ("sentence", "citation", "claim", "nugget")
 
 
 class TimeSpent(NamedTuple):
-    """Milliseconds since the event before, at work and away; `shown_ms` since the unit was painted, 0 for a
-    key that came before the paint, None where there is no screen."""
+    """Milliseconds since the previous event, at work and away.
+
+    `shown_ms` are those since the unit was painted: 0 for a key before the paint, None without a screen.
+    """
 
     active_ms: int = 0
     idle_ms: int = 0
@@ -20,11 +22,14 @@ class TimeSpent(NamedTuple):
 
 
 class ShownPassage(NamedTuple):
-    """A passage of an input that is a list of passages. `own` is its own id where answers can cite it by
-    that, `place` counts from 1 in what the answer was given."""
+    """A passage of an input that is a list of passages.
+
+    `marker` is the id by which answers can cite it, None without one. `place` is its number in the context of the
+    answer, from 1.
+    """
 
     passage_id: str
-    own: str | None
+    marker: str | None
     place: int | None
     title: str | None
     date: str | None
@@ -33,7 +38,7 @@ class ShownPassage(NamedTuple):
 
 
 class Source(NamedTuple):
-    """When adjudicating: what one of those who labelled the unit said, under a letter that says nothing."""
+    """The labels of one annotator of a unit for adjudication, under a letter in place of the name."""
 
     letter: str
     answers: dict[str, str]
@@ -56,8 +61,8 @@ class AnswerPart(NamedTuple):
 class Sheet:
     """One unit as a screen shows it. `role` is unit, training or adjudication.
 
-    `inputs` has the passages of its lists; `parts` are the own units of the same answer, in its order,
-    this one (`part`) among them.
+    `inputs` has the passages of its lists. `parts` are the annotator's units of the same answer in its order, this one
+    (`part`) included.
     """
 
     position: int
@@ -68,7 +73,7 @@ class Sheet:
     parts: list[AnswerPart] = field(default_factory=list)
 
     def texts(self) -> Iterator[str]:
-        """Every text of the unit's inputs, those of listed passages too."""
+        """Yield every text of the unit's inputs, with those of listed passages."""
         for value in self.inputs.values():
             if isinstance(value, str):
                 yield value

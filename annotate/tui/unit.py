@@ -185,8 +185,8 @@ class _Maker:
         self._add(beside, Content.assemble((NAMES[name], NAME_STYLE), "\n"))
         for number, passage in enumerate(passages, 1):
             about = " · ".join(one_line(a, 100) for a in (passage.title, passage.date, passage.source) if a)
-            mark = f"[{passage.own or passage.place or number}]"
-            if passage.own and passage.place and str(passage.place) not in passage.own:
+            mark = f"[{passage.marker or passage.place or number}]"
+            if passage.marker and passage.place and str(passage.place) not in passage.marker:
                 mark += f" no. {passage.place}"
             self._add(beside, Content.assemble((f"{mark} ", NAME_STYLE), (about, QUIET), "\n"))
             self._add_text(passage.passage_id, passage.text, self._in_passage(passage.text), beside)
@@ -258,7 +258,7 @@ def _firsts(highlighted: Iterable[tuple[int, int, str]]) -> list[tuple[int, int]
 def _own_names(inputs: dict[str, Any]) -> set[str]:
     """Return the ids by which the passages on the screen can be cited."""
     lists: Iterable[Sequence[ShownPassage]] = (inputs[n] for n in LIST_INPUTS if inputs.get(n))
-    return {p.own for passages in lists for p in passages if p.own}
+    return {p.marker for passages in lists for p in passages if p.marker}
 
 
 def _title(name: str, inputs: dict[str, Any]) -> Content:

@@ -1,4 +1,4 @@
-"""Units with their texts and labels as one page for the browser: what `annotate view` writes.
+"""The page of `annotate view`: units with their texts and labels for the browser.
 
 `units` reads a selection of the study, `page` writes it. What a page shows of a unit that still waits for a blind label
 is decided by `annotate.sitting.exposure`.

@@ -43,7 +43,7 @@ Segment = str | tuple[str, str]
 
 @dataclass(slots=True)
 class ShownLabel:
-    """One label: `who` is a run or a person, `source` the batch or import, `confidence` the probability of the label."""
+    """One label of a run or a person, with its batch or import, and the probability of the label."""
 
     field: str
     who: str
@@ -130,14 +130,14 @@ def _still_to_draw(store: Store) -> set[str]:
 
 
 def _runs(store: Store) -> dict[str, str]:
-    """Run -> model, without runs that only a search or a drift check started."""
+    """Return run -> model, without runs that only a search or a drift check started."""
     only_tried = tried(store.conn)
     rows = store.conn.execute("SELECT run_id, model FROM runs")
     return {run: model for run, model in rows if run not in only_tried}
 
 
 def _with_texts(store: Store, task: Task, waiting: set[str]) -> dict[str, ShownUnit]:
-    """The selected units in order, with their texts; evidence that people marked is left out of units that wait."""
+    """Return the selected units with their texts, and with people's evidence unless a unit waits for a blind label."""
     # Gold that a task shows to its own annotators answers another task's question.
     names = [
         name
@@ -169,7 +169,7 @@ Remarks = list[tuple[str, str]]
 
 
 def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
-    """Unit -> the spans that people marked in its texts, and their flags and notes."""
+    """Return unit -> the spans that people marked in its texts, and their flags and notes."""
     query = (
         "SELECT a.unit_id, a.annotator_id, a.spans, a.flag, a.note FROM assignments AS a "
         "JOIN units AS u USING (unit_id) JOIN temp.selection AS s ON s.n = u.rowid "
@@ -187,7 +187,7 @@ def _evidence(store: Store) -> dict[str, tuple[list[Span], Remarks]]:
 def _texts(
     inputs: Mapping[str, str | None], listed: Mapping[str, Mapping[str, Any]], spans: Sequence[Span]
 ) -> Iterator[tuple[str, str, list[Segment]]]:
-    """The inputs in the task's order, each passage of a list by itself."""
+    """Return the inputs in the task's order, with each passage of a list separately."""
     terms = query_terms(value for name in _ASKED if (value := inputs.get(name)))
     answers = [a for a in json.loads(inputs.get("reference_answers") or "[]") if isinstance(a, str)]
 
@@ -225,7 +225,7 @@ def _listed(value: Any) -> str:
 
 
 def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
-    """The text cut where marks begin and end; evidence covers highlights."""
+    """Split the text where marks begin and end; evidence covers highlights."""
     marks = [(max(0, start), min(end, len(text)), kind) for start, end, kind in marked]
     cuts = sorted({0, len(text), *(at for start, end, _ in marks for at in (start, end))})
     out: list[Segment] = []
@@ -237,7 +237,7 @@ def _pieces(text: str, marked: Iterable[tuple[int, int, str]]) -> list[Segment]:
 
 
 def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: Mapping[str, str]) -> None:
-    """Every label of units that do not wait; a judge's on a sealed test only after a look at the test was for it."""
+    """Return the labels of units that do not wait for a blind label, without judges on a test that is sealed for them."""
     sealed = {run: splits.closed(store, task.task_id, run) for run in runs}
     only_tried = tried(store.conn)
     for row in relation.of_selection(store.conn):

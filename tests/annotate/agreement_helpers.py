@@ -60,26 +60,26 @@ def document(*args: str | Path, code: int = 0) -> Any:
 
 
 def checked(text: str) -> Any:
-    found = json.loads(text, parse_constant=_no_constant)
-    name = found["schema"].split("/")[1]
-    validate(found, name)
-    return found
+    outcome = json.loads(text, parse_constant=_no_constant)
+    name = outcome["schema"].split("/")[1]
+    validate(outcome, name)
+    return outcome
 
 
-def validate(found: Any, name: str) -> None:
+def validate(outcome: Any, name: str) -> None:
     """Raises jsonschema's error when the document is not as its schema says."""
-    schema(name).validate(found)
+    schema(name).validate(outcome)
 
 
 def _no_constant(name: str) -> Any:
     raise AssertionError(f"{name} is not JSON")
 
 
-def values(found: Any, *annotators: str) -> dict[str, Any]:
+def values(outcome: Any, *annotators: str) -> dict[str, Any]:
     """measure[ (weights)] -> value, of exactly these annotators (of all measures when none are named)."""
     return {
         m["measure"] + (f" ({m['weights']})" if m["weights"] else ""): m["value"]
-        for m in found["measures"]
+        for m in outcome["measures"]
         if not annotators or m["annotators"] == list(annotators)
     }
 

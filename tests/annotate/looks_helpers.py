@@ -58,7 +58,7 @@ def label(store: Store, batch: str, truth: dict[str, str], first: int, last: int
 
 def ruled(store: Store, **asked: Any) -> list[Ruling]:
     """The rulings of a report, whose sentences are all short."""
-    found = rule(store, load(store, ReportOptions(**asked)))[0]
-    for one in found:
+    result = rule(store, load(store, ReportOptions(**asked)))[0]
+    for one in result:
         assert words.count(one.sentence) <= words.MOST, one.sentence
-    return found
+    return result

@@ -94,19 +94,19 @@ class Page:
 
     async def script(self, expression: str) -> Any:
         """The value of a JavaScript expression (the page itself may run none)."""
-        found = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        return found["result"].get("value")
+        result = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        return result["result"].get("value")
 
     async def screenshot(self, path: Path, whole: bool = True, **clip: float) -> None:
         """A picture of the page, or of a part of it."""
         extra = {"clip": {**clip, "scale": 1}} if clip else {}
-        found = await self.call("Page.captureScreenshot", captureBeyondViewport=whole, **extra)
-        path.write_bytes(base64.b64decode(found["data"]))
+        result = await self.call("Page.captureScreenshot", captureBeyondViewport=whole, **extra)
+        path.write_bytes(base64.b64decode(result["data"]))
 
     async def pdf(self, path: Path) -> None:
         """The page as it prints."""
-        found = await self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
-        path.write_bytes(base64.b64decode(found["data"]))
+        result = await self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
+        path.write_bytes(base64.b64decode(result["data"]))
 
 
 @asynccontextmanager

@@ -51,23 +51,23 @@ def wide(path: Path, ratings: Ratings) -> tuple[str, ...]:
 )
 def test_krippendorffs_table(tmp_path: Path, options: tuple[str, ...], alpha: float) -> None:
     table = wide(tmp_path / "t.csv", krippendorff_2011())
-    found = document("agreement", *table, *options, *NONE)
-    assert values(found, "A", "B", "C", "D")["krippendorff_alpha"] == pytest.approx(alpha, abs=1e-6)
+    outcome = document("agreement", *table, *options, *NONE)
+    assert values(outcome, "A", "B", "C", "D")["krippendorff_alpha"] == pytest.approx(alpha, abs=1e-6)
 
 
 def test_gwets_and_fleiss_values(tmp_path: Path) -> None:
-    found = values(document("agreement", *wide(tmp_path / "k.csv", krippendorff_2011()), *NONE), *"ABCD")
-    assert found["gwet_ac1"] == pytest.approx(0.77544, abs=1e-5)
-    assert found["fleiss_kappa"] == pytest.approx(0.76117, abs=1e-5)
+    outcome = values(document("agreement", *wide(tmp_path / "k.csv", krippendorff_2011()), *NONE), *"ABCD")
+    assert outcome["gwet_ac1"] == pytest.approx(0.77544, abs=1e-5)
+    assert outcome["fleiss_kappa"] == pytest.approx(0.76117, abs=1e-5)
     order = ("--level", "ordinal:1,2,3,4,5")
     ordered = values(
         document("agreement", *wide(tmp_path / "k.csv", krippendorff_2011()), *order, *NONE), *"ABCD"
     )
     assert ordered["gwet_ac2 (quadratic)"] == pytest.approx(0.91400, abs=1e-5)
-    found = values(document("agreement", *wide(tmp_path / "f.csv", fleiss_1971()), *NONE), *"abcdef")
-    assert found["fleiss_kappa"] == pytest.approx(0.430245, abs=1e-6)
-    assert found["krippendorff_alpha"] == pytest.approx(0.43341, abs=1e-5)
-    assert found["gwet_ac1"] == pytest.approx(0.44788, abs=1e-5)
+    outcome = values(document("agreement", *wide(tmp_path / "f.csv", fleiss_1971()), *NONE), *"abcdef")
+    assert outcome["fleiss_kappa"] == pytest.approx(0.430245, abs=1e-6)
+    assert outcome["krippendorff_alpha"] == pytest.approx(0.43341, abs=1e-5)
+    assert outcome["gwet_ac1"] == pytest.approx(0.44788, abs=1e-5)
 
 
 def test_cohens_table_plain_and_weighted(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_cohens_table_plain_and_weighted(tmp_path: Path) -> None:
         "--measure",
         "cohen_kappa:quadratic",
     )
-    found = values(document("agreement", *table, *asked, *NONE, "--level", "ordinal:a,b,c"), "x", "y")
-    assert found["cohen_kappa"] == pytest.approx(0.491525, abs=1e-6)
-    assert found["cohen_kappa (linear)"] == pytest.approx(0.473684, abs=1e-6)
-    assert found["cohen_kappa (quadratic)"] == pytest.approx(0.454545, abs=1e-6)
+    outcome = values(document("agreement", *table, *asked, *NONE, "--level", "ordinal:a,b,c"), "x", "y")
+    assert outcome["cohen_kappa"] == pytest.approx(0.491525, abs=1e-6)
+    assert outcome["cohen_kappa (linear)"] == pytest.approx(0.473684, abs=1e-6)
+    assert outcome["cohen_kappa (quadratic)"] == pytest.approx(0.454545, abs=1e-6)
 
 
 def test_the_alphabet_is_not_an_order(tmp_path: Path) -> None:
@@ -107,18 +107,18 @@ def test_the_alphabet_is_not_an_order(tmp_path: Path) -> None:
 
 
 def test_everything_about_the_example(tmp_path: Path) -> None:
-    found = document("agreement", VOTES, "--judge", "gpt")
-    (field,) = found["fields"]
+    outcome = document("agreement", VOTES, "--judge", "gpt")
+    (field,) = outcome["fields"]
     kinds = {row["annotator"]: row["kind"] for row in field["annotators"]}
     assert kinds == {"ann": "human", "bob": "human", "cyd": "human", "gpt": "judge", "majority": "majority"}
     assert field["reference"] == "majority" and (field["n_units"], field["n_clusters"]) == (40, 20)
     assert [g["title"] for g in field["groups"]] == ["people", "people and judges"]
-    told = {tuple(m["annotators"]) for m in found["measures"] if m["measure"] == "cohen_kappa"}
+    told = {tuple(m["annotators"]) for m in outcome["measures"] if m["measure"] == "cohen_kappa"}
     people = {("ann", "bob"), ("ann", "cyd"), ("bob", "cyd")}
     assert told == people | {("gpt", who) for who in ("ann", "bob", "cyd", "majority")}
     # By hand from the file: gpt has no label on two units, and cyd was not asked about six.
     pair = next(
-        m for m in found["measures"] if m["annotators"] == ["gpt", "cyd"] and m["measure"] == "percent"
+        m for m in outcome["measures"] if m["annotators"] == ["gpt", "cyd"] and m["measure"] == "percent"
     )
     rows = list(csv.DictReader(VOTES.read_text("utf-8").splitlines()))
     by_hand = {(r["unit"], r["annotator"]): r["label"] for r in rows}
@@ -130,7 +130,7 @@ def test_everything_about_the_example(tmp_path: Path) -> None:
     assert (matrix["reference"], matrix["predicted"]) == ("majority", "gpt")
     kappa = next(
         m
-        for m in found["measures"]
+        for m in outcome["measures"]
         if m["annotators"] == ["gpt", "majority"] and m["measure"] == "cohen_kappa"
     )
     cells = np.array(matrix["matrix"])
@@ -166,8 +166,8 @@ def test_clusters_widen_the_interval(tmp_path: Path) -> None:
 
 def test_both_kinds_of_interval_can_be_asked_for() -> None:
     def bounds(*options: str) -> list[tuple[float | None, float | None]]:
-        found = document("agreement", VOTES, *options)["measures"]
-        return [(m["low"], m["high"]) for m in found if m["measure"] == "krippendorff_alpha"]
+        outcome = document("agreement", VOTES, *options)["measures"]
+        return [(m["low"], m["high"]) for m in outcome if m["measure"] == "krippendorff_alpha"]
 
     assert bounds() != bounds("--interval", "percentile")
     assert set(bounds(*NONE)) == {(None, None)}
@@ -191,10 +191,10 @@ def test_what_is_undefined_has_its_reason_in_words(tmp_path: Path, case: str) ->
         tmp_path / "t.csv", [("unit", "a", "b"), *((str(i), *row) for i, row in enumerate(rows))]
     )
     table = (path, "--annotators", "a,b", "--level", "nominal:x,y")
-    found = {m["measure"]: m for m in document("agreement", *table)["measures"]}
-    assert found["cohen_kappa"]["value"] is None and found["cohen_kappa"]["low"] is None
-    assert found["cohen_kappa"]["reason"].startswith(reason)
-    assert found["percent"]["value"] == percent
+    outcome = {m["measure"]: m for m in document("agreement", *table)["measures"]}
+    assert outcome["cohen_kappa"]["value"] is None and outcome["cohen_kappa"]["low"] is None
+    assert outcome["cohen_kappa"]["reason"].startswith(reason)
+    assert outcome["percent"]["value"] == percent
     printed = annotate("agreement", *table).stdout
     assert f"cohen_kappa of a and b is undefined: {reason}" in printed
     assert "nan" not in printed.casefold()
@@ -213,9 +213,9 @@ def test_the_label_nan_is_a_label(tmp_path: Path) -> None:
         ("3", "None", "nan"),
         ("4", "", "nan"),
     ]
-    found = document("agreement", write_csv(tmp_path / "t.csv", rows), "--annotators", "a,b", *NONE)
-    assert found["fields"][0]["labels"] == ["NA", "None", "nan"]
-    assert found["measures"][0]["value"] == pytest.approx(2 / 3)  # units 1, 2, 3
+    outcome = document("agreement", write_csv(tmp_path / "t.csv", rows), "--annotators", "a,b", *NONE)
+    assert outcome["fields"][0]["labels"] == ["NA", "None", "nan"]
+    assert outcome["measures"][0]["value"] == pytest.approx(2 / 3)  # units 1, 2, 3
 
 
 def test_a_transposed_table_is_pointed_out(tmp_path: Path) -> None:
@@ -243,13 +243,13 @@ def test_continuous_scores_are_not_counted_like_labels(tmp_path: Path) -> None:
     scores = np.column_stack([truth + rng.normal(scale=0.5, size=1500) for _ in range(3)])
     rows = [("unit", "a", "b", "c"), *((f"{i:04}", *map(repr, row)) for i, row in enumerate(scores.tolist()))]
     table = (str(write_csv(tmp_path / "t.csv", rows)), "--annotators", "a,b,c")
-    found = document("agreement", *table, "--level", "interval")
+    outcome = document("agreement", *table, "--level", "interval")
     # One-way: D_o = 2 MS within, D_e = 2 variance, on 3 complete columns.
     within = scores.var(axis=1, ddof=1).mean()
-    assert values(found, "a", "b", "c") == {
+    assert values(outcome, "a", "b", "c") == {
         "krippendorff_alpha": pytest.approx(1 - within / scores.var(ddof=1))
     }
-    assert found["fields"][0]["labels"] is None and len(found["measures"]) == 4
+    assert outcome["fields"][0]["labels"] is None and len(outcome["measures"]) == 4
     assert "4,500 different numbers" in annotate("agreement", *table, "--level", "interval", *NONE).stdout
     assert "4,500 different labels: is it the right column?" in annotate("agreement", *table, code=1).stderr
     only = "above 200 there is krippendorff_alpha with --level interval"
@@ -260,19 +260,19 @@ def test_continuous_scores_are_not_counted_like_labels(tmp_path: Path) -> None:
 
 def test_a_study_with_people_gold_and_two_runs(tmp_path: Path) -> None:
     db = make_study(tmp_path, runs=2)
-    found = document("agreement", "-d", db, "--field", "stance")
-    (field,) = found["fields"]
+    outcome = document("agreement", "-d", db, "--field", "stance")
+    (field,) = outcome["fields"]
     names = [row["annotator"] for row in field["annotators"]]
     assert [n for n in names if "scripted" not in n] == ["ann", "bob", "gold", "majority"]
     assert field["task"] == "stance.v2" and field["labels"] == ["support", "refute", "neutral"]
     assert field["reference"] == "gold"
     runs = [n for n in names if "scripted" in n]
-    pairs = [tuple(m["annotators"]) for m in found["measures"] if m["measure"] == "cohen_kappa"]
+    pairs = [tuple(m["annotators"]) for m in outcome["measures"] if m["measure"] == "cohen_kappa"]
     expected = [("ann", "bob"), *((r, o) for r in runs for o in ("ann", "bob", "majority", "gold"))]
     expected += [("ann", "gold"), ("bob", "gold"), ("majority", "gold"), tuple(runs)]
     assert sorted(pairs) == sorted(expected), "every pair once"
     # Both runs follow one script and agree on the five units that have a label; one of six has none.
-    both = next(m for m in found["measures"] if m["annotators"] == runs and m["measure"] == "percent")
+    both = next(m for m in outcome["measures"] if m["annotators"] == runs and m["measure"] == "percent")
     assert (both["value"], both["n_units"], both["coverage"]) == (1.0, 5, 5 / 6)
     only = document("agreement", "-d", db, "--annotators", "ann,bob", *NONE)
     assert [row["annotator"] for row in only["fields"][0]["annotators"]] == ["ann", "bob", "majority"]
@@ -291,9 +291,9 @@ def test_all_fields_of_a_study_and_what_is_left_out(tmp_path: Path) -> None:
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     db = tmp_path / "study.db"
     judge("items", "import", "jsonl", data, "-d", db)
-    found = document("agreement", "-d", db, *NONE)
-    assert [field["field"] for field in found["fields"]] == ["stance", "tone"]
-    assert {m["field"] for m in found["measures"]} == {"stance", "tone"}
+    outcome = document("agreement", "-d", db, *NONE)
+    assert [field["field"] for field in outcome["fields"]] == ["stance", "tone"]
+    assert {m["field"] for m in outcome["measures"]} == {"stance", "tone"}
     alone = annotate("agreement", "-d", db, "--field", "lonely", code=1)
     assert "no field that two annotators labelled; there are: lonely (gold)" in alone.stderr
     ordered = document("agreement", "-d", db, "--field", "tone", "--level", "ordinal:rude,kind", *NONE)
@@ -380,11 +380,15 @@ def test_precision_recall_and_f1_when_asked(tmp_path: Path) -> None:
         "gpt",
         *NONE,
     )
-    found = values(document("agreement", *table, "--measure", "per_class"), "gpt", "gold")
+    outcome = values(document("agreement", *table, "--measure", "per_class"), "gpt", "gold")
     # x: predicted 1, right 1, in gold 2. y: predicted 3, right 2, in gold 2.
-    assert found["precision:x"] == 1.0 and found["recall:x"] == 0.5 and found["f1:x"] == pytest.approx(2 / 3)
-    assert found["precision:y"] == pytest.approx(2 / 3) and found["recall:y"] == 1.0
-    assert found["accuracy"] == 0.75
+    assert (
+        outcome["precision:x"] == 1.0
+        and outcome["recall:x"] == 0.5
+        and outcome["f1:x"] == pytest.approx(2 / 3)
+    )
+    assert outcome["precision:y"] == pytest.approx(2 / 3) and outcome["recall:y"] == 1.0
+    assert outcome["accuracy"] == 0.75
     assert "accuracy" not in values(document("agreement", *table), "gpt", "gold")
 
 
@@ -474,16 +478,16 @@ def test_the_real_crowd_of_rte(tmp_path: Path) -> None:
         rows += [(unit["id"], who, label) for who, label in unit["votes"].items()]
         rows.append((unit["id"], "gold", unit["label"]))
     path = write_csv(tmp_path / "rte.csv", rows)
-    found = document("agreement", path, "--measure", "dawid_skene")
-    people = next(m for m in found["measures"] if m["measure"] == "krippendorff_alpha")
+    outcome = document("agreement", path, "--measure", "dawid_skene")
+    people = next(m for m in outcome["measures"] if m["measure"] == "krippendorff_alpha")
     # SOURCE.md: nominal alpha 0.241 over 800 units, 10 votes each, 164 workers.
     assert len(people["annotators"]) == 164 and people["n_units"] == 800
     assert people["value"] == pytest.approx(0.241, abs=5e-4) and people["low"] < 0.241 < people["high"]
-    summaries = {(row["title"], row["measure"]): row for row in found["fields"][0]["pair_summaries"]}
+    summaries = {(row["title"], row["measure"]): row for row in outcome["fields"][0]["pair_summaries"]}
     each = summaries["people with each other", "percent"]
     assert each["n_pairs"] == 164 * 163 // 2 and each["n_sharing"] == each["n_defined"] == 1254
     # Every unit has ten votes, so the mean over pairs by units is the mean over units.
-    percent = next(m for m in found["measures"] if m["measure"] == "percent")
+    percent = next(m for m in outcome["measures"] if m["measure"] == "percent")
     assert each["weighted_mean"] == pytest.approx(percent["value"], abs=1e-12)
     printed = annotate("agreement", path).stdout
     assert len(printed.splitlines()) < 80, "164 workers fit on a page"

@@ -19,8 +19,8 @@ def test_a_number_on_a_unit_of_one_annotator_does_not_undo_alpha(tmp_path: Path)
         rows += [(f"u{i:02}", "a", i % 2), (f"u{i:02}", "b", 1 - i % 2 if i % 20 == 0 else i % 2)]
     rows.append(("uu", "a", 1000000000))
     table = write_csv(tmp_path / "t.csv", rows)
-    found = document("agreement", str(table), "--level", "interval", "--measure", "krippendorff_alpha")
-    (alpha,) = found["measures"]
+    result = document("agreement", str(table), "--level", "interval", "--measure", "krippendorff_alpha")
+    (alpha,) = result["measures"]
     # Units 0, 20 and 40 differ: Do = 3 / 60. b gives three 1s in place of 0, so the 120 values hold
     # 57 zeros and 63 ones: De = 2 * 57 * 63 / (120 * 119).
     assert alpha["value"] == pytest.approx(1 - (3 / 60) / (2 * 57 * 63 / (120 * 119)))
@@ -64,8 +64,8 @@ def lines(path: Path, *rows: str, end: str = "\n") -> str:
 def test_old_line_ends_are_read_as_lines(tmp_path: Path) -> None:
     rows = ("unit,who,label", *(f"u{i},{who},{'xy'[i % 2]}" for i in range(4) for who in "ab"))
     for end in ("\r", "\r\n", "\n"):
-        found = document("agreement", lines(tmp_path / "t.csv", *rows, end=end), "--interval", "none")
-        assert found["fields"][0]["n_units"] == 4, repr(end)
+        result = document("agreement", lines(tmp_path / "t.csv", *rows, end=end), "--interval", "none")
+        assert result["fields"][0]["n_units"] == 4, repr(end)
     failed = annotate("agreement", lines(tmp_path / "t.csv", *rows, "u0,a,x", end="\r"), code=1).stderr
     assert "t.csv:10: a second label by 'a' on unit 'u0' (the first is on line 2)" in failed
 
@@ -113,8 +113,8 @@ def test_names_that_differ_in_spaces_are_pointed_out(tmp_path: Path) -> None:
 
 def test_the_only_label_is_called_found(tmp_path: Path) -> None:
     rows = [("unit", "who", "label"), *((str(i), who, "yes") for i in range(3) for who in "ab")]
-    found = document("agreement", str(write_csv(tmp_path / "t.csv", rows)))["measures"]
-    reasons = {m["reason"] for m in found if m["measure"] == "cohen_kappa"}
+    result = document("agreement", str(write_csv(tmp_path / "t.csv", rows)))["measures"]
+    reasons = {m["reason"] for m in result if m["measure"] == "cohen_kappa"}
     assert reasons == {"the only label, declared or found, is 'yes'"}
 
 
@@ -142,8 +142,8 @@ def test_each_complaint_is_one_line(args: tuple[str, ...], complaint: str, code:
 
 def test_a_judge_may_be_held_against_another(tmp_path: Path) -> None:
     both = ("--judge", "gpt", "--judge", "cyd", "--reference", "gpt", "--interval", "none")
-    found = document("agreement", VOTES, *both)
-    assert [one["predicted"] for one in found["fields"][0]["confusions"]] == ["cyd"]
+    result = document("agreement", VOTES, *both)
+    assert [one["predicted"] for one in result["fields"][0]["confusions"]] == ["cyd"]
 
 
 NOMINAL = ["percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pabak"]
@@ -158,9 +158,9 @@ def table(seed: int, annotators: int = 9, q: int = 3) -> Ratings:
     return Ratings.from_codes(codes, [str(i) for i in range(q)], [f"a{i}" for i in range(annotators)])
 
 
-def rows(found: Pairs) -> dict[tuple[str, str], int]:
-    names = found.annotators
-    pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
+def rows(result: Pairs) -> dict[tuple[str, str], int]:
+    names = result.annotators
+    pairs = zip(result.first.tolist(), result.second.tolist(), strict=True)
     return {(names[a], names[b]): i for i, (a, b) in enumerate(pairs)}
 
 
@@ -171,9 +171,9 @@ def rows(found: Pairs) -> dict[tuple[str, str], int]:
 def test_each_value_is_that_of_the_pair_alone(level: str, keys: list[str], seed: int) -> None:
     ratings = table(seed)
     names = ratings.annotators
-    found = all_pairs(ratings, keys, level=level, first=names, second=names)
-    place = rows(found)
-    assert found.n_pairs == len(list(combinations(names, 2)))
+    result = all_pairs(ratings, keys, level=level, first=names, second=names)
+    place = rows(result)
+    assert result.n_pairs == len(list(combinations(names, 2)))
     for pair in combinations(names, 2):
         two = ratings.select(pair)
         # AC1 and Fleiss' kappa also learn from units that only one labelled; pairs here share theirs.
@@ -182,17 +182,17 @@ def test_each_value_is_that_of_the_pair_alone(level: str, keys: list[str], seed:
             assert alone[0].n_units == 0
             continue
         i = place[pair]
-        assert found.n_units[i] == alone[0].n_units > 0
-        for key, one in zip(found.values, alone, strict=True):
-            value = found.values[key][i]
+        assert result.n_units[i] == alone[0].n_units > 0
+        for key, one in zip(result.values, alone, strict=True):
+            value = result.values[key][i]
             assert METRICS[key].measure == one.measure
             assert np.isnan(value) if one.value is None else value == pytest.approx(one.value, abs=1e-12)
 
 
 def test_two_lists_are_paired_across() -> None:
     ratings = table(0)
-    found = all_pairs(ratings, ["percent"], level="nominal", first=["a8"], second=["a3", "a4", "a8"])
-    assert set(rows(found)) <= set(product(["a8"], ["a3", "a4"])) and found.n_pairs == 2
+    result = all_pairs(ratings, ["percent"], level="nominal", first=["a8"], second=["a3", "a4", "a8"])
+    assert set(rows(result)) <= set(product(["a8"], ["a3", "a4"])) and result.n_pairs == 2
 
 
 def test_the_summary_has_quartiles_and_both_means() -> None:

@@ -45,10 +45,10 @@ def test_the_limit_decides_the_exit_code(table: tuple[str, ...], limit: str, cod
 def test_a_weighted_measure_and_a_pair(table: tuple[str, ...]) -> None:
     order = ("--level", "ordinal:x,y", "--interval", "none")
     limit = "cohen_kappa:quadratic:gpt,gold=0.59"
-    (found,) = document("agreement", *table, *order, "--fail-under", limit)["thresholds"]
+    (result,) = document("agreement", *table, *order, "--fail-under", limit)["thresholds"]
     # With two labels all weights are the same: kappa is .6.
-    assert found["weights"] == "quadratic" and found["compared"] == pytest.approx(0.6)
-    assert found["why"].startswith("cohen_kappa (quadratic) of gpt and gold"), "and not the plain one's name"
+    assert result["weights"] == "quadratic" and result["compared"] == pytest.approx(0.6)
+    assert result["why"].startswith("cohen_kappa (quadratic) of gpt and gold"), "and not the plain one's name"
     assert "weighs by the order" in annotate("agreement", *table, "--fail-under", limit, code=2).stderr
 
 
@@ -85,8 +85,8 @@ def test_every_judge_must_pass_and_may_be_named_by_its_end(tmp_path: Path) -> No
 
 
 def test_the_reference_can_be_chosen(table: tuple[str, ...]) -> None:
-    found = document("agreement", *table, "--reference", "ann", "--fail-under", "percent=0.1")
-    assert found["thresholds"][0]["annotators"] == ["gpt", "ann"]
+    result = document("agreement", *table, "--reference", "ann", "--fail-under", "percent=0.1")
+    assert result["thresholds"][0]["annotators"] == ["gpt", "ann"]
 
 
 def test_without_a_judge_all_are_meant() -> None:
@@ -96,8 +96,8 @@ def test_without_a_judge_all_are_meant() -> None:
         "--interval",
         "none",
     )
-    (found,) = document(*base, "--fail-under", "krippendorff_alpha=0.1")["thresholds"]
-    assert found["annotators"] == ["ann", "bob", "cyd", "gpt"]
+    (result,) = document(*base, "--fail-under", "krippendorff_alpha=0.1")["thresholds"]
+    assert result["annotators"] == ["ann", "bob", "cyd", "gpt"]
     assert (
         "is of two annotators; name A,B" in annotate(*base, "--fail-under", "cohen_kappa=0.1", code=2).stderr
     )
@@ -176,11 +176,11 @@ def test_without_clusters_it_is_theirs(tmp_path: Path) -> None:
     who = ",".join((*PEOPLE, "judge"))
     table = ("agreement", path, "--annotators", who, "--judge", "judge", "--measure", "alt_test")
     asked = ("--cluster", "none", "--interval", "none")
-    (found,) = document(*table, *asked)["fields"][0]["alt_tests"]
+    (result,) = document(*table, *asked)["fields"][0]["alt_tests"]
     rate, advantage = by_the_authors(rows, 0.2)
-    assert found["winning_rate"] == pytest.approx(rate, abs=1e-9)
-    assert found["advantage"] == pytest.approx(advantage, abs=1e-9)
-    assert found["least_others"] == 1 and found["notes"] == []
+    assert result["winning_rate"] == pytest.approx(rate, abs=1e-9)
+    assert result["advantage"] == pytest.approx(advantage, abs=1e-9)
+    assert result["least_others"] == 1 and result["notes"] == []
 
 
 def test_what_differs_from_theirs_is_said(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ def test_a_profile_is_kept_and_changed_key_by_key(db: Path) -> None:
     assert said.stdout == "ann: qualification: PhD; paid: 15 EUR an hour\n"
     annotate("annotators", "set", "ann", "-d", db, "--consent", "signed", "--paid", "")
     assert profile(db, "ann") == ("human", {"qualification": "PhD", "consent": "signed"})
-    found = document("annotators", "set", "ann", "-d", db, "--note", "è")
-    assert found["profile"] == {"qualification": "PhD", "consent": "signed", "note": "è"}
+    result = document("annotators", "set", "ann", "-d", db, "--note", "è")
+    assert result["profile"] == {"qualification": "PhD", "consent": "signed", "note": "è"}
 
 
 def test_a_new_name_becomes_a_person(db: Path) -> None:

@@ -226,7 +226,7 @@ def test_agreement_on_one_batch_alone(study: Path, capsys: pytest.CaptureFixture
             with Desk.open(store, name, person) as desk:
                 for position in range(1, desk.total + 1):
                     desk.label(position, "stance", value)
-    found = {}
+    result = {}
     for name in ("pilot", "other"):
         code, out, _ = run(
             capsys,
@@ -245,9 +245,9 @@ def test_agreement_on_one_batch_alone(study: Path, capsys: pytest.CaptureFixture
         document = json.loads(out)
         people = [a["annotator"] for a in document["fields"][0]["annotators"] if a["kind"] == "human"]
         first = next(m for m in document["measures"] if m["annotators"] == people)
-        found[name] = (people, first["value"], first["n_units"])
+        result[name] = (people, first["value"], first["n_units"])
     # All eight agree in the one batch, none of the six in the other.
-    assert found == {"pilot": (["alice", "bob"], 1.0, 8), "other": (["alice", "carol"], 0.0, 6)}
+    assert result == {"pilot": (["alice", "bob"], 1.0, 8), "other": (["alice", "carol"], 0.0, 6)}
     code, _, err = run(capsys, "agreement", "--batch", "pilto", "-d", str(study))
     assert code == 2 and "no batch 'pilto'; there are: pilot, other" in err
     code, _, err = run(capsys, "agreement", "--batch", "pilot", "-d", str(study), str(study))

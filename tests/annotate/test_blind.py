@@ -120,9 +120,9 @@ WRITES = [
 
 
 def blind_of(desk: Desk) -> Blind:
-    found = desk._blind
-    assert isinstance(found, Blind)
-    return found
+    result = desk._blind
+    assert isinstance(result, Blind)
+    return result
 
 
 @pytest.mark.parametrize("gate", [True, False], ids=["as it is", "the authorizer alone"])

@@ -202,9 +202,9 @@ def test_after_the_reveal_the_first_label_stands_whatever_is_tried(study: Path, 
         units = dict(
             store.conn.execute("SELECT unit_id, position FROM assignments WHERE annotator_id = 'alice'")
         )
-    found = {(units[unit], field, layer): value for (unit, field, layer, _), value in labels(study).items()}
-    assert found[3, "stance", "first"] == "refute" and {field for _, field, _ in found} == {"stance"}
-    assert {p for p, _, layer in found if layer == "revised"} <= locked
+    result = {(units[unit], field, layer): value for (unit, field, layer, _), value in labels(study).items()}
+    assert result[3, "stance", "first"] == "refute" and {field for _, field, _ in result} == {"stance"}
+    assert {p for p, _, layer in result if layer == "revised"} <= locked
 
 
 @pytest.mark.parametrize(

@@ -283,9 +283,9 @@ def test_options_formats_and_maps_that_do_not_exist(path: Path, tmp_path: Path) 
     ]:
         assert told in annotate(*args, "-d", path, code=2).stderr, args
     assert not out.exists()
-    found = document("formats")["rows"]
-    assert {r["format"]: (r["export"], r["import"]) for r in found}["parquet"] == ("folder", False)
-    assert {r["format"] for r in found} >= {
+    result = document("formats")["rows"]
+    assert {r["format"]: (r["export"], r["import"]) for r in result}["parquet"] == ("folder", False)
+    assert {r["format"] for r in result} >= {
         "argilla",
         "csv",
         "doccano",
@@ -425,12 +425,12 @@ def test_units_hold_what_a_blind_annotator_sees_and_nothing_else(tmp_path: Path)
         assert b"Claim number 1" in data, form
         for secret in (CANARY, "BOBSAYS", "scripted/test", "claim_verdict", "training", "attention", "0.7"):
             assert secret.encode() not in data, (form, secret)
-    found = read_lines(tmp_path / "jsonl")
-    assert len(found) == 10 and all(set(r) == {"unit", "inputs", "text_sha256"} for r in found)
-    assert all(set(r["inputs"]) <= {"claim", "passage", "passage_title"} for r in found)
+    result = read_lines(tmp_path / "jsonl")
+    assert len(result) == 10 and all(set(r) == {"unit", "inputs", "text_sha256"} for r in result)
+    assert all(set(r["inputs"]) <= {"claim", "passage", "passage_title"} for r in result)
     # Roles do not show in the order either: training comes first only at the desk.
     roles = dict(rows_of(path, "SELECT unit_id, role FROM batch_units"))
-    assert [roles[r["unit"]] for r in found][:2] != ["training", "training"]
+    assert [roles[r["unit"]] for r in result][:2] != ["training", "training"]
 
 
 def _unpacked(file: Path) -> bytes:
@@ -466,11 +466,11 @@ def test_answers_in_sentences_and_passages_in_lists_go_out_and_come_in(tmp_path:
         add_answers(store, rows, ImportInfo("test", {}), [], _fail)
     batch(path, "grounding", n=4, annotators=["alice"])
     export(path, tmp_path / "u.jsonl", "jsonl")
-    found = read_lines(tmp_path / "u.jsonl")
-    assert {r["inputs"]["sentence"] for r in found} == {"It says 42.", "東京 is so."}
-    listed = next(iter(v for v in found[0]["inputs"].values() if isinstance(v, list)))
+    result = read_lines(tmp_path / "u.jsonl")
+    assert {r["inputs"]["sentence"] for r in result} == {"It says 42.", "東京 is so."}
+    listed = next(iter(v for v in result[0]["inputs"].values() if isinstance(v, list)))
     assert set(listed[0]) == {"title", "date", "source", "text"} and "SYSTEM-7" not in json.dumps(
-        found[0]["inputs"]
+        result[0]["inputs"]
     )
     for form in base.names("write"):
         export(path, tmp_path / form, form)

@@ -281,10 +281,10 @@ def test_what_prodigy_writes(tmp_path: Path) -> None:
     assert done["new"] == {"alice": 3} and (done["skips"], done["flags"], done["spans"]) == (2, 1, 1)
     assert done["remarks"] == {"rejected labels that say no other label": 1}
     unit = tasks[3]["adjudge_unit_id"]
-    found = rows_of(
+    result = rows_of(
         path, "SELECT answers, spans FROM assignments WHERE annotator_id = 'alice' AND unit_id = ?", unit
     )
-    assert found == [('{"stance":"neutral"}', '[["passage",0,7]]')]
+    assert result == [('{"stance":"neutral"}', '[["passage",0,7]]')]
     # 1,700,000,000 s after the epoch
     assert rows_of(path, "SELECT DISTINCT at FROM events") == [("2023-11-14T22:13:20.000Z",)]
     export(path, tmp_path / "out.jsonl", "jsonl", "--labels")

@@ -30,15 +30,15 @@ def garage(path: Path) -> Path:
     """Questions with two passages, of which gold calls one relevant, and an answer of two sentences."""
 
     def rows() -> list[Row]:
-        found = []
+        result = []
         for i in range(4):
             passages = [
                 Passage(text=f"Passage {p} of {i}.", source_id=f"p{p}",
                         votes=[Vote("relevance", "ANSWER-THE-QUESTION" if p == 0 else "IRRELEVANT")])
                 for p in range(2)
             ]  # fmt: skip
-            found.append(Row(Item(str(i), "g", question=f"Q{i}?", passages=passages), Where("t", i)))
-        return found
+            result.append(Row(Item(str(i), "g", question=f"Q{i}?", passages=passages), Where("t", i)))
+        return result
 
     def bad(e: Exception) -> None:
         raise e

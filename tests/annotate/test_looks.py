@@ -56,12 +56,12 @@ def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
         assert "next look" not in early.sentence and len(early.sentence.split()) <= 60
         # Another batch over the same frame goes on where the first one ended: its first block has 40 units for everybody.
         draw(store, "two", 90, seed=8)
-        (found,) = sequences(store, "stance")
-        assert [b.name for b in found.batches] == ["one", "two"] and (found.complete, found.end) == (
+        (result,) = sequences(store, "stance")
+        assert [b.name for b in result.batches] == ["one", "two"] and (result.complete, result.end) == (
             60,
             UNITS,
         )
-        first = set(found.units[60:100])
+        first = set(result.units[60:100])
         for person in PEOPLE:
             query = (
                 "SELECT unit_id FROM assignments WHERE batch = 'two' AND annotator_id = ? AND position <= 40"
@@ -87,10 +87,10 @@ def test_skipped_units_lower_the_coverage_and_too_many_hold_the_verdict_up(tmp_p
     with open_study(db) as store:
         draw(store, "one", 100, seed=3)
         label(store, "one", truth, 0, 100, skip=3)
-        (found,) = ruled(store)
-        n = found.measures[0].n_units
-        assert 60 <= n <= 80 and found.measures[0].coverage == n / 100
-        assert found.decision == "undecided" and "38% of these units were skipped" in found.sentence
+        (result,) = ruled(store)
+        n = result.measures[0].n_units
+        assert 60 <= n <= 80 and result.measures[0].coverage == n / 100
+        assert result.decision == "undecided" and "38% of these units were skipped" in result.sentence
 
 
 def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
@@ -99,14 +99,14 @@ def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
         notes = draw(store, "rare", 60, by="label", equal_parts=True)
         assert any("no verdict rests on them" in note for note in notes)
         label(store, "rare", truth, 0, 60)
-        (found,) = ruled(store)
+        (result,) = ruled(store)
         assert (
-            found.decision == "undecided"
-            and "these units were not drawn with equal probability" in found.sentence
+            result.decision == "undecided"
+            and "these units were not drawn with equal probability" in result.sentence
         )
-        assert "drawn so would decide" in found.sentence or "drawn so the chance is" in found.sentence
-        assert "annotate batches new NAME stance.v2 -n 300 --annotators ann,bob" in found.sentence
-        assert all(c.low is None and c.state == "not asked" for c in found.conditions)
+        assert "drawn so would decide" in result.sentence or "drawn so the chance is" in result.sentence
+        assert "annotate batches new NAME stance.v2 -n 300 --annotators ann,bob" in result.sentence
+        assert all(c.low is None and c.state == "not asked" for c in result.conditions)
         # A plain part decides, of the whole frame; what was drawn before stays beside it.
         draw(store, "plain", 100, seed=1)
         label(store, "plain", truth, 0, 100)
@@ -145,8 +145,8 @@ def test_a_stratified_draw_is_in_proportion_and_decides(tmp_path: Path) -> None:
     db, _ = world(tmp_path, rare=0.1)
     with open_study(db) as store:
         draw(store, "even", 100, by="label")
-        (found,) = sequences(store, "stance")
-        assert len(found.units) == 100 and found.batches[0].decides
+        (result,) = sequences(store, "stance")
+        assert len(result.units) == 100 and result.batches[0].decides
 
 
 def test_one_look_is_declared_before_the_first_label(tmp_path: Path) -> None:
@@ -156,8 +156,8 @@ def test_one_look_is_declared_before_the_first_label(tmp_path: Path) -> None:
         label(store, "one", truth, 0, 79)
         assert ruled(store)[0].next_place == 80
         label(store, "one", truth, 79, 80)
-        (found,) = ruled(store)
-        assert found.conditions[1].confidence == pytest.approx(0.95) and found.next_place is None
+        (result,) = ruled(store)
+        assert result.conditions[1].confidence == pytest.approx(0.95) and result.next_place is None
         with pytest.raises(UsageError, match="declared one look at its end"):
             extend_batch(store, "one", to=90)
         notes = draw(store, "two", 20)
@@ -206,8 +206,8 @@ def test_holm_takes_all_judges_of_the_family_where_one_is_asked_for(tmp_path: Pa
         open_run = add_run(store, task, "m/open", some)
         draw(store, "one", 100, seed=3)
         label(store, "one", truth, 0, 100)
-        found = {r.judge: r for r in ruled(store)}
-        assert [found[f"m/{name}"].decision for name in ("one", "guess", "open")] == [
+        result = {r.judge: r for r in ruled(store)}
+        assert [result[f"m/{name}"].decision for name in ("one", "guess", "open")] == [
             "trust",
             "do not trust",
             "undecided",
@@ -215,7 +215,7 @@ def test_holm_takes_all_judges_of_the_family_where_one_is_asked_for(tmp_path: Pa
         (alone,) = ruled(store, runs=[open_run])
         # z = 2.841, as for a judge without a family; at a third of the level z would be 3.17 (a confidence of .9985).
         assert alone.conditions[1].confidence == pytest.approx(0.9955, abs=1e-4)
-        assert alone.conditions == found["m/open"].conditions and "one of 3 judges" in alone.sentence
+        assert alone.conditions == result["m/open"].conditions and "one of 3 judges" in alone.sentence
 
 
 def test_judges_that_are_compared_before_any_report_fix_the_family(tmp_path: Path) -> None:
@@ -227,11 +227,12 @@ def test_judges_that_are_compared_before_any_report_fix_the_family(tmp_path: Pat
         assert panel.judges
         add_run(store, load_task("stance"), "m/late", truth)
         label(store, "one", truth, 30, 100)
-        found = {r.judge: r for r in ruled(store)}
+        result = {r.judge: r for r in ruled(store)}
         assert (
-            found["m/late"].decision == "undecided" and "before m/late was added" in found["m/late"].sentence
+            result["m/late"].decision == "undecided"
+            and "before m/late was added" in result["m/late"].sentence
         )
-        assert "one of" not in found["m/one"].sentence
+        assert "one of" not in result["m/one"].sentence
 
 
 def test_imported_labels_have_one_look_and_decide_nothing_beside_a_batch(tmp_path: Path) -> None:
@@ -268,11 +269,11 @@ def test_labels_of_an_unequal_draw_decide_nothing_when_they_are_imported_without
         copyfile(db, copy)
         annotate("import", file, "--blind", "--new-people", "-d", copy)
         with open_study(copy) as store:
-            (found,) = ruled(store)
+            (result,) = ruled(store)
         drawn_alike = name == "plain"
-        assert ("one look" in found.sentence) == drawn_alike
-        assert (found.decision == "undecided") != drawn_alike
-        assert ("annotate batches new NAME stance.v2 -n 300" in found.sentence) != drawn_alike
+        assert ("one look" in result.sentence) == drawn_alike
+        assert (result.decision == "undecided") != drawn_alike
+        assert ("annotate batches new NAME stance.v2 -n 300" in result.sentence) != drawn_alike
 
 
 def test_a_batch_is_labelled_until_it_is_decided(tmp_path: Path) -> None:
@@ -317,15 +318,15 @@ def test_labels_imported_beside_a_batch_never_decide(tmp_path: Path) -> None:
         draw(store, "one", 200, seed=3)
         label(store, "one", {f"study:{i}/p": t for i, t in enumerate(truth)}, 0, 200)
         for reference in (None, "carol", "majority"):
-            (found,) = ruled(store, reference=reference)
-            assert found.decision == "do not trust" and "with 2 people on 200 units" in found.sentence
+            (result,) = ruled(store, reference=reference)
+            assert result.decision == "do not trust" and "with 2 people on 200 units" in result.sentence
         names = [run for (run,) in store.conn.execute("SELECT run_id FROM runs")]
-        (found,) = ruled(store, annotators=[*names, "carol", "dave"])
-        assert found.decision == "undecided" and "imported labels give estimates only" in found.sentence
-        (found,) = ruled(store, annotators=[*names, "ann", "carol"])
-        assert found.decision == "undecided" and "also bob" in found.sentence
-        (found,) = ruled(store, annotators=[*names, "gold"], reference="gold")
-        assert found.decision == "undecided" and "imported labels give estimates only" in found.sentence
+        (result,) = ruled(store, annotators=[*names, "carol", "dave"])
+        assert result.decision == "undecided" and "imported labels give estimates only" in result.sentence
+        (result,) = ruled(store, annotators=[*names, "ann", "carol"])
+        assert result.decision == "undecided" and "also bob" in result.sentence
+        (result,) = ruled(store, annotators=[*names, "gold"], reference="gold")
+        assert result.decision == "undecided" and "imported labels give estimates only" in result.sentence
 
 
 def test_a_judge_without_labels_on_many_drawn_units_is_not_trusted(tmp_path: Path) -> None:
@@ -343,8 +344,8 @@ def test_a_judge_without_labels_on_many_drawn_units_is_not_trusted(tmp_path: Pat
             )
         draw(store, "one", 200, seed=3)
         label(store, "one", truth, 0, 200)
-        found = {r.judge: r for r in ruled(store)}
-        some, most, route = (found[f"m/{name}"] for name in ("some", "most", "route"))
+        result = {r.judge: r for r in ruled(store)}
+        some, most, route = (result[f"m/{name}"] for name in ("some", "most", "route"))
         assert some.decision == "undecided" and "the judge has no label on" in some.sentence
         assert "judge run stance.v2 -m m/some" in some.sentence
         n = most.measures[0].n_units
@@ -361,9 +362,9 @@ def test_a_judge_without_labels_on_the_units_of_a_rare_label_is_not_trusted(tmp_
         add_run(store, load_task("stance"), "m/fails", {u: t for u, t in truth.items() if u not in rare[::2]})
         draw(store, "one", 200, seed=3)
         label(store, "one", truth, 0, 200)
-        (found,) = [r for r in ruled(store) if r.judge == "m/fails"]
-        assert found.decision == "undecided"
-        assert "units labelled 'support'" in found.sentence and "has no label on" in found.sentence
+        (result,) = [r for r in ruled(store) if r.judge == "m/fails"]
+        assert result.decision == "undecided"
+        assert "units labelled 'support'" in result.sentence and "has no label on" in result.sentence
 
 
 def test_units_labelled_with_gaps_need_no_negative_number_of_units(tmp_path: Path) -> None:
@@ -372,9 +373,10 @@ def test_units_labelled_with_gaps_need_no_negative_number_of_units(tmp_path: Pat
         draw(store, "one", 250, seed=3)
         # The first unit stays open, so that no place is complete although 249 units are labelled.
         label(store, "one", truth, 1, 250)
-        for found in ruled(store):
+        for result in ruled(store):
             assert (
-                "when the first 100 units are labelled" in found.sentence and "About -" not in found.sentence
+                "when the first 100 units are labelled" in result.sentence
+                and "About -" not in result.sentence
             )
 
 
@@ -385,8 +387,8 @@ def test_a_filter_that_selects_the_same_units_goes_on_with_their_looks(tmp_path:
         label(store, "one", truth, 0, 100)
         draw(store, "two", 100, seed=4, where="1 = 1")
         draw(store, "three", 20, seed=5, where="n > 0", fresh=True)
-        (found,) = sequences(store, "stance")
-        assert [b.name for b in found.batches] == ["one", "two", "three"] and found.complete == 100
+        (result,) = sequences(store, "stance")
+        assert [b.name for b in result.batches] == ["one", "two", "three"] and result.complete == 100
         assert ruled(store)[0].next_place == 200
 
 
@@ -401,9 +403,9 @@ def test_frames_that_share_units_share_one_level(tmp_path: Path) -> None:
         label(store, "two", truth, 0, 100)
         first, second = sequences(store, "stance")
         assert (first.later, second.later, second.level) == ("two", None, pytest.approx(0.9))
-        (found,) = ruled(store)
+        (result,) = ruled(store)
         # One-sided .9 * .10 * .0225 = .002025, so the two-sided interval has a confidence of .99595.
-        assert found.conditions[1].confidence == pytest.approx(0.99595, abs=1e-5)
+        assert result.conditions[1].confidence == pytest.approx(0.99595, abs=1e-5)
         (old,) = ruled(store, batch="one")
         assert (
             old.decision == "undecided"
@@ -431,8 +433,8 @@ def test_another_frame_after_the_level_is_spent_gives_estimates(tmp_path: Path) 
         label(store, "one", truth, 0, 80)
         assert any("have spent the level" in note for note in draw(store, "two", 100, where="n <= 420"))
         label(store, "two", truth, 0, 100)
-        (found,) = ruled(store)
-        assert found.decision == "undecided" and "have spent the level" in found.sentence
+        (result,) = ruled(store)
+        assert result.decision == "undecided" and "have spent the level" in result.sentence
         # Units that no look was at have a level of their own.
         draw(store, "three", 40, where="n > 420")
         assert sequences(store, "stance")[-1].level == 1
@@ -450,8 +452,8 @@ def test_a_unit_that_two_batches_drew_counts_once(tmp_path: Path) -> None:
             conn.execute(
                 "INSERT INTO batch_units SELECT 'two', unit_id, role, stratum, probability, weight FROM batch_units"
             )
-        (found,) = sequences(store, "stance")
-        assert len(found.batches) == 2 and len(found.units) == len(set(found.units)) == 80
+        (result,) = sequences(store, "stance")
+        assert len(result.batches) == 2 and len(result.units) == len(set(result.units)) == 80
 
 
 def test_a_closed_batch_with_open_units_says_what_to_do(tmp_path: Path) -> None:
@@ -460,10 +462,10 @@ def test_a_closed_batch_with_open_units_says_what_to_do(tmp_path: Path) -> None:
         draw(store, "one", 100, seed=3)
         label(store, "one", truth, 0, 90)
         close_batch(store, "one")
-        (found,) = ruled(store)
+        (result,) = ruled(store)
         assert (
             "batch 'one' is closed with open units: stop their annotators, or annotate batches close one --undo"
-            in found.sentence
+            in result.sentence
         )
 
 
@@ -492,8 +494,8 @@ def test_a_block_that_a_file_completes_is_followed_by_the_next(tmp_path: Path) -
         str(db),
     )
     with open_study(db) as store:
-        (found,) = sequences(store, "stance")
-        assert (found.complete, len(found.units)) == (100, 200)
+        (result,) = sequences(store, "stance")
+        assert (result.complete, len(result.units)) == (100, 200)
 
 
 def test_labels_of_a_file_are_no_stand_in_whatever_the_model_is_called(tmp_path: Path) -> None:
@@ -506,9 +508,9 @@ def test_labels_of_a_file_are_no_stand_in_whatever_the_model_is_called(tmp_path:
     table.write_text("unit,label\n" + "".join(f"{u},{t}\n" for u, t in truth.items()), encoding="utf-8")
     judge("runs", "import", table, "--model", "scripted/late", "--task", "stance", "-d", db)
     with open_study(db) as store:
-        found = {r.judge: r for r in ruled(store)}
-        assert found["scripted/late"].decision == "undecided"
-        assert "before scripted/late was added" in found["scripted/late"].sentence
+        result = {r.judge: r for r in ruled(store)}
+        assert result["scripted/late"].decision == "undecided"
+        assert "before scripted/late was added" in result["scripted/late"].sentence
 
 
 def test_judges_on_imported_labels_share_the_level(tmp_path: Path) -> None:
@@ -526,10 +528,10 @@ def test_judges_on_imported_labels_share_the_level(tmp_path: Path) -> None:
     ]
     db = study(tmp_path / "s.db", made)
     with open_study(db) as store:
-        found = ruled(store)
-        assert all("one of 3 judges" in r.sentence for r in found)
+        result = ruled(store)
+        assert all("one of 3 judges" in r.sentence for r in result)
         (alone,) = ruled(store, runs=["last"])
-        assert alone.conditions == next(r for r in found if r.judge == alone.judge).conditions
+        assert alone.conditions == next(r for r in result if r.judge == alone.judge).conditions
     people = [f"{u.people['ann']},{u.people['bob']}," + ",".join(map(str, u.judges.values())) for u in made]
     table = tmp_path / "t.csv"
     table.write_text(
@@ -549,8 +551,8 @@ def test_a_fresh_draw_says_that_labelled_units_are_left_out(tmp_path: Path) -> N
         label(store, "hard", truth, 0, 20)
         draw(store, "rest", 100, fresh=True)
         label(store, "rest", truth, 0, 100)
-        (found,) = ruled(store)
-        assert found.draw.endswith(f"from {UNITS - 20} units (without 20 labelled before)")
+        (result,) = ruled(store)
+        assert result.draw.endswith(f"from {UNITS - 20} units (without 20 labelled before)")
 
 
 def test_the_sentence_names_people_whom_a_lead_stopped(tmp_path: Path) -> None:
@@ -561,9 +563,9 @@ def test_the_sentence_names_people_whom_a_lead_stopped(tmp_path: Path) -> None:
         assert "stopped" not in ruled(store)[0].sentence
     annotate("batches", "stop", "one", "--annotator", "ann", "--why", "differs from the judge", "-d", db)
     with open_study(db) as store:
-        (found,) = ruled(store)
-        assert found.draw.endswith(f"from {UNITS} units (ann stopped)")
-        assert found.draw in found.sentence
+        (result,) = ruled(store)
+        assert result.draw.endswith(f"from {UNITS} units (ann stopped)")
+        assert result.draw in result.sentence
 
 
 def test_a_test_that_is_sealed_after_a_late_judge_gives_it_no_verdict(tmp_path: Path) -> None:
@@ -579,10 +581,10 @@ def test_a_test_that_is_sealed_after_a_late_judge_gives_it_no_verdict(tmp_path: 
     judge("split", "stance", "-d", db)
     judge("compare", "stance", "--part", "test", "-d", db)
     with open_study(db) as store:
-        found = {r.judge: r for r in ruled(store)}
-        assert found["m/late"].decision == "undecided"
-        assert "sealed after m/late was added" in found["m/late"].sentence
-        assert "No verdict" not in found["m/one"].sentence
+        result = {r.judge: r for r in ruled(store)}
+        assert result["m/late"].decision == "undecided"
+        assert "sealed after m/late was added" in result["m/late"].sentence
+        assert "No verdict" not in result["m/one"].sentence
 
 
 def test_a_judge_that_is_added_after_the_test_was_opened_takes_further_units(tmp_path: Path) -> None:
@@ -602,10 +604,10 @@ def test_a_judge_that_is_added_after_the_test_was_opened_takes_further_units(tmp
         add_run(store, load_task("stance"), "m/opened-first", truth)
     judge("compare", "stance", "--part", "test", "-d", db)
     with open_study(db) as store:
-        found = {r.judge: r for r in ruled(store)}
-        assert "No verdict" not in found["m/sealed-first"].sentence
-        assert found["m/opened-first"].decision == "undecided"
-        assert "opened before m/opened-first was added" in found["m/opened-first"].sentence
+        result = {r.judge: r for r in ruled(store)}
+        assert "No verdict" not in result["m/sealed-first"].sentence
+        assert result["m/opened-first"].decision == "undecided"
+        assert "opened before m/opened-first was added" in result["m/opened-first"].sentence
 
 
 def test_an_exported_table_of_a_draw_in_equal_parts_decides_nothing(tmp_path: Path) -> None:

@@ -34,49 +34,49 @@ def test_a_rate_with_and_without_questions() -> None:
 
 def test_kappa_of_two_even_labels() -> None:
     # Chance is 1/2 whatever the margins do to first order, so kappa = 2 p - 1 and sd = 2 sqrt(.8 .2) = .8.
-    found = document(
+    result = document(
         "plan", "--expect", "0.6", "--shares", "0.5,0.5", "--width", "0.2", "--per-question", "1"
     )
-    assert found["design"]["sd"] == pytest.approx(0.8) and found["rows"][0]["n_units"] == 246
-    assert found["source"] is None and found["annotators"] is None
+    assert result["design"]["sd"] == pytest.approx(0.8) and result["rows"][0]["n_units"] == 246
+    assert result["source"] is None and result["annotators"] is None
 
 
 def test_a_decision_takes_the_spread_at_the_threshold() -> None:
-    found = document(
+    result = document(
         "plan", "--measure", "percent", "--expect", "0.8", "--threshold", "0.7", "--per-question", "1"
     )
     # ((1.959964 sqrt(.7 .3) + .841621 sqrt(.8 .2)) / .1)^2 = 152.48.
-    assert found["rows"][0]["n_units"] == 153 and found["rows"][0]["threshold"] == 0.7
+    assert result["rows"][0]["n_units"] == 153 and result["rows"][0]["threshold"] == 0.7
 
 
 def test_rare_labels_cost_more() -> None:
     def units(shares: str) -> int:
-        found = document(
+        result = document(
             "plan", "--expect", "0.6", "--shares", shares, "--width", "0.2", "--per-question", "1"
         )
-        return int(found["rows"][0]["n_units"])
+        return int(result["rows"][0]["n_units"])
 
     assert units("0.95,0.05") > 3 * units("0.5,0.5")
 
 
 def test_a_pilot_table_says_what_is_missing(tmp_path: Path) -> None:
-    found = document("plan", *pilot(tmp_path / "t.csv"), "--width", "0.2")
-    assert found["annotators"] == ["a", "b"] and found["design"]["value"] == pytest.approx(0.6)
-    assert found["design"]["n_units"] == 100 and found["design"]["icc"] == 0
-    (row,) = found["rows"]  # every unit is a question of its own
+    result = document("plan", *pilot(tmp_path / "t.csv"), "--width", "0.2")
+    assert result["annotators"] == ["a", "b"] and result["design"]["value"] == pytest.approx(0.6)
+    assert result["design"]["n_units"] == 100 and result["design"]["icc"] == 0
+    (row,) = result["rows"]  # every unit is a question of its own
     # sd .8 up to the n - 1 of 100 units.
     assert row["n_units"] == pytest.approx(246, abs=8)
     assert row["more_units"] == row["more_clusters"] == row["n_units"] - 100
-    assert any("question of its own" in line for line in found["assumed"])
+    assert any("question of its own" in line for line in result["assumed"])
     enough = document("plan", *pilot(tmp_path / "t.csv"), "--width", "0.9")["rows"][0]
     assert enough["more_units"] == 0
 
 
 def test_what_is_missing_counts_alike_units_as_less(tmp_path: Path) -> None:
     # CELLS in order are runs of ten agreements or disagreements: units of a question are all alike.
-    found = document("plan", *pilot(tmp_path / "t.csv", 10), "--width", "0.2", "--per-question", "1,10")
-    assert found["design"]["icc"] == pytest.approx(1.0) and found["design"]["n_clusters"] == 10
-    one, ten = found["rows"]
+    result = document("plan", *pilot(tmp_path / "t.csv", 10), "--width", "0.2", "--per-question", "1,10")
+    assert result["design"]["icc"] == pytest.approx(1.0) and result["design"]["n_clusters"] == 10
+    one, ten = result["rows"]
     # With icc 1 a question is worth one unit however many are labelled.
     assert one["n_clusters"] == ten["n_clusters"]
     assert (one["design_effect"], ten["design_effect"]) == (1, pytest.approx(10))
@@ -88,7 +88,7 @@ def test_what_is_missing_counts_alike_units_as_less(tmp_path: Path) -> None:
     x = (n - 200 + ((n - 200) ** 2 + 4 * 100 * (11 * n - 100)) ** 0.5) / 2
     assert one["more_clusters"] == pytest.approx(x, rel=0.02) and x > 2 * ten["more_clusters"]
     assert (one["more_units"], ten["more_units"]) == (one["more_clusters"], 10 * ten["more_clusters"])
-    assert any("as alike as in the pilot: icc 1.000" in line for line in found["assumed"])
+    assert any("as alike as in the pilot: icc 1.000" in line for line in result["assumed"])
     mine = document("plan", *pilot(tmp_path / "t.csv", 10), "--width", "0.2", "--icc", "0")
     assert mine["design"]["icc"] == 0 and any("as you say: icc 0" in line for line in mine["assumed"])
 
@@ -104,7 +104,7 @@ def test_the_pair_is_the_judge_and_its_reference_unless_named(tmp_path: Path) ->
 
 def test_a_study_is_a_pilot_too(tmp_path: Path) -> None:
     db = make_study(tmp_path)
-    found = document(
+    result = document(
         "plan",
         "-d",
         db,
@@ -117,15 +117,15 @@ def test_a_study_is_a_pilot_too(tmp_path: Path) -> None:
         "--width",
         "0.3",
     )
-    assert found["design"]["value"] == 0.8 and found["design"]["n_units"] == 5
+    assert result["design"]["value"] == 0.8 and result["design"]["n_units"] == 5
 
 
 def test_a_pilot_of_two_questions_is_called_a_guess(tmp_path: Path) -> None:
     table = pilot(tmp_path / "t.csv", 50)
-    found = document("plan", *table, "--threshold", "0.5", "--per-question", "50")
-    assert found["design"]["n_clusters"] == 2
-    assert any("only 2 questions in the pilot" in line for line in found["notes"])
-    assert found["rows"][0]["more_clusters"] >= 8  # no verdict rests on fewer than ten
+    result = document("plan", *table, "--threshold", "0.5", "--per-question", "50")
+    assert result["design"]["n_clusters"] == 2
+    assert any("only 2 questions in the pilot" in line for line in result["notes"])
+    assert result["rows"][0]["more_clusters"] >= 8  # no verdict rests on fewer than ten
     assert "rough guesses" in annotate("plan", *table, "--threshold", "0.5").stdout
     plenty = document("plan", *pilot(tmp_path / "t.csv"), "--width", "0.2")
     assert plenty["notes"] == []
@@ -205,18 +205,18 @@ def votes_of(folder: Path, *names: str) -> str:
 
 
 def test_three_people() -> None:
-    (found,) = document(*VERDICT, "--margin", "0.05")["judges"]
-    assert (found["judge"], found["regime"], found["decision"]) == ("gpt", "people", "undecided")
-    assert found["labelled_by"] == ["ann", "bob", "cyd"]
-    conditions = {c["name"]: c for c in found["conditions"]}
+    (result,) = document(*VERDICT, "--margin", "0.05")["judges"]
+    assert (result["judge"], result["regime"], result["decision"]) == ("gpt", "people", "undecided")
+    assert result["labelled_by"] == ["ann", "bob", "cyd"]
+    conditions = {c["name"]: c for c in result["conditions"]}
     assert list(conditions) == ["evidence", "non_inferiority", "skill", "alt_test", "people_agree"]
     # A win takes 30 questions, and there are fewer.
     assert conditions["alt_test"]["n_clusters"] < 30 and conditions["alt_test"]["state"] == "open"
-    assert found["more_units"] > found["more_clusters"] > 0
-    assert found["half_units"] <= found["more_units"]
+    assert result["more_units"] > result["more_clusters"] > 0
+    assert result["half_units"] <= result["more_units"]
     printed = annotate(*VERDICT, "--margin", "0.05").stdout
     assert (
-        f"Still needed: about {found['more_units']} more units on {found['more_clusters']} more questions, labelled by ann, bob "
+        f"Still needed: about {result['more_units']} more units on {result['more_clusters']} more questions, labelled by ann, bob "
         "and cyd, each of them, for a chance of 80 %" in printed
     )
     assert "- rule: 3 people." in printed and "Bayesian bootstrap" in printed
@@ -237,16 +237,16 @@ def test_two_people_against_the_margin(tmp_path: Path) -> None:
 
 def test_one_source_by_the_threshold(tmp_path: Path) -> None:
     table = ("plan", votes_of(tmp_path, "ann", "gpt"), "--judge", "gpt", "--verdict")
-    (found,) = document(*table, "--threshold", "0.8")["judges"]
-    assert (found["regime"], found["labelled_by"], found["labels"]) == ("threshold", ["ann"], [])
-    (limit,) = [c["limit"] for c in found["conditions"] if c["name"] == "threshold"]
-    assert (limit, found["decision"]) == (0.8, "undecided")
+    (result,) = document(*table, "--threshold", "0.8")["judges"]
+    assert (result["regime"], result["labelled_by"], result["labels"]) == ("threshold", ["ann"], [])
+    (limit,) = [c["limit"] for c in result["conditions"] if c["name"] == "threshold"]
+    assert (limit, result["decision"]) == (0.8, "undecided")
 
 
 def test_judge_runs_of_a_study(tmp_path: Path) -> None:
     db = make_study(tmp_path)
-    found = document("plan", "-d", db, "--field", "stance", "--verdict")
-    (one,) = found["judges"]
+    result = document("plan", "-d", db, "--field", "stance", "--verdict")
+    (one,) = result["judges"]
     assert one["decision"] == "undecided" and one["conditions"][0]["n_units"] <= 6
 
 

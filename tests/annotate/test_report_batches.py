@@ -68,16 +68,16 @@ def notes(document: Document) -> str:
 
 def test_sampling_blindness_and_progress_are_told(tmp_path: Path) -> None:
     document = report(with_batch(tmp_path / "study.db"))
-    found = facts(document)
-    assert found["sampling"] == "a random sample, equally many of each stratum (seed 7)"
-    assert (found["strata by"], found["people a unit"], found["units it was drawn from"]) == (
+    result = facts(document)
+    assert result["sampling"] == "a random sample, equally many of each stratum (seed 7)"
+    assert (result["strata by"], result["people a unit"], result["units it was drawn from"]) == (
         "label",
         "2",
         "20",
     )
-    assert (found["units, sample"], found["units, training"]) == ("10", "1")
-    assert found["ann"] == "9 of 10 done, 1 skipped"
-    assert found["blind"].startswith("yes:") and found["blind"].endswith("nothing is shown afterwards")
+    assert (result["units, sample"], result["units, training"]) == ("10", "1")
+    assert result["ann"] == "9 of 10 done, 1 skipped"
+    assert result["blind"].startswith("yes:") and result["blind"].endswith("nothing is shown afterwards")
     assert "no annotation batch" not in notes(document) and "Estimates are weighted" not in notes(document)
 
 

@@ -145,8 +145,8 @@ def test_drawings_and_tables_can_be_read_on_a_telephone(page_file: Path) -> None
         points = (
             "[...document.querySelectorAll('#f-forest svg use')].map(e => e.getBoundingClientRect().right)"
         )
-        found = await page.script(points)
-        assert len(found) >= 6 and max(found) < 400
+        result = await page.script(points)
+        assert len(result) >= 6 and max(result) < 400
         # Where a table is wider than the screen, a shadow at its edge says so; it goes when the end is reached,
         # because the covers move with the content.
         hint = "(e => [e.backgroundImage.split('linear-gradient').length - 1, e.backgroundAttachment])"

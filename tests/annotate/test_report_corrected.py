@@ -66,37 +66,37 @@ def garage(judge: Judge, tmp_path: Path) -> None:
 def test_eligibility_and_deflection_rates(judge: Judge, garage: None) -> None:
     # Of g9 the judge was not asked: what ann says of it belongs to another population.
     people("eligibility", {"ann": {unit(0): GOOD, unit(1): BAD, unit(6): BAD, unit(7): BAD, unit(9): GOOD}})
-    found = rows(report(task="eligibility"))
-    assert values(found[f"share of '{BAD}'"])[:2] == (2 / 8, 3 / 4)
+    result = rows(report(task="eligibility"))
+    assert values(result[f"share of '{BAD}'"])[:2] == (2 / 8, 3 / 4)
     # The judge: 6 of 8; ann: 1 of 4.
-    assert values(found["eligibility"])[:2] == (6 / 8, 1 / 4)
-    assert found["eligibility"][-2:] == [8, 4]
+    assert values(result["eligibility"])[:2] == (6 / 8, 1 / 4)
+    assert result["eligibility"][-2:] == [8, 4]
     people(
         "deflection",
         {"ann": {unit(n): "missing" for n in (8, 9, 11)} | {unit(n): "attempted" for n in (0, 1)}},
     )
-    found = rows(report(task="deflection"))
+    result = rows(report(task="deflection"))
     # Insufficient rows: the judge 3 of 4, ann 3 of 3. Answerable rows: 1 of 8, and 0 of 2.
-    assert values(found["deflection true positive rate"])[:2] == (3 / 4, 1.0)
-    assert values(found["deflection false positive rate"])[:2] == (1 / 8, 0.0)
+    assert values(result["deflection true positive rate"])[:2] == (3 / 4, 1.0)
+    assert values(result["deflection false positive rate"])[:2] == (1 / 8, 0.0)
     # The share of the label is over all rows: 4 of 12, and 3 of 5.
-    assert values(found["share of 'missing'"])[:2] == (4 / 12, 3 / 5)
+    assert values(result["share of 'missing'"])[:2] == (4 / 12, 3 / 5)
 
 
 def test_factuality_rests_on_two_tasks_and_raf_on_the_relevant_passages(judge: Judge, garage: None) -> None:
     both = {f"{unit(n)}#s{s}": "supported" for n in (0, 1, 6) for s in (0, 1)}
     people("eligibility", {"ann": {unit(n): GOOD if n < 6 else BAD for n in (0, 1, 6)}})
     people("grounding", {"ann": {**both, f"{unit(1)}#s0": "contradictory"}})
-    found = rows(report(task="grounding"))
+    result = rows(report(task="grounding"))
     # Grounded: the judge 7 of 8 (not g0), ann 2 of 3 (not g1). And eligible: 5 of 8; ann g0 alone, 1 of 3.
-    assert values(found["unadjusted factuality"])[:2] == (7 / 8, pytest.approx(2 / 3))
-    assert values(found["factuality"])[:2] == (5 / 8, pytest.approx(1 / 3))
+    assert values(result["unadjusted factuality"])[:2] == (7 / 8, pytest.approx(2 / 3))
+    assert values(result["factuality"])[:2] == (5 / 8, pytest.approx(1 / 3))
     people("grounding_relevant", {"ann": both})
-    found = rows(report(task="grounding_relevant"))
+    result = rows(report(task="grounding_relevant"))
     # In relevant passages: the judge 5 of 8 (not g0 to g2), and eligible 3 of 8. For ann all three hold there, but g1
     # does not hold against all passages, of which these are some: 2 of 3; and eligible g0 alone, 1 of 3.
-    assert values(found["unadjusted RAF"])[:2] == (5 / 8, pytest.approx(2 / 3))
-    assert values(found["RAF"])[:2] == (3 / 8, pytest.approx(1 / 3))
+    assert values(result["unadjusted RAF"])[:2] == (5 / 8, pytest.approx(2 / 3))
+    assert values(result["RAF"])[:2] == (3 / 8, pytest.approx(1 / 3))
 
 
 def test_several_systems_come_one_by_one(judge: Judge, garage: None, tmp_path: Path) -> None:
@@ -111,11 +111,11 @@ def test_several_systems_come_one_by_one(judge: Judge, garage: None, tmp_path: P
     )
     with Store.open("study.db") as store:
         run = store.conn.execute("SELECT run_id FROM runs WHERE model = 'two'").fetchone()[0]
-    found = rows(report(task="eligibility", runs=(run,)))
-    assert values(found["eligibility · m (full)"])[:2] == (1.0, 1.0)
+    result = rows(report(task="eligibility", runs=(run,)))
+    assert values(result["eligibility · m (full)"])[:2] == (1.0, 1.0)
     # `other` answers four of eight questions; the four it leaves out are failures, and are known without a label. ann
     # calls one of two answers eligible, which stand for the four answered: (4 * 1/2 + 4 * 0) / 8.
-    assert values(found["eligibility · other (full)"])[:2] == (0.0, 0.25)
+    assert values(result["eligibility · other (full)"])[:2] == (0.0, 0.25)
 
 
 def test_human_answers_are_no_system(judge: Judge, garage: None, tmp_path: Path) -> None:
@@ -137,24 +137,24 @@ def test_support_ratios_and_confirmation_bias(judge: Judge, tmp_path: Path) -> N
     # Ann says of p1 what the judge says, of p2 one list of two.
     mine = {f"c:{name}": label for name, label in STANCES.items() if name.startswith("p1")}
     people("stance", {"ann": {**mine, "c:p2-original/e": "support"}})
-    found = rows(report(task="stance"))
+    result = rows(report(task="stance"))
     # Retrieve: SR of the original claims 1/2 and 1, of the counter claims 1 and 0; the bias .5 and 0.
-    assert values(found["SR original [retrieve]"])[:2] == (0.75, 0.75)
-    assert values(found["SR counter [retrieve]"])[:2] == (0.5, 1.0)
-    assert values(found["CR [retrieve]"])[:2] == (0.25, 0.5)
+    assert values(result["SR original [retrieve]"])[:2] == (0.75, 0.75)
+    assert values(result["SR counter [retrieve]"])[:2] == (0.5, 1.0)
+    assert values(result["CR [retrieve]"])[:2] == (0.25, 0.5)
     # Two pairs: Student's interval is .25 -+ 12.7 x .25, and a bias lies in 0 to 1.
-    assert (found["CR [retrieve]"][1].low, found["CR [retrieve]"][1].high) == (0.0, 1.0)
-    assert "overlap [retrieve]" not in found, "no label is in it"
+    assert (result["CR [retrieve]"][1].low, result["CR [retrieve]"][1].high) == (0.0, 1.0)
+    assert "overlap [retrieve]" not in result, "no label is in it"
     # Whether a pair is defined is known of one pair alone.
-    assert found["defined pairs [retrieve]"][-2:] == [2, 1]
+    assert result["defined pairs [retrieve]"][-2:] == [2, 1]
     answers(judge, tmp_path, [(claim, "s", "rag", f"About {claim}.") for claim in CLAIMS])
     verdicts = dict(zip((f"c:{claim}@s@rag" for claim in CLAIMS), ("yes", "yes", "yes", "no"), strict=True))
     give("confirmation", verdicts)
     people("confirmation", {"ann": dict(list(verdicts.items())[:3])})
-    found = rows(report(task="confirmation"))
+    result = rows(report(task="confirmation"))
     # Both answers of p1 support their claim, of p2 one; ann has p1 alone.
-    assert values(found["CBR"])[:2] == (0.5, 1.0)
-    assert found["valid pairs"][-2:] == [2, 1]
+    assert values(result["CBR"])[:2] == (0.5, 1.0)
+    assert result["valid pairs"][-2:] == [2, 1]
 
 
 def test_a_list_that_is_labelled_in_part_does_not_count(judge: Judge, tmp_path: Path) -> None:
@@ -162,9 +162,9 @@ def test_a_list_that_is_labelled_in_part_does_not_count(judge: Judge, tmp_path: 
     lists(judge, tmp_path, LISTS)
     give("stance", {f"c:{name}": label for name, label in STANCES.items()})
     people("stance", {"ann": {"c:p1-original/a": "support", "c:p2-original/e": "support"}})
-    found = rows(report(task="stance"))
+    result = rows(report(task="stance"))
     # Of p1's list one passage of three is labelled, of p2's the only one: what is labelled as a whole is the short list.
-    assert values(found["SR original [retrieve]"]) == (0.75, None, None)
+    assert values(result["SR original [retrieve]"]) == (0.75, None, None)
     assert "draw whole questions" in notes(report(task="stance"))
 
 
@@ -172,10 +172,10 @@ def test_unequal_probabilities_are_weighed(tmp_path: Path) -> None:
     document = report(
         with_batch(tmp_path / "study.db", weights=(1.0, 4.0)), batch="pilot", reference="majority"
     )
-    found = rows(document)
+    result = rows(document)
     # ann: refute, support in turn; bob refutes 0, 3, 6, 9. They agree on 0 and 6 (refute, weight 1), 1, 5 and 7
     # (support, weight 4).
-    assert values(found["share of 'support'"])[1] == pytest.approx(12 / 14)
+    assert values(result["share of 'support'"])[1] == pytest.approx(12 / 14)
     assert "each counts for as many units as it stands for" in notes(document)
     even = report(with_batch(_folder(tmp_path) / "study.db"), batch="pilot", reference="majority")
     assert values(rows(even)["share of 'support'"])[1] == pytest.approx(3 / 5)
@@ -209,8 +209,8 @@ def test_whether_the_sample_was_random_is_told(tmp_path: Path) -> None:
 
 def test_a_judge_without_probabilities_has_the_accuracy_of_the_labelled_units(tmp_path: Path) -> None:
     made = [U(gold="support" if n % 2 else "refute", judges={"m/judge": "support"}) for n in range(20)]
-    found = rows(report(study(tmp_path / "study.db", made)))
-    row = found["accuracy of the judge against the gold labels"]
+    result = rows(report(study(tmp_path / "study.db", made)))
+    row = result["accuracy of the judge against the gold labels"]
     judge_only, human_only, both = row[1:4]
     assert judge_only.value is None and judge_only.reason == "no unit has a value"
     assert human_only.value == both.value == 0.5
@@ -243,7 +243,7 @@ def test_a_measure_does_not_disappear_with_the_labels_of_another_field(
     people("grounding_relevant", {"ann": both})
     fields = ("eligibility", "deflection", "grounding", "grounding_relevant")
     whole = {field: rows(report(task=field)) for field in fields}
-    assert {name for found in whole.values() for name in found} >= set(RESTS_ON)
+    assert {name for result in whole.values() for name in result} >= set(RESTS_ON)
     marks, kept = ",".join("?" * len(kinds)), 0
     for gone in fields:
         with Store.open("study.db") as store:

@@ -172,15 +172,15 @@ def test_markdown_escapes() -> None:
 
 
 def test_json_follows_its_schema_and_refers_to_its_measures(db: Path, texts: dict[str, str]) -> None:
-    found = checked(texts["json"])
-    assert found["verdicts"][0]["judge"] == "m/<i>judge|$" and found["people"] == ["bob", PERSON]
-    kappa = found["measures"][found["verdicts"][0]["measures"][0]]
+    result = checked(texts["json"])
+    assert result["verdicts"][0]["judge"] == "m/<i>judge|$" and result["people"] == ["bob", PERSON]
+    kappa = result["measures"][result["verdicts"][0]["measures"][0]]
     assert kappa["measure"] == "pooled_kappa_difference" and kappa["section"] == "verdict"
-    cases = next(b for s in found["sections"] for b in s["blocks"] if b["kind"] == "cases")
+    cases = next(b for s in result["sections"] for b in s["blocks"] if b["kind"] == "cases")
     assert cases["rows"][0]["shown"]["passage"].endswith(NASTY), "JSON is lossless"
     assert "\u202e" not in texts["json"] and "\\u202e" in texts["json"]
     same = annotate("report", "-d", db, "--json").stdout
-    assert checked(same)["measures"] == found["measures"]
+    assert checked(same)["measures"] == result["measures"]
 
 
 def test_csv_is_one_long_table(texts: dict[str, str], document: Document) -> None:
@@ -291,7 +291,7 @@ def test_a_table_puts_reasons_and_notes_into_remarks() -> None:
         0.75,
         notes=(Note("few_questions", n=20, least=30),),
     )
-    found = grid(
+    result = grid(
         Table(
             "t",
             "T",
@@ -299,15 +299,15 @@ def test_a_table_puts_reasons_and_notes_into_remarks() -> None:
             [["x", good, good], ["y", missing, missing]],
         )
     )
-    assert found.heads == ("who", "kappa", "units", "questions", "coverage")
-    assert [c.flat for c in found.rows[0]] == ["x", "0.500 (0.250 to 0.750)", "40", "20", "80.0 %"]
-    assert found.rows[0][1].marks == "a" and found.rows[1][1].marks == "b"
+    assert result.heads == ("who", "kappa", "units", "questions", "coverage")
+    assert [c.flat for c in result.rows[0]] == ["x", "0.500 (0.250 to 0.750)", "40", "20", "80.0 %"]
+    assert result.rows[0][1].marks == "a" and result.rows[1][1].marks == "b"
     # The count of questions stands in a column of its own.
-    assert found.remarks == (
+    assert result.remarks == (
         ("a", "fewer than 30 questions: the interval is too narrow"),
         ("b", "undefined: no unit is labelled by both"),
     )
-    assert [c.flat for c in found.rows[1]] == ["y", "undefined", "0", "", "0 %"]
+    assert [c.flat for c in result.rows[1]] == ["y", "undefined", "0", "", "0 %"]
 
 
 def test_numbers_are_never_rounded_to_what_they_are_not() -> None:
@@ -405,8 +405,8 @@ def test_one_is_not_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong:
         document = build(store, ReportOptions())
     texts = {name: render(document) for name, render in FORMATS.items()}
     for name, text in texts.items():
-        found = [text[m.start() - 60 : m.end() + 20] for m in MANY_OF_ONE.finditer(text)]
-        assert not found, name
+        result = [text[m.start() - 60 : m.end() + 20] for m in MANY_OF_ONE.finditer(text)]
+        assert not result, name
     assert "1 unit has no majority label" in texts["md"]
     whole = texts["csv"] + texts["json"]
     assert "the first 0 of" not in whole

@@ -141,10 +141,10 @@ def test_every_class_has_its_colour_in_the_style_sheet() -> None:
 def colours(style: str, scheme: str) -> dict[str, tuple[float, float, float]]:
     """The custom properties of one scheme as red, green, blue."""
     light, _, rest = style.partition("@media screen and (prefers-color-scheme: dark)")
-    found = dict(re.findall(r"--(\w+): #(\w{6})", light))
+    result = dict(re.findall(r"--(\w+): #(\w{6})", light))
     if scheme == "dark":
-        found |= dict(re.findall(r"--(\w+): #(\w{6})", rest.partition("}\n}")[0]))
-    return {name: (int(v[:2], 16), int(v[2:4], 16), int(v[4:], 16)) for name, v in found.items()}
+        result |= dict(re.findall(r"--(\w+): #(\w{6})", rest.partition("}\n}")[0]))
+    return {name: (int(v[:2], 16), int(v[2:4], 16), int(v[4:], 16)) for name, v in result.items()}
 
 
 def luminance(colour: tuple[float, float, float]) -> float:
@@ -160,17 +160,17 @@ def contrast(a: tuple[float, float, float], b: tuple[float, float, float]) -> fl
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_on_cells_and_bars_has_contrast(scheme: str) -> None:
     style = (Path(plots.__file__).parent / "render" / "page.css").read_text()
-    found = colours(style, scheme)
+    result = colours(style, scheme)
     # The darkest cell is .05 + .6 = 65 % of the heat colour over the paper.
     for share in (0.05, 0.35, 0.65):
         red, green, blue = (
-            share * h + (1 - share) * p for h, p in zip(found["heat"], found["paper"], strict=True)
+            share * h + (1 - share) * p for h, p in zip(result["heat"], result["paper"], strict=True)
         )
-        assert contrast(found["ink"], (red, green, blue)) >= 4.5
+        assert contrast(result["ink"], (red, green, blue)) >= 4.5
     for k in range(plots.LABELS):
-        assert contrast(found["on"], found[f"label{k}"]) >= 4.5, k
+        assert contrast(result["on"], result[f"label{k}"]) >= 4.5, k
     for name in ("judge", "people", "soft"):
-        assert contrast(found[name], found["paper"]) >= 3, name
+        assert contrast(result[name], result["paper"]) >= 3, name
 
 
 def test_matplotlib_is_loaded_for_drawings_only() -> None:

@@ -67,8 +67,8 @@ def table(document: Document, key: str) -> Table:
     return next(t for s in document.sections for t in s.tables() if t.key == key)
 
 
-def row(found: Table, name: str) -> Sequence[Any]:
-    return next(r for r in found.rows if r[0] == name)
+def row(result: Table, name: str) -> Sequence[Any]:
+    return next(r for r in result.rows if r[0] == name)
 
 
 def value(cell: Any) -> float:
@@ -77,18 +77,18 @@ def value(cell: Any) -> float:
 
 
 def test_who_annotated(document: Document) -> None:
-    found = table(document, "annotators")
-    assert [c.title for c in found.columns] == ["annotator", "kind", "units labelled", "qualification"]
-    assert row(found, "ann") == ["ann", "human", 10, "MSc"] and row(found, "bob")[3] == ""
+    result = table(document, "annotators")
+    assert [c.title for c in result.columns] == ["annotator", "kind", "units labelled", "qualification"]
+    assert row(result, "ann") == ["ann", "human", 10, "MSc"] and row(result, "bob")[3] == ""
     texts = [b.text for b in section(document, "who").blocks if isinstance(b, Paragraph)]
     assert texts[0] == "2 people gave 20 labels on 10 units: 2 labels a unit; each person labelled 10 units."
     assert texts[1] == "The study does not record of its people: training, paid, consent."
 
 
 def test_units_and_the_question(document: Document) -> None:
-    found = table(document, "units")
-    assert row(found, "m/judge")[1:] == [12, 6], "asked about twelve units, the unparsed one too"
-    assert row(found, "gold and m/judge")[1:] == [10, 5]
+    result = table(document, "units")
+    assert row(result, "m/judge")[1:] == [12, 6], "asked about twelve units, the unparsed one too"
+    assert row(result, "gold and m/judge")[1:] == [10, 5]
     (facts,) = [b for b in section(document, "sampling").blocks if isinstance(b, Facts)]
     assert dict(facts.rows)["question"] == "Does the passage support the claim, refute it, or neither?"
     notes = [b.text for b in section(document, "sampling").blocks if isinstance(b, Paragraph)]
@@ -129,10 +129,10 @@ def test_confusion_and_scores(document: Document) -> None:
 
 
 def test_class_shares(document: Document) -> None:
-    found = table(document, "shares")
-    assert row(found, "m/judge")[1:] == pytest.approx([6 / 11, 3 / 11, 2 / 11, 11])
-    assert row(found, "m/judge, on the units with the gold labels")[-1] == 9
-    assert row(found, "all people's labels")[1:] == pytest.approx([0.4, 0.4, 0.2, 20])
+    result = table(document, "shares")
+    assert row(result, "m/judge")[1:] == pytest.approx([6 / 11, 3 / 11, 2 / 11, 11])
+    assert row(result, "m/judge, on the units with the gold labels")[-1] == 9
+    assert row(result, "all people's labels")[1:] == pytest.approx([0.4, 0.4, 0.2, 20])
 
 
 def test_reliability(document: Document) -> None:
@@ -178,15 +178,15 @@ def test_the_list_of_disagreements_has_a_limit(db: Path, monkeypatch: pytest.Mon
 
 
 def test_self_consistency(document: Document) -> None:
-    found = row(table(document, "consistency"), "m/judge")
-    assert found[1] == 2 and value(found[2]) == pytest.approx(0.8) and found[2].n_units == 5
+    result = row(table(document, "consistency"), "m/judge")
+    assert result[1] == 2 and value(result[2]) == pytest.approx(0.8) and result[2].n_units == 5
 
 
 def test_revisions(document: Document) -> None:
     # bob keeps unit 0, leaves the judge on 2 (refute to support) and joins it on 5 (refute to support).
-    (found,) = table(document, "revisions").rows
-    assert found[:2] == ["bob", "m/judge"]
-    assert [value(m) for m in found[2:5]] == pytest.approx([2 / 3, 1 / 3, 1 / 3]) and found[5].n_units == 3
+    (result,) = table(document, "revisions").rows
+    assert result[:2] == ["bob", "m/judge"]
+    assert [value(m) for m in result[2:5]] == pytest.approx([2 / 3, 1 / 3, 1 / 3]) and result[5].n_units == 3
     assert any("is not recorded" in note for note in table(document, "revisions").notes)
 
 
@@ -214,8 +214,8 @@ def test_what_cannot_be_said_comes_with_its_reason(document: Document) -> None:
 
 
 def test_the_judge_and_its_replies(document: Document) -> None:
-    found = row(table(document, "statuses"), "m/judge")
-    assert found[1:4] == [17, "16 (94.1%)", "1 (5.9%)"], "twelve units and five repeats"
+    result = row(table(document, "statuses"), "m/judge")
+    assert result[1:4] == [17, "16 (94.1%)", "1 (5.9%)"], "twelve units and five repeats"
     facts = dict(next(b for b in section(document, "runs").blocks if isinstance(b, Facts)).rows)
     assert facts["resolved model"] == "m/judge-2026" and facts["task"] == "stance.v2"
     assert facts["task file sha256"] == load_task("stance").sha256
@@ -253,8 +253,8 @@ def test_three_people_bring_the_alt_test_and_the_latent_classes(tmp_path: Path) 
     with Store.open(study(tmp_path / "study.db", made), create=False) as store:
         document = build(store, ReportOptions())
     # The judge is at least as close as a on all units, a as the judge on the 8 of 10 where a does not err.
-    found = row(table(document, "alternative_1"), "a")
-    assert found[1:3] == [1.0, 0.8] and found[5:7] == ["t", "yes"]
+    result = row(table(document, "alternative_1"), "a")
+    assert result[1:3] == [1.0, 0.8] and result[5:7] == ["t", "yes"]
     # Two against one on every unit: EM finds the truth, and that a is right on 8 of 10.
     assert row(table(document, "accuracies"), "a")[1] == pytest.approx(0.8, abs=0.001)
     assert row(table(document, "prevalence"), S)[2] == 20
@@ -273,8 +273,8 @@ def test_nine_people_are_summarised(tmp_path: Path) -> None:
     ]
     with Store.open(study(tmp_path / "study.db", made), create=False) as store:
         document = build(store, ReportOptions())
-    found = table(document, "pairs").rows[0]
-    assert found[1:3] == [36, 36], "9 x 8 / 2 pairs share units, all with a kappa"
+    result = table(document, "pairs").rows[0]
+    assert result[1:3] == [36, 36], "9 x 8 / 2 pairs share units, all with a kappa"
     assert table(document, "agreement_1_spread").rows[0][1:3] == [9, 0], "the judge has one label: undefined"
 
 

@@ -63,9 +63,9 @@ def test_every_shape_of_study_has_a_report(
         warnings.simplefilter("error")
         document = build(store, ReportOptions())
         texts = {name: render(document) for name, render in FORMATS.items()}
-    found = checked(texts["json"])
-    assert len(found["verdicts"]) == (judges if people or gold else 0)
-    for measure in found["measures"]:
+    result = checked(texts["json"])
+    assert len(result["verdicts"]) == (judges if people or gold else 0)
+    for measure in result["measures"]:
         assert measure["value"] is None or measure["coverage"] is not None, measure
     for section in document.sections:
         assert bool(section.blocks) != bool(section.absent) or section.key == "citations"

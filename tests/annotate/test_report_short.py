@@ -60,9 +60,9 @@ def test_each_person_and_the_judge_against_the_majority_of_the_others(study: Pat
         person, its, majority = zip(*kept, strict=True)
         assert row[0] == PEOPLE[i]
         for cell, said in ((row[1], person), (row[2], its)):
-            found = document["measures"][cell["measure"]] if "measure" in cell else cell
-            assert found["value"] == pytest.approx(cohen_kappa_score(said, majority), abs=1e-12)
-            assert found["n_units"] == len(kept) and found["coverage"] == pytest.approx(len(kept) / 12)
+            result = document["measures"][cell["measure"]] if "measure" in cell else cell
+            assert result["value"] == pytest.approx(cohen_kappa_score(said, majority), abs=1e-12)
+            assert result["n_units"] == len(kept) and result["coverage"] == pytest.approx(len(kept) / 12)
 
 
 def test_a_paragraph_and_one_table(study: Path) -> None:

@@ -50,10 +50,10 @@ def units(
 def ruled(folder: Path, made: list[U], name: str = "study", **asked: Any) -> list[Ruling]:
     """The rulings alone, without the rest of a report."""
     with Store.open(study(folder / f"{name}.db", made), create=False) as store:
-        found = rule(store, load(store, ReportOptions(**asked)))[0]
-        for one in found:
+        result = rule(store, load(store, ReportOptions(**asked)))[0]
+        for one in result:
             assert words.count(one.sentence) <= words.MOST, one.sentence
-        return found
+        return result
 
 
 def report(folder: Path, made: list[U], name: str = "study", **asked: Any) -> Document:
@@ -271,8 +271,8 @@ def test_labels_that_are_missing_for_one_class_are_told(tmp_path: Path) -> None:
     refused = [u for u in made if u.gold == R] + [u for u in made if u.gold == S][:6]
     for u in refused:
         u.judges = {"m/judge": Status.REFUSED}
-    found = ruled(tmp_path, made)[0]
-    told = " ".join(found.warnings)
+    result = ruled(tmp_path, made)[0]
+    told = " ".join(result.warnings)
     assert "no label on 66 of 120 units" in told
     assert "By the reference those are 10% of 'support', 100% of 'refute'" in told
 
@@ -299,14 +299,14 @@ def test_a_reference_asked_for_by_name_decides_where_there_is_one_person(tmp_pat
 
 def test_the_chances_of_an_undecided_verdict_are_drawn(tmp_path: Path) -> None:
     # As above, one judge of 60 units wrong on 8: kappa .73, about .56 to .91 around .667.
-    found = report(tmp_path, units(60, lambda i: i < 8, gold=True))
-    [ruling] = found.rulings
+    result = report(tmp_path, units(60, lambda i: i < 8, gold=True))
+    [ruling] = result.rulings
     assert ruling.decision == "undecided" and ruling.chances
-    section = next(s for s in found.sections if s.key == "power")
+    section = next(s for s in result.sections if s.key == "power")
     [table] = section.tables()
     assert [row[0] for row in table.rows] == [c.more_units for c in ruling.chances]
     assert all(row[2] == pytest.approx(row[3] + row[4]) for row in table.rows)
-    page = FORMATS["html"](found)
+    page = FORMATS["html"](result)
     assert "Chance of a verdict on m/judge with more labels" in page and page.count("<svg") >= 1
     # A verdict that is made has none.
     decided = report(tmp_path, units(200, lambda i: i < 100 and i % 10 == 0, gold=True), "decided")

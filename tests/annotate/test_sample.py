@@ -167,9 +167,9 @@ def probabilities(some: list[Candidate], n: int) -> dict[str, float]:
 
 def test_probabilities_sum_to_n_and_rise_with_uncertainty() -> None:
     some = candidates(500)
-    found = probabilities(some, 100)
-    assert sum(found.values()) == pytest.approx(100)
-    by = {c.confidence: found[c.unit_id] for c in some}
+    result = probabilities(some, 100)
+    assert sum(result.values()) == pytest.approx(100)
+    by = {c.confidence: result[c.unit_id] for c in some}
     assert by[0.6] > by[0.95] > by[0.99] > 0
     # s = sqrt(c (1 - c)): .0995, .2179, .4899; sizes .25 + .75 s / mean are in the ratio of the probabilities.
     spread = {c: (c * (1 - c)) ** 0.5 for c in by}
@@ -183,8 +183,8 @@ def test_who_would_be_drawn_twice_is_drawn_for_certain() -> None:
     some = [Candidate("sure" + str(i), "q", confidence=0.999) for i in range(20)] + [
         Candidate("torn", "q", confidence=0.5)
     ]
-    found = probabilities(some, 15)
-    assert found["torn"] == 1.0 and sum(found.values()) == pytest.approx(15) and max(found.values()) == 1.0
+    result = probabilities(some, 15)
+    assert result["torn"] == 1.0 and sum(result.values()) == pytest.approx(15) and max(result.values()) == 1.0
     assert sum(probabilities(some, 21).values()) == pytest.approx(21)
 
 
@@ -218,10 +218,10 @@ def test_corrected_numbers_stay_unbiased_and_get_narrower() -> None:
             human[places] = truth[places]
             if drawn:
                 weight[places] = [d.weight for d in drawn]
-            found = corrected_mean(judged, human, weights=weight if drawn else None, bounds=(0.0, 1.0)).ppi
-            assert found.value is not None and found.low is not None and found.high is not None
-            values[way].append(found.value - truth.mean())
-            widths[way].append(found.high - found.low)
+            result = corrected_mean(judged, human, weights=weight if drawn else None, bounds=(0.0, 1.0)).ppi
+            assert result.value is not None and result.low is not None and result.high is not None
+            values[way].append(result.value - truth.mean())
+            widths[way].append(result.high - result.low)
     # 60 estimates with a standard error of about .025 each: three standard errors of their mean are .01.
     assert abs(np.mean(values["ppi"])) < 0.01
     assert np.mean(widths["ppi"]) < 0.93 * np.mean(widths["even"])

@@ -66,7 +66,7 @@ class Texts:
 
     def of_variable(self, function: ast.FunctionDef | None, name: str) -> list[str]:
         """What a function assigns to a variable, with each text that it adds."""
-        found: list[str] = []
+        result: list[str] = []
         added = [""]
         if name in self.open:
             # A variable that keeps what it was adds no text.
@@ -75,22 +75,22 @@ class Texts:
         for node in ast.walk(function) if function else ():
             match node:
                 case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                    found += self.of(value)
+                    result += self.of(value)
                 case ast.AugAssign(target=ast.Name(id=target), value=value) if target == name:
                     added += self.of(value)
         self.open.remove(name)
-        return [text + more for text in found for more in added] or [NUMBER]
+        return [text + more for text in result for more in added] or [NUMBER]
 
     def argument(self, call: str, name: str, position: int | None = None) -> list[str]:
         """What calls of a function take for an argument."""
-        found = []
+        result = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call) and call in (getattr(node.func, "id", ""), "replace"):
                 values = [k.value for k in node.keywords if k.arg == name]
                 if position is not None and isinstance(node.func, ast.Name) and node.func.id == call:
                     values += node.args[position : position + 1]
-                found += [text for value in values for text in self.of(value)]
-        return found
+                result += [text for value in values for text in self.of(value)]
+        return result
 
 
 LOOKS, DECISION = Texts(looks), Texts(decision)
@@ -117,11 +117,11 @@ def frames() -> Iterable[str]:
 
 def drawn() -> list[str]:
     """How the units behind a verdict were drawn."""
-    found = {Draw().words}
+    result = {Draw().words}
     for text in (*LOOKS.argument("Draw", "words", 0), *LOOKS.of_variable(LOOKS.functions["_drawn"], "words")):
         for frame in frames():
-            found.add(text.replace(f"from {NUMBER}", f"from {frame}"))
-    return sorted(found)
+            result.add(text.replace(f"from {NUMBER}", f"from {frame}"))
+    return sorted(result)
 
 
 def verdict(draw: Draw, **parts: Any) -> Any:
@@ -145,10 +145,10 @@ def draws(refused: str = "") -> Iterable[Draw]:
         yield Draw(text, refused=refused, looks=looked, family=tuple("abcdefghij"))
 
 
-def longest(found: Iterable[Any]) -> str:
+def longest(result: Iterable[Any]) -> str:
     """The longest sentence of these verdicts."""
     subject: Any = SimpleNamespace(panel=SimpleNamespace(field="stance"))
-    return max((rulings.sentence(subject, "m/one", one) for one in found), key=words.count)
+    return max((rulings.sentence(subject, "m/one", one) for one in result), key=words.count)
 
 
 def rows(states: Iterable[tuple[str, str]]) -> tuple[LabelRow, ...]:
@@ -189,7 +189,7 @@ def test_a_sentence_of_a_verdict(decision: str) -> None:
         # One source of labels has no label by label.
         ways = ((None, "people"), ("gold", "threshold"))[: 1 if decision == "trust in part" else 2]
         for source, regime in ways:
-            found = (
+            result = (
                 verdict(
                     d,
                     decision=decision,
@@ -200,7 +200,7 @@ def test_a_sentence_of_a_verdict(decision: str) -> None:
                 )
                 for d in draws()
             )
-            sentence = longest(found)
+            sentence = longest(result)
             assert words.count(sentence) <= words.MOST, (words.count(sentence), sentence)
 
 
@@ -218,6 +218,6 @@ def test_an_undecided_sentence() -> None:
     ):
         for outlook, more in product(outlooks, (None, 1000)):
             condition = SimpleNamespace(name=name, state=state)
-            found = (verdict(d, conditions=(condition,), outlook=outlook, more_units=more) for d in draws())
-            sentence = longest(found)
+            result = (verdict(d, conditions=(condition,), outlook=outlook, more_units=more) for d in draws())
+            sentence = longest(result)
             assert words.count(sentence) <= words.MOST, (words.count(sentence), sentence)

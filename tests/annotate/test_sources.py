@@ -296,11 +296,11 @@ def test_a_conflict_counts_as_unlabelled_and_leaves_the_verdict_undecided(study:
     with sit(study, "main", "bob") as desk:
         desk.label(1, "stance", "support")
         desk.label(2, "stance", "support")
-    found = document("agreement", "--field", "stance", "--json")
-    assert any("2 labels of alice are in conflict" in told for told in found["fields"][0]["notes"])
-    assert found["fields"][0]["conflicts"] == 2
+    result = document("agreement", "--field", "stance", "--json")
+    assert any("2 labels of alice are in conflict" in told for told in result["fields"][0]["notes"])
+    assert result["fields"][0]["conflicts"] == 2
     pair = next(
-        m for m in found["measures"] if m["annotators"] == ["alice", "bob"] and m["measure"] == "percent"
+        m for m in result["measures"] if m["annotators"] == ["alice", "bob"] and m["measure"] == "percent"
     )
     # Both units were asked about, and neither has a label of alice.
     assert (pair["value"], pair["coverage"]) == (None, 0.0)
@@ -376,10 +376,10 @@ def test_verify_finds_what_was_changed_behind_its_back(study: Path) -> None:
             conn.execute(
                 "UPDATE label_sources SET source = 'import:gone' WHERE unit_id = 'd:q/b' AND source GLOB 'import:*'"
             )
-        found = {(one.kind, one.stored) for one in verify(store)}
-    assert {("label", "neutral (batch:main, import:" + _import(study) + ")"), ("log", "{}")} <= found
+        result = {(one.kind, one.stored) for one in verify(store)}
+    assert {("label", "neutral (batch:main, import:" + _import(study) + ")"), ("log", "{}")} <= result
     # A row that was moved to another source is missing in its own.
-    assert {what for what, _ in found} == {"label", "log", "weight", "source", "import"}
+    assert {what for what, _ in result} == {"label", "log", "weight", "source", "import"}
     assert "differences" in annotate("verify", code=1).stderr
 
 
@@ -390,14 +390,14 @@ def changed(study: Path, *statements: str) -> list[tuple[str, str, str]]:
         with store.transaction() as conn:
             for statement in statements:
                 assert conn.execute(statement).rowcount > 0, statement
-    found = document("verify", code=1)["rows"]
-    return [(row["what"], row["expected"], row["stored"]) for row in found]
+    result = document("verify", code=1)["rows"]
+    return [(row["what"], row["expected"], row["stored"]) for row in result]
 
 
 def test_verify_finds_a_reason_that_was_changed(study: Path) -> None:
-    found = changed(study, "UPDATE labels SET rationale = 'because' WHERE unit_id = 'd:q/a'")
+    result = changed(study, "UPDATE labels SET rationale = 'because' WHERE unit_id = 'd:q/a'")
     source = f"support (import:{_import(study)}"
-    assert found == [("label", f"{source})", f"{source}, because)")]
+    assert result == [("label", f"{source})", f"{source}, because)")]
 
 
 @pytest.mark.parametrize("way", [(), ("--batch", "main")])
@@ -417,24 +417,24 @@ def test_verify_finds_an_imported_label_of_a_unit_that_the_ledger_does_not_show(
             trigger,
         ):
             store.conn.execute(statement)
-        found = [(one.kind, one.where.split(", ")[1:]) for one in verify(store)]
-    assert found == [("exposure", ["carol", "unit 'd:q/a'"])]
+        result = [(one.kind, one.where.split(", ")[1:]) for one in verify(store)]
+    assert result == [("exposure", ["carol", "unit 'd:q/a'"])]
 
 
 def test_verify_finds_a_row_of_an_import_that_was_changed(study: Path) -> None:
-    found = changed(study, "UPDATE label_sources SET value = 'neutral' WHERE unit_id = 'd:q/a'")
-    assert found == [("import", "support (first, given None)", "neutral (first, given None)")]
+    result = changed(study, "UPDATE label_sources SET value = 'neutral' WHERE unit_id = 'd:q/a'")
+    assert result == [("import", "support (first, given None)", "neutral (first, given None)")]
     assert [row[1] for row in labels(study)] == ["neutral", "refute"], "the label follows its changed source"
 
 
 def test_verify_finds_a_row_of_an_import_that_was_deleted_or_added(study: Path) -> None:
-    found = changed(
+    result = changed(
         study,
         "DELETE FROM label_sources WHERE unit_id = 'd:q/a'",
         "INSERT INTO label_sources SELECT 'd:q/a', 'other', annotator_id, layer, repeat, source, 'neutral', NULL, NULL, "
         "given, stored FROM label_sources WHERE unit_id = 'd:q/b'",
     )
-    assert sorted(found) == [
+    assert sorted(result) == [
         ("import", "nothing", "neutral (first, given None)"),
         ("import", "support (first, given None)", "nothing"),
     ]
@@ -443,8 +443,8 @@ def test_verify_finds_a_row_of_an_import_that_was_deleted_or_added(study: Path) 
 def test_verify_finds_an_assisted_label_that_was_made_blind(study: Path) -> None:
     sheet(study.with_name("1.csv"), [("d:q/a", "support")], "bob")
     annotate("import", "1.csv", "--assisted", "--new-people")
-    found = changed(study, "UPDATE label_sources SET layer = 'first' WHERE annotator_id = 'bob'")
-    assert found == [("import", "support (assisted, given None)", "support (first, given None)")]
+    result = changed(study, "UPDATE label_sources SET layer = 'first' WHERE annotator_id = 'bob'")
+    assert result == [("import", "support (assisted, given None)", "support (first, given None)")]
 
 
 def test_a_label_that_is_declared_later_is_verified(study: Path) -> None:
@@ -461,8 +461,8 @@ def test_verify_finds_a_vote_of_items_that_was_changed(judge: Callable[..., Done
         json.dumps({"id": "q", "claim": "Tea is hot.", "passages": [passage]})
     )
     judge("items", "import", "items.jsonl", "--dataset", "d")
-    found = changed(tmp_path / "study.db", "UPDATE label_sources SET value = 'refute'")
-    assert found == [("import", "support (first, given None)", "refute (first, given None)")]
+    result = changed(tmp_path / "study.db", "UPDATE label_sources SET value = 'refute'")
+    assert result == [("import", "support (first, given None)", "refute (first, given None)")]
 
 
 @pytest.mark.parametrize(
@@ -485,9 +485,9 @@ def test_verify_finds_weights_that_do_not_add_up_to_what_was_drawn_from(
             json.dumps({"id": "r", "claim": "Ice is cold.", "passages": [{"id": "a", "text": "Yes."}]})
         )
         judge("items", "import", "more.jsonl", "--dataset", "d")
-    found = changed(study, change)
-    assert {what for what, _, _ in found} == {"weight"}
-    assert {expected for _, expected, _ in found} == {"1.0 (probability 1.0)"}
+    result = changed(study, change)
+    assert {what for what, _, _ in result} == {"weight"}
+    assert {expected for _, expected, _ in result} == {"1.0 (probability 1.0)"}
 
 
 def test_weights_of_a_batch_that_grew_after_an_import_add_up(judge: Callable[..., Done], study: Path) -> None:
@@ -513,12 +513,12 @@ def test_verify_finds_a_label_of_a_judge_that_its_reply_does_not_give(study: Pat
         rows_of(study, "SELECT l.unit_id, l.value FROM labels AS l JOIN runs ON run_id = annotator_id")
     )
     runs = "annotator_id IN (SELECT run_id FROM runs)"
-    found = changed(
+    result = changed(
         study,
         f"UPDATE labels SET value = 'other' WHERE {runs} AND unit_id = 'd:q/a'",
         f"DELETE FROM labels WHERE {runs} AND unit_id = 'd:q/b'",
     )
-    assert found == [("judge", before["d:q/a"], "other"), ("judge", before["d:q/b"], "nothing")]
+    assert result == [("judge", before["d:q/a"], "other"), ("judge", before["d:q/b"], "nothing")]
 
 
 def test_verify_finds_a_label_of_a_judge_without_a_judgement(study: Path) -> None:
@@ -527,12 +527,12 @@ def test_verify_finds_a_label_of_a_judge_without_a_judgement(study: Path) -> Non
         study, "SELECT l.unit_id, l.value FROM labels AS l JOIN runs ON run_id = annotator_id"
     )
     other = "d:q/b" if unit == "d:q/a" else "d:q/a"
-    found = changed(
+    result = changed(
         study,
         "INSERT INTO labels (unit_id, field, annotator_id, repeat, value) "
         f"SELECT '{other}', field, annotator_id, repeat, value FROM labels WHERE annotator_id IN (SELECT run_id FROM runs)",
     )
-    assert found == [("judge", "nothing", value)]
+    assert result == [("judge", "nothing", value)]
 
 
 def _import(study: Path) -> str:

@@ -52,11 +52,11 @@ def test_no_verdict_rests_on_a_batch_that_adopts_most_of_its_labels(
         assert ruled(store)[0].decision == "do not trust"
         notes = draw(store, "easy", 180, where=f"item_id NOT IN ({wrong})")
         assert any("no verdict rests on them" in note for note in notes)
-        (found,) = ruled(store)
-        assert found.decision == "undecided"
-        assert "100% of these units were skipped, labelled before the draw" in found.sentence
+        (result,) = ruled(store)
+        assert result.decision == "undecided"
+        assert "100% of these units were skipped, labelled before the draw" in result.sentence
         # The estimates of the report are with these labels.
-        assert "100 units" in found.draw
+        assert "100 units" in result.draw
 
 
 def test_a_few_labels_that_were_given_before_the_draw_count(tmp_path: Path) -> None:
@@ -66,10 +66,10 @@ def test_a_few_labels_that_were_given_before_the_draw_count(tmp_path: Path) -> N
         label(store, "rare", truth, 0, 20)
         draw(store, "one", 200, seed=3)
         label(store, "one", truth, 0, 200)
-        (found,) = ruled(store)
+        (result,) = ruled(store)
         adopted = "SELECT count(DISTINCT a.unit_id) FROM batch_units AS a JOIN batch_units AS b USING (unit_id) WHERE a.batch < b.batch"
         (n,) = store.conn.execute(adopted).fetchone()
-        assert 0 < n <= 20 and found.decision == "trust" and found.measures[0].n_units == 200
+        assert 0 < n <= 20 and result.decision == "trust" and result.measures[0].n_units == 200
 
 
 def test_labels_imported_for_skipped_units_decide_nothing(tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ def test_stopping_everybody_in_a_batch_leaves_its_units_without_labels(tmp_path:
     with open_study(db) as store:
         draw(store, "two", 100, seed=4)
         label(store, "two", truth, 0, 100)
-        (found,) = ruled(store)
-        assert found.decision == "undecided" and "50% of these units were skipped" in found.sentence
-        assert "(2 people stopped)" in found.sentence
+        (result,) = ruled(store)
+        assert result.decision == "undecided" and "50% of these units were skipped" in result.sentence
+        assert "(2 people stopped)" in result.sentence
 
 
 def test_a_person_who_is_stopped_before_the_labels_come_back_is_named(tmp_path: Path) -> None:
@@ -159,11 +159,11 @@ def test_a_run_that_is_finished_after_labels_were_shown_is_late_however_early_it
         ruled(store)
         draw(store, "two", 150, seed=4)
         label(store, "two", truth, 0, 150)
-        found = {r.judge: r for r in ruled(store)}
-        assert found["m/early"].decision == "undecided"
+        result = {r.judge: r for r in ruled(store)}
+        assert result["m/early"].decision == "undecided"
         assert (
             "labels of these units were shown beside a judge before m/early was added"
-            in found["m/early"].sentence
+            in result["m/early"].sentence
         )
 
 

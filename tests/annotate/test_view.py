@@ -19,8 +19,8 @@ def data_of(page: Path) -> dict[str, Any]:
     [text] = re.findall(
         r'<script type="application/json" id="data">(.*?)</script>', page.read_text("utf-8"), re.S
     )
-    found: dict[str, Any] = json.loads(text)
-    return found
+    result: dict[str, Any] = json.loads(text)
+    return result
 
 
 def labels_of(data: dict[str, Any], unit: str) -> list[tuple[str, str]]:

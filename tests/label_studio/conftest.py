@@ -18,15 +18,15 @@ from tests.tui.studies import batch, build
 @pytest.fixture(scope="session")
 def label_studio() -> Iterator[servers.Server]:
     """One real server for all tests."""
-    with servers.server(require("label-studio")) as found:
-        yield found
+    with servers.server(require("label-studio")) as result:
+        yield result
 
 
 @pytest.fixture
 def proxy(label_studio: servers.Server) -> Iterator[Proxy]:
     """An address in front of the real server."""
-    with Proxy(label_studio.url) as found:
-        yield found
+    with Proxy(label_studio.url) as result:
+        yield result
 
 
 @pytest.fixture
@@ -89,5 +89,5 @@ def tasks_of(server: servers.Server, project: int) -> list[Any]:
 
 def document(done: Done) -> dict[str, Any]:
     """What --json printed."""
-    found: dict[str, Any] = json.loads(done.out)
-    return found
+    result: dict[str, Any] = json.loads(done.out)
+    return result

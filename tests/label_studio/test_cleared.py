@@ -21,8 +21,8 @@ Run = Callable[..., Done]
 def standing(path: Path, unit: str) -> tuple[Any, ...]:
     query = "SELECT status, answers, note FROM assignments WHERE unit_id = ? AND annotator_id = 'alice'"
     with open_study(path) as store:
-        found: tuple[Any, ...] = store.conn.execute(query, [unit]).fetchone()
-        return found
+        outcome: tuple[Any, ...] = store.conn.execute(query, [unit]).fetchone()
+        return outcome
 
 
 def test_an_answer_cleared_there_falls_here(label_studio: Server, tmp_path: Path, annotate: Run) -> None:

@@ -182,8 +182,8 @@ def test_any_span_of_any_text_is_found_in_both_counts(text: str, data: st.DataOb
     assert find_span(shown, start, end, shown[start:end]) == (start, end)
     before = len(shown[:start].encode("utf-16-le")) // 2
     inside = len(shown[start:end].encode("utf-16-le")) // 2
-    found = find_span(shown, before, before + inside, shown[start:end])
-    assert found is not None and shown[slice(*found)].split() == shown[start:end].split()
+    outcome = find_span(shown, before, before + inside, shown[start:end])
+    assert outcome is not None and shown[slice(*outcome)].split() == shown[start:end].split()
 
 
 def test_lists_and_passages_as_text() -> None:

@@ -20,8 +20,8 @@ Run = Callable[..., Done]
 
 
 def tasks(folder: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((folder / "tasks.json").read_text("utf-8"))
-    return found
+    outcome: list[dict[str, Any]] = json.loads((folder / "tasks.json").read_text("utf-8"))
+    return outcome
 
 
 def answered(task: dict[str, Any], number: int, *annotations: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def test_there_and_back(study: Path, tmp_path: Path, annotate: Run, exported: li
     query = (
         "SELECT status, active_ms, spans, note FROM assignments WHERE annotator_id = 'alice' ORDER BY status"
     )
-    found = rows_of(study, query)
-    assert found == [("done", 4000, '[["passage",0,1]]', "hm")] * 11 + [("skipped", 0, "[]", None)]
+    outcome = rows_of(study, query)
+    assert outcome == [("done", 4000, '[["passage",0,1]]', "hm")] * 11 + [("skipped", 0, "[]", None)]
     assert {layer for _, _, layer, _ in labels(study)} == {"first"}, (
         "the file says that there were no predictions"
     )

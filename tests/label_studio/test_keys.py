@@ -45,13 +45,13 @@ class Recorder:
 
 @contextmanager
 def recording(to: str = "") -> Iterator[Recorder]:
-    found = Recorder(to)
-    threading.Thread(target=found.server.serve_forever, daemon=True).start()
+    result = Recorder(to)
+    threading.Thread(target=result.server.serve_forever, daemon=True).start()
     try:
-        yield found
+        yield result
     finally:
-        found.server.shutdown()
-        found.server.server_close()
+        result.server.shutdown()
+        result.server.server_close()
 
 
 def personal_token() -> str:

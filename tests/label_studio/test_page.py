@@ -36,8 +36,8 @@ WHERE = """(() => {
 async def until(page: Page, expression: str, what: str, seconds: float = 60) -> Any:
     """The first value of an expression that is true."""
     for _ in range(int(seconds * 4)):
-        if found := await page.script(expression):
-            return found
+        if result := await page.script(expression):
+            return result
         await asyncio.sleep(0.25)
     raise AssertionError(f"{what}: {await page.script('document.body.innerText')}")
 

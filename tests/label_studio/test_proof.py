@@ -38,8 +38,10 @@ def stored(study: Path, person: str = "alice") -> dict[str, str]:
 
 
 def held(annotate: Run, study: Path, *words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = document(annotate("quarantine", "list", "--json", *words, db=study))["rows"]
-    return found
+    outcome: list[dict[str, Any]] = document(annotate("quarantine", "list", "--json", *words, db=study))[
+        "rows"
+    ]
+    return outcome
 
 
 def again(server: Server, project: int, tasks: list[Any]) -> None:

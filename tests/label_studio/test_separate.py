@@ -72,8 +72,8 @@ def test_the_whole_queue_goes_out_and_progress_completes(
     # Everybody labels by place, so that a unit and its repeat differ.
     for who, project in sent["projects"].items():
         label(label_studio, project, who, lambda i: WORDS[i % 3])
-        found = label_studio.admin.client.get(f"/api/projects/{project}").json()
-        assert found["num_tasks_with_annotations"] == found["task_number"] == size[who]
+        outcome = label_studio.admin.client.get(f"/api/projects/{project}").json()
+        assert outcome["num_tasks_with_annotations"] == outcome["task_number"] == size[who]
     came = pull(annotate, queued, url, key)
     assert came["new"] == size and came["projects"] == sent["projects"] and came["joined"] == {}
     shown = document(annotate("batches", "show", "pilot", "--json", db=queued))["annotators"]
@@ -102,8 +102,8 @@ def test_a_repeat_deleted_there_is_undone_here_and_its_unit_stays(
     (made,) = client.annotations.list(id=task.id)
     client.annotations.delete(id=made.id)
     assert pull(annotate, queued, url, key)["retracted"] == 1
-    found = {repeat for (u, _, _, repeat) in labels(queued) if u == unit}
-    assert found == {0}
+    outcome = {repeat for (u, _, _, repeat) in labels(queued) if u == unit}
+    assert outcome == {0}
 
 
 def test_who_annotates_in_the_project_of_somebody_else_waits(

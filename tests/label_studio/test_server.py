@@ -29,14 +29,14 @@ SAID = {"alice": ["support", "refute", "neutral"], "bob": ["support", "neutral",
 
 def push(annotate: Run, study: Path, url: str, key: str, *words: str, name: str = "pilot") -> dict[str, Any]:
     done = annotate("push", name, "--url", url, "--json", *words, db=study, key=key)
-    found: dict[str, Any] = checked(done.out, "push")
-    return found
+    outcome: dict[str, Any] = checked(done.out, "push")
+    return outcome
 
 
 def pull(annotate: Run, study: Path, url: str, key: str, *words: str, code: int = 0) -> dict[str, Any]:
     done = annotate("pull", "pilot", "--url", url, "--json", *words, db=study, key=key, code=code)
-    found: dict[str, Any] = checked(done.out, "pull")
-    return found
+    outcome: dict[str, Any] = checked(done.out, "pull")
+    return outcome
 
 
 def answer_all(server: Server, project: int) -> dict[str, dict[str, str]]:
@@ -117,9 +117,9 @@ def test_nothing_hidden_reaches_the_server(label_studio: Server, tmp_path: Path,
     sent = push(annotate, path, label_studio.url, label_studio.keys["alice"])
     assert (sent["new"], sent["repeats"]) == (12, 4)
     client = label_studio.client("alice")
-    found = label_studio.admin.client.get(f"/api/projects/{sent['project']}").json()
+    outcome = label_studio.admin.client.get(f"/api/projects/{sent['project']}").json()
     # What we wrote; the other keys are the server's own (min_annotations_to_start_training).
-    project = " ".join(found[k] for k in ("title", "description", "label_config", "expert_instruction"))
+    project = " ".join(outcome[k] for k in ("title", "description", "label_config", "expert_instruction"))
     there = b"".join(
         client.projects.exports.download_sync(sent["project"], export_type="JSON", download_all_tasks=True)
     )
@@ -167,8 +167,8 @@ def test_edits_skips_notes_evidence_and_what_was_deleted(
     assert any(f"annotation {bad.id}" in p and "'stance'" in p and "perhaps" in p for p in came["problems"])
     with open_study(study) as store:
         query = "SELECT spans, note, active_ms FROM assignments WHERE unit_id = ? AND annotator_id = 'alice'"
-        found = store.conn.execute(query, [tricky.data["adjudge_unit_id"]]).fetchone()
-        assert json.loads(found[0]) == [["passage", at, at + 5]] and found[1:] == ("note <i>", 9000)
+        outcome = store.conn.execute(query, [tricky.data["adjudge_unit_id"]]).fetchone()
+        assert json.loads(outcome[0]) == [["passage", at, at + 5]] and outcome[1:] == ("note <i>", 9000)
 
     alice.annotations.update(id=first.id, result=[choice("stance", "refute")], lead_time=5.0)
     bob.annotations.update(id=bad.id, result=[choice("stance", "support")])
@@ -252,9 +252,9 @@ def test_predictions_make_the_batch_assisted(label_studio: Server, tmp_path: Pat
     key = label_studio.keys["alice"]
     sent = push(annotate, path, label_studio.url, key, "--with-predictions", "last")
     assert (sent["run"], sent["assisted"], sent["without_prediction"]) == (run, True, 0)
-    found = list(label_studio.client("alice").predictions.list(project=sent["project"]))
-    assert len(found) == 6
-    assert {(p.model_version, p.score, p.result[0]["value"]["choices"][0]) for p in found} == {
+    outcome = list(label_studio.client("alice").predictions.list(project=sent["project"]))
+    assert len(outcome) == 6
+    assert {(p.model_version, p.score, p.result[0]["value"]["choices"][0]) for p in outcome} == {
         ("scripted/test", 0.7, "support")
     }
     assert push(annotate, path, label_studio.url, key, "--with-predictions", "last")["new"] == 0

@@ -40,15 +40,15 @@ def compared(db: Path, *options: str) -> Any:
 
 def test_differences_are_second_minus_first_on_the_same_units(study: tuple[Path, list[str]]) -> None:
     db, runs = study
-    found = compared(db)
-    assert [r["run"] for r in found["runs"]] == runs
-    assert (found["units"], found["questions"], found["units_with_reference"]) == (60, 60, 60)
-    assert [round(r["agreement"], 6) for r in found["runs"]] == [0.9, round(2 / 3, 6), 0.5]
+    result = compared(db)
+    assert [r["run"] for r in result["runs"]] == runs
+    assert (result["units"], result["questions"], result["units_with_reference"]) == (60, 60, 60)
+    assert [round(r["agreement"], 6) for r in result["runs"]] == [0.9, round(2 / 3, 6), 0.5]
     # Every tenth: two errors of each label (0, 30: support; 10, 40: refute; 20, 50: neutral), so its labels are as
     # frequent as gold's: chance 1/3, kappa (.9 - 1/3) / (2/3) = .85. Every third: all 20 support are called refute
     # (0, 40, 20), chance (0 + 20 x 40 + 20 x 20) / 3600 = 1/3, kappa (2/3 - 1/3) / (2/3) = .5.
-    assert [round(r["kappa"], 9) for r in found["runs"][:2]] == [0.85, 0.5]
-    first = found["pairs"][0]
+    assert [round(r["kappa"], 9) for r in result["runs"][:2]] == [0.85, 0.5]
+    first = result["pairs"][0]
     assert (
         first["difference"] == pytest.approx(-0.35) and first["low"] < first["difference"] < first["high"] < 0
     )
@@ -63,11 +63,11 @@ def test_cost_and_seconds_stand_beside_and_the_front_is_marked(
     study: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
     db, _ = study
-    found = compared(db)
-    assert [r["cost_usd_per_unit"] for r in found["runs"]] == pytest.approx([0.02, 0.001, 0.002])
-    assert [r["seconds_per_unit"] for r in found["runs"]] == pytest.approx([4.0, 1.0, 0.5])
+    result = compared(db)
+    assert [r["cost_usd_per_unit"] for r in result["runs"]] == pytest.approx([0.02, 0.001, 0.002])
+    assert [r["seconds_per_unit"] for r in result["runs"]] == pytest.approx([4.0, 1.0, 0.5])
     # The third is worse than the second and costs more, but is the quickest.
-    assert [r["front"] for r in found["runs"]] == [["cost", "seconds"], ["cost", "seconds"], ["seconds"]]
+    assert [r["front"] for r in result["runs"]] == [["cost", "seconds"], ["cost", "seconds"], ["seconds"]]
     page = tmp_path / "page.html"
     options = ("--confidence", "0.9", "-o", page, "--units", tmp_path / "units.csv")
     told = judge("compare", "stance", "-d", db, *options).stdout
@@ -85,13 +85,13 @@ def test_units_that_one_run_lacks_are_in_no_number_and_counted(tmp_path: Path) -
     every = wrong_on(4, 40)
     add_run(db, "scripted/all", every)
     add_run(db, "scripted/half", {u: label for u, label in wrong_on(5, 40).items() if int(u[6:9]) < 20})
-    found = compared(db)
-    assert (found["units"], found["units_with_reference"]) == (20, 40)
-    assert [(r["labelled"], r["asked"]) for r in found["runs"]] == [(40, 40), (20, 20)]
+    result = compared(db)
+    assert (result["units"], result["units_with_reference"]) == (20, 40)
+    assert [(r["labelled"], r["asked"]) for r in result["runs"]] == [(40, 40), (20, 20)]
     # Of questions 0 to 19 the first errs on 0, 4, 8, 12, 16 and the second on 0, 5, 10, 15.
-    assert [r["agreement"] for r in found["runs"]] == [0.75, 0.8]
-    assert any(text.startswith("20 of 40 units with a reference") for text in found["notes"])
-    assert any("scripted/half" in text and text.endswith(": 20 units") for text in found["notes"])
+    assert [r["agreement"] for r in result["runs"]] == [0.75, 0.8]
+    assert any(text.startswith("20 of 40 units with a reference") for text in result["notes"])
+    assert any("scripted/half" in text and text.endswith(": 20 units") for text in result["notes"])
 
 
 def test_runs_that_share_nothing_are_refused_with_what_each_has(tmp_path: Path) -> None:
@@ -177,18 +177,18 @@ def test_without_names_runs_that_label_nothing_of_the_reference_are_left_out(tmp
     with Store.open(db) as store:
         store.conn.execute("DELETE FROM labels WHERE annotator_id = 'gold' AND unit_id < 'study:010'")
     other = add_run(db, "scripted/elsewhere", {u: "support" for u, q in units(30).items() if q < 10})
-    found = compared(db)
-    assert len(found["runs"]) == 2 and found["units"] == 20
-    assert any("scripted/elsewhere" in text and "left out" in text for text in found["notes"])
-    runs = [option for run in [*(r["run"] for r in found["runs"]), other] for option in ("--run", run)]
+    result = compared(db)
+    assert len(result["runs"]) == 2 and result["units"] == 20
+    assert any("scripted/elsewhere" in text and "left out" in text for text in result["notes"])
+    runs = [option for run in [*(r["run"] for r in result["runs"]), other] for option in ("--run", run)]
     assert "no unit has a label of all runs" in judge("compare", "stance", "-d", db, *runs, code=2).stderr
 
 
 def test_a_judge_made_of_others_costs_what_they_cost_together(study: tuple[Path, list[str]]) -> None:
     db, runs = study
     judge("panel", "stance", *(option for run in runs for option in ("--run", run)), "-d", db)
-    found = compared(db)
-    pooled = found["runs"][-1]
+    result = compared(db)
+    pooled = result["runs"][-1]
     assert pooled["run"] not in runs
     # .02 + .001 + .002 dollars and 4 + 1 + .5 seconds a unit.
     assert pooled["cost_usd_per_unit"] == pytest.approx(0.023) and pooled[
@@ -203,8 +203,8 @@ def test_runs_are_named_by_their_models_or_names_too(study: tuple[Path, list[str
     """A name comes first: one run in 32 has an id that ends in this letter."""
     db, runs = study
     named = add_run(db, runs[0][-1].lower(), wrong_on(4, 60), cost=0.001, latency=1.0)
-    found = compared(db, "--run", "scripted/every3", "--run", runs[0][-1].lower())
-    assert [r["run"] for r in found["runs"]] == [runs[1], named]
+    result = compared(db, "--run", "scripted/every3", "--run", runs[0][-1].lower())
+    assert [r["run"] for r in result["runs"]] == [runs[1], named]
     with Store.open(db) as store:
         store.conn.execute("UPDATE runs SET model = 'scripted/every3' WHERE run_id = ?", [runs[2]])
     done = judge("compare", "stance", "-d", db, "--run", "scripted/every3", "--run", runs[0], code=2)

@@ -51,26 +51,26 @@ def study(tmp_path: Path) -> tuple[Path, str, dict[str, float]]:
 
 def test_the_accepted_units_are_those_from_a_threshold_on(study: tuple[Path, str, dict[str, float]]) -> None:
     db, run, sure = study
-    found = routed(db, run)
-    [threshold] = found["thresholds"]
+    result = routed(db, run)
+    [threshold] = result["thresholds"]
     accepted = {unit for unit, c in sure.items() if c >= threshold}
-    assert found["holds"] and found["accepted"] == len(accepted) and found["units"] == 300
-    assert found["coverage"] == pytest.approx(len(accepted) / 300)
+    assert result["holds"] and result["accepted"] == len(accepted) and result["units"] == 300
+    assert result["coverage"] == pytest.approx(len(accepted) / 300)
     # Right from .6 on, so the promise of .9 goes some way below, and not to where a tenth is wrong.
     assert 0.5 < threshold < 0.63
     # A fifth of the 300 questions fixes the order, the others test.
-    assert (found["tested_units"], found["tested_questions"]) == (240, 240)
-    held = [step for step in found["steps"] if step["holds"]]
-    assert held == found["steps"][: len(held)] and all(step["p"] <= 0.05 for step in held)
+    assert (result["tested_units"], result["tested_questions"]) == (240, 240)
+    held = [step for step in result["steps"] if step["holds"]]
+    assert held == result["steps"][: len(held)] and all(step["p"] <= 0.05 for step in held)
     with Store.open(db) as store:
         query = "SELECT unit_id FROM judgements WHERE run_id = ?"
-        assert {u for (u,) in store.conn.execute(query, [found["run"]])} == accepted
-        row = store.conn.execute("SELECT derived_from FROM runs WHERE run_id = ?", [found["run"]]).fetchone()
+        assert {u for (u,) in store.conn.execute(query, [result["run"]])} == accepted
+        row = store.conn.execute("SELECT derived_from FROM runs WHERE run_id = ?", [result["run"]]).fetchone()
     made = json.loads(row[0])
     assert made["kind"] == "routed" and [p["run"] for p in made["parents"]] == [run]
     assert made["parameters"]["agree"] == 0.9 and made["parameters"]["thresholds"] == [threshold]
     assert made["fitted"]["questions"] == 240, "what tested the promise is in no later number"
-    assert routed(db, run)["run"] == found["run"], "the same route is the same run"
+    assert routed(db, run)["run"] == result["run"], "the same route is the same run"
 
 
 def test_nothing_holds_for_a_judge_that_guesses(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_nothing_holds_for_a_judge_that_guesses(tmp_path: Path) -> None:
     labels = {f"study:{q:03}/0": rng.choice(LABELS) for q in range(200)}
     masses = {u: [0.9 if v == label else 0.05 for v in LABELS] for u, label in labels.items()}
     run = add_run(db, "scripted/guess", labels, masses)
-    found = routed(db, run, code=5)
-    assert not found["holds"] and found["run"] is None and found["accepted"] is None
+    result = routed(db, run, code=5)
+    assert not result["holds"] and result["run"] is None and result["accepted"] is None
     shown = judge("route", "stance", "--run", run, "-d", db, code=5).stdout
     assert "no threshold holds" in shown and "not shown" in shown
 
@@ -88,11 +88,11 @@ def test_nothing_holds_for_a_judge_that_guesses(tmp_path: Path) -> None:
 def test_a_judge_without_probabilities_is_believed_on_all_or_nothing(tmp_path: Path) -> None:
     db = planted(tmp_path, 100)
     run = add_run(db, "scripted/plain", {f"study:{q:03}/0": gold(q, 0) for q in range(100)})
-    found = routed(db, run)
-    assert len(found["steps"]) == 1 and found["accepted"] == 100
+    result = routed(db, run)
+    assert len(result["steps"]) == 1 and result["accepted"] == 100
     # 80 tested single units without an error: .9^80.
-    assert found["steps"][0]["p"] == pytest.approx(0.9**80)
-    assert any("gives no probabilities" in text for text in found["notes"])
+    assert result["steps"][0]["p"] == pytest.approx(0.9**80)
+    assert any("gives no probabilities" in text for text in result["notes"])
 
 
 def test_too_few_labels_say_how_many_it_takes(tmp_path: Path) -> None:
@@ -107,14 +107,14 @@ def test_the_sealed_test_tests_the_promise_and_the_look_is_logged(
 ) -> None:
     db, run, _ = study
     judge("split", "stance", "-d", db)
-    found = routed(db, run)
-    assert (found["look"], found["level"]) == (1, 0.025)
+    result = routed(db, run)
+    assert (result["look"], result["level"]) == (1, 0.025)
     with Store.open(db) as store:
         n_test = sum(part == "test" for part in splits.questions(store, "stance").values())
         [look] = splits.looks(store, "stance")
-    assert found["tested_questions"] == n_test and look.purpose == "route" and look.runs == (run,)
+    assert result["tested_questions"] == n_test and look.purpose == "route" and look.runs == (run,)
     again = routed(db, run)
-    assert (again["look"], again["run"]) == (1, found["run"]), "the same question is the look that it was"
+    assert (again["look"], again["run"]) == (1, result["run"]), "the same question is the look that it was"
     assert routed(db, run, "--agree", "0.8")["level"] == 0.0125
 
 
@@ -146,11 +146,11 @@ def test_another_field_of_the_task_has_the_same_sealed_test(tmp_path: Path) -> N
     judge("runs", "import", table, "--model", "right", "--task", "both", *prompts, "-d", db)
     judge("split", "both", "--field", "first", "-d", db)
     told = judge("route", "both", "--run", "right", "--field", "second", "-d", db, "--json").stdout
-    found = json.loads(told)
+    result = json.loads(told)
     with Store.open(db) as store:
         [look] = splits.looks(store, "both")
         n_test = sum(part == "test" for part in splits.questions(store, "both").values())
-    assert (found["look"], found["tested_questions"]) == (1, n_test) and look.purpose == "route"
+    assert (result["look"], result["tested_questions"]) == (1, n_test) and look.purpose == "route"
 
 
 def test_a_page_that_cannot_be_written_spends_no_look(
@@ -173,18 +173,18 @@ def test_a_second_judge_takes_what_the_first_leaves(
 ) -> None:
     db, run, sure = study
     second, _ = sure_judge(db, 300, name="scripted/second", seed=3)
-    found = routed(db, run, "--then", second, "-o", str(tmp_path / "route.html"))
-    assert found["runs"] == [run, second] and found["accepted"] == 300
-    by = {step["run"] for step in found["steps"] if step["holds"]}
+    result = routed(db, run, "--then", second, "-o", str(tmp_path / "route.html"))
+    assert result["runs"] == [run, second] and result["accepted"] == 300
+    by = {step["run"] for step in result["steps"] if step["holds"]}
     assert by == {run, second}
     with Store.open(db) as store:
         labels = dict(
-            store.conn.execute("SELECT unit_id, value FROM labels WHERE annotator_id = ?", [found["run"]])
+            store.conn.execute("SELECT unit_id, value FROM labels WHERE annotator_id = ?", [result["run"]])
         )
     wrong = sum(labels[f"study:{q:03}/0"] != gold(q, 0) for q in range(300))
     # The first spends at most half of the tenth that may be wrong, by 60 questions; the second errs nowhere.
     assert wrong <= 30
-    first = found["thresholds"][0]
+    first = result["thresholds"][0]
     assert all(labels[u] == gold(int(u[6:9]), 0) for u, c in sure.items() if c < first), (
         "the second's labels there"
     )
@@ -219,10 +219,10 @@ def test_what_a_queue_brought_tests_nothing(tmp_path: Path) -> None:
         ]
         with store.transaction() as conn:
             label_sources.add_first(conn, kept, "items:pilot")
-    found = routed(db, run, "--reference", "majority")
-    assert found["tested_questions"] == 48, "four fifths of the 60 that were drawn by chance"
-    assert any(text.startswith("40 labelled units are left out") for text in found["notes"])
-    percent = next(m for m in found["people"] if m["measure"] == "percent")
+    result = routed(db, run, "--reference", "majority")
+    assert result["tested_questions"] == 48, "four fifths of the 60 that were drawn by chance"
+    assert any(text.startswith("40 labelled units are left out") for text in result["notes"])
+    percent = next(m for m in result["people"] if m["measure"] == "percent")
     assert percent["value"] == 1.0
 
 
@@ -257,8 +257,8 @@ def test_labels_of_a_queue_alone_are_refused_with_the_reason(tmp_path: Path) -> 
 
 def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, float]]) -> None:
     db, run, sure = study
-    found = routed(db, run)
-    left = {unit for unit, c in sure.items() if c < found["thresholds"][0]}
+    result = routed(db, run)
+    left = {unit for unit, c in sure.items() if c < result["thresholds"][0]}
     made = json.loads(
         annotate(
             "batches",
@@ -268,7 +268,7 @@ def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, fl
             "--draw",
             "route",
             "--run",
-            found["run"],
+            result["run"],
             "--annotators",
             "ann,bob",
             "-d",
@@ -276,7 +276,7 @@ def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, fl
             "--json",
         ).stdout
     )
-    assert made["units"] == len(left) == 300 - found["accepted"]
+    assert made["units"] == len(left) == 300 - result["accepted"]
     with Store.open(db) as store:
         query = "SELECT unit_id, probability, weight FROM batch_units WHERE batch = 'rest'"
         drawn = store.conn.execute(query).fetchall()
@@ -307,7 +307,7 @@ def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, fl
         "--draw",
         "route",
         "--run",
-        found["run"],
+        result["run"],
         "--by",
         "label",
         "--annotators",
@@ -339,13 +339,13 @@ def test_the_report_draws_agreement_against_coverage(
     annotate("report", "-d", db, "-o", tmp_path / "before.json")
     sections = json.loads((tmp_path / "before.json").read_text())["sections"]
     assert "routed" not in {section["key"] for section in sections}
-    found = routed(db, run)
+    result = routed(db, run)
     annotate("report", "-d", db, "-o", tmp_path / "r.json", "-o", tmp_path / "r.html")
     report = json.loads((tmp_path / "r.json").read_text())
     section = next(section for section in report["sections"] if section["key"] == "routed")
     text = json.dumps(section)
-    steps = [step for step in found["steps"] if step["tested"]]
-    taken = next(step for step in found["steps"] if step["coverage"] == found["coverage"])
+    steps = [step for step in result["steps"] if step["tested"]]
+    taken = next(step for step in result["steps"] if step["coverage"] == result["coverage"])
     # The step that was taken is marked, with what the route itself said of it.
     assert f"{taken['coverage']:.1%} (taken)" in text and "agreement of 90%" in text
     # The path of this judge breaks: it holds where the judge is right, and no longer below.
@@ -359,9 +359,9 @@ def test_the_report_draws_agreement_against_coverage(
 def test_a_short_test_is_not_called_a_judge_without_probabilities(tmp_path: Path) -> None:
     db = planted(tmp_path, 36)
     run, _ = sure_judge(db, 36)
-    found = routed(db, run)
-    assert len(found["steps"]) == 1
-    assert any("the test has too few questions" in text for text in found["notes"])
+    result = routed(db, run)
+    assert len(result["steps"]) == 1
+    assert any("the test has too few questions" in text for text in result["notes"])
 
 
 def test_the_promise_is_tested_on_labels_that_did_not_test_it(
@@ -369,11 +369,11 @@ def test_the_promise_is_tested_on_labels_that_did_not_test_it(
 ) -> None:
     """60 of the 300 questions fixed the order and tested nothing. Binomial tests on those that the route accepts."""
     db, run, sure = study
-    found = routed(db, run, "--agree", "0.8")
-    [threshold] = found["thresholds"]
+    result = routed(db, run, "--agree", "0.8")
+    [threshold] = result["thresholds"]
     with Store.open(db) as store:
         query = "SELECT unit_id FROM units WHERE question_id NOT IN (SELECT question_id FROM fitted_on WHERE run_id = ?)"
-        fresh = [unit for (unit,) in store.conn.execute(query, [found["run"]])]
+        fresh = [unit for (unit,) in store.conn.execute(query, [result["run"]])]
     accepted = [unit for unit in fresh if sure.get(unit, 0) >= (threshold or 0)]
     wrong = sum(sure[unit] < 0.6 for unit in accepted)
     n = len(accepted)
@@ -382,7 +382,7 @@ def test_the_promise_is_tested_on_labels_that_did_not_test_it(
         return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
 
     def check(code: int) -> Any:
-        words = ("route", "stance", "--check", found["run"], "-d", db, "--json")
+        words = ("route", "stance", "--check", result["run"], "-d", db, "--json")
         return checked(judge(*words, code=code).stdout, "route-check")
 
     again = check(0 if at_most(wrong, 0.2) <= 0.05 else 5)
@@ -398,7 +398,7 @@ def test_the_promise_is_tested_on_labels_that_did_not_test_it(
             "UPDATE judgements SET judged_at = '2020-03-01T08:00:00+00:00' WHERE run_id = ? AND unit_id = ?",
             [(run, unit) for unit in newer],
         )
-    words = ("route", "stance", "--check", found["run"], "--since", "2020-03-01", "-d", db, "--json")
+    words = ("route", "stance", "--check", result["run"], "--since", "2020-03-01", "-d", db, "--json")
     since = checked(judge(*words, code=5).stdout, "route-check")
     assert (since["units"], since["since"]) == (len(newer), "2020-03-01")
     assert since["wrong"] == sum(sure[unit] < 0.6 for unit in newer)
@@ -419,7 +419,7 @@ def test_the_promise_is_tested_on_labels_that_did_not_test_it(
     words = ("route", "stance", "-d", db)
     assert (
         "the promise of 80% agreement with gold is broken"
-        in judge(*words, "--check", found["run"], code=5).stderr
+        in judge(*words, "--check", result["run"], code=5).stderr
     )
     assert "no route" in judge(*words, "--check", run, code=2).stderr
     assert "--run RUN, or a kept route with --check ROUTE" in judge(*words, code=2).stderr

@@ -50,8 +50,8 @@ def test_a_later_question_with_the_words_of_a_sealed_one_is_sealed(db: Path, tmp
     judge("items", "import", "jsonl", data, "-d", db)
     assert sealed(db) == before | {"more:copy", mixed}
     with Store.open(db) as store:
-        found = split.required(store, load_task("stance"))
-        assert found.parts["more:taught"] == "learn" and "more:new" not in found.parts
+        result = split.required(store, load_task("stance"))
+        assert result.parts["more:taught"] == "learn" and "more:new" not in result.parts
     judge("run", "stance", "-m", "scripted/first", "-d", db)
     agreed = checked(annotate("agreement", "-d", db, "--judge", "last", "--json").stdout)
     # Of 80 units 48 are sealed, and so are the copy and the question with it: 30 open ones and two new ones.
@@ -97,9 +97,9 @@ def test_the_report_tests_an_opened_test_at_the_level_of_its_look(db: Path, tmp_
 
     def verdicts() -> list[tuple[float, str]]:
         annotate("report", "-d", db, "-o", tmp_path / "r.json")
-        found = json.loads((tmp_path / "r.json").read_text())
-        level = [found["measures"][own["measures"][0]]["confidence"] for own in found["verdicts"]]
-        return [(c, " ".join(own["warnings"])) for c, own in zip(level, found["verdicts"], strict=True)]
+        result = json.loads((tmp_path / "r.json").read_text())
+        level = [result["measures"][own["measures"][0]]["confidence"] for own in result["verdicts"]]
+        return [(c, " ".join(own["warnings"])) for c, own in zip(level, result["verdicts"], strict=True)]
 
     assert all(level == 0.95 and "opened" not in told for level, told in verdicts())
     judge("compare", "stance", "--part", "test", "-d", db)

@@ -30,16 +30,16 @@ def shown(db: Path, *options: str) -> Any:
 
 def test_questions_are_split_20_20_60_and_each_stratum_as_well(tmp_path: Path) -> None:
     db = planted(tmp_path, 100, 3)
-    found = shown(db)
-    parts = {part["part"]: part for part in found["parts"]}
+    result = shown(db)
+    parts = {part["part"]: part for part in result["parts"]}
     assert sum(p["questions"] for p in parts.values()) == 100
     assert abs(parts["test"]["questions"] - 60) <= 2 and abs(parts["learn"]["questions"] - 20) <= 2
     for part in parts.values():
         # Each question has one unit of each label, and goes to one part whole.
         assert set(part["labels"].values()) == {part["questions"]} and part["units"] == 3 * part["questions"]
-    assert found["detectable"]["level"] == 0.025 and found["looks"] == []
+    assert result["detectable"]["level"] == 0.025 and result["looks"] == []
     again = shown(db)
-    assert again == found, "a second call shows what is frozen"
+    assert again == result, "a second call shows what is frozen"
 
 
 def test_rare_labels_are_spread_over_the_parts(tmp_path: Path) -> None:
@@ -184,16 +184,16 @@ def test_what_the_test_can_show_is_taken_from_open_questions_alone(tmp_path: Pat
     wrong = {unit: LABELS[(q + 1) % 3] if q % 3 == 0 else gold(q, 0) for unit, q in units.items()}
     add_run(db, "scripted/right", right)
     add_run(db, "scripted/wrong", wrong)
-    found = shown(db)["detectable"]
+    result = shown(db)["detectable"]
     n = 100 - len(sealed)
-    assert found["basis"] == f"the widest of 1 pair of runs on {n} questions of learn and tune"
+    assert result["basis"] == f"the widest of 1 pair of runs on {n} questions of learn and tune"
     other = planted(tmp_path, 100, name="other")
     shown(other)
     worse = {u: LABELS[(q + 1) % 3] if f"study:{q:03}" in sealed else wrong[u] for u, q in units.items()}
     renamed = {u.replace("study", "other"): label for u, label in right.items()}
     add_run(other, "scripted/right", renamed)
     add_run(other, "scripted/wrong", {u.replace("study", "other"): label for u, label in worse.items()})
-    assert shown(other)["detectable"] == found
+    assert shown(other)["detectable"] == result
 
 
 def test_every_report_says_how_often_the_test_was_looked_at(tmp_path: Path) -> None:
@@ -225,11 +225,11 @@ def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_pat
     def counted(run: str) -> list[tuple[float, int]]:
         """Percent agreement with gold and on how many units, by every command that prints it of a run."""
         own = document("agreement", "--field", "stance", "--judge", run, "--reference", "gold", "-d", db)
-        found = [m for m in own["measures"] if m["measure"] == "percent" and "gold" in m["annotators"]]
+        result = [m for m in own["measures"] if m["measure"] == "percent" and "gold" in m["annotators"]]
         of_run = checked(judge("runs", "show", run, "-d", db, "--json").stdout, "run_show")
-        found += [m for m in of_run["fields"][0]["measures"] if m["measure"] == "percent"]
-        assert len(found) == 2 and of_run["fields"][0]["n_gold"] == found[1]["n_units"]
-        return [(m["value"], m["n_units"]) for m in found]
+        result += [m for m in of_run["fields"][0]["measures"] if m["measure"] == "percent"]
+        assert len(result) == 2 and of_run["fields"][0]["n_gold"] == result[1]["n_units"]
+        return [(m["value"], m["n_units"]) for m in result]
 
     assert counted(runs[0]) == [(1.0, n_open)] * 2
     told = judge("runs", "show", runs[0], "-d", db).stdout
@@ -312,7 +312,7 @@ def test_parts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
         }
         for q in range(40)
     ]
-    found = []
+    result = []
     for name, order in (("a", rows), ("b", rows[::-1])):
         data, db = tmp_path / name / "same.jsonl", tmp_path / f"{name}.db"
         data.parent.mkdir()
@@ -320,8 +320,8 @@ def test_parts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
         judge("items", "import", "jsonl", data, "-d", db)
         shown(db)
         with Store.open(db) as store:
-            found.append(splits.questions(store, "stance"))
-    assert found[0] == found[1]
+            result.append(splits.questions(store, "stance"))
+    assert result[0] == result[1]
 
 
 def test_a_verdict_says_that_the_sealed_test_is_apart(tmp_path: Path) -> None:

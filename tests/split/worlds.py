@@ -45,13 +45,13 @@ def add_run(
     **facts: float,
 ) -> str:
     """A run as if it had been asked: unit -> label (None: unparsed), and the probabilities of LABELS."""
-    found = []
+    result = []
     for unit, label in labels.items():
         masses = (distributions or {}).get(unit)
         shares = LabelDistribution(dict(zip(LABELS, masses, strict=True)), 0.0) if masses else None
         usage = Usage(100, 1, 0)
         answer = (Answered("stance", label, shares),)
-        found.append(
+        result.append(
             Judgement(
                 "",
                 unit,
@@ -68,5 +68,5 @@ def add_run(
             )
         )
     with Store.open(db) as store, store.transaction() as conn:
-        run, _ = add(conn, load_task(task), model, {"mode": "codes"}, {}, found)
+        run, _ = add(conn, load_task(task), model, {"mode": "codes"}, {}, result)
     return run
