@@ -64,6 +64,14 @@ def write_offline(db: Path, asked: Plan | None = None, **options: Any) -> Writte
         return write_job(store, given, provider, **options)
 
 
+def answered_job(db: Path) -> tuple[Path, list[Line]]:
+    """Write a job for a program of our own. Returns its folder, and the line of results for each of its requests."""
+    written = write_offline(db)
+    assert written.job is not None
+    folder = written.job.folder
+    return folder, [answer_to(request) for request in requests_in(folder / "part-0001.jsonl")]
+
+
 def read_files(db: Path, paths: list[Path], name: str = "last") -> JobTally:
     """Read results into the study."""
     with Store.open(db, create=False) as store:

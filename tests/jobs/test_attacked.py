@@ -13,16 +13,14 @@ from judge.store import Store
 from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import (
     SERVERS,
-    answer_to,
+    answered_job,
     fetch,
     read_files,
-    requests_in,
     states,
     submit,
     threaded,
     write_batch,
     write_lines,
-    write_offline,
 )
 from tests.jobs.test_vendors import batch, of
 from tests.loopback.batches_server import Batch, Batching
@@ -84,32 +82,24 @@ NESTED = "[" * 900 + "]" * 900
     ],
 )
 def test_a_hostile_line_is_missing_data_of_its_own_unit(db: Path, hostile: Callable[[Line], Line]) -> None:
-    written = write_offline(db)
-    assert written.job is not None
-    good = [answer_to(request) for request in requests_in(written.job.folder / "part-0001.jsonl")]
-    tally = read_files(db, [write_lines(written.job.folder / "results", [hostile(good[0]), *good[1:]])])
+    folder, good = answered_job(db)
+    tally = read_files(db, [write_lines(folder / "results", [hostile(good[0]), *good[1:]])])
     assert tally.ended["ok"] >= UNITS - 1
     assert select(db, "SELECT count(DISTINCT unit_id) FROM judgements WHERE status = 'ok'") >= [(UNITS - 1,)]
 
 
 @pytest.mark.parametrize("name", ["\ud800", "x\x00", "x" * 100_000, "'; DROP TABLE jobs; --", "\x1b[2J"])
 def test_a_hostile_name_is_no_request(db: Path, name: str) -> None:
-    written = write_offline(db)
-    assert written.job is not None
-    good = [answer_to(request) for request in requests_in(written.job.folder / "part-0001.jsonl")]
-    tally = read_files(
-        db, [write_lines(written.job.folder / "results", [{**good[0], "custom_id": name}, *good])]
-    )
+    folder, good = answered_job(db)
+    tally = read_files(db, [write_lines(folder / "results", [{**good[0], "custom_id": name}, *good])])
     assert tally.ended == {"ok": UNITS}
     assert len(tally.unknown) == 1
     assert "\x1b" not in tally.unknown[0]
 
 
 def test_bytes_that_are_no_text(db: Path) -> None:
-    written = write_offline(db)
-    assert written.job is not None
-    good = [answer_to(request) for request in requests_in(written.job.folder / "part-0001.jsonl")]
-    path = write_lines(written.job.folder / "results", good[1:])
+    folder, good = answered_job(db)
+    path = write_lines(folder / "results", good[1:])
     path.write_bytes(b"\xff\xfe\x00{}\n" + json.dumps(good[0]).encode("utf-16") + b"\n" + path.read_bytes())
     tally = read_files(db, [path])
     assert tally.ended["ok"] >= UNITS - 1
@@ -346,11 +336,9 @@ def test_whether_a_post_arrived_shows_after_it_was_lost_not_after_it_was_begun(
 
 def test_an_answer_that_cannot_be_read_is_counted_as_the_most_it_can_have_taken(db: Path) -> None:
     """Vendors bill what they answered, whatever arrived of it: a limit that forgets it is none."""
-    written = write_offline(db)
-    assert written.job is not None
-    good = [answer_to(request) for request in requests_in(written.job.folder / "part-0001.jsonl")]
+    folder, good = answered_job(db)
     rows = [changed(line, choices=[]) for line in good[:2]] + [{"custom_id": good[2]["custom_id"]}]
-    tally = read_files(db, [write_lines(written.job.folder / "results", rows)])
+    tally = read_files(db, [write_lines(folder / "results", rows)])
     asked = dict(select(db, "SELECT custom_id, most_tokens FROM job_requests"))
     most = sum(asked[row["custom_id"]] for row in rows)
     assert (tally.ended["failed"], tally.spent.tokens) == (3, most)

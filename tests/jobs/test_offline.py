@@ -22,6 +22,7 @@ from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import (
     MODEL,
     answer_to,
+    answered_job,
     read_files,
     requests_in,
     run_files,
@@ -82,10 +83,7 @@ def test_reading_twice_adds_nothing(db: Path) -> None:
 
 
 def test_lines_that_make_no_sense_fail_their_own_unit(db: Path) -> None:
-    written = write_offline(db)
-    assert written.job is not None
-    asked = requests_in(written.job.folder / "part-0001.jsonl")
-    good = [answer_to(request) for request in asked]
+    folder, good = answered_job(db)
 
     def body(line: dict[str, object]) -> dict[str, object]:
         return dict(line, response={**line["response"], "body": {"choices": []}})  # type: ignore[dict-item]
@@ -102,7 +100,7 @@ def test_lines_that_make_no_sense_fail_their_own_unit(db: Path) -> None:
         {**good[4], "custom_id": 7},
         *good[4:],
     ]
-    tally = read_files(db, [write_lines(written.job.folder / "results", rows)])
+    tally = read_files(db, [write_lines(folder / "results", rows)])
     # Four units whose lines cannot be read, the other eight are fine.
     assert tally.ended == {"failed": 4, "ok": UNITS - 4}
     assert tally.odd == ["results:5", "results:6", "results:7", "results:9"]
