@@ -43,8 +43,8 @@ MUTANTS = {
     ),
     "drawing: what was said before is not adopted": (
         "annotate/drawing/adopt.py",
-        "        if not found:\n            continue\n",
-        "        if found:\n            continue\n",
+        "        if not answers:\n            continue\n",
+        "        if answers:\n            continue\n",
     ),
 }
 """Finding -> file, what stands there, and what stood there before it was mended. Finding 5 is a screen's: tests/tui."""
