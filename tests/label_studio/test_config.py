@@ -191,7 +191,7 @@ def test_lists_and_passages_as_text() -> None:
     assert input_text(["x", "y"]) == "x\ny"
     assert (
         input_text([{"title": "T", "date": "2024", "text": "body"}, {"text": "b2"}])
-        == "[1] T · 2024\nbody\n\n[2] b2"
+        == "[1] T · 2024\nbody\n\n[2] \nb2"
     )
     assert input_text("a\r\nb\rc\x00") == "a \nb\nc\ufffd"
 

@@ -14,7 +14,7 @@ from annotate.exchange.label_studio.config import EVIDENCE, MARK, NOTE, ConfigLa
 from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import User
 from annotate.exchange.label_studio.tasks import input_text
-from annotate.exchange.proof import Unproven, bare
+from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response, number_of, stamp
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.standing import people_of
@@ -221,7 +221,7 @@ class Reader:
         # Anybody with access to the server can edit the data of a task.
         for name in self.layout.inputs:
             text = data.get(name, "")
-            if not isinstance(text, str) or bare(text) != bare(input_text(inputs.get(name))):
+            if not isinstance(text, str) or text != input_text(inputs.get(name)):
                 return f"its '{name}' is not that of the unit: it was edited there"
         return ""
 

@@ -10,7 +10,6 @@ from annotate.exchange.base import PLACE_KEY, UNIT_KEY
 from annotate.exchange.label_studio.config import ConfigLayout
 from annotate.exchange.label_studio.link import Key
 from annotate.exchange.label_studio.sdk import Check
-from annotate.exchange.texts import flat
 from annotate.exchange.units import ExchangeUnit, ExchangeUnits
 from annotate.sitting.desk import BatchInfo
 from judge.store import Store, label_rows
@@ -25,9 +24,28 @@ def data_of(layout: ConfigLayout, unit: ExchangeUnit, place: int | None = None) 
 
 
 def input_text(value: Any) -> str:
-    """Return an input as the text that is sent, in as many code points as the text that evidence refers to."""
+    """Return an input as the text that is sent: options with their letters, passages with number, title, date and source.
+
+    Another text would be another task: a pull compares it, character by character, with what the server has.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        return _as_sent("\n".join(f"{letter}. {text}" for letter, text in value.items()))
+    if isinstance(value, list):
+        passages = [_passage(n, v) if isinstance(v, Mapping) else str(v) for n, v in enumerate(value, 1)]
+        return _as_sent(("\n\n" if any(isinstance(v, Mapping) for v in value) else "\n").join(passages))
+    return _as_sent(str(value))
+
+
+def _passage(number: int, passage: Mapping[str, str]) -> str:
+    about = " · ".join(passage[key] for key in ("title", "date", "source") if passage.get(key))
+    return f"[{number}] {about}\n{passage['text']}"
+
+
+def _as_sent(text: str) -> str:
+    """Return a text in as many code points as before, because evidence refers to them."""
     # Browsers join \r\n to one character, which would move every later offset of evidence. Databases refuse NUL.
-    text = "" if value is None else flat(value)
     return text.replace("\r\n", " \n").replace("\r", "\n").replace("\x00", "\ufffd")
 
 
