@@ -202,5 +202,5 @@ class BatchPlan:
         if "equal_parts" not in stored:
             # Version 0.2.0 drew equal parts unless proportions were requested.
             stored["equal_parts"] = bool(stored.get("by")) and not stored.get("proportional", False)
-        found = {name: value for name, value in stored.items() if name in known}
-        return cls(**found | {"adjudication": Policy(**(found.get("adjudication") or {}))})
+        options = {name: value for name, value in stored.items() if name in known}
+        return cls(**options | {"adjudication": Policy(**(options.get("adjudication") or {}))})

@@ -52,12 +52,15 @@ def _edges(text: str) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def query_terms(texts: Iterable[str]) -> list[str]:
-    """What of the question or claim is worth finding again: its words, without the common ones. In scripts without
-    spaces nobody can tell words without a dictionary, so there it is every short sequence of characters."""
+    """Return the words of a question or claim to highlight, without common words.
+
+    In scripts without spaces, words cannot be separated without a dictionary: there, every short sequence of characters
+    is a term.
+    """
     terms: set[str] = set()
     for text in texts:
-        found = (text[start:end].casefold() for start, end in words(text))
-        terms.update(w for w in found if len(w) > 2 and w not in _STOP)
+        lowered = (text[start:end].casefold() for start, end in words(text))
+        terms.update(w for w in lowered if len(w) > 2 and w not in _STOP)
         for run in _UNSPACED.finditer(text):
             terms.update(sequence for _, sequence in _sequences(run))
     return sorted(terms)

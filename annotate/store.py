@@ -33,9 +33,9 @@ def ensure_human(conn: sqlite3.Connection, names: list[str]) -> None:
 
 def check_human(conn: sqlite3.Connection, name: str) -> bool:
     """Return whether a person of this name exists. Raises UsageError as `ensure_human`."""
-    found = conn.execute("SELECT kind FROM annotators WHERE annotator_id = ?", [name]).fetchone()
-    if found is None:
+    row = conn.execute("SELECT kind FROM annotators WHERE annotator_id = ?", [name]).fetchone()
+    if row is None:
         check_name(name)
-    elif found[0] != "human":
-        raise UsageError(f"'{name}' is a {found[0]} in this study; people need another name")
-    return found is not None
+    elif row[0] != "human":
+        raise UsageError(f"'{name}' is a {row[0]} in this study; people need another name")
+    return row is not None

@@ -69,6 +69,32 @@ def test_modules_do_not_import_each_other(modules: Modules) -> None:
         pytest.fail(f"a cycle of imports: {' -> '.join(reversed(error.args[1]))}")
 
 
+WORDS = {"read", "told", "asked", "found", "own", "held", "one", "what"}
+"""Names that say nothing where they are used (rule 5 of how we write)."""
+
+
+def test_no_name_is_a_word_that_could_mean_anything(modules: Modules) -> None:
+    bound = [(name, where, line) for where, module in modules for name, line in _bound(module)]
+    assert len(bound) > 30_000, "the modules were parsed"
+    assert [(name, where, line) for name, where, line in bound if name.lstrip("_") in WORDS] == []
+
+
+def _bound(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield (name, line) of everything that a module binds. `read(self, size)` is the method of Python's files."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name="read") if [a.arg for a in node.args.args] == ["self", "size"]:
+                continue
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, node.lineno
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.alias(name=name, asname=alias):
+                yield (alias or name).split(".")[-1], node.lineno
+
+
 def _imported(tree: ast.AST, names: set[str]) -> Iterator[str]:
     """The modules of the house that are imported somewhere in a module, but for types only."""
     for node in ast.iter_child_nodes(tree):

@@ -40,14 +40,14 @@ def list_(field: str | None, store: Store, as_json: bool) -> None:
 
     The earliest source comes first.
     """
-    from judge.store.label_sources import conflicts as found
+    from judge.store import label_sources
 
     rows: list[dict[str, Any]] = [
         {
             "unit": c.unit, "annotator": c.annotator, "field": c.field, "repeat": c.repeat, "label": s.value,
             "layer": s.layer, "source": s.source, "given": s.given, "stored": s.stored,
         }
-        for c in found(store.conn, None if field is None else [field])
+        for c in label_sources.conflicts(store.conn, None if field is None else [field])
         for s in c.said
     ]  # fmt: skip
     shown = [c for c in COLUMNS if c not in ("repeat", "layer", "stored")]
@@ -80,9 +80,8 @@ def resolve(
     A label without a time gets the time of its import. If a source changes its label later, the conflict opens
     again.
     """
+    from judge.store import label_sources
     from judge.store.label_sources import by_time, by_value
-    from judge.store.label_sources import conflicts as found
-    from judge.store.label_sources import resolve as decide
 
     if every == (unit is not None):
         raise UsageError(f"name a unit, or say --all: {command('annotate conflicts list')}")
@@ -96,12 +95,12 @@ def resolve(
             "--all goes with --keep earliest or --keep latest: one label cannot be right everywhere"
         )
     with store.transaction() as conn:
-        open_conflicts = found(conn, None if field is None else [field])
+        open_conflicts = label_sources.conflicts(conn, None if field is None else [field])
         wanted = [c for c in open_conflicts if (every or c.unit == unit) and annotator in (None, c.annotator)]
         if unit is not None and not wanted:
             raise _nothing(conn, unit, field, annotator)
-        n = decide(conn, wanted, by)
-    note(f"{n} resolved; {len(found(store.conn))} labels are in conflict now")
+        n = label_sources.resolve(conn, wanted, by)
+    note(f"{n} resolved; {len(label_sources.conflicts(store.conn))} labels are in conflict now")
 
 
 def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | None) -> UsageError:

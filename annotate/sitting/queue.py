@@ -300,8 +300,8 @@ class Queue:
         return self._kinds
 
     def _kind(self, field: str, values: set[str]) -> str:
-        told = " / ".join(sorted(values)) if self.task.domain(field) else DIFFERENT
-        return f"{field}: {told}" if len(self.fields) > 1 else told
+        difference = " / ".join(sorted(values)) if self.task.domain(field) else DIFFERENT
+        return f"{field}: {difference}" if len(self.fields) > 1 else difference
 
     def _said(self, positions: Sequence[int]) -> dict[int, str]:
         """Return who differs, by the letters of `sources`, for a row of a lead's list."""

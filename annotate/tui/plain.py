@@ -55,7 +55,7 @@ class Dialogue:
         self._show(second or desk.next_open() or desk.neighbour(0, 1) or 1)
         if self._hand.counts["open"] == 0 and second is None:
             self._finish()
-        while (line := self._read("> ")) is not None and self._take(line):
+        while (line := self._read_line("> ")) is not None and self._take(line):
             pass
 
     # Reading and printing
@@ -67,7 +67,7 @@ class Dialogue:
         # Passages are untrusted: control characters are printed as escapes, as on the screen.
         return fitted(shown(text).text, self._out)
 
-    def _read(self, prompt: str) -> str | None:
+    def _read_line(self, prompt: str) -> str | None:
         """Return one line, None at the end of the input."""
         self._out.write(prompt)
         self._out.flush()
@@ -231,7 +231,7 @@ class Dialogue:
             self._say(f"The judge has no label for {field}.")
             return
         first, reason = unit.state.answers.get(field), None
-        if value != first and not (reason := self._read(f"{field}: {first}, now {value}. Why? ")):
+        if value != first and not (reason := self._read_line(f"{field}: {first}, now {value}. Why? ")):
             self._say("Nothing was changed.")
             return
         if not self._commit(self._desk.revise, field, value, reason):
@@ -331,7 +331,7 @@ class Dialogue:
         position, draft = self._hand.unit.position, self._desk.draft(self._hand.unit.position, name)
         if draft:
             self._say(f"Typed before and not stored: {draft}. Enter stores it.")
-        typed = self._read(prompt)
+        typed = self._read_line(prompt)
         text = typed or (draft if typed is not None else None)
         if not text:
             self._say(f"No {name} was stored.")

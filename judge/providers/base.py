@@ -122,7 +122,7 @@ class Provider(Protocol):
 
 
 class BaseProvider:
-    """The base class for a plugin's provider: everything except `complete` has a default.
+    """The base class of a provider without HTTP, built in or a plugin's: everything except `complete` has a default.
 
     A subclass that forgets `complete` is refused before it is made (`lack_of_class`). `name` is what follows the vendor's
     slash in `-m`; `settings` are the servers and options from the command line.
@@ -226,7 +226,7 @@ class Masks(Protocol):
 def vendors() -> list[str]:
     """Return all vendors, which are the files of this package."""
     package = importlib.import_module("judge.providers")
-    # The other modules are vendors: a new vendor is one file, which nothing else has to list.
+    # The other modules are vendors. Beside its file, a new vendor is named in `BUILT_IN` of judge/permissions.py only.
     shared = {
             "base", "bill", "chat", "conformance", "connections", "features", "http", "masks", "options", "replicas", "sessions", "tokens", "vendor", "waits"
         }  # fmt: skip

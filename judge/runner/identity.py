@@ -141,8 +141,8 @@ def _of_plan(
 
     def fit(run: Begun) -> tuple[bool, bool, bool, bool]:
         same_answers = run.options.get("answers") == plan.sampling.answers
-        msame_answers = run.options.get("mask") == _mask(provider, Mode(run.mode))
-        return same_answers, run.mode == probed, msame_answers, _is_among(url, list(run.addresses))
+        same_mask = run.options.get("mask") == _mask(provider, Mode(run.mode))
+        return same_answers, run.mode == probed, same_mask, _is_among(url, list(run.addresses))
 
     return max(run_ids, key=fit, default=None)
 

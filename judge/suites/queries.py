@@ -46,7 +46,7 @@ class Rows:
 
     def __init__(self, store: Store, request: ScoreRequest) -> None:
         self.store, self.request = store, request
-        self._read: dict[str, pd.DataFrame] = {}
+        self._frames: dict[str, pd.DataFrame] = {}
         selection.offer_shuffle(store.conn)
 
     @cached_property
@@ -289,12 +289,12 @@ class Rows:
         query = f"SELECT {', '.join(names)} FROM unit_texts WHERE kind = ? AND {wanted} ORDER BY n"
         # Several tasks ask about the same units: they are read once.
         key = f"{kind} {query}"
-        if key not in self._read:
+        if key not in self._frames:
             rows = frame(self.store.conn, query, [kind], columns).rename(columns={"n": "unit_id"})
             if kind in PARTS_OF_ANSWERS and "answer_id" in rows:
                 rows["answer_unit"] = self._answer_units(rows.pop("answer_id"))
-            self._read[key] = rows
-        return self._read[key].copy()
+            self._frames[key] = rows
+        return self._frames[key].copy()
 
     def _by_id(self, query: str, values: list[str]) -> pd.Series:
         """Return a query's value of each id."""
@@ -304,9 +304,9 @@ class Rows:
     def _frame(self, query: str, values: list[str], columns: str) -> pd.DataFrame:
         """Return the rows of a query, cached: the readings with people's labels, and with nobody's, request the same rows."""
         key = f"{values} {query}"
-        if key not in self._read:
-            self._read[key] = frame(self.store.conn, query, values, columns)
-        return self._read[key].copy()
+        if key not in self._frames:
+            self._frames[key] = frame(self.store.conn, query, values, columns)
+        return self._frames[key].copy()
 
     def _answer_units(self, answer_ids: pd.Series) -> np.ndarray[Any, Any]:
         """Return the unit numbers of answers by their ids."""

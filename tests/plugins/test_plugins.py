@@ -48,6 +48,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
+    # Two tests can write modules of one path, size and second, which compiled files do not tell apart.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     before = set(sys.modules)
     yield folder
     from judge.stats import METRICS
