@@ -1,7 +1,7 @@
 """Convert rows to DataFrames and back. pandas is imported only when a DataFrame is requested.
 
 Out: what is undefined or missing is missing (NaN, <NA>), numbers of things are `Int64`, times stay text. In: what is
-missing in the frame is no value.
+missing in the frame is not a value.
 """
 
 from __future__ import annotations

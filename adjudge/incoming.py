@@ -78,7 +78,7 @@ def _rows(
 
 def refuse_index(data: Any, columns: list[str] | None, used: Collection[str]) -> None:
     """Raise UsageError if a column in `used` is the index of the frame."""
-    # The index of a frame is no column: groupby and set_index put there what was one.
+    # The index of a frame is not a column: groupby and set_index put there what was one.
     named = [name for name in getattr(getattr(data, "index", None), "names", ()) if isinstance(name, str)]
     wanted = set(used) - set(columns or ())
     if columns is not None and (lost := [name for name in named if name in wanted]):

@@ -93,7 +93,7 @@ def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOpt
     names = [name for name in RunOptions.__dataclass_fields__ if name not in without]
     for name in given:
         if name not in names:
-            raise UsageError(f"no option '{name}'; there are: {', '.join(names)}")
+            raise UsageError(f"no option '{name}'; available: {', '.join(names)}")
     given = _checked(given)
     paths = {name: Path(given[name]) for name in ("prices", "recipe", "prompts") if given.get(name)}
     examples = given.get("examples")
@@ -141,7 +141,7 @@ def _refuse_others(given: Iterable[str], names: Iterable[str], method: str) -> N
     known = list(names)
     for argument in given:
         if argument not in known:
-            raise UsageError(f"{method} has no option '{argument}'; there are: {', '.join(known)}")
+            raise UsageError(f"{method} has no option '{argument}'; available: {', '.join(known)}")
 
 
 def how(interval: str | None, confidence: float, replicates: int, seed: int) -> Any:

@@ -92,7 +92,7 @@ def systems_asked(system: Any, systems: Any) -> list[str] | None:
     if system is not None and systems:
         raise UsageError("system= names one system, systems= several: give one of the two")
     if system is not None and not isinstance(system, str):
-        raise UsageError(f"system={system!r}: one name; several go in systems={list(system)!r}")
+        raise UsageError(f"system={system!r}: takes one name; for several, use systems={list(system)!r}")
     if system == ALL:
         raise UsageError(f"system={ALL!r}: one name; for every system of the study give systems={ALL!r}")
     if systems == ALL:
@@ -197,7 +197,7 @@ def _named(store: Store, paper: Any, request: Any, systems: list[str] | None) ->
     for name in systems:
         if name not in there | models and not is_model(name):
             listed = ", ".join(sorted(there)) or "none"
-            raise BadInput(f"no system '{name}' in the study; there are: {listed}")
+            raise BadInput(f"no system '{name}' in the study; available: {listed}")
     return systems
 
 

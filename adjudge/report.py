@@ -46,7 +46,7 @@ class Report:
         from annotate.report import FORMATS
 
         if form not in FORMATS:
-            raise UsageError(f"no format '{form}'; there are: {', '.join(FORMATS)}")
+            raise UsageError(f"no format '{form}'; available: {', '.join(FORMATS)}")
         return FORMATS[form](self.document)
 
     def save(self, *paths: str | Path) -> None:

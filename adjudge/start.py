@@ -59,7 +59,7 @@ class Start:
             for name in (CLAIMS, SUPPORT) if task == FAITHFULNESS else (task,):
                 forecast = self._estimate(name)
                 if forecast.calls and not self._is_wanted(forecast):
-                    note(f"nothing was asked of {self.model}; the same line goes on from here")
+                    note(f"nothing was asked of {self.model}; run the same command again to continue")
                     return Exit.DONE
                 if forecast.calls:
                     code = max(code, self._type("judge", "run", name, *self._server()))

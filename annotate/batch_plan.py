@@ -47,7 +47,7 @@ def drawn_by(draw: str | None, run: str | None) -> dict[str, Any]:
     Raises UsageError for an unknown way, and for a route that is not named.
     """
     if draw is not None and draw not in DRAWS:
-        raise UsageError(f"--draw {draw}: there are {', '.join(DRAWS)}")
+        raise UsageError(f"--draw {draw}: available: {', '.join(DRAWS)}")
     if draw == "route":
         if run is None:
             raise UsageError(
@@ -146,7 +146,7 @@ class BatchPlan:
         if not self.people:
             raise UsageError("--annotators: name at least one, as in --annotators alice,bob")
         if not 1 <= self.each <= len(self.people):
-            raise UsageError(f"--overlap {self.each}: there are {len(self.people)} annotators")
+            raise UsageError(f"--overlap {self.each}: the batch has only {len(self.people)} annotators")
         if self.n is None and self.by_question is None and self.from_route is None:
             raise UsageError("say how many: -n UNITS, --by-question QUESTIONS, or both")
         if (self.n is not None and self.n < 1) or (self.by_question is not None and self.by_question < 1):

@@ -240,7 +240,7 @@ def _refusal(source: str | Path, hosts: Sequence[ServerAddress], variables: Sequ
 
 
 def _of_plugins(vendor: str, options: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the options that may name a server: a plugin's. No option of our providers chooses one."""
+    """Return the options of a plugin, which may name a server. No option of a built-in provider chooses a server."""
     return {} if vendor in BUILT_IN else options
 
 

@@ -186,7 +186,7 @@ def _lack(kind: str, name: str, loaded: Any) -> str | None:
     if missing := [part for part in GROUPS[kind] if not hasattr(loaded, part)]:
         return f"it has no '{missing[0]}'"
     if kind == "importers" and not _are_signs(getattr(loaded, "SIGNS", ())):
-        return "its SIGNS is no list of lists of keys"
+        return "its SIGNS is not a list of lists of keys"
     if kind == "exchange":
         does = [way for way in ("read_responses", "write") if hasattr(loaded, way)]
         writes = getattr(loaded, "WRITES", None)

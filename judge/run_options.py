@@ -382,7 +382,7 @@ def limits_of(texts: Sequence[str]) -> RunLimits:
             name, value = "tokens", float(amount[1]) * _THOUSANDS[amount[2]]
         if not value > 0:
             raise UsageError(
-                f"--max {text}: write 5usd, 2h (30m, 90s) or 1Mtokens (ktokens, tokens), above 0"
+                f"--max {text}: not a limit; write for example 5usd, 2h, 30m, 90s, 1Mtokens or 500ktokens"
             )
         if name in limits:
             raise UsageError(f"--max {text}: there is a limit of this kind already; leave one of them out")

@@ -223,11 +223,11 @@ class Usage:
 class LabelDistribution:
     """Probabilities over a task's labels.
 
-    `probabilities` has every label of the domain and sums to 1 together with `unassigned`, the mass of tokens that
-    are no label.
+    `probabilities` has every label of the domain. Its sum and `unassigned`, the probability of tokens that are not
+    labels, add up to 1.
 
-    If the server restricted the answer to the labels (a mask), they share the whole mass, `unassigned` is 0, and
-    `outside` is the model's mass on tokens of no label before that; None = no mask.
+    If the server restricted the answer to the labels (a mask), `unassigned` is 0, and `outside` is the probability that
+    the model gave to other tokens before the mask. `outside` is None without a mask.
     """
 
     probabilities: Mapping[str, float]

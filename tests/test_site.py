@@ -180,7 +180,7 @@ def test_the_reference_is_of_the_code() -> None:
 
 @pytest.mark.real
 def test_every_page_is_in_the_menu(site: Path) -> None:
-    """A page that nobody can find from the menu is no page."""
+    """A page that nobody can find from the menu is not a page."""
     menu = (site / "index.html").read_text("utf-8")
     written = [p.relative_to(ROOT / "docs").with_suffix("").as_posix() for p in (ROOT / "docs").glob("*.md")]
     made = [name.removesuffix(".md") for name in reference.pages()]

@@ -75,7 +75,7 @@ def check_measures(wanted: Iterable[str]) -> None:
     for name in wanted:
         if name not in general and name not in METRICS:
             known = sorted({*METRICS, *general, *plugins.names("measures")})
-            raise UsageError(f"--measure {name}: there are {', '.join(known)}")
+            raise UsageError(f"--measure {name}: no such measure; available: {', '.join(known)}")
 
 
 def panels_of(
@@ -123,7 +123,7 @@ def panels_of(
     if not enough:
         listed = ", ".join(f"{p.field} ({', '.join(p.ratings.annotators)})" for p in panels) or "none yet"
         conflicts = f"; {told_of}" if (told_of := all_in_conflict(store)) else ""
-        raise BadInput(f"{store.path}: no field that two annotators labelled; there are: {listed}{conflicts}")
+        raise BadInput(f"{store.path}: no field that two annotators labelled; available: {listed}{conflicts}")
     return enough, [*map(str, refused), *_without_a_label(store, {name for name, _ in wanted}, field or task)]
 
 

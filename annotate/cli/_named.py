@@ -37,7 +37,7 @@ class BatchName(click.Argument):
         except click.MissingParameter:
             rows = _batches(ctx)
             listed = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
-            raise UsageError(f"which batch? there are: {listed}; as in: {_typed(ctx, rows[-1])}") from None
+            raise UsageError(f"which batch? available: {listed}; as in: {_typed(ctx, rows[-1])}") from None
 
 
 class Person(click.Option):
@@ -52,7 +52,7 @@ class Person(click.Option):
             row = next((row for row in rows if row["batch"] == name), None)
             if row is None:
                 listed = ", ".join(row["batch"] for row in rows)
-                raise UsageError(f"no batch '{name}'; there are: {listed}") from None
+                raise UsageError(f"no batch '{name}'; available: {listed}") from None
             people = ", ".join(row["annotators"])
             raise UsageError(
                 f"who are you? batch '{row['batch']}' is for {people}; as in: {_typed(ctx, row)}"

@@ -186,7 +186,7 @@ def _remarks(result: Agreement) -> Iterator[str]:
 
 
 def _once(notes: Iterable[str]) -> Iterator[str]:
-    """Each note once; of those that differ in their counts only, the one with the smallest."""
+    """Return each note once. Of notes that differ only in their numbers, the one with the smallest numbers is kept."""
     alike: dict[str, dict[str, None]] = {}
     for note in notes:
         counted = isinstance(note, Note) and "n" in note.parameters

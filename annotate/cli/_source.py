@@ -100,7 +100,7 @@ class LabelSource:
         from judge.labels.tables import read_table
 
         if self.table is None:
-            raise UsageError("name a table of labels")
+            raise UsageError("give the path of a table with labels")
         level, order = self.level.level or "nominal", self.level.order
         # Probabilities are of labels; numbers have none.
         judges = self.judges if probabilities and level in ("nominal", "ordinal") else None

@@ -35,7 +35,7 @@ def check_targets(files: Files, source: Path) -> None:
 def write(texts: Mapping[Path, str]) -> None:
     """Write every text to its path. A file appears when all of them are on the disk.
 
-    A link is followed. What exists and is no regular file (a pipe, /dev/stdout) is written into, never
+    A link is followed. What exists and is not a regular file (a pipe, /dev/stdout) is written into, never
     replaced. Raises WriteFailed; no file has then changed.
     """
     parts: dict[Path, Path] = {}

@@ -67,7 +67,7 @@ def parse(values: Sequence[str]) -> list[Limit]:
         name = next((n for n in NAMES if left == n or left.startswith(n + ":")), None)
         if name is None:
             known = ", ".join(sorted(NAMES))
-            raise UsageError(f"--fail-under {typed}: no measure of this name; there are {known}")
+            raise UsageError(f"--fail-under {typed}: no measure of this name; available: {known}")
         limits.append(Limit(typed, name, left[len(name) + 1 :], least))
     return limits
 
@@ -123,7 +123,7 @@ def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
         if None not in pair and pair[0] != pair[1]:
             return [name for name in pair if name is not None]
     listed = ", ".join(names[:20]) + (" ..." if len(names) > 20 else "")
-    raise UsageError(f"{typed}: '{who}' is no pair A,B of annotators; there are {listed}")
+    raise UsageError(f"{typed}: '{who}' is not a pair A,B of annotators; available: {listed}")
 
 
 def _named(names: Sequence[str], wanted: str) -> str | None:

@@ -34,7 +34,7 @@ class Share(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         except ValueError:
             share = -1.0
         if not 0 <= share <= 1:
-            self.fail(f"'{value}' is no share: write 5% or 0.05", param, ctx)
+            self.fail(f"'{value}' is not a share: write 5% or 0.05", param, ctx)
         return share
 
 

@@ -92,7 +92,7 @@ def resolve(
     )
     if every and keep not in ("earliest", "latest"):
         raise UsageError(
-            "--all goes with --keep earliest or --keep latest: one label cannot be right everywhere"
+            "--all requires --keep earliest or --keep latest: a single label cannot resolve every conflict"
         )
     with store.transaction() as conn:
         open_conflicts = label_sources.conflicts(conn, None if field is None else [field])

@@ -79,7 +79,7 @@ def assign(
         message = f"batch '{name}': {done.units} units have more people"
     else:
         if n is not None:
-            raise UsageError("-n goes without --from, which moves all that is not begun")
+            raise UsageError("-n cannot be used with --from, which moves all units that are not begun")
         done = hand_over(store, name, person, people, note=why, allow_exposed=allow_exposed)
         message = f"batch '{name}': {done.units} units of {person} were handed over"
     _tell(store, done, message, as_json)
@@ -117,7 +117,7 @@ def extend(
 
     if to is None:
         if annotators or allow_exposed or as_json:
-            raise UsageError("--to: how many units the batch is to have")
+            raise UsageError("give --to N, the new number of units of the batch")
         for line in next_block(store, name).messages:
             note(line)
         return
@@ -183,7 +183,7 @@ def policy(name: str, rule: str | None, tolerance: tuple[str, ...], why: str | N
     changes = rule is not None or bool(tolerance)
     if changes:
         if rule == "none" and tolerance:
-            raise UsageError("none goes without --tolerance")
+            raise UsageError("none cannot be used with --tolerance")
         set_policy(store, name, Policy(rule == "majority", _tolerances(tolerance)), note=why)
     info = batch_info(store, name)
     decided = predecide(store, name) if changes else None

@@ -91,7 +91,7 @@ def plan(options: PlanAsked) -> None:
         _verdict(options)
         return
     if options.margin is not None:
-        raise UsageError("--margin goes with --verdict")
+        raise UsageError("--margin requires --verdict")
     design, names, assumed = _pilot(options) if options.expect is None else _expected(options, options.expect)
     if options.icc is not None:
         if not 0 <= options.icc <= 1:
@@ -171,7 +171,7 @@ def _only_panel(options: PlanAsked) -> Panel:
 
     panels = options.source.panels()
     if len(panels) != 1:
-        raise UsageError(f"name one --field; there are {', '.join(panel.field for panel in panels)}")
+        raise UsageError(f"name one --field; available: {', '.join(panel.field for panel in panels)}")
     check(panels[0])
     return panels[0]
 
@@ -209,7 +209,7 @@ def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     from judge.stats import METRICS, pilot
 
     if options.shares:
-        raise UsageError("--shares goes with --expect; a pilot has its own")
+        raise UsageError("--shares requires --expect; a pilot has its own")
     from annotate.agreement.one_field import check_measures
 
     check_measures([options.measure])
@@ -245,7 +245,9 @@ def _names(panel: Panel, reference: Reference | None, takes_two: bool) -> list[s
         return [judge, reference.name]
     everyone = list(panel.ratings.annotators)
     if takes_two and len(everyone) != 2:
-        raise UsageError(f"whose agreement? --annotators A,B, of {', '.join(everyone[:20])}")
+        raise UsageError(
+            f"choose two annotators with --annotators A,B; available: {', '.join(everyone[:20])}"
+        )
     return panel.people if len(panel.people) >= 2 and not takes_two else everyone
 
 

@@ -62,7 +62,7 @@ def view(
 
     format_of(output, PAGE, None, "-o")
     if sample is not None and limit is None:
-        raise UsageError("--sample goes with -n: how many units")
+        raise UsageError("--sample requires -n, the number of units")
     task = stored_task(store, _task(store, task_name, batch))
     conditions = [f"({where}\n)"] if where else []
     if batch is not None:
@@ -85,7 +85,7 @@ def _task(store: Store, name: str | None, batch: str | None) -> str:
     if batch is not None and name is None:
         row = store.conn.execute("SELECT task FROM batches WHERE batch = ?", [batch]).fetchone()
         if row is None:
-            raise UsageError(f"no batch '{batch}': these are there: {command('annotate batches show')}")
+            raise UsageError(f"no batch '{batch}'; to list the batches: {command('annotate batches show')}")
         return str(row[0])
     matches = [task for task in known if name is None or name in (task, task.rpartition(".")[0])]
     # Of a name without a version the newest comes first; without a name there must be one task.

@@ -298,7 +298,7 @@ class StudyDraws:
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
 
     def _looks(self, words: str, ratings: Ratings, sequence: DrawnSequence, first: int, judge: str) -> Draw:
-        """Return the draw with the looks at the units from batch number `first` on."""
+        """Return the draw, with the interim looks at its units from batch number `first` on."""
         start = sequence.since(first)
         size = len(sequence.units) - start
         places = places_until(sequence.end - start)

@@ -154,7 +154,7 @@ def _position_before(conn: sqlite3.Connection, name: str, person: str, place: Pl
 def finish(
     store: Store, info: BatchInfo, given: Mapping[str, Sequence[str]], done: Changed, allow: bool
 ) -> None:
-    """Complete the result of a change with the units given to each person. Raises UsageError as `check_exposed`."""
+    """Add the units given to each person to the result of a change. Raises the errors of `check_exposed`."""
     done.positions = {person: len(units) for person, units in given.items()}
     done.notes += check_exposed(store, info.task, info.batch, given, allow=allow)
 

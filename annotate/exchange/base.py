@@ -133,7 +133,7 @@ class Format:
         for key in options:
             if key not in self.options:
                 known = ", ".join(f"{k} ({v})" for k, v in self.options.items()) or "none"
-                raise UsageError(f"-O {key}: '{self.name}' has no such option; there are: {known}")
+                raise UsageError(f"-O {key}: '{self.name}' has no such option; available: {known}")
 
 
 def names(direction: Literal["write", "read"] | None = None) -> list[str]:
@@ -152,7 +152,7 @@ def get(name: str) -> Format:
         if module is not None:
             return Format(module)
         known = [*_modules(), *plugins.names("exchange")]
-        raise UsageError(f"no format '{name}'; there are: {', '.join(known)}")
+        raise UsageError(f"no format '{name}'; available: {', '.join(known)}")
     return Format(importlib.import_module(f"annotate.exchange.formats.{name.replace('-', '_')}"))
 
 

@@ -62,9 +62,9 @@ class Checks:
         if response.seconds is not None and not (
             math.isfinite(response.seconds) and 0 <= response.seconds <= MOST_SECONDS
         ):
-            raise BadInput(f"{response.seconds} is no time spent on a unit", field="seconds")
+            raise BadInput(f"{response.seconds} is not a time spent on a unit", field="seconds")
         if response.at is not None and not _is_time(response.at):
-            raise BadInput(f"'{response.at}' is no time in UTC, like 2026-01-31T10:20:30.000Z", field="at")
+            raise BadInput(f"'{response.at}' is not a time in UTC, like 2026-01-31T10:20:30.000Z", field="at")
         if response.at is not None and datetime.fromisoformat(response.at) > datetime.now(UTC) + ZONES:
             raise Unproven("time", f"it is dated {response.at}, which is still to come", field="at")
         at = None if response.at is None else _plain_time(response.at)
@@ -88,7 +88,7 @@ class Checks:
             raise BadInput(f"'{name}' follows from '{source}': import that", field=name)
         domain = task.domain(name)
         if domain and value not in domain:
-            raise BadInput(f"'{value}' is no label: {', '.join(domain)}", field=name)
+            raise BadInput(f"'{value}' is not a label: {', '.join(domain)}", field=name)
         if name not in answerable:
             return value
         question = task.question(name)
@@ -106,7 +106,9 @@ class Checks:
         for name, start, end in response.spans or ():
             if name not in names or name in LIST_INPUTS:
                 known = ", ".join(n for n in names if n not in LIST_INPUTS) or "none without a task"
-                raise BadInput(f"evidence in '{name}', which is no text of the unit: {known}", field="spans")
+                raise BadInput(
+                    f"evidence in '{name}', which is not one of the unit's texts: {known}", field="spans"
+                )
             query = f'SELECT "{name}" FROM unit_texts WHERE unit_id = ?'
             text = self._conn.execute(query, [response.unit]).fetchone()[0] or ""
             if not 0 <= start < end <= len(text):

@@ -25,7 +25,7 @@ from judge.store.study import dumps
 class ExchangeUnit:
     """One unit to annotate elsewhere.
 
-    `inputs` has the task's inputs that the unit has, in the task's order: text; a list of texts
+    `inputs` maps each input that the unit has, in the task's order, to its value: text; a list of texts
     (`reference_answers`); letter -> text (`options`); or, for several passages, a list of
     {"title", "date", "source", "text"} without the keys that are empty.
     """
@@ -42,7 +42,7 @@ class ExchangeUnit:
 class ExchangeUnits:
     """The units of a batch, or of one person, each once, in a seeded order that is independent of their roles.
 
-    Hidden repeats are left out. Raises UsageError if the person is no annotator of the batch.
+    Hidden repeats are left out. Raises UsageError if the person is not an annotator of the batch.
     """
 
     def __init__(self, store: Store, info: BatchInfo, person: str | None = None) -> None:

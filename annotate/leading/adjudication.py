@@ -127,7 +127,7 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
         if field_name not in numbers:
             listed = ", ".join(numbers) or "it has none"
             raise UsageError(
-                f"--tolerance {field_name}: no question of {info.task.name} with numbers ({listed})"
+                f"--tolerance {field_name}: not a numeric question of {info.task.name} (numeric: {listed})"
             )
         if not (math.isfinite(most) and most >= 0):
             raise UsageError(f"--tolerance {field_name}={most:g}: must be a number, 0 or more")

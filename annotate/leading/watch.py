@@ -51,7 +51,7 @@ def title(document: dict[str, Any], at: datetime) -> str:
 
 
 def sections(document: dict[str, Any], at: datetime) -> list[WatchSection]:
-    """Return the sections, the most urgent first. `at` is now; the texts of flags are the people's words."""
+    """Return the sections, the most urgent first. `at` is the current time. Annotators wrote the texts of flags."""
     people = document["annotators"]
     shown = [WatchSection("To look at", list(_urgent(document)), warns=True)]
     progress = [["", "", "done", "per hour", "left", "last", "skip", "flag"]]

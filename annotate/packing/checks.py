@@ -70,7 +70,7 @@ def check_rows(
             if not isinstance(program, str) or not _VERSION.fullmatch(program):
                 raise BadInput(f"session {session}: {program!r} is no version of the program", path=str(path))
             if _moment(started) is None or (ended is not None and _moment(ended) is None):
-                raise BadInput(f"session {session}: {started!r} to {ended!r} is no time", path=str(path))
+                raise BadInput(f"session {session}: {started!r} to {ended!r} is not a time", path=str(path))
         sessions[session] = about
     odd = packed.execute(
         "SELECT seq, position, shown_ms FROM events WHERE shown_ms IS NOT NULL AND (typeof(shown_ms) <> 'integer' "
@@ -78,7 +78,9 @@ def check_rows(
         [MOST_MS],
     ).fetchone()
     if odd:
-        raise BadInput(f"event {odd[0]}, unit {odd[1]}: {odd[2]!r} is no time on the screen", path=str(path))
+        raise BadInput(
+            f"event {odd[0]}, unit {odd[1]}: {odd[2]!r} is not a time on the screen", path=str(path)
+        )
     known = {row.event.event_id: row for row in here}
     before: dict[str, LogRow] = {}
     for row in there:
@@ -131,9 +133,9 @@ def _check(task: Task, row: LogRow, before: dict[str, LogRow]) -> None:
         raise BadInput(f"'{event.kind}' cannot happen in a pack")
     for ms in (event.active_ms, event.idle_ms):
         if not isinstance(ms, int) or not 0 <= ms <= MOST_MS:
-            raise BadInput(f"{ms!r} is no time spent on a unit")
+            raise BadInput(f"{ms!r} is not a time spent on a unit")
     if _moment(row.at) is None:
-        raise BadInput(f"{row.at!r} is no time")
+        raise BadInput(f"{row.at!r} is not a time")
     if event.kind == Kind.LABEL:
         _check_label(task, event)
     elif event.kind == Kind.SPAN:
@@ -156,7 +158,7 @@ def _check_label(task: Task, event: Event) -> None:
     if name not in [q.field for q in task.spec.questions]:
         raise BadInput(f"task {task.name} has no question '{name}'")
     if not isinstance(value, str) or (task.domain(name) and value not in task.domain(name)):
-        raise BadInput(f"'{value}' is no label", field=name)
+        raise BadInput(f"'{value}' is not a label", field=name)
 
 
 def _check_spans(event: Event) -> None:

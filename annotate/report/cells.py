@@ -136,5 +136,5 @@ def share(value: float | None) -> str:
 
 
 def p_value(value: float) -> str:
-    """Format with three digits, or as smaller than three digits can show."""
+    """Format a p value with three digits, and one that would round to zero as `< 0.001`."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

@@ -220,7 +220,10 @@ def _make_views(conn: sqlite3.Connection, seat: Seat, task: Task) -> tuple[set[s
 
 
 def _texts(task: Task, mine: str) -> str:
-    """Return the query of the inputs of the annotator's units; `start` and `stop` are a sentence's place in its answer."""
+    """Return the SQL query that selects the inputs of the annotator's units.
+
+    `start` and `stop` are the offsets of a sentence in its answer.
+    """
     inputs = ", ".join(f'{column(task, name)} AS "{name}"' for name in task.input_names)
     return (
         "SELECT a.position, t.unit_id, t.question_id, t.answer_id, t.passage_id, t.item_id, "

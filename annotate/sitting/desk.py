@@ -278,7 +278,7 @@ class Desk(Queue):
             number(value or "")
         domain = self.task.domain(field)
         if domain and value not in domain:
-            raise UsageError(f"'{value}' is no label of '{field}': {', '.join(domain)}")
+            raise UsageError(f"'{value}' is not a label of '{field}': {', '.join(domain)}")
 
     @contextmanager
     def _transaction(self, wait_ms: int | None = None) -> Iterator[Connection]:

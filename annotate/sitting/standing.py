@@ -174,7 +174,7 @@ def people_of(conn: sqlite3.Connection, batch: str) -> list[str]:
 
 
 def not_for(batch: str, person: str, people: Iterable[str]) -> UsageError:
-    """Return the error for a person who is no annotator of a batch."""
+    """Return the error for a person who is not an annotator of a batch."""
     return UsageError(f"batch '{batch}' is not for '{person}'; its annotators are: {', '.join(people)}")
 
 

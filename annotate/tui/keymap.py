@@ -141,14 +141,14 @@ def load_keymap(path: Path | None, task: Task) -> dict[str, str]:
         raise UsageError(f"{path}: not TOML: {e}") from e
     table = document.get("keys", {})
     if other := next((name for name in document if name != "keys"), None):
-        raise UsageError(f"{path}: '{other}' is not read: write the commands under [keys], and nothing else")
+        raise UsageError(f"{path}: unknown section '{other}'; the only section is [keys]")
     if not isinstance(table, dict):
         raise UsageError(f'{path}: keys is a table: write [keys], and below it undo = "u"')
     known = {c.id: c for c in COMMANDS}
     out: dict[str, str] = {}
     for name, keys in table.items():
         if name not in known:
-            raise UsageError(f"{path}: no command '{name}'; there are: {', '.join(known)}")
+            raise UsageError(f"{path}: no command '{name}'; available: {', '.join(known)}")
         if not isinstance(keys, str) or not keys.strip(", "):
             raise UsageError(f'{path}: {name}: write the keys as text, as in {name} = "u,f2"')
         out[name] = ",".join(_named(path, name, k.strip()) for k in keys.split(",") if k.strip())

@@ -87,7 +87,7 @@ class LabelScreen(Screen[None]):
         elif intention.key.startswith("ctrl+"):
             return False
         elif intention.character and intention.character.isprintable():
-            refuse(f"{intention.character} is no key here; ? shows all keys")
+            refuse(f"{intention.character} is not a key here; ? shows all keys")
         return True
 
     def is_held(self, intention: Intention) -> bool:

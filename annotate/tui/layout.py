@@ -159,7 +159,7 @@ def _aligned(
 
 
 def _hanging(line: _Line, columns: int) -> Iterator[Replacement]:
-    """Yield the breaks of a long line of code, at a space if there is one, with the indentation of the rest."""
+    """Yield where to break a long line of code, at spaces if possible, and how far to indent the continuation."""
     text = line.text
     if cell_len(shown(text).text) <= columns:
         return

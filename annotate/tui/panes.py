@@ -24,7 +24,7 @@ def put(part: Static, content: Content, *, layout: bool = True) -> None:
 
 
 class LongText(Static):
-    """A text whose rows are counted once, for its height and for the position. Textual would wrap it each time."""
+    """A long text that is wrapped once. Textual would wrap it again for each question about its height or position."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the number of rows of the text."""

@@ -128,7 +128,7 @@ class Dialogue:
             self._answer_in_words(line)
         else:
             self._say(
-                f"{one_line(line, 40)} is no label here. ? explains everything, . prints the unit again."
+                f"{one_line(line, 40)} is not a label here. ? explains everything, . prints the unit again."
             )
         return True
 

@@ -86,8 +86,8 @@ class View:
 def view(store: Store, task: Task, selection: Selection, *, reveal_to: Sequence[str] = ()) -> View:
     """Read the selected units of a task.
 
-    `reveal_to` names the readers of a page with all labels: what it shows them is noted first. Raises UsageError for
-    a selection without units, or with more than a page can hold.
+    `reveal_to` names the people who will read a page with all labels. The study records first that they saw these labels.
+    Raises UsageError if no unit is selected, or more units than a page can have.
     """
     n, _ = select(store, task, selection)
     if not n:
@@ -262,7 +262,10 @@ def _add_labels(store: Store, task: Task, units: Mapping[str, ShownUnit], runs: 
 
 
 def _names(store: Store, units: Iterable[ShownUnit], runs: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Run or person -> (name, kind) of all that the page has something of; runs of one model get the end of their id."""
+    """Return (name, kind) of each run and person that has labels on the page.
+
+    Runs of the same model have the end of the run's id in their name.
+    """
     seen = sorted(
         {label.who for unit in units for label in unit.labels}
         | {run for unit in units for run, _, _ in unit.lost}

@@ -170,7 +170,7 @@ def strange_labels(label_counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     derived_from: set[str] = set()
     for name in find_tasks():
         task = load_task(name)
-        # Gold that a task compares its own answers with is no label of a judge.
+        # Gold that a task compares its own answers with is not a label of a judge.
         derived_from |= {derived.gold for derived in task.spec.derive.values() if derived.gold}
         for label_field in task.fields:
             domains.setdefault(label_field, set()).update(task.domain(label_field))

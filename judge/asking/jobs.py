@@ -61,11 +61,13 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
     from judge.jobs.offline import reader_of
 
     if len(options.base_url) > 1:
-        raise UsageError("several --base-url go with single calls: a batch is posted to one provider")
+        raise UsageError("several --base-url require single calls: a batch is posted to one provider")
     reader_of(asking.provider)
     of_calls = [n for n in options.settings if n.partition(".")[0] in ("header", "query") or n == "key"]
     if of_calls and not offline:
-        raise UsageError(f"--option {of_calls[0]} goes with single calls, and no batch has it: leave it out")
+        raise UsageError(
+            f"--option {of_calls[0]} requires single calls: leave it out, because a batch does not support it"
+        )
 
 
 async def _opened(store: Store, asking: Asking) -> Plan:

@@ -219,7 +219,7 @@ def prior_of(text: str | None, method: str, domain: list[str]) -> Prior | None:
     if text is None:
         return None
     if method != "batch":
-        raise UsageError("--prior goes with --method batch: the others take the shares from the labels")
+        raise UsageError("--prior requires --method batch: the other methods take the shares from the labels")
     if text in ("uniform", "gold"):
         return Prior(text)
     shares: dict[str, float] = {}

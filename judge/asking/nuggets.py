@@ -32,7 +32,7 @@ class NuggetsImported:
 def assigner(judge: str | None, annotator: str | None, condition: str | None) -> Assigner:
     """Return the source of the assignments. Raises UsageError if both a judge and an annotator are named."""
     if judge and annotator:
-        raise UsageError("--judge or --annotator, not both: the assignments of a file are one's")
+        raise UsageError("use --judge or --annotator, not both: a file has the assignments of one of them")
     return Assigner(judge, annotator, condition)
 
 

@@ -180,7 +180,7 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
     settings = base.Settings(url, options.timeout, given, tuple(map(str, replicas)))
     # Without workers these options would be silently ignored.
     if options.workers is None and (options.worker_gpus or options.worker_command is not None):
-        raise UsageError("--worker-gpus and --worker-command go with --workers N")
+        raise UsageError("--worker-gpus and --worker-command require --workers N")
     workers = (
         Workers(options.workers, options.worker_gpus, options.worker_command) if options.workers else None
     )
@@ -222,7 +222,7 @@ def with_relevant(store: Store, plan: Plan, text: str) -> Plan:
 
     if "relevant_passages" not in plan.task.input_names:
         raise UsageError(
-            f"{plan.task.name} shows no relevant passages: --relevant goes with grounding_relevant"
+            f"{plan.task.name} shows no relevant passages: --relevant requires the task grounding_relevant"
         )
     passages = relevant(store, text)
     selection = dataclasses.replace(plan.selection, relevant=passages.passages)

@@ -31,7 +31,7 @@ def request_of(store: Store, paper: Paper, options: Mapping[str, Any]) -> ScoreR
     models, runs = chosen.judges(store, options["runs"])
     # A mean of judges and a score by each answer different questions, so neither is the default.
     if options.get("judges") is None and len(models) > 1:
-        raise UsageError("several judges: say how to put them together: --judges is 'mean' or 'each'")
+        raise UsageError("several judges: choose --judges mean or --judges each")
     readings = {o.name: options[o.name.replace("-", "_")] for o in paper.options}
     return request_from(options, models=models, runs=runs, options=readings)
 
@@ -104,7 +104,7 @@ def paper_of(name: str) -> Paper:
     paper = papers.find(name)
     if paper is None:
         known = [*papers.PAPERS, *plugins.names("papers")]
-        raise UsageError(f"no paper '{name}'; there are: {', '.join(known)}")
+        raise UsageError(f"no paper '{name}'; available: {', '.join(known)}")
     return paper
 
 
@@ -114,7 +114,7 @@ def _readings(paper: Paper, given: Mapping[str, str]) -> dict[str, str]:
     for name, value in given.items():
         option = known.get(name.replace("-", "_"))
         if option is None:
-            raise UsageError(f"{paper.name} has no reading '{name}'; there are: {', '.join(known) or 'none'}")
+            raise UsageError(f"{paper.name} has no reading '{name}'; available: {', '.join(known) or 'none'}")
         if option.choices and value not in option.choices:
             raise UsageError(f"{name}={value}: one of {', '.join(option.choices)}")
     readings = {name.replace("-", "_"): value for name, value in given.items()}

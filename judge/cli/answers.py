@@ -53,7 +53,7 @@ def show(
     with Store.open(db, create=False) as store:
         answer = listing.show_answer(store, answer_id)
     if answer is None:
-        raise BadInput(f"no answer '{answer_id}' in {db}; these are there: {command('judge answers show')}")
+        raise BadInput(f"no answer '{answer_id}' in {db}; to list them: {command('judge answers show')}")
     if as_json:
         emit_json("answer", answer)
         return

@@ -81,17 +81,21 @@ def compare(first: str, second: str, **options: Any) -> None:
 
     on_systems = options["axis"] == "system"
     if on_systems and (options["system"] or options["reference"]):
-        raise UsageError("--axis system: A and B are the systems; --system and --reference go with judges")
+        raise UsageError(
+            "--axis system: A and B are the systems; --system and --reference require a comparison of judges"
+        )
     if options["fail_if_worse"] and not on_systems:
         raise UsageError(
-            "--fail-if-worse goes with --axis system: another judge's number is neither better nor worse; "
+            "--fail-if-worse requires --axis system: another judge's number is neither better nor worse; "
             "judge compare tests judges against people"
         )
     papers = {name: PAPERS[name] for name in options["papers"] or PAPERS}
     with Store.open(options["db"], create=False) as store:
         models, runs = judges(store, options["runs"])
         if models and not on_systems:
-            raise UsageError("--run names runs of other tasks that both rest on: A and B are the judges here")
+            raise UsageError(
+                "--run is for runs of other tasks, used for both judges; the judges to compare are A and B"
+            )
         wanted = request_from(options, models=models, runs=runs)
         if on_systems:
             comparison = systems(store, papers, first, second, wanted, **how(options))

@@ -99,9 +99,9 @@ def demo(
 
 
 def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider | None, Provider | None]:
-    """The embedding model and the language model; None for one that is not installed, where the other is.
+    """Return the embedding model and the language model, None for one that is not installed.
 
-    Raises MissingExtra where neither is there, and as ever for a model that was asked for by name.
+    Raises MissingExtra if neither is installed, or if a model that was requested by name is not.
     """
     from judge.demo import SMALL
     from judge.providers import embedded
@@ -146,7 +146,7 @@ async def _label(
         try:
             if small is not None:
                 note(f"2. Is each passage relevant to its question? {SMALL} (23 MB, in this process) says")
-                note(f"   as judge run {RELEVANT} -m {SMALL} does, on the passages that people have judged")
+                note(f"   This is judge run {RELEVANT} -m {SMALL}, on passages with human labels")
                 await small.open()
                 results.append(await label(store, SMALL, small, _run, RELEVANT, limit))
                 if _ended(results):

@@ -315,5 +315,5 @@ def _checker(store: Store, name: str) -> str:
             ", ".join(sorted(annotators))
             or f"nobody; to check them: {command('judge distractors generate -m MODEL')}"
         )
-        raise UsageError(f"--check '{name}': no one annotator of distractor_check; there are: {listed}")
+        raise UsageError(f"--check '{name}': no one annotator of distractor_check; available: {listed}")
     return fit[0]

@@ -66,11 +66,11 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
     from judge.asking import drift as drifting
 
     if again and anchors is None:
-        raise UsageError("--again goes with --anchors N")
+        raise UsageError("--again requires --anchors N")
     given = RunOptions.of(options)
     files = options["output"]
     if anchors is not None and (files.junit or files.summaries):
-        raise UsageError("--output goes with a check: leave --anchors out")
+        raise UsageError("--output requires a check: leave --anchors out")
     with Store.open(options["db"], create=False) as store:
         run = options["like"]
         if run is None and model is not None and anchors is None:

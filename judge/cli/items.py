@@ -236,7 +236,7 @@ def show(
     with Store.open(db, create=False) as store:
         item = listing.show_item(store, item_id)
     if item is None:
-        raise BadInput(f"no item '{item_id}' in {db}; these are there: {command('judge items show')}")
+        raise BadInput(f"no item '{item_id}' in {db}; to list them: {command('judge items show')}")
     if as_json:
         emit_json("item", item)
         return

@@ -31,7 +31,7 @@ class Sectioned(click.Command):
         )
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters with --help-all, which like --help is no option of the command itself."""
+        """Return the parameters with --help-all, which like --help is not an option of the command itself."""
         return [*super().get_params(ctx), self._help_all]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -45,7 +45,7 @@ def build(model: str, **options: Any) -> int:
     from judge.runner.counterclaims import build as make
 
     if options["into"] is not None and not options["into"].replace("-", "").replace("_", "").isalnum():
-        raise UsageError(f"--into '{options['into']}': a name of letters, digits, - and _")
+        raise UsageError(f"--into '{options['into']}': use only letters, digits, - and _")
     given = RunOptions.of(options)
     with Store.open(options["db"], create=False) as store, store.run_lock(f"pairs {model}"):
         write = make_plan("counter_claim", model, given, store)

@@ -172,7 +172,7 @@ def _limits(given: tuple[str, ...]) -> dict[str, float]:
     for text in given:
         name, _, value = text.rpartition("=")
         if name and name not in PROBES:
-            raise UsageError(f"--fail-over {text}: no probe '{name}'; there are {', '.join(PROBES)}")
+            raise UsageError(f"--fail-over {text}: no probe '{name}'; available: {', '.join(PROBES)}")
         try:
             limit = float(value)
         except ValueError:

@@ -84,7 +84,7 @@ def route(task_name: str, **options: Any) -> int:
     files = options["output"]
     since = None if options["since"] is None else options["since"].date().isoformat()
     if since is not None and options["check"] is None:
-        raise UsageError("--since goes with --check ROUTE")
+        raise UsageError("--since requires --check ROUTE")
     if options["check"] is not None:
         with Store.open(options["db"], create=False) as store:
             again = check_again(store, options["check"], since)

@@ -210,7 +210,7 @@ def export(
     from judge.store.span_labels import span_labels
 
     if (field or grades) and form != "qrels":
-        raise UsageError("--field and --grade go with --to qrels")
+        raise UsageError("--field and --grade require --to qrels")
     joined = Join(join, id_field, dataset, prefix) if join is not None else None
     if joined is not None:
         if form is not None and form != ("csv" if joined.is_csv else "jsonl"):
@@ -250,5 +250,5 @@ def export(
 
 
 def _is_file(path: Path) -> bool:
-    """Whether the path names a file; a device or a pipe takes any format."""
+    """Return whether the path is that of a regular file. Devices and pipes accept any format."""
     return not path.exists() or path.is_file()

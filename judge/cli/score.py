@@ -120,7 +120,7 @@ def _command(paper: Paper) -> click.Command:
             contenders, axis = _contenders(store, options)
             if limits and contenders:
                 raise UsageError(
-                    f"{limits[0].option} goes with one system and one judge, not with a leaderboard"
+                    f"{limits[0].option} requires one system and one judge, and cannot be used with a leaderboard"
                 )
             try:
                 if contenders:

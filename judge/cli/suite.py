@@ -36,7 +36,7 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     """A number of questions from 1, or a share of them of more than 0 and at most 100 %."""
     number = re.fullmatch(r"(\d+(?:\.\d+)?)%|[1-9]\d*", value or "1")
     if number is None or (number[1] is not None and not 0 < float(number[1]) <= 100):
-        raise click.BadParameter(f"'{value}' is no number from 1, nor a share as 10%", ctx, param)
+        raise click.BadParameter(f"'{value}' is not a number from 1, nor a share as 10%", ctx, param)
     return value
 
 
@@ -88,7 +88,7 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     run_settings = RunOptions.of({name: options[name] for name in ASKING})
     given = [name for name in ASKING if source(name) is click.core.ParameterSource.COMMANDLINE]
     if options["sample"] is not None and options["limit"] is None:
-        raise UsageError("--sample goes with -n: how many questions")
+        raise UsageError("--sample requires -n, the number of questions")
     wanted = ScoreRequest(
         models=(run_settings.asked_as or model,),
         **{

@@ -157,7 +157,7 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
             file.write(text)
     except FileExistsError:
         raise UsageError(
-            f"{path}: there is such a file; take another name, or save changes as {name}.v2.md"
+            f"{path}: the file already exists; choose another name, or save changes as {name}.v2.md"
         ) from None
     say(f"wrote {path}: {task.spec.unit}, field {name}, labels {', '.join(words)}")
     note(

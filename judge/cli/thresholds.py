@@ -143,4 +143,4 @@ def _worse_gate(name: str, change: Measure, better: int, p: float | None, level:
 
 def _known(typed: str, name: str, names: Sequence[str]) -> None:
     if name not in names:
-        raise UsageError(f"{typed}: the score has no measure '{name}'; there are: {', '.join(names)}")
+        raise UsageError(f"{typed}: the score has no measure '{name}'; available: {', '.join(names)}")

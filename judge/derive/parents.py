@@ -61,7 +61,7 @@ class RunTable:
 
     @cached_property
     def questions(self) -> tuple[IntArray, list[str]]:
-        """The number of each unit's question, and the questions by number, sorted."""
+        """Return the index of each unit's question, and the sorted questions that the indices refer to."""
         question_of = dict(self.store.conn.execute("SELECT unit_id, question_id FROM units").fetchall())
         question_ids = list(map(question_of.__getitem__, self.units))
         names = sorted(set(question_ids))

@@ -77,7 +77,7 @@ class _Reader:
             group = name.removeprefix("answers.").partition(".")
             if name not in allowed and not (group[0] in ("gold", "votes") and group[2]):
                 raise UsageError(
-                    f"--map {name}={where}: '{name}' is not a key; there are: {', '.join([*KEYS, 'answers'])}, "
+                    f"--map {name}={where}: '{name}' is not a key; available: {', '.join([*KEYS, 'answers'])}, "
                     "answers.KEY, gold.FIELD, votes.FIELD"
                 )
             if not where:
@@ -109,7 +109,7 @@ class _Reader:
         out = []
         for place, (name, value) in enumerate(named):
             if not isinstance(value, str | Mapping):
-                reason = f"must be text or an object, is {fields.kind(value)}"
+                reason = f"must be text or an object, not {fields.kind(value)}"
                 raise BadInput(reason, field=f"answers.{name or place}")
             out.append(self._answer(value, item, "answers.", name or None))
         return out

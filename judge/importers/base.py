@@ -84,7 +84,7 @@ def get(name: str) -> Importer:
             return plugin
         hint = "with the path of a file alone the format is found from it"
         raise UsageError(
-            f"no format '{name}'; there are: {', '.join([*names(), *plugins.names('importers')])} ({hint})"
+            f"no format '{name}'; available: {', '.join([*names(), *plugins.names('importers')])} ({hint})"
         )
     module: Importer = importlib.import_module(f"judge.importers.formats.{name.replace('-', '_')}")
     return module

@@ -72,7 +72,7 @@ def understood(
     for option, names in (("--as-text", options.as_text), ("--scores", options.scores)):
         if strange := [name for name in names if name not in columns]:
             there = (
-                f"no such column; there are: {', '.join(map(str, columns))}"
+                f"no such column; available: {', '.join(map(str, columns))}"
                 if columns
                 else "it is for tables"
             )
@@ -84,7 +84,7 @@ def understood(
     if table is None:
         if columns and (options.system or options.scores):
             reason = "--system and --scores are for tables with a question and its contexts or an answer"
-            raise UsageError(f"{path}: {reason}; there are: {', '.join(map(str, columns))}")
+            raise UsageError(f"{path}: {reason}; available: {', '.join(map(str, columns))}")
         return options
     # Answers are identified by item, system and condition. A renamed copy of a file would double every answer.
     if known and not options.system and table.has_answers and not table.names_system:

@@ -125,7 +125,7 @@ class _Table:
         names = {"label": fields[0], "probabilities": f"{fields[0]}.probabilities"} if single else {}
         wanted = {names.get(name, name): column for name, column in maps.items()}
         if strange := [name for name in wanted if name not in offered]:
-            raise UsageError(f"--map {strange[0]}=...: there are {', '.join([*names, *offered])}")
+            raise UsageError(f"--map {strange[0]}=...: available: {', '.join([*names, *offered])}")
         columns = dict(wanted)
         for name, known in offered.items():
             if name not in columns and (column := next((c for c in known if c in there), None)) is not None:
@@ -184,7 +184,7 @@ class _Table:
             value, problem = read_value(question, _raw(question, self._mapped(name, row[name])))
             if problem:
                 known = ", ".join(q.value for q in question.labels)
-                hint = f"; there are {known} (--map-label {name}:OLD=NEW)" if known else ""
+                hint = f"; available: {known} (--map-label {name}:OLD=NEW)" if known else ""
                 raise BadInput(problem + hint, field=name)
             column = f"{name}.probabilities"
             masses = (

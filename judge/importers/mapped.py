@@ -108,7 +108,7 @@ class RowReader:
             if self._taken is not None:
                 for name, value in row.items():
                     cells.refuse_formula(name, value, self._options.as_text)
-            # An empty cell is no value, whereas an empty text in JSON is an error of its row.
+            # An empty cell is not a value, whereas an empty text in JSON is an error of its row.
             row = {name: None if cell == "" else cell for name, cell in row.items()}
         if self._first is None:
             # What is missing is reported once, for the first row, and not again for every row of a large file.
@@ -245,13 +245,13 @@ class RowReader:
         usable = {field: path for field, path in self._maps.items() if field not in unmet}
         offered = guess(row, usable)
         if all_rows and missing == ["id"] and not unmet and not offered:
-            raise BadInput(f"no such column; there are: {', '.join(row)}", field="id")
+            raise BadInput(f"no such column; available: {', '.join(row)}", field="id")
         if not missing or not (len(missing) + len(unmet) > 1 or offered.keys() & set(missing)):
             return
         reason = f"no {', '.join(missing)}"
         reason += " (or claim, or passages.text)" if "question" in missing else ""
         reason += "".join(f"; --map {f}={p}: no '{p}'" for f, p in unmet.items())
-        reason += f"; there are: {', '.join(row)}"
+        reason += f"; available: {', '.join(row)}"
         reason += f"; in its passages: {', '.join(first)}" if isinstance(first, dict) else ""
         either = {"claim", "passages.text", "passages"} & offered.keys()
         placeholders = {name: "COLUMN" for name in missing if not (name == "question" and either)}
@@ -269,7 +269,7 @@ class RowReader:
         if self._first is not None and not self._passages and not self._answers:
             inner = {f: p for f, p in self._offered.items() if f.startswith("passages")}
             if {"passages", "passages.text"} & inner.keys():
-                reason = f"no row has passages or an answer; there are: {', '.join(self._first)}"
+                reason = f"no row has passages or an answer; available: {', '.join(self._first)}"
                 raise MissingFields(reason, {**self._maps, **inner}, path=str(self._path))
         if notes_unused:
             self._note_unused()
@@ -321,7 +321,7 @@ class RowReader:
         if isinstance(value, str):
             return Passage(fields.required(value, place[:-1]))
         if not isinstance(value, dict):
-            raise BadInput(f"must be text or an object, is {fields.kind(value)}", field=place[:-1])
+            raise BadInput(f"must be text or an object, not {fields.kind(value)}", field=place[:-1])
         if (
             self._taken is not None
             and "text" not in self._element.paths

@@ -56,7 +56,7 @@ def lacking(store: Store, datasets: Iterable[str]) -> list[str]:
 
 
 def _of_no_system(store: Store, dataset: str, systems: set[str]) -> list[str]:
-    """Return the imported rankings of a data set whose name is no system's: unlike a system, a TREC tag has no spaces."""
+    """Return the imported rankings of a data set whose name is not a system's: unlike a system, a TREC tag has no spaces."""
     query = "SELECT DISTINCT name FROM rankings WHERE name <> ? AND item_id IN (SELECT item_id FROM items WHERE dataset = ?)"
     return [str(row[0]) for row in store.conn.execute(query, [NAME, dataset]) if row[0] not in systems]
 

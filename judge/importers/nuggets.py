@@ -45,7 +45,7 @@ def of_records(records: Records, bad: Bad) -> Iterator[NuggetRow]:
 
 
 def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
-    """Return the nuggets of a `nuggetizer` record. Raises BadInput for none, and for one that occurs twice."""
+    """Return the nuggets of a `nuggetizer` record. Raises BadInput if it has no nugget, or the same nugget twice."""
     rows = []
     for place, entry in enumerate(fields.listing(row.get("nuggets"), "nuggets")):
         nugget = fields.mapping(entry, f"nuggets.{place}")

@@ -47,7 +47,7 @@ def check(maps: Mapping[str, str], extra: Iterable[str] = ()) -> None:
     wrong = [f"--map {field}={maps[field]}: '{field}' is not a field{_meant(field)}" for field in strange]
     wrong += [f"--map {field}=: the path is empty" for field, path in maps.items() if not path]
     if wrong:
-        raise UsageError("; ".join(wrong) + (f"; there are: {GRAMMAR}" if strange else ""))
+        raise UsageError("; ".join(wrong) + (f"; available: {GRAMMAR}" if strange else ""))
 
 
 def _meant(name: str) -> str:

@@ -75,6 +75,6 @@ def _line(text: str, name: str | None, number: int, ids: Ids) -> tuple[tuple[str
     except ValueError:
         score = math.nan
     if not math.isfinite(score):
-        raise BadInput(f"'{parts[4]}' is no number", field="score")
+        raise BadInput(f"'{parts[4]}' is not a number", field="score")
     tag = name or parts[5]
     return (tag, item), (rank, passage, score, number)

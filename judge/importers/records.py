@@ -276,7 +276,7 @@ def _check(path: Path, header: list[str], need: list[str]) -> None:
     for name in need:
         if name not in header:
             there = ", ".join(header)
-            raise BadInput(f"no such column; there are: {there}", path=str(path), line=1, field=name)
+            raise BadInput(f"no such column; available: {there}", path=str(path), line=1, field=name)
 
 
 def _is_parquet(path: Path) -> bool:

@@ -133,5 +133,5 @@ def score_of(value: Any, column: str) -> float:
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
-        raise BadInput(f"{str(value)[:40]!r} is no number, and --scores names this column", field=column)
+        raise BadInput(f"{str(value)[:40]!r} is not a number, and --scores names this column", field=column)
     return score

@@ -4,7 +4,7 @@ The formats (`langfuse`, `phoenix`, `otlp`) turn their records into `TraceSpan` 
 A span is chosen by its kind (retriever, model), never by its place in the file or in the trace.
 
 - The question is the input of the nearest span above the retrieval under which a model was called after it; without such a
-  span, or where its input is no text, it is the retriever's own query.
+  span, or where its input is not a text, it is the retriever's own query.
 - The answer is the output of the last model call under that span. Retrievals that lead to the same call share its answer: it
   belongs to the last of them, and its context is the documents of all.
 - A score on the call, or on a span above it, is about the answer; one on the retrieval is about the item; one on a document
@@ -84,7 +84,7 @@ def parts_of(
 
         def parts(record: Any, is_table: bool = is_table) -> Iterable[TraceSpan | TraceScore]:
             row = fields.record(record)
-            # An empty cell is no value; in JSON an empty text is one.
+            # An empty cell is not a value; in JSON an empty text is one.
             return parse({name: cell or None for name, cell in row.items()} if is_table else row)
 
         yield from built(records, parts, bad)

@@ -117,7 +117,7 @@ class Verdicts:
         if not is_known(paper, condition):
             raise at(
                 row.where,
-                f"no condition '{condition}' in {paper}; there are: {known(paper)}; "
+                f"no condition '{condition}' in {paper}; available: {known(paper)}; "
                 "another column has it: --map condition=COLUMN",
                 "condition",
             )

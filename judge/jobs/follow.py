@@ -141,7 +141,7 @@ def _check_complete(
 
 
 def read_fetched(store: Store, job: Job) -> JobTally:
-    """Read the downloaded results, and release units without a line in an ended batch. Raises BadInput."""
+    """Read the downloaded results, and release the units for which an ended batch has no result. Raises BadInput."""
     tally = JobTally()
     for file in jobs.files(store, job.job_id):
         if file.state != "fetched":

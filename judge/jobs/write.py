@@ -133,7 +133,7 @@ def _check(plan: Plan, settled: Settled) -> None:
         )
     if plan.task.spec.rationale == "quote":
         raise UsageError(
-            "--rationale quote: a batch's replies come back without the passages that quotes are checked against; leave one out"
+            "--rationale quote: the replies of a batch arrive without the passages, so quotes cannot be checked; leave out --batch or --rationale"
         )
 
 

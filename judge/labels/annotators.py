@@ -70,7 +70,7 @@ def _find(
         runs = [f"{run} ({task}, {model})" for run, model, task in judged]
         available = ", ".join([*people, *runs]) or "nobody yet"
         problem = "several runs are" if matches else "no annotator and no run is"
-        raise UsageError(f"{problem} called '{name}'; there are: {available}")
+        raise UsageError(f"{problem} called '{name}'; available: {available}")
     run, task = matches[0]
     if run not in comparable:
         raise UsageError(

@@ -26,7 +26,7 @@ def members(store: Store, name: str) -> Members:
         str(row[0]) for row in store.conn.execute("SELECT batch FROM batches ORDER BY created").fetchall()
     ]
     if name not in batches:
-        listed = f"there are: {', '.join(batches)}" if batches else "the study has no batches"
+        listed = f"available: {', '.join(batches)}" if batches else "the study has no batches"
         raise UsageError(f"{store.path}: no batch '{name}'; {listed}; leave --batch out to use all labels")
     people = store.conn.execute("SELECT DISTINCT annotator_id FROM assignments WHERE batch = ?", [name])
     units = store.conn.execute("SELECT unit_id FROM batch_units WHERE batch = ? AND role = 'sample'", [name])

@@ -107,7 +107,7 @@ class ReferenceLabels:
         if self.word not in available and word not in self._runs:
             listed = ", ".join(available[:10]) + (", …" if len(available) > 10 else "")
             raise UsageError(
-                f"--reference {word}: no labels of such an annotator; there are: {listed or 'none'}"
+                f"--reference {word}: no labels of such an annotator; available: {listed or 'none'}"
             )
         self._cache: dict[tuple[str, str], dict[str, str]] = {}
 

@@ -38,7 +38,7 @@ class TableRows:
         for name in names:
             if name not in self.columns:
                 listed = ", ".join(self.columns[:30]) + (" ..." if len(self.columns) > 30 else "")
-                raise BadInput(f"no column '{name}'; there are: {listed}", path=self.path, line=self.line)
+                raise BadInput(f"no column '{name}'; available: {listed}", path=self.path, line=self.line)
             if self.columns.count(name) > 1:
                 raise BadInput("two columns have this name", path=self.path, line=self.line, field=name)
         return [self.columns.index(name) for name in names]

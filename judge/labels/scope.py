@@ -35,8 +35,8 @@ class Scope:
     """Which labels to read: one field as a task declares it, on the units of a batch, by these runs and annotators.
 
     `task` (`stance`, `stance.v2`) is needed only if tasks of the study differ. Without `runs`, all judge runs of the
-    field are read; without `annotators`, everybody else. `annotators` alone means only these, and may include runs. A
-    run is named by its model (or `--as` name), its id, the start or end of the id, or `last`. `level` and `order`
+    field are read. Without `annotators`, all human annotators are read. If only `annotators` is given, only these are
+    read, and they may include runs. A run is named by its model (or `--as` name), its id, the start or end of the id, or `last`. `level` and `order`
     (the domain) replace those of the task.
     """
 
@@ -185,7 +185,11 @@ def read_panel(
 
 
 def _domain(scope: Scope, level: str, task: Task | None, values: set[str]) -> list[str]:
-    """Return the labels in order: the declared ones, or those that occur on a numeric level, as text or without a task."""
+    """Return the labels in order.
+
+    These are the labels that the task declares. If it declares none, or the level is numeric or text, they are the
+    labels that occur.
+    """
     if level in NUMERIC:
         # Ratings need at least one label in the domain, even where nobody gave a usable one.
         return sorted({canonical(v, scope.field) for v in values}, key=float) or ["0"]

@@ -144,7 +144,7 @@ def load_task(name: str, folder: Path | None = None) -> Task:
             # A mistyped name is the usual cause, and the list of all tasks is long.
             close = get_close_matches(name, [n.rpartition(".v")[0] for n in tasks], n=1)
             meant = f" (did you mean {close[0]}?)" if close else ""
-            raise UsageError(f"no task '{name}'{meant}; there are: {', '.join(tasks)}")
+            raise UsageError(f"no task '{name}'{meant}; available: {', '.join(tasks)}")
         path = tasks[max(versions, key=lambda n: _order(tasks[n]))]
     try:
         # Windows editors write a byte order mark, which would hide the `---` of the first line.

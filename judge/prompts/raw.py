@@ -1,7 +1,7 @@
 """Render a raw task: the messages are exactly as in the file, without notice, fence or answer format.
 
-Fields are filled in as text. Only control tokens of chat templates are broken up in them, so that a
-passage cannot imitate another turn.
+Fields are filled in as text. The only change to them is that control tokens of chat templates are broken up, so that
+a passage cannot imitate another turn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,9 @@ class RawRenderer:
 
     def __init__(self, task: Task, mode: Mode) -> None:
         if refused := [words for name, words in _CHANGES.items() if name in task.overrides]:
-            raise UsageError(f"{task.name} is sent as its file is written (raw), without {refused[0]}")
+            raise UsageError(
+                f"{task.name} is a raw task, sent exactly as in its file: leave out {refused[0]}"
+            )
         self.task, self.mode = task, mode
         # A task file may come from anybody: the sandbox refuses attributes and calls that reach Python itself.
         environment = ImmutableSandboxedEnvironment(

@@ -204,7 +204,7 @@ class TaskSpec(_Strict):
             if name in NEVER_INPUTS:
                 raise ValueError(f"'{name}' can never be an input: a judge must not see gold or meta")
             if name not in known:
-                raise ValueError(f"unknown input '{name}'; there are: {', '.join(known)}")
+                raise ValueError(f"unknown input '{name}'; available: {', '.join(known)}")
         return inputs
 
     @model_validator(mode="after")
@@ -243,7 +243,9 @@ class TaskSpec(_Strict):
         for gold in self.shows_gold:
             # Showing the gold of the very field would give away the answer.
             if gold in fields:
-                raise ValueError(f"shows_gold: '{gold}' is what this task asks for")
+                raise ValueError(
+                    f"shows_gold: '{gold}' is the label that this task asks for, so it cannot be shown"
+                )
             if gold_input(gold) in (*names, *NEVER_INPUTS):
                 raise ValueError(f"shows_gold: '{gold_input(gold)}' is the name of an input")
 
@@ -251,14 +253,18 @@ class TaskSpec(_Strict):
         if name in fields or name in RESERVED_FIELDS:
             raise ValueError(f"derive '{name}' has the name of a question, or a reserved one")
         if rule.source not in fields:
-            raise ValueError(f"derive '{name}': 'from: {rule.source}' is no field of this task")
+            raise ValueError(f"derive '{name}': 'from: {rule.source}' is not a field of this task")
         if rule.gold in fields:
-            raise ValueError(f"derive '{name}': gold field '{rule.gold}' is what this task asks for")
+            raise ValueError(
+                f"derive '{name}': gold field '{rule.gold}' is the label that this task asks for, so it cannot be shown"
+            )
         domain = {label.value for q in self.questions if q.field == rule.source for label in q.labels}
         for key in rule.table:
             answer, bar, _ = key.partition("|")
             if answer not in domain:
-                raise ValueError(f"derive '{name}': '{answer}' in the table is no label of '{rule.source}'")
+                raise ValueError(
+                    f"derive '{name}': '{answer}' in the table is not a label of '{rule.source}'"
+                )
             if bool(bar) != bool(rule.gold):
                 raise ValueError(
                     f"derive '{name}': table key '{key}' must be "
@@ -304,7 +310,7 @@ class TaskSpec(_Strict):
     def check_example(self, number: int, example: Example) -> None:
         """Raise ValueError for an example that does not answer this task, or shows other inputs."""
         if extra := set(example.inputs) - {*self.inputs, *self.optional_inputs}:
-            raise ValueError(f"example {number}: '{min(extra)}' is no input of this task")
+            raise ValueError(f"example {number}: '{min(extra)}' is not an input of this task")
         if missing := set(self.inputs) - set(example.inputs):
             raise ValueError(f"example {number}: input '{min(missing)}' is missing")
         for question in self.questions:
@@ -312,13 +318,13 @@ class TaskSpec(_Strict):
             if value is None:
                 raise ValueError(f"example {number}: no answer for '{question.field}'")
             if question.labels and value not in {label.value for label in question.labels}:
-                raise ValueError(f"example {number}: '{value}' is no label of '{question.field}'")
+                raise ValueError(f"example {number}: '{value}' is not a label of '{question.field}'")
             if question.level == "interval" and not _is_number(value):
-                raise ValueError(f"example {number}: '{value}' is no number for '{question.field}'")
+                raise ValueError(f"example {number}: '{value}' is not a number for '{question.field}'")
             if question.many and not _is_list(value):
                 raise ValueError(f"example {number}: '{question.field}' takes a JSON array of strings")
         if extra := set(example.answers) - {q.field for q in self.questions}:
-            raise ValueError(f"example {number}: '{min(extra)}' is no field of this task")
+            raise ValueError(f"example {number}: '{min(extra)}' is not a field of this task")
         if self.rationale != "none" and not example.rationale.strip():
             raise ValueError(f"example {number}: no rationale, although the task asks for one")
 

@@ -255,7 +255,7 @@ def _module(vendor: str) -> Any:
         return importlib.import_module(f"judge.providers.{vendor.replace('-', '_')}")
     module = plugins.find("providers", vendor)
     if module is None:
-        raise UsageError(f"no vendor '{vendor}'; there are: {', '.join(vendors())}")
+        raise UsageError(f"no vendor '{vendor}'; available: {', '.join(vendors())}")
     return module
 
 

@@ -74,7 +74,7 @@ class Dialect:
 
     @property
     def alternatives(self) -> int:
-        """The number of alternatives of a token to request."""
+        """Return how many alternatives to request for each token (`top_logprobs`)."""
         return self.masked_logprobs if self.masks else self.top_logprobs
 
 

@@ -128,13 +128,13 @@ class Provider(Vendor):
         return {"mask": self.chosen_mask, **self._options.identity()}
 
     def hold(self, mask: str | None, alternatives: int | None = None) -> None:
-        """Use this mask from now on, or none: the mask with which the run began."""
+        """Use the mask with which the run began. None: use no mask."""
         most = alternatives or self._dialect.masked_logprobs
         self._dialect = replace(self._dialect, masks=(mask,) if mask else (), masked_logprobs=most)
         self._is_held = True
 
     async def learn(self, choices: Sequence[str]) -> None:
-        """Look up what a mask needs to write bodies without a connection: the choices' tokens, for a bias."""
+        """Look up the tokens of the choices, which a logit bias needs, so that bodies can be written without a connection."""
         if "logit_bias" in self._dialect.masks:
             await self._learn_tokens(self._connect(), choices)
 
@@ -206,7 +206,7 @@ class Provider(Vendor):
     async def _sent(
         self, wire: http.Door, request: Request, dialect: chat.Dialect
     ) -> Reply | chat.Dialect | ProviderError:
-        """Return the reply to a request in a dialect; after a refusal the next dialect, or the error if there is none."""
+        """Send a request in a dialect. Return the reply; if the server refuses it, the next dialect; else the error."""
         answer = await wire.post(chat.PATH, self._writer.body(request, dialect))
         if answer.status == 200:
             return self._parsed_answer(wire, answer, request, dialect.masks)

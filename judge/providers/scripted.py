@@ -35,7 +35,7 @@ class Provider(BaseProvider):
             "file": self._from_file,
         }
         if name not in scripts:
-            raise UsageError(f"no script '{name}'; there are: {', '.join(scripts)}")
+            raise UsageError(f"no script '{name}'; available: {', '.join(scripts)}")
         options = settings.vendor_options("scripted", "delay", "logprobs", "script")
         self._script = scripts[name]
         self._lines = _read_script(options.get("script")) if name == "file" else []

@@ -128,7 +128,7 @@ class Opened:
     rates: dict[str, tuple[RateState, float]] = field(default_factory=dict)
 
     def as_json(self, priced: bool) -> dict[str, Json]:
-        """Return the document to store with a run; lost calls count at their maximum."""
+        """Return the document to store with a run. A lost call counts with the most tokens that it can have used."""
         return {
             "calls": self.calls,
             "lost": self.spent.lost,
@@ -175,7 +175,7 @@ class Budget:
         return f"another call could cross the limit of {' and '.join(limits)}"
 
     def claim(self, request: Request) -> Reserve:
-        """Return the reserve of a request."""
+        """Return the tokens and cost that are reserved for a request."""
         into = PER_CALL + sum(_bytes(m.content) + PER_MESSAGE for m in request.messages)
         if request.schema is not None:
             into += self._schema_bytes(request.schema)

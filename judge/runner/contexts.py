@@ -81,7 +81,7 @@ def parse(store: Store, text: str, *, ranking: str | None = None, stage: str | N
         chosen = rankings.choose(store, ranking, stage)
         name = f"{base}:{chosen[0]}:{chosen[1]}"
     elif ranking or stage:
-        raise UsageError(f"--ranking and --stage go with --context top:K, not with '{text}'")
+        raise UsageError(f"--ranking and --stage require --context top:K, not '{text}'")
     gold = ORACLE if kind == "oracle" else MISLEADING if kind == "misleading" else ()
     if match["field"]:
         gold = ((match["field"], tuple(v.strip() for v in match["values"].split(","))),)

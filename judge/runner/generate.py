@@ -65,7 +65,7 @@ def check(task: Task, system: str, condition: str, shown: ShownProbabilities | N
     if condition.partition("+")[0] != "none" and not takes:
         raise UsageError(f"{task.name} takes no input 'context': use --context none")
     if condition == "none" and "context" in task.required_inputs:
-        raise UsageError(f"{task.name} needs passages: choose another --context than none")
+        raise UsageError(f"{task.name} needs passages: choose a --context other than none")
     for value in (system, condition):
         if "@" in value or "#" in value:
             raise UsageError(f"'{value}' contains '@' or '#', which join ids: name the system with --system")

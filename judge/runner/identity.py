@@ -177,7 +177,7 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
     now = f"calls its model '{name}'" if name else "does not name it"
     raise UsageError(
         f"run {run.run_id} ({run_words(plan)}) was asked at {next(iter(addresses))}, which {before}; {url} {now}: "
-        "--same-model goes on with the run, --as NAME makes another judge of it"
+        "--same-model resumes the run, --as NAME starts another judge"
     )
 
 

@@ -1,7 +1,7 @@
-"""Prices of models: the vendors' list prices by `genai-prices`, or those of a price file of the user.
+"""Prices of models: the vendors' list prices by `genai-prices`, or those of the user's price file.
 
 Prices are in US dollars per million tokens. The package contains the prices of its release day and never fetches newer
-ones, so its version is the date of a price. A server of the user has no price unless a file has one:
+ones, so the version of the package dates a price. The user's own server has a price only if a price file has one:
 
     {"openai/my-model": {"input": 0.25, "output": 2.0, "cached": 0.025, "batch": {"input": 0.125, "output": 1.0}}}
 """

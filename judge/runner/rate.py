@@ -144,7 +144,7 @@ class RateController:
         return True
 
     def restart(self, now: float) -> None:
-        """Begin again after an outage, as at an unknown server."""
+        """Start again after an outage, as with a server that was never used."""
         self.limit = min(self.limit, START)
         self.spacing = Spacing()
         self._begin_again(now)

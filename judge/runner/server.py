@@ -116,7 +116,7 @@ class ModelServer:
         return max(0.0, self._probe_at - now) if self.is_down else self.rate.delay(now, tokens)
 
     def take(self, now: float, tokens: int = 0) -> Slot:
-        """Note that a call is sent. Return its slot."""
+        """Record that a call is being sent. Return its slot."""
         self._probing = self.is_down
         self.rate.sent(now, tokens)
         return Slot(self, now, self.rate.limit, tokens)

@@ -55,7 +55,7 @@ class Spacing:
         return 0.0 if self.rate is None else max(0.0, self._next - now)
 
     def sent(self, now: float) -> None:
-        """Note that a call is sent."""
+        """Record that a call is being sent."""
         trial = self._trial
         if trial is None and self._sent >= WINDOW_CALLS:
             if self.rate is None:

@@ -170,7 +170,7 @@ def listed(values: pd.Series, of: str) -> list[frozenset[Any] | None]:
             sets.append(None)
         # A string is iterable, and its letters would become ids.
         elif isinstance(value, str) or not isinstance(value, Iterable):
-            raise BadInput(f"{of} are lists of ids; {value!r} is no list")
+            raise BadInput(f"{of} are lists of ids; {value!r} is not a list")
         else:
             sets.append(frozenset(value))
     return sets

@@ -152,7 +152,7 @@ def _stage(stances: pd.DataFrame, stage: str) -> pd.DataFrame:
     stages = column(stances, "stage", "stances")
     some = stances[stages == stage]
     if some.empty:
-        raise BadInput(f"no stance at stage '{stage}'; there are {', '.join(map(str, stages.unique()))}")
+        raise BadInput(f"no stance at stage '{stage}'; available: {', '.join(map(str, stages.unique()))}")
     return some
 
 

@@ -20,10 +20,10 @@ def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | N
     """
     field = field or graded_field(task, given)
     if field not in task.fields:
-        raise UsageError(f"{task.name} has no field '{field}'; there are: {', '.join(task.fields)}")
+        raise UsageError(f"{task.name} has no field '{field}'; available: {', '.join(task.fields)}")
     domain = task.domain(field)
     if strange := [label for label in given or {} if label not in domain]:
-        raise UsageError(f"'{strange[0]}' is no label of '{field}'; there are: {', '.join(domain)}")
+        raise UsageError(f"'{strange[0]}' is not a label of '{field}'; available: {', '.join(domain)}")
     grades = {}
     for label in domain:
         grade = (given or {}).get(label, str(WORDS.get(field, {}).get(label, label)))

@@ -63,7 +63,7 @@ def role_words(role: pd.Series) -> pd.Series:
     codes, distinct = pd.factorize(role)
     for word in distinct:
         if word not in _ROLE:
-            raise BadInput(f"unknown role '{word}'; there are {', '.join(_ROLE)}")
+            raise BadInput(f"unknown role '{word}'; available: {', '.join(_ROLE)}")
     words = np.array([*(_ROLE[word] for word in distinct), None], dtype=object)
     return pd.Series(words[codes], index=role.index, dtype="object")
 

@@ -244,7 +244,7 @@ class Resampled:
 
     @classmethod
     def of(cls, score: Score, settings: IntervalSettings) -> Resampled:
-        """Draw once for a score, and all that share its rows and units."""
+        """Draw the resamples of a score once. Scores with the same rows and units share them."""
         used = score.used
         tally = _tally(score.rows[used], score.units.clusters[used])
         wanted = settings.interval is not None and tally.n_clusters > 1

@@ -29,7 +29,7 @@ def vote(counts: IntArray) -> tuple[IntArray, BoolArray]:
 
 
 def tally_votes(codes: IntArray, q: int) -> IntArray:
-    """Count how often each of q labels occurs in each row of codes [units, annotators], where -1 is no label."""
+    """Count how often each of q labels occurs in each row of codes [units, annotators], where -1 is not a label."""
     counts = np.zeros((len(codes), q + 1), dtype=np.int64)
     rows = np.arange(len(codes))
     for annotator_codes in codes.T:

@@ -37,7 +37,7 @@ _LOWEST = -8.0
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """The looks at one sequence of units so far, the last of which decides, and those that may follow.
+    """The interim looks at one sequence of units: those so far, the last of which decides, and those that may follow.
 
     `masks` are over the units of a table, each within the next; `places` are the units drawn up to each, labelled or not.
     `spent[k]` is the one-sided level that is spent up to look k, continued over `ahead`, the places to come. `size` is the

@@ -112,7 +112,7 @@ def measures(
     more than 64 labels on an ordinal level, and settings out of range.
     """
     if level not in LEVELS:
-        raise BadInput(f"unknown level '{level}'; there are {', '.join(LEVELS)}")
+        raise BadInput(f"unknown level '{level}'; available: {', '.join(LEVELS)}")
     settings = IntervalSettings(**how)
     keys = [metric_key(name, level) for name in names or _USUAL[level]]
     estimates: list[Estimate] = []
@@ -145,7 +145,7 @@ def metric_key(name: str, level: str) -> str:
         name = "gwet_ac2:quadratic"
     if name not in METRICS:
         known = [*METRICS, *plugin_names("measures")]
-        raise BadInput(f"unknown measure '{name}'; there are {', '.join(known)}")
+        raise BadInput(f"unknown measure '{name}'; available: {', '.join(known)}")
     return name
 
 

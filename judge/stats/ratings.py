@@ -158,7 +158,7 @@ class Ratings:
     def column(self, annotator: str) -> IntArray:
         """Return the codes of one annotator. Raises BadInput when the name is unknown."""
         if annotator not in self.annotators:
-            raise BadInput(f"no annotator '{annotator}'; there are {', '.join(self.annotators)}")
+            raise BadInput(f"no annotator '{annotator}'; available: {', '.join(self.annotators)}")
         return self.codes[:, self.annotators.index(annotator)]
 
     def select(self, annotators: Sequence[str]) -> Ratings:

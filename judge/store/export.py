@@ -76,7 +76,7 @@ def named_run(store: Store, name: str) -> dict[str, Json]:
     if len(matches) != 1:
         listed = ", ".join(f"{r['run_id']} ({r['task']}, {r['model']})" for r in rows) or "no runs yet"
         raise UsageError(
-            f"{'several runs are' if matches else 'no run is'} called '{name}'; there are: {listed}"
+            f"{'several runs are' if matches else 'no run is'} called '{name}'; available: {listed}"
         )
     return matches[0]
 

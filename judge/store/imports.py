@@ -66,7 +66,7 @@ class Adder(ABC, Generic[T]):
 
 
 def refuse(error: BadInput) -> None:
-    """Raise the error: the handler of bad rows where none may be skipped."""
+    """Raise the error. This handles unusable rows of imports in which no row may be skipped."""
     raise error
 
 

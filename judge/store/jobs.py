@@ -176,7 +176,7 @@ def find(store: Store, name: str) -> Job:
             or f"none yet; write one: {command('judge run TASK -m MODEL --offline FOLDER')}"
         )
         raise UsageError(
-            f"{'several jobs are' if matches else 'no job is'} called '{name}'; there are: {listed_ids}"
+            f"{'several jobs are' if matches else 'no job is'} called '{name}'; available: {listed_ids}"
         )
     return matches[0]
 

@@ -1,10 +1,10 @@
-"""SQL on the relation `labels` for the store and annotate's batches: writing rows, and look-ups inside other queries.
+"""SQL that writes to the table `labels`, and look-ups in it for other queries of the store and annotate's batches.
 
 Runs and gold are written here. Human labels are written by source (`judge.store.label_sources`); triggers
 then write their rows.
 
-Computations read labels through `judge.labels`, whose `relation` has the other half of the SQL. No other module names
-the table in a statement.
+Computations read labels through `judge.labels`; its module `relation` has the SQL that reads. No other module uses the
+table.
 """
 
 import sqlite3

@@ -14,7 +14,7 @@ def dataset_names(store: Store, named: str | None = None) -> list[str]:
     """Return the names of the data sets in order. Raises UsageError if `named` is given and not among them."""
     names = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
     if named is not None and named not in names:
-        raise UsageError(f"no data set '{named}'; there are: {', '.join(names) or 'none'}")
+        raise UsageError(f"no data set '{named}'; available: {', '.join(names) or 'none'}")
     return names
 
 

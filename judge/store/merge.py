@@ -84,7 +84,7 @@ def _merged(paths: Sequence[Path], into: Path, same_model: bool) -> Merged:
             "space and give the command again"
         ) from e
     except FileExistsError as e:
-        raise UsageError(f"--into {into}: there is such a file by now; name another") from e
+        raise UsageError(f"--into {into}: the file exists by now; name another one") from e
     finally:
         _remove(partial)
     return done
@@ -94,7 +94,7 @@ def _check(paths: Sequence[Path], into: Path) -> None:
     if len(paths) < 2:
         raise UsageError(f"name two studies or more: {command('judge studies merge A.db B.db --into C.db')}")
     if into.exists():
-        raise UsageError(f"--into {into}: there is such a file; name a new one")
+        raise UsageError(f"--into {into}: the file already exists; name a new one")
     if not into.parent.is_dir():
         raise UsageError(f"--into {into}: the folder {into.parent} does not exist")
     for at, path in enumerate(paths):

@@ -112,7 +112,7 @@ def checked(store: Store, dataset: str | None = None) -> list[Checked]:
     with_pairs = datasets(store)
     if dataset is not None and dataset not in with_pairs:
         raise NothingToScore(
-            f"no pairs in the data set '{dataset}'; there are some in: {', '.join(with_pairs) or 'none'}"
+            f"no pairs in the data set '{dataset}'; data sets with pairs: {', '.join(with_pairs) or 'none'}"
         )
     query = f"""
         SELECT u.unit_id, o.pair_id, o.item_id, c.item_id, o.claim, c.claim,

@@ -36,7 +36,7 @@ def add_rankings(
 ) -> ImportReport:
     """Store everything that `rows` yields in one transaction.
 
-    Another list of the same name, stage and item is bad.
+    A second list with the same name, stage and item is an error.
     """
     return add_rows(store, _RankingAdder(store.conn), rows, info, skipped, bad)
 
@@ -153,7 +153,7 @@ def choose(store: Store, name: str | None, stage: str | None) -> tuple[str, str]
     if len(fit) != 1:
         listed = ", ".join(f"{n} ({s})" for n, s in rankings) or f"none: {no_rankings()}"
         problem = "several rankings fit" if fit else "no ranking fits"
-        raise UsageError(f"{problem}: choose with --ranking and --stage; there are: {listed}")
+        raise UsageError(f"{problem}: choose with --ranking and --stage; available: {listed}")
     return fit[0]
 
 

@@ -74,7 +74,7 @@ def check_complete(conn: sqlite3.Connection, path: Path) -> None:
     for name, kind in last.items():
         if name.lower() not in names:
             raise StudyError(
-                f"{path}: its {kind} '{name}' was removed, so that its rows could be changed unseen since; ask for the study "
+                f"{path}: its {kind} '{name}' was removed, so its rows may have been changed unnoticed; ask for the study "
                 "as it was made, or use a backup"
             )
 

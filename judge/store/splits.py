@@ -101,8 +101,9 @@ def _task(store: Store, task_id: str) -> Task:
 def questions(store: Store, task_id: str) -> dict[str, str]:
     """Return question -> its part.
 
-    Questions and items that were imported after the split get the part of equal texts (`kin`). If these are in
-    several parts, test wins over tune and tune over learn: otherwise a sealed text could be read under another id.
+    A question that was imported after the split is put into the part of the questions with the same text (`kin`). If
+    these are in several parts, test precedes tune, and tune precedes learn: otherwise a sealed text could be read under
+    another id.
     """
     query = "SELECT question_id, part FROM split_questions WHERE task_id = ?"
     part_by_question: dict[str, str] = dict(store.conn.execute(query, [task_id]).fetchall())
@@ -238,7 +239,7 @@ def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
 
     Items with the same question and claim, word for word, are kept in one part: a judge that was fitted on one of
     them knows the answer to the other. Texts that the task does not show are ignored. A group is named after its
-    first question, and sharing a text is transitive.
+    first question. If A shares a text with B, and B with C, all three are one group.
     """
     query = "SELECT question_id, count(*) FROM units WHERE kind = ? GROUP BY 1 ORDER BY 1"
     group = _together(store, task)

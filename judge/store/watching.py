@@ -79,7 +79,7 @@ class Watched:
         """
         conn, path = self._store.conn, self._store.path
         if not path.exists():
-            raise StudyError(f"{path}: the study was removed while its run was watched")
+            raise StudyError(f"{path}: the study was removed while its run was being watched")
         # A restored backup is another file under the same name, and its run may be another one.
         if not samestat(path.stat(), self._file):
             raise StudyError(f"{path}: the file was replaced by another study; run the command again")

@@ -154,6 +154,6 @@ def candidates(
     judges = list(dict.fromkeys(run.model for run in fit))
     if len(judges) > 1:
         raise UsageError(
-            f"several judges have run {task_id}: choose with --run; there are: {', '.join(judges)}"
+            f"several judges have run {task_id}: choose with --run; available: {', '.join(judges)}"
         )
     return fit

@@ -144,11 +144,11 @@ def _ranking(study: PaperStudy) -> str | None:
     wanted = study.option("ranking")
     if wanted and wanted not in there:
         raise UsageError(
-            f"no ranking '{wanted}' of '{study.dataset}'; there are: {', '.join(there) or 'none'}"
+            f"no ranking '{wanted}' of '{study.dataset}'; available: {', '.join(there) or 'none'}"
         )
     fit = [wanted] if wanted else study.own_rankings(there)
     if len(fit) > 1:
-        raise UsageError(f"several rankings: choose with --ranking; there are: {', '.join(there)}")
+        raise UsageError(f"several rankings: choose with --ranking; available: {', '.join(there)}")
     if not fit:
         # A step, or a ranking that this system lacks where only others have one.
         study.ranking()

@@ -93,7 +93,7 @@ def _answerable(study: PaperStudy, answers: pd.DataFrame) -> Any:
     """Return False where gold says that the grounding is insufficient."""
     gold = study.rows.gold("insufficient")
     if not len(gold):
-        study.note("no gold label 'insufficient': all rows are taken as answerable")
+        study.note("no gold label 'insufficient': all questions are treated as answerable")
         return True
     insufficient = answers["item_id"].map(gold)
     unknown = set(insufficient.dropna()) - {"true", "false"}

@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class KnownAs:
-    """The name under which other tools or papers have a measure, and where it is defined."""
+    """The name that other tools or papers use for a measure, and where it is defined."""
 
     name: str
     source: str

@@ -58,7 +58,7 @@ class Rows:
         if self.request.dataset is not None:
             if self.request.dataset not in there:
                 raise UsageError(
-                    f"no data set '{self.request.dataset}'; there are: {', '.join(there) or 'none'}"
+                    f"no data set '{self.request.dataset}'; available: {', '.join(there) or 'none'}"
                 )
             return self.request.dataset
         if len(there) != 1:

@@ -181,7 +181,7 @@ def _checked(study: PaperStudy) -> list[Score]:
     unknown = set(study.request.parts) - {part.name for part in study.paper.parts}
     if unknown:
         known = ", ".join(part.name for part in study.paper.parts)
-        raise UsageError(f"{study.paper.name} has no part '{min(unknown)}'; there are: {known}")
+        raise UsageError(f"{study.paper.name} has no part '{min(unknown)}'; available: {known}")
     with study.store.reading_once():
         scores = study.paper.compute_scores(study)
         study.check()
@@ -216,7 +216,7 @@ def strata(study: PaperStudy, by: str) -> Mapping[Any, Any]:
         values = study.rows.meta(by).dropna()
     if not len(values):
         available = ", ".join((*study.paper.strata, *_tags(study)))
-        raise UsageError(f"--by {by}: no item has such a tag or gold label; there are: {available or 'none'}")
+        raise UsageError(f"--by {by}: no item has such a tag or gold label; available: {available or 'none'}")
     table = pd.DataFrame({"question": items["question_id"], "stratum": items["item_id"].map(values)})
     table = table.dropna().drop_duplicates()
     twice = table["question"].duplicated()

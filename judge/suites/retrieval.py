@@ -106,7 +106,7 @@ def _task(study: PaperStudy) -> str | None:
     run = [t for t in TASKS if any(r.task_id == t for r in (study.judges.pinned or study.judges.runs))]
     if len(run) > 1:
         raise UsageError(
-            f"several tasks with grades have runs: choose with --task; there are: {', '.join(run)}"
+            f"several tasks with grades have runs: choose with --task; available: {', '.join(run)}"
         )
     if not run and study.request.models:
         return TASKS[0]

@@ -197,7 +197,7 @@ class RunLabels:
             if not common:
                 choices = "; ".join(dict.fromkeys(part.describe() for part in parts))
                 raise UsageError(
-                    f"the parts have no runs with equal settings: choose with --run RUN, once for each task; there are: {choices}"
+                    f"the parts have no runs with equal settings: choose with --run RUN, once for each task; available: {choices}"
                 )
             # The newest run comes first; other judges' runs say nothing of which setting is newest here.
             runs_of_asker = [run for part in parts for run in part.runs]

@@ -56,7 +56,7 @@ class SystemReading(Reading):
         there = list(dict.fromkeys(s.system for s in self.rows.systems()))
         if len(there) > 1:
             raise UsageError(
-                f"several systems have answers: choose with --system; there are: {', '.join(there)}"
+                f"several systems have answers: choose with --system; available: {', '.join(there)}"
             )
         return there[0] if there else self.judges.guess()
 
@@ -77,9 +77,9 @@ class SystemReading(Reading):
             return fit[0]
         known = ", ".join(f"{s.system} ({s.condition})" for s in there)
         if fit:
-            raise UsageError(f"several answers fit: choose with --system and --condition; there are: {known}")
+            raise UsageError(f"several answers fit: choose with --system and --condition; available: {known}")
         if there and (request.system or request.condition):
-            raise UsageError(f"no answers of that system and condition; there are: {known}")
+            raise UsageError(f"no answers of that system and condition; available: {known}")
         return None
 
     def stored(self, system: str, context: str, ranking: tuple[str, str] | None = None) -> System | None:
@@ -111,16 +111,16 @@ class SystemReading(Reading):
     def maker(self, system: str) -> tuple[str, Mapping[str, Json]] | None:
         """Return the model that makes a system's outputs: its name, and the options with which a new run begins.
 
-        The model of the runs that made outputs of this system, or the system itself where it is a model. None for a
-        system whose outputs were imported, unless the user lets a model add some, and for one that is no model: what such
-        a system lacks stays missing, whichever judge was asked for.
+        This is the model of the runs that made outputs of the system, or the system itself if it is the name of a model.
+        Return None if the system's outputs were imported (unless --also-generate was given) or if it is not a model. What
+        such a system lacks stays missing: no judge fills it.
         """
         if system in self.rows.imported and not self.request.also_generate:
             return None
         run = next((r for r in self.judges.runs if r.options.get("system") == system), None)
         if run is not None:
             return run.model, run.options
-        # A name with a slash alone is no model: systems are called acme/rag, too.
+        # A name with a slash alone is not a model: systems are called acme/rag, too.
         named = system in self.request.models or is_model(system)
         if named or (self.request.system is None and not self.rows.systems()):
             return system, {}
@@ -152,12 +152,12 @@ class SystemReading(Reading):
             return chosen_ranking
         known = ", ".join(f"{n} ({s})" for n, s in there)
         if fit:
-            raise UsageError(f"several rankings fit: choose with --ranking; there are: {known}")
+            raise UsageError(f"several rankings fit: choose with --ranking; available: {known}")
         if system is not None and name is None and (there or self.maker(system) is None):
             self.lack_ranking(system)
             return None
         if there:
-            raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
+            raise UsageError(f"no such ranking of '{self.dataset}'; available: {known}")
         if name:
             raise UsageError(f"no ranking of '{self.dataset}' yet: {no_rankings()}")
         self.need(Step("retrieve", f"no ranking of '{self.dataset}'", dataset=self.dataset))
@@ -186,5 +186,5 @@ class SystemReading(Reading):
         fit = [(n, s) for n, s in there if name in ("", n)]
         if not fit:
             known = ", ".join(f"{n} ({s})" for n, s in there) or f"none: {no_rankings()}"
-            raise UsageError(f"no such ranking of '{self.dataset}'; there are: {known}")
+            raise UsageError(f"no such ranking of '{self.dataset}'; available: {known}")
         return fit

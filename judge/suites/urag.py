@@ -234,7 +234,7 @@ def _answered(
 def _imported(
     study: PaperStudy, context: str, ranking: tuple[str, str] | None, mark: str
 ) -> dict[str, dict[str, float]]:
-    """Return by item the probabilities that were imported with the system's answers under this context."""
+    """Return the probabilities that were imported with the system's answers under this context, by item."""
     query = (
         "SELECT item_id, json_extract(meta, '$.probabilities') FROM answers WHERE system = ? AND condition = ? "
         "AND json_type(meta, '$.probabilities') = 'object'"

@@ -295,7 +295,7 @@ def test_all_fields_of_a_study_and_what_is_left_out(tmp_path: Path) -> None:
     assert [field["field"] for field in outcome["fields"]] == ["stance", "tone"]
     assert {m["field"] for m in outcome["measures"]} == {"stance", "tone"}
     alone = annotate("agreement", "-d", db, "--field", "lonely", code=1)
-    assert "no field that two annotators labelled; there are: lonely (gold)" in alone.stderr
+    assert "no field that two annotators labelled; available: lonely (gold)" in alone.stderr
     ordered = document("agreement", "-d", db, "--field", "tone", "--level", "ordinal:rude,kind", *NONE)
     assert ordered["fields"][0]["labels"] == ["rude", "kind"]
 
@@ -405,7 +405,7 @@ def test_dawid_skene_finds_who_is_right(tmp_path: Path) -> None:
     assert right["b"] == pytest.approx(39 / 40, abs=1e-6)
     assert latent["prevalence"] == pytest.approx([0.5, 0.5], abs=1e-6) and latent["converged"]
     assert [m["value"] for m in latent["against_reference"]] == [1.0, 1.0]
-    assert set(right) == {"a", "b", "c", "d"}, "gold is no annotator of its own"
+    assert set(right) == {"a", "b", "c", "d"}, "gold is not an annotator of its own"
 
 
 def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:

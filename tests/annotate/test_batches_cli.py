@@ -65,12 +65,12 @@ def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[s
         (["export"], f"annotate export pilot -o FILE -d {study}"),
     ):
         code, _, err = run(capsys, *words, "-d", str(study))
-        assert (code, err) == (2, f"annotate: which batch? there are: pilot (alice, bob); as in: {typed}\n")
+        assert (code, err) == (2, f"annotate: which batch? available: pilot (alice, bob); as in: {typed}\n")
     code, _, err = run(capsys, "open", "pilot", "-d", str(study))
     asked = f"who are you? batch 'pilot' is for alice, bob; as in: annotate open pilot --as alice -d {study}"
     assert (code, err) == (2, f"annotate: {asked}\n")
     code, _, err = run(capsys, "open", "pilto", "-d", str(study))
-    assert (code, err) == (2, "annotate: no batch 'pilto'; there are: pilot\n")
+    assert (code, err) == (2, "annotate: no batch 'pilto'; available: pilot\n")
     run(capsys, "export", "pilot", "--labels", "-o", str(study.with_name("labels.csv")), "-d", str(study))
     rows = list(csv.DictReader(study.with_name("labels.csv").read_text().splitlines()))
     assert len(rows) == 28 and {r["blind"] for r in rows} == {"true"}
@@ -130,7 +130,7 @@ def test_what_cannot_be_drawn_is_said(
 def test_open_names_what_is_wrong(study: Path) -> None:
     batch(study, n=4)
     with open_study(study) as store:
-        with pytest.raises(Exception, match=r"no batch 'x'; there are: pilot"):
+        with pytest.raises(Exception, match=r"no batch 'x'; available: pilot"):
             Desk.open(store, "x", "alice")
         with pytest.raises(Exception, match=r"not for 'eve'; its annotators are: alice"):
             Desk.open(store, "pilot", "eve")
@@ -167,7 +167,7 @@ def test_labels_made_elsewhere(study: Path, tmp_path: Path, capsys: pytest.Captu
     assert len(labels(study, "zoe")) == 4
     for row, told in [
         ("nothing,stance,zoe,neutral", "no unit 'nothing'"),
-        (f"{units[0]},stance,zoe,maybe", "'maybe' is no label"),
+        (f"{units[0]},stance,zoe,maybe", "'maybe' is not a label"),
         (f"{units[0]},stance,zoe,support", "has labelled"),
         (f"{units[0]},stance,gold,support", "is a gold"),
     ]:
@@ -249,7 +249,7 @@ def test_agreement_on_one_batch_alone(study: Path, capsys: pytest.CaptureFixture
     # All eight agree in the one batch, none of the six in the other.
     assert result == {"pilot": (["alice", "bob"], 1.0, 8), "other": (["alice", "carol"], 0.0, 6)}
     code, _, err = run(capsys, "agreement", "--batch", "pilto", "-d", str(study))
-    assert code == 2 and "no batch 'pilto'; there are: pilot, other" in err
+    assert code == 2 and "no batch 'pilto'; available: pilot, other" in err
     code, _, err = run(capsys, "agreement", "--batch", "pilot", "-d", str(study), str(study))
     assert code == 2 and "--batch is for a study" in err
 

@@ -243,7 +243,7 @@ def test_a_revision_is_a_label_of_the_task_too(study: Path) -> None:
         desk.label(3, "stance", "refute")
         desk.lock(3, "judge")
         before = held_of(study)
-        with pytest.raises(UsageError, match="'maybe' is no label of 'stance'"):
+        with pytest.raises(UsageError, match="'maybe' is not a label of 'stance'"):
             desk.revise(3, "stance", "maybe", None)
         with pytest.raises(UsageError, match="has no question 'relevance'"):
             desk.revise(3, "relevance", "support", None)

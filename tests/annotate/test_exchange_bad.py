@@ -55,7 +55,7 @@ BAD = [
     (own("d:9999/p0"), "field 'unit'", "no unit"),
     (own(""), "field 'unit'", "no unit"),
     (own("U", field="role"), "field 'role'", "has no field 'role'"),
-    (own("U", label="Support"), "field 'stance'", "'Support' is no label: support, refute, neutral"),
+    (own("U", label="Support"), "field 'stance'", "'Support' is not a label: support, refute, neutral"),
     (own("U", annotator="gold"), "field 'annotator'", "is a gold in this study"),
     (own("U", annotator=" alice"), "field 'annotator'", "cannot be an annotator's name"),
     (own("U", annotator=""), "field 'annotator'", "no annotator is named"),
@@ -70,7 +70,7 @@ BAD = [
     (own("U", spans=[["passage", 0, 999]]), "field 'spans'", "lies outside 'passage'"),
     (own("U", spans=[["passage", 5, 5]]), "field 'spans'", "lies outside 'passage'"),
     (own("U", spans=[["passage", -1, 5]]), "field 'spans'", "lies outside 'passage'"),
-    (own("U", spans=[["meta", 0, 3]]), "field 'spans'", "no text of the unit"),
+    (own("U", spans=[["meta", 0, 3]]), "field 'spans'", "not one of the unit's texts"),
     (own("U", spans=[["passage", True, 3]]), "field 'spans'", "must be a list of"),
     (own("U", spans="passage"), "field 'spans'", "must be a list of"),
     ("[1]", "bad.jsonl:2", "a row must be an object"),
@@ -187,7 +187,7 @@ FOREIGN = [
     ("prodigy", {"answer": "yes"}, "field 'answer': must be accept, reject or ignore"),
     ("prodigy", {"accept": []}, "field 'accept': accepted with no option"),
     ("prodigy", {"accept": ["support", "refute"]}, "field 'accept': accepted with 2 options"),
-    ("prodigy", {"accept": ["perhaps"]}, "field 'stance': 'perhaps' is no label"),
+    ("prodigy", {"accept": ["perhaps"]}, "field 'stance': 'perhaps' is not a label"),
     ("prodigy", {"_timestamp": "now"}, "field '_timestamp': must be a number"),
     ("prodigy", {"_timestamp": 1e300}, "field '_timestamp': is no time"),
     ("prodigy", {"text": "x", "spans": [{"start": 0, "end": 1}]}, "field 'text': is not the unit's text"),
@@ -195,14 +195,14 @@ FOREIGN = [
     ("doccano", {"label": ["support", "refute"]}, "2 labels of 'stance'"),
     ("doccano", {"label": "support"}, "field 'label': must be a list"),
     ("doccano", {"label": [7]}, "field 'label': must be a list of labels"),
-    ("doccano", {"label": ["perhaps"]}, "field 'stance': 'perhaps' is no label"),
+    ("doccano", {"label": ["perhaps"]}, "field 'stance': 'perhaps' is not a label"),
     ("doccano", {"annotations": [{"label": 5, "user": 1}]}, "export it again as JSONL"),
     ("doccano", {"text": "x", "entities": [[0, 3, "E"]]}, "field 'text': is not the unit's text"),
     ("argilla", {"responses": []}, "field 'responses': must be an object"),
     ("argilla", {"responses": {"stance": ["support"]}}, "field 'responses.stance'"),
     ("argilla", {"responses": {"role": [{"value": "x", "user_id": "alice"}]}}, "question 'role' is none of stance"),
     ("argilla", {"responses": {"stance": [{"value": ["support"], "user_id": "alice"}]}}, "field 'stance': must be one text"),
-    ("argilla", {"responses": {"stance": [{"value": "x", "user_id": "alice", "status": "lost"}]}}, "'lost' is no status"),
+    ("argilla", {"responses": {"stance": [{"value": "x", "user_id": "alice", "status": "lost"}]}}, "'lost' is not a status"),
     ("argilla", {"stance.responses": ["support"], "stance.responses.users": []}, "field 'stance.responses'"),
 ]  # fmt: skip
 
@@ -268,7 +268,7 @@ def test_an_array_over_many_lines_names_the_line(tmp_path: Path) -> None:
 def test_options_formats_and_maps_that_do_not_exist(path: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
     for args, told in [
-        (("export", "pilot", "--to", "excel", "-o", out), "no format 'excel'; there are: argilla, csv"),
+        (("export", "pilot", "--to", "excel", "-o", out), "no format 'excel'; available: argilla, csv"),
         (("export", "pilot", "--to", "table", "-o", out), "can only be imported"),
         (("import", out, "--from", "parquet"), "can only be exported"),
         (("export", "nope", "--to", "csv", "-o", out), "no batch 'nope'"),
@@ -276,7 +276,7 @@ def test_options_formats_and_maps_that_do_not_exist(path: Path, tmp_path: Path) 
         (("export", "pilot", "--to", "csv", "-o", out, "-O", "x=1"), "has no such option"),
         (
             ("import", out, "--from", "jsonl", "--batch", "pilot", "--map-label", "stance:x=y"),
-            "'y' is no label",
+            "'y' is not a label",
         ),
         (("import", out, "--from", "jsonl", "--batch", "pilot", "--map-label", "x=y"), "FIELD:OLD=NEW"),
         (("import", out, "--batch", "pilot", "--task", "stance"), "--batch says the task already"),

@@ -199,7 +199,7 @@ def test_a_packed_file_with_an_answer_the_task_does_not_know_brings_nothing(stud
     with open_study(study) as store:
         events = store.conn.execute("SELECT count(*) FROM events").fetchone()
         with pytest.raises(
-            BadInput, match=r"alice\.db: field 'stance': event 1, unit 4: 'perhaps' is no label"
+            BadInput, match=r"alice\.db: field 'stance': event 1, unit 4: 'perhaps' is not a label"
         ):
             merge(store, out)
         assert store.conn.execute("SELECT count(*) FROM events").fetchone() == events
@@ -231,7 +231,7 @@ def tampered(out: Path, *statements: str) -> None:
 TAMPERED = [
     ("UPDATE events SET kind = 'revise', field = 'stance' WHERE position = 5", "event 2, unit 5: 'revise' cannot happen"),
     ("UPDATE events SET reason = 'blind' WHERE position = 5", "event 2, unit 5: .*blindness"),
-    ("UPDATE events SET active_ms = -1 WHERE position = 5", "event 2, unit 5: -1 is no time spent"),
+    ("UPDATE events SET active_ms = -1 WHERE position = 5", "event 2, unit 5: -1 is not a time spent"),
     ("UPDATE events SET at = 'soon' WHERE position = 5", "event 2, unit 5"),
     ("UPDATE events SET kind = 'undo', undoes = (SELECT event_id FROM events WHERE position = 4) WHERE position = 5",
      "event 2, unit 5: undoes nothing"),

@@ -175,7 +175,7 @@ def test_the_page_prints_what_it_assumed() -> None:
         (("--expect", "0.7", "--width", "0.2", "--measure", "percent", "--icc", "nan"), "0..1", 1),
         (("--expect", "0.7", "--width", "0.2", "--field", "x"), "without a pilot", 2),
         (("--expect", "0.7", "--width", "0.2", "--power", "1"), "between 0 and 1", 2),
-        ((VOTES, "--annotators", "x", "--width", "1", "--shares", "1"), "goes with --expect", 2),
+        ((VOTES, "--annotators", "x", "--width", "1", "--shares", "1"), "requires --expect", 2),
         ((VOTES, "--annotators", "label,annotator", "--width", "1", "--measure", "x"), "there are", 2),
     ],
 )  # fmt: skip
@@ -261,7 +261,7 @@ def test_judge_runs_of_a_study(tmp_path: Path) -> None:
         ((*VERDICT, "--margin", "-3"), "--margin -3: a number from -1 to 1", 2),
         ((*VERDICT, "--power", "0.3"), "a chance from 0.5", 1),
         ((*VERDICT, "--measure", "kappa"), "--measure kappa: there are", 2),
-        (("plan", VOTES, "--judge", "gpt", "--width", "1", "--margin", "0"), "--margin goes with --verdict", 2),
+        (("plan", VOTES, "--judge", "gpt", "--width", "1", "--margin", "0"), "--margin requires --verdict", 2),
     ],
 )  # fmt: skip
 def test_what_no_verdict_is_planned_from(args: tuple[str, ...], complaint: str, code: int) -> None:

@@ -109,7 +109,7 @@ def test_one_batch_leaves_everybody_else_out_and_keeps_what_is_judged(tmp_path: 
     assert corrected.rows[0][-2:] == [20, 10], (
         "the judge keeps all its labels: they are what gold of the batch corrects"
     )
-    with pytest.raises(UsageError, match="no batch 'main'; there are: pilot"):
+    with pytest.raises(UsageError, match="no batch 'main'; available: pilot"):
         report(path, batch="main")
 
 

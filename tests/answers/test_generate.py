@@ -72,8 +72,8 @@ BAD = [
     ("every", "--context 'every': write none, all, oracle, fixed5, top:K or misleading"),
     ("top:0", "--context 'top:0'"),
     ("none+noise:0", "--context 'none+noise:0'"),
-    ("top:3 --ranking x", "no ranking fits: choose with --ranking and --stage; there are: first (retrieve)"),
-    ("none --stage rerank", "--ranking and --stage go with --context top:K"),
+    ("top:3 --ranking x", "no ranking fits: choose with --ranking and --stage; available: first (retrieve)"),
+    ("none --stage rerank", "--ranking and --stage require --context top:K"),
     ("none --system a@b", "name the system with --system"),
     ("misleading", "no unit has the inputs of"),
 ]

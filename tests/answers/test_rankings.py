@@ -73,7 +73,7 @@ BAD = [
     ("coffee Q0 cite_1 1 2.0 x", "field 'query': no item 'coffee'"),
     ("ferry Q0 cite_9 1 2.0 x", "field 'document': no passage 'cite_9', of 'rag:ferry' or of another item"),
     ("ferry Q0 cite_1 one 2.0 x", "field 'rank': 'one' is no whole number"),
-    ("ferry Q0 cite_1 1 nan x", "field 'score': 'nan' is no number"),
+    ("ferry Q0 cite_1 1 nan x", "field 'score': 'nan' is not a number"),
     ("tea Q0 cite_1 2 1.0 x", "'rag:tea/cite_1' occurs twice for 'rag:tea' (line 1)"),
     ("tea Q0 cite_2 1 1.0 x", "rank 1 occurs twice for 'rag:tea' (line 1)"),
 ]
@@ -107,7 +107,7 @@ def test_an_empty_file_and_an_unknown_data_set(judge: Judge, items: None, tmp_pa
     empty = run_file(tmp_path / "a.run")
     assert "the file is empty" in judge("systems", "import", "--stage", "retrieve", empty, code=1).err
     command = ("systems", "import", "--stage", "retrieve", EXAMPLES / "first.run", "--dataset", "z")
-    assert "no data set 'z'; there are: rag" in judge(*command, code=2).err
+    assert "no data set 'z'; available: rag" in judge(*command, code=2).err
 
 
 @pytest.mark.real
@@ -131,7 +131,7 @@ def test_bm25_ranks_what_shares_words(judge: Judge, items: None) -> None:
         assert dump(store) == before
     assert "give this ranking another --name" in judge("retrieve", "-k", "1", code=1).err
     assert "a name without spaces" in judge("retrieve", "--name", "a b", code=2).err
-    assert "no data set 'z'; there are: rag" in judge("retrieve", "--dataset", "z", code=2).err
+    assert "no data set 'z'; available: rag" in judge("retrieve", "--dataset", "z", code=2).err
     judge("retrieve", "-k", "1", "--name", "one")
     assert column("SELECT max(rank) FROM rankings WHERE name = 'one'") == [1]
 

@@ -116,7 +116,7 @@ def test_anchors_stand_in_no_listing_and_are_drawn_once(
     ask("run")
     compared = judge("compare", "stance", code=2).err
     assert "drift" not in compared
-    assert "--again goes with --anchors" in ask("drift", "--again", code=2).err
+    assert "--again requires --anchors" in ask("drift", "--again", code=2).err
     # Other settings are another judge: a stored run has them.
     ask("run", "--temperature", "0.5")
     assert "has no anchors" in ask("drift", "--run", "last", code=2).err

@@ -43,7 +43,7 @@ def test_a_file_of_the_users_stays(judge: Judge, tmp_path: Path) -> None:
     assert "data/scifact/claims.jsonl is there and is another file" in told
     assert own.read_text() == "mine"
     assert [p for p in (tmp_path / "data").rglob("*") if p.is_file()] == [own], "nothing was copied"
-    # A link into another folder is no place to write either.
+    # A link into another folder is not a place to write either.
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (tmp_path / "linked").mkdir()

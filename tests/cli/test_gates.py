@@ -56,7 +56,7 @@ def test_the_lower_bound_is_compared_where_it_is_asked_for(judge: Judge) -> None
 @pytest.mark.usefixtures("systems")
 def test_limits_that_say_nothing_are_refused(judge: Judge) -> None:
     for typed, told in (
-        ("accuracy=0.5", "the score has no measure 'accuracy'; there are: accuracy_zero"),
+        ("accuracy=0.5", "the score has no measure 'accuracy'; available: accuracy_zero"),
         ("accuracy_zero", "write it as MEASURE=0.6"),
         ("accuracy_zero=nan", "write it as MEASURE=0.6"),
     ):
@@ -105,9 +105,9 @@ def test_a_worse_system_fails_and_a_better_one_does_not(judge: Judge, tmp_path: 
     [row] = [r for r in checked(failed.out, "score_compare")["rows"] if r["measure"] == "accuracy_zero"]
     assert row["p"] == pytest.approx(2 * 0.5**14)
     assert "not shown to be worse" in judge(*compare, "poor", "good", *gate).err
-    assert "goes with --axis system" in judge("score", "compare", "good", "poor", *gate, code=2).err
+    assert "requires --axis system" in judge("score", "compare", "good", "poor", *gate, code=2).err
     none = judge(*compare, "good", "poor", "--fail-if-worse", "nothing", code=2).err
-    assert "the score has no measure 'nothing'; there are: accuracy_zero" in none
+    assert "the score has no measure 'nothing'; available: accuracy_zero" in none
 
 
 @pytest.mark.usefixtures("systems")

@@ -56,7 +56,7 @@ def test_a_bad_row_says_where_and_what_to_do(judge: Judge, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["xml", "x"], "no format 'xml'; there are: "),
+        (["xml", "x"], "no format 'xml'; available: "),
         (["jsonl"], "judge items import jsonl FILE"),
         (["jsonl", "gone.jsonl"], "gone.jsonl: no such file"),
         (["jsonl", "."], ".: a folder: name its files"),
@@ -125,7 +125,7 @@ def test_list_and_show(judge: Judge, rows: Path) -> None:
     assert "Earth has one natural satellite." in shown
     assert "gold: stance=support" in shown
     missing = judge("items", "show", "pairs:sun", code=1)
-    assert "no item 'pairs:sun' in study.db; these are there: judge items show" in missing.err
+    assert "no item 'pairs:sun' in study.db; to list them: judge items show" in missing.err
 
 
 def test_ids_with_every_sign(judge: Judge, tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def test_where_that_is_no_condition_lists_the_columns(judge: Judge, where: str) 
     assert f"--where {where!r}: " in done.err
     assert "the columns are: n, unit_id, kind, " in done.err
     assert done.err.count("\n") == 1
-    assert count("runs") == 0, "a run that cannot start is no run"
+    assert count("runs") == 0, "a run that cannot start is not a run"
 
 
 def test_no_unit_is_a_usage_error(judge: Judge) -> None:

@@ -133,7 +133,7 @@ BAD = [
     ((0, 0, ""), r"l.csv:2: field 'unit': is empty"),
     (
         (0, 1, "maybe"),
-        r"l.csv:2: field 'label': .*outside the labels: 'maybe'; there are support, refute, neutral",
+        r"l.csv:2: field 'label': .*outside the labels: 'maybe'; available: support, refute, neutral",
     ),
     ((0, 2, '{"support": 0.7}'), r"l.csv:2: field 'probabilities': the probabilities sum to 0.7, not to 1"),
     (
@@ -174,7 +174,7 @@ def test_a_second_label_and_missing_columns(judge: Judge, tmp_path: Path) -> Non
     assert "l.csv:6: field 'unit': a second label on unit" in told(
         [*found, found[0]], HEAD, "--task", "stance"
     )
-    assert "l.csv:1: no column 'label'; there are: unit, x" in told([], ("unit", "x"), "--task", "stance")
+    assert "l.csv:1: no column 'label'; available: unit, x" in told([], ("unit", "x"), "--task", "stance")
     assert "no rows" in told([], HEAD, "--task", "stance")
     assert "name the task that was asked with --task" in told(found)
     assert "--field role: stance.v2 asks for stance" in told(

@@ -39,7 +39,7 @@ def test_show(judge: Judge) -> None:
     derived = checked(judge("tasks", "show", "raguard_exam", "--json").out, "task")
     assert derived["front_matter"]["derive"]["raguard.role"]["from"] == "verdict", "as in the file"
     assert (
-        "no task 'stanze' (did you mean stance?); there are: " in judge("tasks", "show", "stanze", code=2).err
+        "no task 'stanze' (did you mean stance?); available: " in judge("tasks", "show", "stanze", code=2).err
     )
 
 
@@ -206,7 +206,7 @@ def test_a_new_task_is_checked_and_runs(judge: Judge, words: tuple[str, ...]) ->
     path = f"{words[0]}.v1.md"
     assert path in done.out and f"judge run ./{path} -m MODEL" in done.err
     assert f"ok       {words[0]}.v1" in judge("tasks", "check", path).out
-    assert "there is such a file" in judge("tasks", "new", *words, code=2).err
+    assert "already exists" in judge("tasks", "new", *words, code=2).err
     if "--unit" not in words and "{" not in str(words):
         judge("items", "import", "jsonl", RAG)
         ran = json.loads(judge("run", f"./{path}", "-m", "scripted/hash", "--json").out)

@@ -86,10 +86,10 @@ NOT_OF_THE_TASK: list[tuple[dict[str, Any], str]] = [
     ({"orders": 10**9}, "at most 6 orders"),
     ({"field": "nothing"}, "the recipe is about the field 'nothing'; stance.v2 has stance"),
     (calibration(bias={"x": 1.0}), "the recipe calibrates the labels x, not support, refute, neutral"),
-    (example(answers={"stance": "banana"}), "'banana' is no label of 'stance'"),
+    (example(answers={"stance": "banana"}), "'banana' is not a label of 'stance'"),
     (example(answers={}), "no answer for 'stance'"),
     (example(inputs={"claim": "c"}), "input 'passage' is missing"),
-    (example(inputs={"claim": "c", "passage": "p", "gold": "x"}), "'gold' is no input of this task"),
+    (example(inputs={"claim": "c", "passage": "p", "gold": "x"}), "'gold' is not an input of this task"),
 ]
 REFUSED = [(change, f"field '{told}", 1) for change, told in NO_RECIPE]
 REFUSED += [(change, told, 2) for change, told in NOT_OF_THE_TASK]

@@ -106,7 +106,7 @@ async def test_a_server_that_ends_at_once_is_said() -> None:
 
 
 def test_what_does_not_go_together_is_refused() -> None:
-    with pytest.raises(UsageError, match="go with --workers N"):
+    with pytest.raises(UsageError, match="require --workers N"):
         provider_of("scripted/hash", RunOptions(worker_gpus=1.0))
     with pytest.raises(UsageError, match="--workers takes one --base-url"):
         engines.provider("openai/x", Settings(replicas=("http://127.0.0.1:1",)), Workers())

@@ -211,7 +211,7 @@ def test_what_is_not_used_is_named_and_scores_come_in_where_they_are_asked_for(j
     judge("items", "import", path, "--scores", "ragas=faithfulness")
     assert rows_of("SELECT count(*) FROM runs") == [(1,)]
     told = judge("items", "import", path, "--scores", "ragas=response", "-d", "no.db", code=1).err
-    assert ":2: field 'response': 'Mars has two moons.' is no number" in told
+    assert ":2: field 'response': 'Mars has two moons.' is not a number" in told
     assert "write it as TOOL=COLUMN,COLUMN" in judge("items", "import", path, "--scores", "ragas", code=2).err
 
 
@@ -263,7 +263,7 @@ def test_a_column_that_is_empty_at_first_is_not_dropped(judge: Judge, tmp_path: 
 def test_options_about_columns_that_are_not_there(judge: Judge, tmp_path: Path) -> None:
     path = TABLES / "ragas.csv"
     told = judge("items", "import", path, "--as-text", "contexts", code=2).err
-    assert "--as-text contexts: no such column; there are: user_input, retrieved_contexts" in told
+    assert "--as-text contexts: no such column; available: user_input, retrieved_contexts" in told
     assert (
         "--scores faith: no such column"
         in judge("items", "import", path, "--scores", "ragas=faith", code=2).err
@@ -287,7 +287,7 @@ GOOD = {"question": "q", "contexts": "['a', 'b']", "answer": "r"}
         ({"contexts": "only one text"}, "contexts", "one text here and a list in the rows before"),
         ({"contexts": "[Document(page_content='a')]"}, "contexts", "an object of a program (Document(...))"),
         ({"contexts": "['a', ''']"}, "contexts", "not JSON, and no list as Python prints one"),
-        ({"contexts": "['a', 3]"}, "contexts.1", "must be text or an object, is a number"),
+        ({"contexts": "['a', 3]"}, "contexts.1", "must be text or an object, not a number"),
         ({"answer": "['a', 'b']"}, "answer", "a cell that holds a list of 2 is mapped as text"),
     ],
     ids=["40 MB", "brackets", "formula", "command", "NUL", "some rows", "objects", "quotes", "number", "list"],

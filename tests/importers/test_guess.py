@@ -87,7 +87,7 @@ def test_a_wrong_map_among_what_is_missing_is_corrected(table: Path, judge: Judg
         "a b.db",
     )
     told = judge("items", "import", "csv", table, *words, code=1).err
-    assert "no id; --map question=qurey: no 'qurey'; there are: qid, query" in told
+    assert "no id; --map question=qurey: no 'qurey'; available: qid, query" in told
     again = typed(told)
     assert again[-4:] == ["--dataset", "mine", "-d", "a b.db"]
     assert "question=query" in again and "question=qurey" not in again
@@ -96,7 +96,7 @@ def test_a_wrong_map_among_what_is_missing_is_corrected(table: Path, judge: Judg
 
 def test_passages_that_nobody_named_are_noticed(nested: Path, judge: Judge) -> None:
     told = judge("items", "import", "jsonl", nested, "--map", "id=qid", "--map", "question=query", code=1).err
-    assert "no row has passages or an answer; there are: qid, query, docs" in told
+    assert "no row has passages or an answer; available: qid, query, docs" in told
     assert "--map passages=docs --map passages.text=body" in told
     judge(*typed(told))
 

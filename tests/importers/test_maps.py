@@ -113,7 +113,7 @@ def test_label_maps_and_the_note_about_idle_ones(tmp_path: Path) -> None:
         ({"claim": "clam"}, "no row has 'clam' (claim?); the first has: id, claim, passages"),
         ({"passages.text": "body"}, "no row has 'body'"),
         ({"gold.x": "a.b.c"}, "no row has 'a.b.c'"),
-        ({"clam": "claim"}, "'clam' is not a field (claim?); there are: id,"),
+        ({"clam": "claim"}, "'clam' is not a field (claim?); available: id,"),
         ({"passages.words": "x"}, "is not a field"),
         ({"gold.": "x"}, "is not a field"),
         ({"claim": ""}, "the path is empty"),
@@ -206,13 +206,13 @@ def test_all_that_is_missing_is_named_at_once(judge: Judge, tmp_path: Path) -> N
     command = f"judge items import csv {table} --map id=key --map passages.text=body"
     assert told.strip() == (
         f"judge: {table}:1: field 'id': no id, question (or claim, or passages.text); --map gold.stance=label: no 'label'; "
-        f"there are: key, body, who; try: {command}"
+        f"available: key, body, who; try: {command}"
     )
     rows = tmp_path / "t.jsonl"
     rows.write_text('{"number": 1, "stuff": "hello"}\n', "utf-8")
     told = judge("items", "import", "jsonl", rows, code=1).err
     assert (
-        "t.jsonl:1: field 'id': no id, question (or claim, or passages.text); there are: number, stuff"
+        "t.jsonl:1: field 'id': no id, question (or claim, or passages.text); available: number, stuff"
         in told
     )
     # What nothing is known to be is left to be filled in.

@@ -162,7 +162,7 @@ GOOD = {"result": [choice("stance", "support")]}
         (lambda rows: [{**rows[0], "data": {"passage": "x"}}], "field 'data.adjudge_unit_id'"),
         (lambda rows: [{**rows[0], "data": {"adjudge_unit_id": "d:9/p9"}}], "unit 'd:9/p9' is not in the batch"),
         (lambda rows: [*rows, _with(rows[0], result=None)], "field 'result'"),
-        (lambda rows: [*rows, _with(rows[1], result=[choice("stance", "supp")])], "'supp' is no label"),
+        (lambda rows: [*rows, _with(rows[1], result=[choice("stance", "supp")])], "'supp' is not a label"),
         (lambda rows: [*rows, _with(rows[1], lead_time="long")], "field 'lead_time'"),
         (lambda rows: [*rows, _with(rows[1], lead_time=-3)], "no time spent"),
         (lambda rows: [*rows, _with(rows[1], updated_at="yesterday")], "field 'updated_at'"),

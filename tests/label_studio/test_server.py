@@ -321,7 +321,7 @@ def test_who_is_who(label_studio: Server, tmp_path: Path, annotate: Run) -> None
     )
     words = ("pull", "pilot", "--url", label_studio.url, "--annotator", "zoe=carol")
     assert (
-        "no such user there; there are: alice@example.org" in annotate(*words, db=path, key=key, code=2).err
+        "no such user there; available: alice@example.org" in annotate(*words, db=path, key=key, code=2).err
     )
 
 

@@ -115,7 +115,7 @@ def test_short_names_grow_until_they_differ() -> None:
 
 def test_a_name_that_is_nobody_is_refused_with_those_there_are(store: Store) -> None:
     with pytest.raises(
-        UsageError, match="no annotator and no run is called 'zoe'; there are: ann, bob, gold"
+        UsageError, match="no annotator and no run is called 'zoe'; available: ann, bob, gold"
     ):
         load_field(store, "stance", annotators=["ann", "zoe"])
     with pytest.raises(UsageError, match="called 'ZZZZ'"):

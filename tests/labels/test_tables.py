@@ -187,7 +187,7 @@ BAD = {
         "unit,who,label\nu,a,x\n\nu,b,x\nu,a,y\n",
         r"t.csv:5: a second label by 'a' on unit 'u' .*line 2",
     ),
-    "missing column": ("unit,who,lable\nu,a,x\n", r"t.csv:1: no column 'label'; there are: unit, who, lable"),
+    "missing column": ("unit,who,lable\nu,a,x\n", r"t.csv:1: no column 'label'; available: unit, who, lable"),
     "empty file": ("", r"t.csv: the file is empty"),
     "no rows": ("unit,who,label\n", r"t.csv: the file has a header but no rows"),
     "no labels": ("unit,who,label\nu,a,\n", r"t.csv: the table has no labels"),
@@ -249,7 +249,7 @@ def test_an_unknown_label_and_a_word_among_numbers(tmp_path: Path) -> None:
         (['{"unit": 1, "a": NaN}'], r"t.jsonl:1: not JSON: NaN is no JSON"),
         (['{"unit": 1, "a": 1'], r"t.jsonl:1: not JSON"),
         (["[1]"], r"t.jsonl:1: a row must be an object"),
-        (['{"unit": 1, "b": 1}'], r"t.jsonl: no column 'a'; there are: unit, b"),
+        (['{"unit": 1, "b": 1}'], r"t.jsonl: no column 'a'; available: unit, b"),
     ],
 )
 def test_bad_json_lines(tmp_path: Path, lines: list[str], complaint: str) -> None:

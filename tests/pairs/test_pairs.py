@@ -131,7 +131,7 @@ def test_it_goes_on_after_a_server_that_died(judge: Judge, study: None) -> None:
 
 BAD = [
     (("--where", "dataset = 'z'"), "no item has a claim that is in no pair yet"),
-    (("--into", "a b"), "--into 'a b': a name of letters"),
+    (("--into", "a b"), "--into 'a b': use only letters"),
 ]
 
 
@@ -180,7 +180,7 @@ def test_the_list_shows_votes_of_people_only(judge: Judge, study: None) -> None:
     assert (document["kept"], document["dropped"], document["unchecked"]) == (1, 0, 1)
     strict = checked(judge("pairs", "list", "--consensus", "0.76", "--json").out, "pairs")
     assert (strict["kept"], strict["dropped"]) == (0, 1)
-    assert "there are some in: d-pairs" in judge("pairs", "list", "--dataset", "d", code=2).err
+    assert "data sets with pairs: d-pairs" in judge("pairs", "list", "--dataset", "d", code=2).err
 
 
 def test_people_get_pairs_in_a_batch(judge: Judge, study: None) -> None:

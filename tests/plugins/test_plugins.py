@@ -270,7 +270,7 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
     assert {name: str(why).partition(" of lacks 0.1 is no ")[2] or why for name, why in rows.items()} == {
         "half": "provider: it has no 'complete' (docs/plugins.md)",
         "loud": None,
-        "greedy": "importer: its SIGNS is no list of lists of keys (docs/plugins.md)",
+        "greedy": "importer: its SIGNS is not a list of lists of keys (docs/plugins.md)",
         "mute": "exchange format: it needs 'read_responses', or 'write' with WRITES = \"file\" or \"folder\", or all (docs/plugins.md)",
         "other": "exchange format: its NAME is 'loud' (docs/plugins.md)",
         "bare": None,

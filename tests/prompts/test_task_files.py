@@ -302,7 +302,7 @@ def test_names_find_the_newest_version(tmp_path: Path) -> None:
     assert load_task("mine.v9", tmp_path).name == "mine.v9"
     assert load_task("stance", tmp_path).name == "stance.v2", "the shipped ones stay"
     with pytest.raises(
-        UsageError, match=r"no task 'yours'; there are: .*mine\.v2.*stance\.v2|stance\.v2.*mine"
+        UsageError, match=r"no task 'yours'; available: .*mine\.v2.*stance\.v2|stance\.v2.*mine"
     ):
         load_task("yours", tmp_path)
 

@@ -244,7 +244,7 @@ def test_a_suite_has_the_judge_label_for_every_system(tmp_path: Path) -> None:
         "raguard_exam.v2"
     }
     assert set(study.systems()["system"]) == {"steady", "swayed", "brief"}
-    with pytest.raises(UsageError, match="suite has no option 'sytem'; there are: "):
+    with pytest.raises(UsageError, match="suite has no option 'sytem'; available: "):
         study.suite("raguard", model="scripted/hash", sytem="x")  # type: ignore[call-arg]
 
 
@@ -257,11 +257,14 @@ def test_a_suite_that_stops_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ({"system": ["a", "b"]}, r"system=\['a', 'b'\]: one name; several go in systems=\['a', 'b'\]"),
+        (
+            {"system": ["a", "b"]},
+            r"system=\['a', 'b'\]: takes one name; for several, use systems=\['a', 'b'\]",
+        ),
         ({"system": "all"}, "system='all': one name; for every system of the study give systems='all'"),
         ({"systems": "a"}, r"systems='a': a list of names, as in systems=\['a'\], or 'all'"),
         ({"system": "a", "systems": ["b"]}, "system= names one system, systems= several"),
-        ({"system": "nobody"}, "no system 'nobody' in the study; there are: brief, steady, swayed"),
+        ({"system": "nobody"}, "no system 'nobody' in the study; available: brief, steady, swayed"),
         ({"system": "steady", "parts": "zero"}, r"parts='zero': a list of names, as in parts=\['zero'\]"),
     ],
 )
@@ -291,11 +294,11 @@ def test_a_batch_is_drawn_as_by_the_command(tmp_path: Path) -> None:
 
 def test_messages_have_pythons_terms() -> None:
     for text, python in (
-        ("choose with --system and --condition; there are: a", "choose with system= and condition=; there are: a"),
+        ("choose with --system and --condition; available: a", "choose with system= and condition=; available: a"),
         ("several judges: --run several times", "several judges: runs= several times"),
         ("--mixed is fixed5 or retrieved:K", "readings['mixed'] is fixed5 or retrieved:K"),
         ("try --k 1,5", "try readings['k']=1,5"),
-        ("--by goes with --reference", "by= goes with reference="),
+        ("--by requires --reference", "by= requires reference="),
         ("--k is a list of whole numbers, not 'x'", "readings['k'] is a list of whole numbers, not 'x'"),
         ("left out (--run JUDGE, or --part exam)", "left out (runs=JUDGE, or parts= exam)"),
         ("--where 'nonsense = 1': no such column", "where='nonsense = 1': no such column"),

@@ -30,7 +30,7 @@ def test_softmax_over_the_options_there_are() -> None:
     who = Units.of(["q1", "q2", "q3"])
     logs = [[log(2), log(6), -50.0], [log(1), log(3), 9.0], [0.0, NAN, 0.0]]
     result = urag.Choices.of(who, "ABC", logs, ["A", "B", "A"], [[True] * 3, [True, True, False], [True] * 3])
-    # q1: 2 : 6 : nothing. q2: the third is no option, whatever its value. q3: one option is not known.
+    # q1: 2 : 6 : nothing. q2: the third is not an option, whatever its value. q3: one option is not known.
     assert result.probabilities[0] == pytest.approx([0.25, 0.75, 0])
     assert result.probabilities[1].tolist() == [0.25, 0.75, 0]
     assert np.isnan(result.probabilities[2]).all()

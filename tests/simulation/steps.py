@@ -539,7 +539,7 @@ def sheet(world: World, rng: Random) -> bool:
 
 
 def _note(world: World, batch: Batch, person: str, unit: str) -> None:
-    """Tell the oracle of notes as the log has them: what a note says is no label, but undo takes it back."""
+    """Tell the oracle of notes as the log has them: what a note says is not a label, but undo takes it back."""
     query = (
         "SELECT count(*) FROM events AS e JOIN assignments AS a USING (batch, annotator_id, position) "
         "WHERE e.batch = ? AND e.annotator_id = ? AND a.unit_id = ? AND a.repeat = 0 AND e.kind = 'note'"

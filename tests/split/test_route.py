@@ -403,7 +403,7 @@ def test_the_promise_is_tested_on_labels_that_did_not_test_it(
     assert (since["units"], since["since"]) == (len(newer), "2020-03-01")
     assert since["wrong"] == sum(sure[unit] < 0.6 for unit in newer)
     assert (
-        "--since goes with --check"
+        "--since requires --check"
         in judge("route", "stance", "--run", run, "--since", "2020-03-01", "-d", db, code=2).stderr
     )
     # The judge is as sure as before, and wrong on all of them (its own errors are one label on): the promise is broken.

@@ -207,7 +207,7 @@ def test_settings_out_of_range_are_refused(how: How, message: str) -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(BadInput, match="unknown measure 'kappa'; there are percent, cohen_kappa"):
+    with pytest.raises(BadInput, match="unknown measure 'kappa'; available: percent, cohen_kappa"):
         measures(table(), ["kappa"])
     with pytest.raises(BadInput, match="unknown level 'rank'"):
         measures(table(), level="rank")

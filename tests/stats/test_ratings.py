@@ -98,7 +98,7 @@ def test_columns_can_be_chosen_and_added() -> None:
     assert more.column("c").tolist() == [1, 1, -1]
     assert more.clusters.tolist() == table.clusters.tolist()
     assert table.subset(np.array([True, False, True])).units == ("u1", "u3")
-    with pytest.raises(BadInput, match="no annotator 'z'; there are a, b"):
+    with pytest.raises(BadInput, match="no annotator 'z'; available: a, b"):
         table.select(["z"])
     with pytest.raises(BadInput, match="'a' already"):
         table.with_annotator("a", np.array([1, 1, 1]))

@@ -427,7 +427,7 @@ def test_a_full_disk_is_that_of_the_new_study(study: Callable[..., Path], tmp_pa
 def test_what_cannot_be_merged_is_refused_before_anything(judge: Judge, study: Callable[..., Path]) -> None:
     a, b = study("a", rows(0)), study("b", rows(1))
     assert "name two studies" in judge("studies", "merge", a, "--into", "c.db", code=2).err
-    assert "there is such a file" in judge("studies", "merge", a, b, "--into", b, code=2).err
+    assert "already exists" in judge("studies", "merge", a, b, "--into", b, code=2).err
     assert "named twice" in judge("studies", "merge", a, f"./{a.name}", "--into", "c.db", code=2).err
     assert "no such study" in judge("studies", "merge", a, "none.db", "--into", "c.db", code=1).err
     Path("text.db").write_text("no database at all, but long enough to be read as one" * 20)

@@ -194,7 +194,7 @@ def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
 
 BAD = [
     (("--k", "x"), 2, "--k is a list of whole numbers"),
-    (("--ranking", "z"), 2, "no ranking 'z' of 'c'; there are: own"),
+    (("--ranking", "z"), 2, "no ranking 'z' of 'c'; available: own"),
     (("--system", "z"), 2, "no answers of that system"),
 ]
 

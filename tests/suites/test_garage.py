@@ -117,7 +117,7 @@ def test_strata_by_tag_and_by_relevance_density(judge: Judge) -> None:
     # g1: one of three labelled passages answers (1/3: medium from 1/3 on); g2: one of one: high.
     assert (dense.value("eligibility", "medium"), dense.value("eligibility", "high")) == (1.0, 0.0)
     wrong = judge("score", "garage", "--by", "nothing", "--part", "eligibility", code=2)
-    assert "--by nothing: no item has such a tag or gold label; there are: density, insufficient" in wrong.err
+    assert "--by nothing: no item has such a tag or gold label; available: density, insufficient" in wrong.err
 
 
 def test_data_without_relevance_labels_have_no_raf(judge: Judge, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_data_without_relevance_labels_have_no_raf(judge: Judge, tmp_path: Path)
     notes = result.document["notes"]
     assert "raf" not in result.names
     assert "no passage has a gold label 'relevance': RAF is left out" in notes
-    assert "no gold label 'insufficient': all rows are taken as answerable" in notes
+    assert "no gold label 'insufficient': all questions are treated as answerable" in notes
     assert result["deflection_true_positive_rate"]["reason"] == "there is no such unit"
     refused = judge("score", "garage", "--dataset", "own", "--part", "raf", code=1)
     assert "no passage of 'own' has a gold label 'relevance', which RAF rests on" in refused.err

@@ -130,7 +130,7 @@ def test_the_majority_of_people_and_its_ties(judge: Judge, study: None) -> None:
     [row] = score(judge, "garage", "--part", "eligibility", "--reference", "majority").document["correction"][
         "measures"
     ]
-    # g0 good, g2 bad, g1 a tie; gold is no person.
+    # g0 good, g2 bad, g1 a tie; gold is not a person.
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
 
 
@@ -154,7 +154,7 @@ def test_what_is_no_mean_is_named(judge: Judge, tmp_path: Path) -> None:
 def test_an_unknown_name_is_refused_with_those_there_are(judge: Judge, study: None) -> None:
     people("eligibility", {"bob": {unit(0): "No Issues"}})
     done = judge("score", "garage", "--part", "eligibility", "--reference", "eve", code=2)
-    assert "no labels of such an annotator; there are: gold, majority, bob" in done.err
+    assert "no labels of such an annotator; available: gold, majority, bob" in done.err
 
 
 def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, study: None) -> None:

@@ -99,7 +99,7 @@ def test_imported_answers_serve_too(judge: Judge, tmp_path: Path) -> None:
         [("1", "s", "none", "true"), ("2", "s", "none", "Unsure"), ("3", "s", "none", "FALSE")],
     )
     result = score(judge, "raguard", "--system", "s", "--part", "zero")
-    # 1 and 3 are right, whatever the case; "Unsure" is no option and wrong.
+    # 1 and 3 are right, whatever the case; "Unsure" is not an option and wrong.
     assert result.value("accuracy_zero") == pytest.approx(2 / 3)
 
 

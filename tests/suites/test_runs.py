@@ -70,7 +70,7 @@ def test_two_judges_are_not_mixed_silently(judge: Judge) -> None:
     deflected("missing", "missing", model="one")
     deflected("attempted", "missing", model="two")
     message = judge("score", *DEFLECTION, code=2).err
-    assert message == "judge: several judges have run deflection: choose with --run; there are: two, one\n"
+    assert message == "judge: several judges have run deflection: choose with --run; available: two, one\n"
     assert score(judge, *DEFLECTION, "-m", "one").value(FALSE_POSITIVES) == 1.0
     several = judge("score", *DEFLECTION, "-m", "one", "-m", "two", code=2).err
     assert "--judges is 'mean' or 'each'" in several
@@ -207,16 +207,16 @@ def test_answers_that_were_not_all_made_are_missing_too(judge: Judge, tmp_path: 
 def test_what_is_asked_for_wrongly(judge: Judge) -> None:
     deflected("missing", "missing")
     for words, message in (
-        (("--part", "nothing"), "garage has no part 'nothing'; there are: eligibility"),
-        (("--system", "x"), "no answers of that system and condition; there are: m (full)"),
-        (("--dataset", "x"), "no data set 'x'; there are: garage"),
+        (("--part", "nothing"), "garage has no part 'nothing'; available: eligibility"),
+        (("--system", "x"), "no answers of that system and condition; available: m (full)"),
+        (("--dataset", "x"), "no data set 'x'; available: garage"),
         (("--run", "zzz"), "no run is called 'zzz'"),
     ):
         error = judge("score", *DEFLECTION, *words, code=2).err
         assert error.startswith("judge: ") and message in error, words
     assert "no such study" in judge("score", "garage", "-d", "none.db", code=1).err
     message = judge("suite", *DEFLECTION, "-m", "scripted/hash", "--sample", "1", code=2).err
-    assert "--sample goes with -n" in message
+    assert "--sample requires -n" in message
     message = judge("suite", *DEFLECTION, "-m", "scripted/hash", "-n", "0%", code=2).err
     assert "nor a share as 10%" in message
 

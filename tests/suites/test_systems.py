@@ -251,7 +251,7 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
     [
         (
             {"condition": "zero", "text": "true"},
-            "field 'condition': no condition 'zero' in raguard; there are: zero-context, top-K",
+            "field 'condition': no condition 'zero' in raguard; available: zero-context, top-K",
         ),
         (
             {"condition": "oracle", "text": "true"},

@@ -226,7 +226,7 @@ def test_what_cannot_be_opened_is_said_in_one_line(study: Path, terminals: Calla
         return terminal.screen().replace("\n", "").replace(f"exit{number}=", "exit=")
 
     assert "batch 'pilot' is not for 'zoe'; its annotators are: alice" in said("open", "pilot", "--as", "zoe")
-    assert "no batch 'pilto'; there are: pilot" in said("open", "pilto", "--as", "alice")
+    assert "no batch 'pilto'; available: pilot" in said("open", "pilto", "--as", "alice")
     keymap = folder / "keymap.toml"
     keymap.write_text('[keys]\nundo = "s"\n')
     clash = said("open", "pilot", "--as", "alice")

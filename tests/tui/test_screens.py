@@ -252,8 +252,8 @@ async def test_numbers_and_lists_are_typed(tmp_path: Path) -> None:
         ("[keys]\nundo = ','", "write the keys as text"),
         ('[keys]\nundo = "ctrl+h"', "terminals send 'backspace' for it: write that"),
         ('keys = "u"', "keys is a table: write [keys]"),
-        ('undo = "u"', "'undo' is not read: write the commands under [keys]"),
-        ('[key]\nundo = "u"', "'key' is not read: write the commands under [keys]"),
+        ('undo = "u"', "unknown section 'undo'"),
+        ('[key]\nundo = "u"', "unknown section 'key'"),
         ("[keys", "not TOML"),
     ],
 )

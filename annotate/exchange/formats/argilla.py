@@ -196,7 +196,9 @@ def _responses(
     for user, values in by_user.items():
         # An unknown status, of a later version, must not be taken for "submitted".
         if status[user] not in ("", "submitted", "discarded", "draft"):
-            raise BadInput(f"'{status[user]}' is no status: submitted, discarded, draft", field="responses")
+            raise BadInput(
+                f"'{status[user]}' is not a status: submitted, discarded, draft", field="responses"
+            )
         if status[user] == "draft":
             reading.remarks["drafts"] += 1
             continue
@@ -260,7 +262,7 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]
 
 def _text(value: Any, name: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise BadInput("must be one text or number", field=name)
+        raise BadInput("must be a single text or number", field=name)
     return str(value)
 
 

@@ -25,7 +25,9 @@ OPTIONS = {"users": "who a user there is here, as 2=alice,bob@example.org=bob"}
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
     """Write the labelling configuration, the units as tasks, and the guidelines. Raises UsageError for --labels."""
     if export.labels:
-        raise UsageError("label-studio takes units, not finished labels: --to jsonl --labels")
+        raise UsageError(
+            "label-studio exports units, not finished labels; for labels, use --to jsonl --labels"
+        )
     layout = ConfigLayout(export.task, export.absent)
     check = _check(layout)
     with out.open("config.xml") as file:

@@ -66,7 +66,7 @@ def read_result(layout: ConfigLayout, result: Any, text: str) -> Marked:
             _add_answer(layout.fields[name], region, value, out)
         else:
             known = ", ".join([*layout.fields, EVIDENCE, NOTE])
-            raise BadInput(f"the task has no such control; there are: {known}", field=name)
+            raise BadInput(f"the task has no such control; available: {known}", field=name)
     out.spans = sorted(set(out.spans))
     return out
 
@@ -96,7 +96,7 @@ def _add_answer(question: Question, region: Mapping[str, Any], value: Mapping[st
         answer = choices[0]
         domain = [label.value for label in question.labels]
         if answer not in domain:
-            raise BadInput(f"'{answer}' is no label: {', '.join(domain)}", field=name)
+            raise BadInput(f"'{answer}' is not a label: {', '.join(domain)}", field=name)
     if name in out.answers:
         raise BadInput("there are two answers to this question", field=name)
     out.answers[name] = answer
@@ -239,7 +239,7 @@ def _time(value: Any) -> str | None:
     try:
         return None if value is None else stamp(datetime.fromisoformat(value))
     except (TypeError, ValueError) as e:
-        raise BadInput(f"{value!r} is no time (ISO 8601)", field="updated_at") from e
+        raise BadInput(f"{value!r} is not a time (ISO 8601)", field="updated_at") from e
 
 
 class Authors:
@@ -258,7 +258,7 @@ class Authors:
         for name in given:
             if users and not any(name in _names(u) for u in users.values()):
                 known = ", ".join(str(u) for u in users.values())
-                raise UsageError(f"--annotator {name}={given[name]}: no such user there; there are: {known}")
+                raise UsageError(f"--annotator {name}={given[name]}: no such user there; available: {known}")
         declared = {number: _declared_name(user, given) for number, user in users.items()}
         guessed = {number: self._guess(user) for number, user in users.items() if not declared[number]}
         matches = Counter(guessed.values())
@@ -274,7 +274,7 @@ class Authors:
         return next((name for name in _names(user) if name in self._people), None)
 
     def of(self, completed_by: Any) -> str:
-        """Return the annotator. Raises Unproven for a user who is no annotator of the batch."""
+        """Return the annotator. Raises Unproven for a user who is not an annotator of the batch."""
         number = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
         name = self._names.get(number)
         if name is None:

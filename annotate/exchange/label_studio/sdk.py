@@ -66,7 +66,7 @@ def connect(url: str) -> tuple[Any, httpx.Client]:
     if not key:
         raise KeyProblem(f"{KEY} is not set: take a key from {url}/user/account (Access Token)")
     if not key.isascii() or not key.isprintable():
-        raise KeyProblem(f"{KEY} has characters that no key has")
+        raise KeyProblem(f"{KEY} contains characters that are not allowed in a key")
     import httpx
 
     def check(answer: httpx.Response) -> None:

@@ -49,7 +49,10 @@ class User(NamedTuple):
 
 
 class Server:
-    """One server and one key, with connections that `with` closes. Every method raises ProviderError if a call fails."""
+    """A client of one server with one key. It is a context manager, which closes the connections.
+
+    Every method raises ProviderError if a call fails.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = sdk.address(url)

@@ -48,7 +48,7 @@ def span_of(
 
 
 def _documents(attributes: Mapping[str, Any], value: Any) -> list[Any]:
-    """Return the retrieved documents from a list, its JSON, or attributes numbered from 0."""
+    """Return the retrieved documents, which are a list, a list as JSON text, or attributes with indices (`documents.0`)."""
     value = loaded(value)
     if isinstance(value, dict):
         # Some exports nest numbered attributes into an object with the numbers as keys.

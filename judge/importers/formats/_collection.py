@@ -250,7 +250,7 @@ def texts(records: Records, names: Sequence[str], bad: Bad) -> Iterator[tuple[st
 
 
 def passage(name: str, text: str | None, title: str | None, meta: Mapping[str, Any]) -> Passage:
-    """Return a document as a passage. Without a text its title is the text (a page that is only a name); without both it is bad."""
+    """Return a document as a passage. If it has no text, its title is the text. A document without either is an error."""
     body = next((t for t in (text, title) if t and t.strip()), None)
     if body is None:
         raise BadInput(f"document '{name}' has neither text nor title", field="text")

@@ -2,7 +2,7 @@
 
 Columns are named like the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passages.text`,
 `passages.gold.FIELD`, `passages.votes.FIELD` ...; `passages`, `reference_answers`, `options`,
-`gold`, `votes` and `meta` may hold JSON. An empty cell is no value. Other columns go to `meta`
+`gold`, `votes` and `meta` may hold JSON. An empty cell is not a value. Other columns go to `meta`
 (of the passage when the row makes one). Commas, semicolons, tabs or bars between cells (`.tsv`: tabs); `.gz` is unpacked,
 and Parquet is read too.
 """

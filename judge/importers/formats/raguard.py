@@ -18,7 +18,7 @@ One item a claim. Gold: `claim_verdict` (item) true | false; `raguard.role` (pas
 misleading | irrelevant (`unrelated` in the files). Item meta: original_verdict, document_ids and
 document_labels (our words), so that labels can be counted without texts.
 
-A Full Text that is empty or a bracketed placeholder ("[Link Post]", "[deleted]") is no text. Such a
+A Full Text that is empty or a bracketed placeholder ("[Link Post]", "[deleted]") is not a text. Such a
 document stands with its title as text (a link post's title is all there is to judge) and meta
 text_from = "title"; without a title it is left out and named in the item's meta
 documents_without_text. Both are counted in a note.

@@ -120,7 +120,7 @@ def _marked(path: Path) -> Iterator[tuple[str, str, dict[str, Any], Where]]:
     with opened(path) as handle:
         raw = handle.read(_MOST_TOPICS)
         if handle.read(1):
-            raise BadInput(f"topics of over {_MOST_TOPICS >> 20} MB", path=str(path))
+            raise BadInput(f"the topics are larger than {_MOST_TOPICS >> 20} MB", path=str(path))
     text = raw.decode("utf-8", "replace")
     for match in _TOPIC.finditer(text):
         body = match["top"] if match["top"] is not None else match["topic"]

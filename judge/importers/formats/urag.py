@@ -138,7 +138,7 @@ def _passage(raw: Any, number: int) -> Passage:
     if isinstance(raw, str):
         return Passage(fields.required(raw, place), source_id=f"r{number + 1}")
     if not isinstance(raw, dict):
-        raise BadInput(f"must be text or an object, is {fields.kind(raw)}", field=place)
+        raise BadInput(f"must be text or an object, not {fields.kind(raw)}", field=place)
     body = next((k for k in TEXT_KEYS if raw.get(k)), None)
     if body is None:
         raise BadInput(f"has no text under {', '.join(TEXT_KEYS)}", field=place)
