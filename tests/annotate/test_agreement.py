@@ -422,7 +422,7 @@ def test_the_alt_test_needs_a_judge_and_people(tmp_path: Path) -> None:
         ((VOTES, "--field", "label"), "--field is for a study"),
         (("--cluster", "question"), "--cluster is for a table"),
         ((VOTES, "--annotators", "ann,zoe"), "--annotators zoe: no such column or annotator"),
-        ((VOTES, "--measure", "kapa"), "--measure kapa: there are"),
+        ((VOTES, "--measure", "kapa"), "--measure kapa: no such measure"),
         (
             (VOTES, "--reference", "gold"),
             "--reference gold: no such labels of 'label'; available references: majority, ann, bob",

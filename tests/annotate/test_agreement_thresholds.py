@@ -115,7 +115,7 @@ def test_without_a_judge_all_are_meant() -> None:
         ("kapa=0.6", "no measure of this name; available: accuracy"),
         ("percent:gpt,zoe=0.6", "'gpt,zoe' is not a pair A,B of annotators; available: ann, gold, gpt"),
         ("percent:gpt=0.6", "'gpt' is not a pair"),
-        ("percent:gpt,gpt=0.6", "is no pair"),
+        ("percent:gpt,gpt=0.6", "is not a pair"),
         ("cohen_kappa:all=0.6", "is of two annotators"),
     ],
 )

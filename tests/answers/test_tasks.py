@@ -237,7 +237,7 @@ def task(unit: str, inputs: str, more: str = "", shown: str | None = None) -> An
             ("answer", "answer", "relevant: {field: r, values: [a]}\n"),
             "'relevant_passages' and the key 'relevant'",
         ),
-        (("item", "claim", "shows_gold: [f]\n"), "shows_gold: 'f' is what this task asks for"),
+        (("item", "claim", "shows_gold: [f]\n"), "shows_gold: 'f' is the label that this task asks for"),
         (("item", "claim", "shows_gold: [claim]\n"), "shows_gold: 'claim' is the name of an input"),
         (("item", "claim", "shows_gold: [verdict]\n"), "input 'verdict' is declared and never shown"),
         (

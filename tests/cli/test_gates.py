@@ -62,7 +62,7 @@ def test_limits_that_say_nothing_are_refused(judge: Judge) -> None:
     ):
         assert told in judge("score", *ZERO, "--system", "good", "--fail-under", typed, code=2).err
     board = judge("score", *ZERO, "--system", "all", "--fail-under", "accuracy_zero=0.5", code=2)
-    assert "not with a leaderboard" in board.err
+    assert "cannot be used with a leaderboard" in board.err
     assert (
         "there is no gate to report" in judge("score", *ZERO, "--system", "good", "-o", "g.xml", code=2).err
     )

@@ -102,7 +102,7 @@ def test_options_that_would_change_the_prompt_are_refused(given: dict[str, Any],
         UsageError, match=rf"mine\.v1 is sent as its file is written \(raw\): leave {option} out"
     ):
         asked(raw(), **given)
-    with pytest.raises(UsageError, match="without rewritten instructions"):
+    with pytest.raises(UsageError, match="leave out rewritten instructions"):
         asked(raw().with_instructions("Say no."))
 
 

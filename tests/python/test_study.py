@@ -330,7 +330,7 @@ def test_a_limit_ends_a_run_and_the_same_call_goes_on(study: Study) -> None:
         ({"limits": 3}, "no option 'limits'; available: limit, where"),
         ({"limit": 0}, "limit=0: 0 is not in the range x>=1"),
         ({"answers": "maybe"}, "answers='maybe': 'maybe' is not one of"),
-        ({"max": "soon"}, "max='soon': max= soon: write 5usd"),
+        ({"max": "soon"}, "max='soon': max= soon: not a limit"),
         ({"retry": ["ok"]}, "retry="),
         ({"temperature": -1}, "temperature=-1"),
         ({"progress": "yes"}, "progress='yes': True, False, or what is called"),
@@ -384,7 +384,7 @@ def test_agreement_is_what_the_command_prints(study: Study, tmp_path: Path) -> N
     undefined = table[table["value"].isna()]
     assert undefined["reason"].notna().all()
     assert str(table["n_units"].dtype) == "Int64"
-    with pytest.raises(UsageError, match=r"there are .*cohen_kappa"):
+    with pytest.raises(UsageError, match=r"available: .*cohen_kappa"):
         study.agreement(measures=["kappa"])
 
 

@@ -330,4 +330,4 @@ def test_compare_has_the_same_two_axes(judge: Judge) -> None:
     assert board_cells["poor"]["difference_to_best"] == result["difference"]["value"]
     assert "name two systems" in judge("score", "compare", "good", "good", "--axis", "system", code=2).err
     message = judge("score", "compare", "good", "poor", "-m", "a/judge", code=2).err
-    assert "A and B are the judges here" in message
+    assert "the judges to compare are A and B" in message

@@ -73,7 +73,7 @@ def test_two_judges_are_not_mixed_silently(judge: Judge) -> None:
     assert message == "judge: several judges have run deflection: choose with --run; available: two, one\n"
     assert score(judge, *DEFLECTION, "-m", "one").value(FALSE_POSITIVES) == 1.0
     several = judge("score", *DEFLECTION, "-m", "one", "-m", "two", code=2).err
-    assert "--judges is 'mean' or 'each'" in several
+    assert "choose --judges mean" in several
 
 
 def test_the_mean_over_judges(judge: Judge) -> None:
