@@ -94,7 +94,7 @@ class RunOptions:
         "--sample",
         "whole",
         "units",
-        "Random seed of the unit order. With -n: draw a random sample.",
+        "Random seed for the unit order. With -n: draw a random sample.",
         metavar="SEED",
     )
     relevant: str | None = option(
@@ -254,7 +254,7 @@ class RunOptions:
         "--same-model",
         "flag",
         "server",
-        "Accept servers that report another name of the model.",
+        "Accept servers that report another model name.",
     )
     recipe: Path | None = option(
         None,

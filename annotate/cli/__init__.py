@@ -44,7 +44,7 @@ from judge.console import Command
             "import": "Import human labels from a file.",
             "push": "Send a batch to a Label Studio server.",
             "pull": "Fetch the labels of a Label Studio project.",
-            "formats": "List the formats of export and import.",
+            "formats": "List the formats for export and import.",
         },
     },
     # As in judge: whatever has a default says so; an option whose default is no news says show_default=False.

@@ -143,12 +143,14 @@ def source_options(function: F) -> F:
             "judges",
             multiple=True,
             metavar="NAME",
-            help="Judge to use: a run, or an annotator of the table.",
+            help="Judge to evaluate: a run, or an annotator in the table.",
         ),
         click.option(
-            "--annotators", metavar="A,B,...", help="Use only these annotators, or columns of a table."
+            "--annotators", metavar="A,B,...", help="Use only these annotators, or these columns of a table."
         ),
-        click.option("--cluster", metavar="COLUMN|none", help="Table column with the question id."),
+        click.option(
+            "--cluster", metavar="COLUMN|none", help="Column of the table that contains the question id."
+        ),
         click.option(
             "--level",
             metavar="LEVEL[:A,B]",
@@ -161,7 +163,7 @@ def source_options(function: F) -> F:
 reference_option = click.option(
     "--reference",
     metavar="NAME",
-    help="Reference labels: gold, decided, majority or NAME.",
+    help="Reference labels: gold, decided, majority, or an annotator.",
 )
 
 

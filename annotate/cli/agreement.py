@@ -55,11 +55,14 @@ class AgreementAsked:
     "--interval",
     type=click.Choice(["bca", "percentile", "none"]),
     default="bca",
-    help="Method of the bootstrap intervals.",
+    help="Method for the bootstrap intervals.",
 )
 @click.option("--confidence", default=0.95, help="Confidence level of the intervals.")
 @click.option(
-    "--fail-under", multiple=True, metavar="MEASURE=X", help="Exit 5 if MEASURE is below X or undefined."
+    "--fail-under",
+    multiple=True,
+    metavar="MEASURE=X",
+    help="Exit with code 5 if MEASURE is below X or undefined.",
 )
 @click.option(
     "--on",
@@ -67,7 +70,7 @@ class AgreementAsked:
     default="value",
     help="Compare the value, or its lower bound.",
 )
-@output_option(".csv", help="Write tables (.csv) or gates (.xml, .md).")
+@output_option(".csv", help="Write tables (.csv) or pass/fail checks (.xml, .md) to FILE.")
 @json_option
 @as_one(AgreementAsked)
 def agreement(options: AgreementAsked) -> None:
@@ -81,9 +84,9 @@ def agreement(options: AgreementAsked) -> None:
     annotate agreement wide.csv --annotators ann,bob,cyd --level ordinal:low,mid,high
     annotate agreement --task stance --judge last --fail-under cohen_kappa=0.6 --on lower
 
-    The columns of a table are recognised by their usual names, such as unit, annotator, label and question. An
-    empty cell is a missing label. Any other text, even "nan", is a label. The annotators gold and adjudicated
-    are references. If a value is undefined, the reason is shown.
+    Columns are recognised by common names, such as 'unit', 'annotator', 'label' and 'question'. An empty cell
+    is a missing label. Any other text, even "nan", is a label. The annotators 'gold' and 'adjudicated' are
+    reference labels. If a measure is undefined, the output gives the reason.
 
     \b
     --measure accepts percent, cohen_kappa[:linear|:quadratic], fleiss_kappa,
@@ -92,9 +95,9 @@ def agreement(options: AgreementAsked) -> None:
       dawid_skene  estimated true label shares, and each annotator's accuracy
       alt_test     the alternative annotator test for experts (arXiv 2501.10970)
 
-    By default, --fail-under compares each judge with the reference. To compare two annotators, write
-    cohen_kappa:ann,bob=0.6. To test all people, write fleiss_kappa:people=0.6. To test all annotators, write
-    fleiss_kappa:all=0.6.
+    By default, --fail-under checks each judge's agreement with the reference. To check the agreement between
+    two annotators, use cohen_kappa:ann,bob=0.6. For all human annotators, use fleiss_kappa:people=0.6. For
+    all annotators, use fleiss_kappa:all=0.6.
     """
     from annotate.agreement.one_field import analyse, check_measures
     from annotate.cli import _thresholds as thresholds

@@ -54,10 +54,10 @@ def batches() -> None:
     type=click.Choice(["label", "dataset", "confidence"]),
     help="Stratify the draw in proportion to this field.",
 )
+@click.option("--by-question", type=click.IntRange(min=1), metavar="N", help="Draw N whole questions.")
 @click.option(
-    "--by-question", type=click.IntRange(min=1), metavar="N", help="Draw whole questions, N of them."
+    "--draw", type=click.Choice(DRAWS), help="Draw unequally. The verdict does not use such a draw."
 )
-@click.option("--draw", type=click.Choice(DRAWS), help="Draw unequally (does not count for the verdict).")
 @click.option("--run", metavar="RUN", help="Judge run for --by, --draw and --reveal.")
 @click.option("--where", metavar="SQL", help="Draw only units that match this SQL condition.")
 @click.option("--seed", type=int, default=0, help="Random seed of the draw.")
@@ -69,13 +69,13 @@ def batches() -> None:
     help="Share of units to show again later, e.g. 5%.",
 )
 @click.option("--training", default=0, show_default=False, help="Number of training units with feedback.")
-@click.option("--pass-mark", type=Share(), default="80%", help="Minimum training accuracy.")
+@click.option("--pass-mark", type=Share(), default="80%", help="Minimum accuracy on the training units.")
 @click.option(
     "--attention",
     type=Share(),
     default="0",
     show_default=False,
-    help="Share of hidden gold checks, e.g. 3%.",
+    help="Share of hidden checks with gold labels, e.g. 3%.",
 )
 @click.option("--fresh", is_flag=True, help="Draw only units that these annotators did not label.")
 @click.option("--reveal", is_flag=True, help="Show the judge's label after each answer.")
@@ -86,7 +86,7 @@ def batches() -> None:
     help="Compute the verdict only once, at the end.",
 )
 @click.option("--until-decided", is_flag=True, help="Draw blocks until the verdict is decided, up to -n.")
-@click.option("--judges", metavar="RUN,RUN", help="Judge runs to test together.")
+@click.option("--judges", metavar="RUN,RUN", help="Judge runs to compute the verdict for.")
 @allow_option
 @in_study
 @json_option
@@ -112,19 +112,19 @@ def new(
     --draw equal-parts  with --by: the same number from each stratum, to find rare labels
            least-sure   the units that the judge is least sure of, to train a judge
            ppi          uncertain units more often, for narrower corrected intervals
-           route        the units that the route --run RUN left to people
+           route        the units that judge route left to people (--run names the route)
 
     A judge's verdict is computed at 100, 200, 300, 450, 650 and 1,000 labelled units. --looks 1 computes it
-    only once, at the end of the batch. With --until-decided, people get one block at a time until the verdict
-    is decided (annotate batches extend).
+    only once, at the end of the batch. With --until-decided, units are drawn in blocks until the verdict is
+    decided. To draw the next block, use annotate batches extend.
 
-    --run is by default the newest run of the task. --judges are by default the runs with labels for half of the
-    units at the first verdict. With --reveal, people can keep or revise their label. --where uses the columns
-    of unit_texts.
+    The default of --run is the newest run of the task. The default of --judges is all runs with labels for
+    half of the units at the first verdict. With --reveal, annotators can keep or revise their label. The
+    condition of --where can use the columns of unit_texts.
 
-    Units from an earlier equal-probability draw on the same questions are not drawn again. Other units may be
-    drawn again, and these people's earlier labels are then reused. Each unit's weight is stored and exported.
-    With --allow-exposed, labels of people who saw an answer are stored as assisted.
+    Units from an earlier equal-probability draw on the same questions are not drawn again. Other units can be
+    drawn again. Earlier labels by the same annotators are then reused. The weight of each unit is stored and
+    exported. With --allow-exposed, labels by annotators who saw an answer are stored as assisted.
     """
     from annotate.drawing.batch import new_batch
     from judge.store.export import find_run, known_task
@@ -169,7 +169,8 @@ def _weight(stratum: Mapping[str, Any]) -> Any:
 def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> None:
     """List the batches, or show the progress of one batch.
 
-    The output has each annotator's progress, pace and checks, and the agreement so far. It never shows a label.
+    The output shows each annotator's progress, speed and check results, and the agreement so far. It never
+    shows labels.
     """
     from annotate.guidelines import markdown
     from annotate.leading.progress import show_batch

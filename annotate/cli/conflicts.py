@@ -60,9 +60,9 @@ def list_(field: str | None, store: Store, as_json: bool) -> None:
     "--keep",
     required=True,
     metavar="LABEL",
-    help="Label to keep: earliest, latest or a value.",
+    help="Label to keep: earliest, latest, or the label itself.",
 )
-@click.option("--all", "every", is_flag=True, help="Resolve all labels in conflict.")
+@click.option("--all", "every", is_flag=True, help="Resolve all conflicts.")
 @click.option("--annotator", help="Use only labels of this annotator.")
 @click.option("--field", help="Use only labels of this field.")
 @in_study
@@ -77,8 +77,8 @@ def resolve(
     annotate conflicts resolve d:q1/a --keep support
     annotate conflicts resolve --all --keep latest
 
-    A label without a time gets the time of its import. If a source changes its label later, the conflict opens
-    again.
+    A label without a timestamp has the time of its import. If a source changes its label later, the conflict
+    is reopened.
     """
     from judge.store import label_sources
     from judge.store.label_sources import by_time, by_value
@@ -118,12 +118,12 @@ def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | No
 @in_study
 @json_option
 def verify(store: Store, as_json: bool) -> int:
-    """Compute all stored results again, and list differences.
+    """Recompute all stored results, and list the differences.
 
     Nothing is changed.
 
     The command checks labels, weights of drawn units, splits and the record of what each person saw. It also
-    lists labels without a source. If anything differs, the rows are printed and the exit code is 1.
+    lists labels without a source. If anything differs, the command prints the rows and exits with code 1.
     """
     from annotate.leading.verify import verify as check
 

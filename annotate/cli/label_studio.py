@@ -36,7 +36,7 @@ url_option = click.option(
     help="Send this run's labels as predictions (not blind).",
 )
 @click.option("--restore", is_flag=True, help="Send a unit again if its task was deleted.")
-@click.option("--dry-run", is_flag=True, help="Print what would be sent, and contact no server.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent, without contacting the server.")
 @click.option("--new", is_flag=True, help="Abandon the project and create a new one.")
 @click.option(
     "--separate",
@@ -67,8 +67,9 @@ def push(
 
     The key is a personal access token or a legacy token. It is read from LABEL_STUDIO_API_KEY and never stored.
 
-    A task contains only what a blind annotator may see. Hidden repeats are not sent to a shared project. With
-    --separate, each annotator has a project of their own and cannot see other labels.
+    Each Label Studio task contains only the texts that a blind annotator is allowed to see. Hidden repeats
+    are not sent to a shared project. With --separate, each annotator has a separate project and cannot see
+    the labels of others.
     """
     from annotate.exchange.label_studio.push import preview
     from annotate.exchange.label_studio.push import push as send
@@ -139,7 +140,7 @@ def _tell_push(done: Pushed) -> None:
 @in_study
 @json_option
 def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json: bool) -> int:
-    """Fetch the labels of the batch NAME from its project.
+    """Fetch the labels of the batch NAME from its Label Studio project.
 
     If you pull again, only new labels are added.
 
@@ -148,8 +149,8 @@ def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json
     annotate pull pilot --url http://localhost:8080 --annotator a.smith@example.org=alice
 
     Server users are matched to annotators by e-mail, user name, or the name before the @. If an answer was
-    edited, the latest version counts. Labels are blind only if the project contains no predictions. Labels that
-    cannot be imported are listed, with exit code 1, and fetched again by the next pull.
+    edited, the latest version counts. Labels count as blind only if the project contains no predictions.
+    Labels that cannot be imported are listed, and the exit code is 1. The next pull fetches them again.
     """
     from annotate.exchange.label_studio.pull import pull as fetch
     from annotate.report.until_decided import move_on

@@ -43,7 +43,7 @@ def _tell(store: Store, done: Changed, message: str, as_json: bool) -> None:
 
 @batches.command("assign")
 @click.argument("name", cls=BatchName)
-@click.option("--to", required=True, metavar="A,B", help="Annotators to assign, also new ones.")
+@click.option("--to", required=True, metavar="A,B", help="Annotators to assign. New names are allowed.")
 @click.option("--from", "person", metavar="NAME", help="Annotator to replace.")
 @click.option(
     "-n", "n", type=click.IntRange(min=1), help="Number of units for each annotator (default: all)."
@@ -68,8 +68,8 @@ def assign(
     annotate batches assign pilot --to carol                     carol joins
     annotate batches assign pilot --from bob --to dave           dave replaces bob
 
-    New annotators start with the training units of the batch. With --from, units that were not started go to
-    the other annotators. Labels and drafts are kept.
+    New annotators start with the training units of the batch. With --from, units that this annotator has not
+    started go to the new annotators. Labels and drafts are kept.
     """
     from annotate.leading.lead import add_people, hand_over
 
@@ -106,11 +106,12 @@ def extend(
 
     The draw uses the same population, strata and seed as the batch.
 
-    All weights of the batch are computed again. --to is the new total, so the same command changes nothing the
-    second time. If the batch has whole questions, --to counts questions.
+    All weights of the batch are recomputed. --to is the new total, so running the same command again changes
+    nothing. If the batch was drawn by question, --to counts questions.
 
-    Without --to, a batch with --until-decided gets its next block once the current one is complete. If the
-    verdict is decided, the batch is closed. The verdict so far and the cost of the block are printed.
+    For a batch that uses --until-decided, omit --to. The next block is drawn once the current block is
+    complete. If the verdict is decided, the batch is closed instead. The command prints the current verdict
+    and the cost of the block.
     """
     from annotate.drawing.extend import extend_batch
     from annotate.report.until_decided import next_block
@@ -135,9 +136,9 @@ def extend(
 def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> None:
     """Exclude an annotator from the batch NAME.
 
-    They can no longer label, and no result uses their labels.
+    They can no longer label, and their labels are not used in any result.
 
-    Their labels stay in the log. To give their open units to others, use annotate batches assign.
+    Their labels remain in the log. To assign their unfinished units to others, use annotate batches assign.
     """
     from annotate.leading.lead import resume_person, stop_person
 
@@ -161,14 +162,14 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> N
     "--tolerance",
     multiple=True,
     metavar="FIELD=X",
-    help="Accept numbers that differ by at most X; use the median.",
+    help="Accept numbers that differ by at most X, and use their median.",
 )
 @why_option
 @in_study
 def policy(name: str, rule: str | None, tolerance: tuple[str, ...], why: str | None, store: Store) -> None:
     """Set the rule that decides disagreements without the lead.
 
-    Without RULE and option, the current rule is printed.
+    If only NAME is given, the current rule is printed.
 
     \b
     majority  the label of more than half of the people counts; the lead decides ties

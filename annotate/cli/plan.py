@@ -54,13 +54,19 @@ class PlanAsked:
 @reference_option
 @click.option("--width", type=float, metavar="X", help="Maximum full width of the interval.")
 @click.option("--threshold", type=float, metavar="X", help="Value that the interval must exclude.")
-@click.option("--verdict", is_flag=True, help="Compute how much each judge's verdict still needs.")
+@click.option("--verdict", is_flag=True, help="Compute how many more units each judge's verdict needs.")
 @click.option("--epsilon", default=0.2, metavar="X", help="Epsilon of the alternative annotator test.")
-@click.option("--margin", type=float, metavar="X", help="Margin of annotate report (with --verdict).")
+@click.option("--margin", type=float, metavar="X", help="With --verdict: the margin, as in annotate report.")
 @click.option("--power", default=0.8, metavar="X", help="Probability that the plan succeeds.")
-@click.option("--expect", type=float, metavar="X", help="Expected value of the measure, without a pilot.")
-@click.option("--shares", metavar="S,S,...", help="Expected label shares, for kappa without a pilot.")
-@click.option("--per-question", metavar="M,M,...", help="Units per question to try (default: 1,2,3,5,10).")
+@click.option(
+    "--expect", type=float, metavar="X", help="Expected value of the measure, if there are no pilot labels."
+)
+@click.option(
+    "--shares", metavar="S,S,...", help="Expected label shares, for kappa if there are no pilot labels."
+)
+@click.option(
+    "--per-question", metavar="M,M,...", help="Numbers of units per question to try (default: 1,2,3,5,10)."
+)
 @click.option("--icc", type=float, metavar="X", help="Correlation within questions, from 0 to 1.")
 @json_option
 @as_one(PlanAsked)
@@ -75,11 +81,12 @@ def plan(options: PlanAsked) -> None:
     annotate plan votes.csv --judge gpt --width 0.1
     annotate plan votes.csv --judge gpt --verdict --epsilon 0.15
 
-    The plan uses a pilot or your expectations (--expect). A pilot is a field of the study, or a TABLE as in
-    annotate agreement. The assumptions are printed. Intervals have a confidence level of 95 %.
+    The plan is based on pilot labels, or on the value that you expect (--expect). The pilot labels come from
+    a field of the study, or from a TABLE with the same columns as for annotate agreement. The output lists
+    the assumptions. Intervals have a confidence level of 95 %.
 
-    The correlation within questions (--icc) is estimated from the pilot, or is 0 without one. --annotators
-    ann,bob plans for the agreement of these two.
+    The correlation within questions (--icc) is estimated from the pilot labels. If there are none, it is 0 by
+    default. With --annotators ann,bob, the plan is for the agreement between ann and bob.
     """
     if options.width is None and options.threshold is None and not options.verdict:
         raise UsageError(

@@ -31,7 +31,7 @@ def quarantine() -> None:
 @in_study
 @json_option
 def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
-    """List the records that need a decision, with the reason."""
+    """List the records that need a decision, and the reasons."""
     from annotate.exchange.quarantine import listing
 
     rows = listing(store, batch, None if every else "open")
@@ -45,7 +45,7 @@ def list_(batch: str | None, every: bool, store: Store, as_json: bool) -> None:
 @quarantine.command("accept")
 @click.argument("numbers", nargs=-1, type=int, metavar="ID...")
 @click.option("--as", "person", metavar="NAME", help="Name of the annotator who gave the labels.")
-@click.option("--unit", help="Unit of the label, for one record.")
+@click.option("--unit", help="Unit of the label, if you accept only one record.")
 @click.option("--blind", "blind", flag_value="blind", help="Mark labels as blind: no suggestion was shown.")
 @click.option(
     "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
@@ -60,7 +60,7 @@ def accept(
     why: str | None,
     store: Store,
 ) -> None:
-    """Accept records. You can add missing values.
+    """Accept quarantined records, and add missing values.
 
     \b
     annotate quarantine accept 3 4 --as alice --note "her private address"
@@ -81,7 +81,7 @@ def accept(
 @click.option("--note", "why", help="Reason to store with the decision.")
 @in_study
 def drop(numbers: tuple[int, ...], why: str | None, store: Store) -> None:
-    """Drop records for good. list --all still shows them."""
+    """Drop records permanently. They are still listed by annotate quarantine list --all."""
     from annotate.exchange.quarantine import drop as leave
 
     _some(numbers)

@@ -46,7 +46,10 @@ class ReportAsked:
 @source_options
 @reference_option
 @click.option(
-    "--epsilon", default="expert", metavar="X", help="Advantage for the judge in the alternative test."
+    "--epsilon",
+    default="expert",
+    metavar="X",
+    help="Advantage for the judge in the alternative annotator test.",
 )
 @click.option(
     "--margin",
@@ -54,14 +57,14 @@ class ReportAsked:
     type=click.FloatRange(-1, 1),
     show_default="-0.1",
     metavar="X",
-    help="Margin of non-inferiority to people.",
+    help="Non-inferiority margin.",
 )
 @click.option(
     "--threshold",
     default=0.667,
     type=click.FloatRange(-1, 1),
     metavar="X",
-    help="Minimum agreement with one source of labels.",
+    help="Minimum agreement, if there is only one source of labels.",
 )
 @click.option(
     "--least-others",
@@ -71,10 +74,13 @@ class ReportAsked:
     help="Minimum number of other people per unit.",
 )
 @click.option(
-    "--fail-under", multiple=True, metavar="NAME=X", help="Exit 5 unless NAME reaches X. Repeatable."
+    "--fail-under",
+    multiple=True,
+    metavar="NAME=X",
+    help="Exit with code 5 unless NAME reaches X. Repeatable.",
 )
 @click.option("--curve", is_flag=True, help="Show the verdict at other margins and epsilons.")
-@click.option("--view", metavar="PAGE", help="Link units to this page, made by annotate view.")
+@click.option("--view", metavar="PAGE", help="Link units to this page from annotate view.")
 @click.option("--short", "is_short", is_flag=True, help="Write one paragraph and one table (.md, .tex).")
 @output_option(*ENDINGS, help="File to write (default: Markdown on stdout).")
 @json_option
@@ -89,29 +95,29 @@ def report(arguments: ReportAsked) -> None:
     annotate report --fail-under verdict=trust -o trust.xml -o "$GITHUB_STEP_SUMMARY"
     annotate report votes.csv --judge gpt
 
-    The report is about one field. By default it is the first field of the task that a judge and another
-    annotator labelled. With a TABLE (CSV, TSV, JSON, JSONL or Parquet, also .gz), no study is needed. Its
-    columns are read as in annotate agreement.
+    The report covers one field. By default, this is the first field of the task that a judge and another
+    annotator labelled. With a TABLE (CSV, TSV, JSON, JSONL or Parquet, also .gz), no study is needed. The
+    columns of the TABLE are recognised as in annotate agreement.
 
-    The verdict follows the rule in docs/verdict.md. With several people, it compares the judge's agreement with
-    people to the agreement between people (--margin). It also tests each label, and whether the judge is better
-    than guessing. With three people or more, the alternative annotator test is added. With one person or gold
-    labels only, the agreement must reach --threshold.
+    The verdict follows the rule in docs/verdict.md. With several human annotators, it compares the judge's
+    agreement with them to their agreement with each other (--margin). It also tests each label, and whether
+    the judge is better than chance. With three or more human annotators, the alternative annotator test is
+    added. With only one human annotator, or only gold labels, the agreement must reach --threshold.
 
-    In the alternative annotator test, --epsilon is the advantage for the judge, because people cost more. Use
-    expert (0.2), skilled (0.15), crowd (0.1) or a number. --least-others 1 follows the code of the test's
-    authors, and 2 follows their paper.
+    --epsilon is the advantage that the alternative annotator test gives the judge, because human labels cost
+    more. Use expert (0.2), skilled (0.15), crowd (0.1) or a number. --least-others 1 follows the code of the
+    test's authors, and 2 follows their paper.
 
-    --fail-under accepts verdict=trust, verdict=part (also passes with trust) and the least value of a measure.
-    The measures are pooled_kappa, pooled_kappa_difference and cohen_kappa (one source of labels). The report is
-    written in any case.
+    --fail-under accepts verdict=trust, verdict=part (which trust passes, too), or a minimum value of a
+    measure. The measures are pooled_kappa, pooled_kappa_difference and cohen_kappa (one source of labels).
+    The report is written even if the check fails.
 
     \b
     Formats of -o FILE:
       .html  one page that needs no network      .md    Markdown
       .tex   LaTeX tables (booktabs) for \\input  .json  adjudge/report/1
-      .csv   all tables, with one cell per row   .xml   gates as JUnit
-    A file without extension gets the gates as Markdown, appended.
+      .csv   all tables, with one cell per row   .xml   pass/fail checks (JUnit)
+    If FILE has no extension, the pass/fail checks are appended to it as Markdown.
     """
     from annotate.report import FORMATS, SHORT, ReportOptions, build, build_table, short
     from judge.stats.alternative import epsilon_of

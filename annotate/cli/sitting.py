@@ -32,10 +32,10 @@ BUSY_MS = 8
 def open_(name: str, person: str, plain: bool, db: Path) -> None:
     """Label the batch NAME in this terminal.
 
-    Every label is saved at once. Use the same command to go on later.
+    Every label is saved immediately. To continue later, run the same command again.
 
-    Press ? for guidelines and keys, Ctrl+P for themes and Ctrl+Q to quit. Define your own keys in
-    adjudge/keymap.toml in the configuration folder.
+    Press ? for guidelines and keys, Ctrl+P for themes and Ctrl+Q to quit. To change the keys, edit
+    adjudge/keymap.toml in your configuration folder.
     """
     _sit(name, person, db, adjudicate=False, allow_own=False, plain=plain)
 
@@ -43,14 +43,14 @@ def open_(name: str, person: str, plain: bool, db: Path) -> None:
 @click.command("adjudicate")
 @click.argument("name", cls=BatchName)
 @click.option(
-    "--as", "person", cls=Person, required=True, metavar="NAME", help="Your name as the person who decides."
+    "--as", "person", cls=Person, required=True, metavar="NAME", help="Name of the person who decides."
 )
 @click.option("--allow-own", is_flag=True, help="Include units that you labelled yourself.")
 @db_option
 def adjudicate(name: str, person: str, allow_own: bool, db: Path) -> None:
     """Decide the units of the batch NAME on which people disagree.
 
-    Labels and notes are shown as A, B, C, in a new order for each unit. Press + to write a reason.
+    Annotators are shown as A, B and C, in a new order for each unit. Press + to write a reason.
     """
     _sit(name, person, db, adjudicate=True, allow_own=allow_own)
 
@@ -119,8 +119,8 @@ def _sit(
 def serve(name: str, person: str, port: int, db: Path) -> None:
     """Label the batch NAME in a browser on this machine.
 
-    The printed address has a token that works once. The server listens on 127.0.0.1 only. From another machine,
-    use an SSH tunnel: ssh -L 9000:127.0.0.1:8642 HOST. Press Ctrl+C to stop.
+    The printed URL contains a token that works once. The server listens on 127.0.0.1 only. From another
+    machine, use an SSH tunnel: ssh -L 9000:127.0.0.1:8642 HOST. Press Ctrl+C to stop.
     """
     from annotate.sitting.desk import check_available
 
@@ -143,14 +143,15 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
 
 @click.command("watch")
 @click.argument("name", cls=BatchName)
-@click.option("--once", is_flag=True, help="Print the progress once and exit (default if no terminal).")
+@click.option("--once", is_flag=True, help="Print the progress once and exit (default without a terminal).")
 @db_option
 def watch(name: str, once: bool, db: Path) -> None:
     """Show the live progress of the batch NAME.
 
-    The screen also lists very fast annotators, and flags with their texts.
+    The screen also lists annotators who label very fast, and the text of each flag.
 
-    It never shows a label and changes nothing, so it can run while people or a judge work. Press q to quit.
+    It never shows a label and changes nothing, so you can use it while people or a judge are working. Press q
+    to quit.
     """
     from datetime import UTC, datetime
 

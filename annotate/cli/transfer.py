@@ -22,15 +22,15 @@ PERSON = "annotator"
 
 @click.command("import")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--from", "name", metavar="FORMAT", help="Format from annotate formats (default: table).")
-@click.option("--batch", metavar="BATCH", help="Import labels of this batch only, as work on it.")
+@click.option("--from", "name", metavar="FORMAT", help="Input format, see annotate formats (default: table).")
+@click.option("--batch", metavar="BATCH", help="Import only the labels of this batch.")
 @click.option("--task", "task_name", metavar="TASK", help="Import only labels of this task.")
 @click.option("--blind", "blind", flag_value="blind", help="Mark labels as blind: no suggestion was shown.")
 @click.option(
     "--assisted", "blind", flag_value="assisted", help="Mark labels as assisted: suggestions were shown."
 )
-@click.option("--as", "person", metavar="NAME", help="Name of the annotator of all rows.")
-@click.option("--field", metavar="FIELD", help="Label field of all rows.")
+@click.option("--as", "person", metavar="NAME", help="Name of the annotator who labelled all rows.")
+@click.option("--field", metavar="FIELD", help="Label field for all rows.")
 @click.option("--latest", is_flag=True, help="Replace earlier answers with later ones.")
 @click.option(
     "--map-label",
@@ -64,7 +64,8 @@ def import_(
 ) -> int:
     """Import human labels from a file.
 
-    The file is a table (CSV, TSV, JSON, JSONL or Parquet), an export of another tool, or a packed study (.db).
+    The file is a table (CSV, TSV, JSON, JSONL or Parquet), an export from another tool, or a packed study
+    (.db).
 
     \b
     annotate import labels.csv --batch pilot --blind
@@ -73,14 +74,15 @@ def import_(
     annotate import prodigy.jsonl --from prodigy --batch pilot --blind
     annotate import bob.db
 
-    A file is imported as a whole or not at all. Importing it again changes nothing. With --batch, the labels
-    count as work on that batch. Headline results use only labels that are known to be blind.
+    Either the whole file is imported, or nothing is. Importing it again changes nothing. With --batch, the
+    labels count towards the progress of that batch. The main results use only labels that are known to be
+    blind.
 
-    Records with an unexpected text or status go to the quarantine (annotate quarantine list). The exit code is
-    then 1, or 0 with --skip-bad.
+    Records with an unexpected text or status are quarantined. To see them, use annotate quarantine list. The
+    exit code is then 1, or 0 with --skip-bad.
 
-    A unit of a packed study may have changed in both places. It goes to the quarantine, too. Accept the record
-    to keep the file's version, or drop it to keep the study's version.
+    If a unit changed both in the packed study and in this study, its record is quarantined. Accept the record
+    to keep the file's version, or drop it to keep this study's version.
     """
     from annotate.exchange import base
     from annotate.exchange.result import ImportOptions, short_list
@@ -186,7 +188,12 @@ def _maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
 
 @click.command("export")
 @click.argument("batch", cls=BatchName)
-@click.option("--to", "name", metavar="FORMAT", help="Format from annotate formats (default: by extension).")
+@click.option(
+    "--to",
+    "name",
+    metavar="FORMAT",
+    help="Output format, see annotate formats (default: from the extension).",
+)
 @click.option(
     "-o",
     "--output",
@@ -194,7 +201,7 @@ def _maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
     required=True,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="File to write, or folder for some formats.",
+    help="File to write. Some formats write a folder.",
 )
 @click.option("--labels", is_flag=True, help="Export finished labels instead of units.")
 @click.option("--for", "person", metavar="NAME", help="Export only the units of this annotator.")
@@ -215,7 +222,8 @@ def export(
 ) -> None:
     """Write the units or the labels of BATCH to a file.
 
-    Units are for another tool or machine. With --labels, the human labels are written.
+    By default, the units are exported, for use in another tool or on another machine. With --labels, the
+    human labels are exported instead.
 
     \b
     annotate export pilot --to prodigy -o tasks.jsonl
@@ -223,11 +231,12 @@ def export(
     annotate export pilot --labels -o labels.csv
     annotate export pilot --for bob -o bob.db
 
-    FILE.db is a small study with one annotator's units, for another machine. Label there with: annotate open
-    BATCH --as NAME -d FILE. Then import the file here with: annotate import FILE.
+    A .db file is a small study that contains one annotator's units, for use on another machine. To label the
+    units there, run annotate open BATCH --as NAME -d FILE. To import the labels here, run annotate import
+    FILE.
 
-    Exported units contain only the unit's id and the task's inputs, as a blind annotator sees them. They have
-    no labels and do not show which units are checks. All files are written, or none.
+    Exported units contain only the unit's id and the task's inputs, as a blind annotator sees them. They
+    contain no labels and do not show which units are checks. Either all files are written, or none is.
     """
     from annotate.exchange import base
     from annotate.exchange.transfer import export_batch
@@ -271,7 +280,7 @@ def _pack(store: Store, batch: str, person: str, path: Path, as_json: bool) -> N
 @click.command("formats")
 @json_option
 def formats(as_json: bool) -> None:
-    """List the formats of export and import."""
+    """List the formats for export and import."""
     from annotate.exchange import base
 
     known_formats = [base.get(name) for name in base.names()]

@@ -14,7 +14,7 @@ from judge.store import Store
 
 
 @click.command()
-@click.option("--task", "task_name", help="Task to show (default: the study's only one).")
+@click.option("--task", "task_name", help="Task to show (default: the only task in the study).")
 @click.option("--where", help="Show only units that match this SQL condition.")
 @click.option("--batch", help="Show only the units of this batch.")
 @click.option("-n", "limit", type=click.IntRange(1), help="Maximum number of units.")
@@ -40,18 +40,18 @@ def view(
     output: Path,
     store: Store,
 ) -> None:
-    """Write units, texts and labels as one page for a browser.
+    """Write an HTML page with units, texts and labels.
 
     \b
     annotate view -o page.html
     annotate view --task stance --batch pilot -o pilot.html
     annotate view --where "dataset = 'faq'" -n 2000 --sample 1 -o page.html
 
-    The page works without a network. It has filters, a search, the keys j and k, and a link for each unit
-    (#UNIT). It has at most 10,000 units.
+    The page works offline. It has filters, a search field, keyboard navigation (j and k), and a link for each
+    unit (#UNIT). It can contain at most 10,000 units.
 
-    Labels of units that somebody must still label blind are left out. --reveal NAME shows all labels. If NAME
-    labels these units later, the labels do not count as blind.
+    Labels are hidden for units that an annotator must still label blind. --reveal NAME shows all labels. If
+    NAME labels these units later, the labels do not count as blind.
     """
     from annotate.view.page import as_html
     from annotate.view.units import view as units_of

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--prior",
     metavar="uniform|gold|L=0.2,...",
-    help="With batch: expected label shares. gold uses the shares in the reference.",
+    help="With batch: expected label shares. 'gold' uses the shares in the reference labels.",
 )
 @field_option
 @reference_option
@@ -51,12 +51,12 @@ def calibrate(task_name: str, **options: Any) -> None:
     judge calibrate stance --method batch --prior support=0.3,refute=0.3,neutral=0.4
     judge calibrate stance --run 01K9ZX3M --method temperature --reference decided
 
-    The method batch needs no labels. It assumes the label shares of --prior. Without --prior, it shows the
+    The 'batch' method needs no labels. It assumes the label shares in --prior. Without --prior, it shows the
     effect of equal shares and stores nothing.
 
-    The other methods are fitted on reference labels, cross-fitted by question. bias fits a temperature and a
-    bias for each label. temperature fits a temperature only. isotonic is for two labels. Questions in a sealed
-    test (judge split) are not used.
+    The other methods are cross-fitted on reference labels, in folds of whole questions. The 'bias' method
+    fits a temperature and a bias for each label, and 'temperature' fits only a temperature. The 'isotonic'
+    method supports only tasks with two labels. Questions in a sealed test (judge split) are not used.
 
     The calibrated judge is stored as a new run. Reports list it under its own name. Scores use it only if you
     name it.

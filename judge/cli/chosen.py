@@ -33,7 +33,9 @@ def whole_runs(function: F) -> F:
     return cast("F", quiet)
 
 
-field_option = click.option("--field", metavar="FIELD", help="Field of the task, if the task has several.")
+field_option = click.option(
+    "--field", metavar="FIELD", help="Field of the task, if the task has several fields."
+)
 reference_option = click.option(
     "--reference",
     metavar="WHO",

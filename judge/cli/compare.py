@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 @output_option(
     ".csv",
     ".json",
-    help="Write a table (.csv, .json) or the gates (.xml, .md). Repeatable.",
+    help="Write a table (.csv, .json) or the pass/fail checks (.xml, .md) to FILE. Repeatable.",
 )
 @json_option
 @db_option
@@ -67,14 +67,14 @@ def compare(first: str, second: str, **options: Any) -> None:
     judge score compare gpt-4 llama-2 --axis system --paper garage
     judge score compare main branch --axis system --paper garage --fail-if-worse factuality
 
-    Judges A and B are either runs of one task, or models with all their runs. Both are scored on the same
-    units. Units that only one of them labelled are left out, and the coverage shows how many.
+    Judges A and B are either runs of one task, or models with all their runs. Both judges are scored on the
+    same units. Units that only one judge labelled are left out, and the coverage shows how many.
 
-    Each difference is B minus A. Its interval resamples the same questions for both. The label shares of each
-    task follow the papers' measures.
+    Each difference is B minus A. For its interval, the same questions are resampled for A and B. The output
+    lists the measures of the papers first, and then the label shares of each task.
 
-    --fail-if-worse runs a paired test by question, with Holm's correction for the measures named. At
-    --confidence 0.95, at most 2.5 % of builds fail if nothing changed.
+    --fail-if-worse runs a paired test, clustered by question, with Holm's correction for the given measures.
+    At --confidence 0.95, at most 2.5 % of CI builds fail if nothing changed.
     """
     from judge.suites.chosen import judges
     from judge.suites.swap import swap, systems

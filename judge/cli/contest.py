@@ -44,17 +44,17 @@ MOST_TOLD = 3
 @click.option(
     "--part",
     type=click.Choice(["open", "learn", "tune", "test", "all"]),
-    help="Part of the questions, if the task is split; open is learn and tune. test and all open the"
-    " sealed test, which is logged.  [default: open]",
+    help="Part of the questions, if the task is split. 'open' means learn and tune. 'test' "
+    "and 'all' use the sealed test, and each use is logged.  [default: open]",
 )
 @click.option(
     "--confidence",
     default=0.95,
     type=INSIDE,
-    help="Confidence level of the intervals. Looks at the sealed test have their own.",
+    help="Confidence level of the intervals. The sealed test has its own level.",
 )
-@click.option("-o", "--output", type=TO_WRITE, help="Write a page to FILE.html.")
-@click.option("--units", type=TO_WRITE, help="Write all shared units with their labels to FILE.csv.")
+@click.option("-o", "--output", type=TO_WRITE, help="Write the comparison to this .html file.")
+@click.option("--units", type=TO_WRITE, help="Write all shared units with their labels to this .csv file.")
 @field_option
 @reference_option
 @db_option
@@ -69,12 +69,12 @@ def compare(task_name: str, **options: Any) -> None:
     judge compare stance --run 01K9ZX3M --run 01K9ZY7Q --reference decided
     judge compare stance --part test -o compared.html
 
-    Agreement is Cohen's kappa on the units that have a reference label and a label from every run. Each pair of
-    runs is compared with a paired test by question. Holm's method corrects the p values for the number of
-    pairs. Differences are B minus A.
+    Agreement is Cohen's kappa on the units that have a reference label and a label from every run. Each pair
+    of runs is compared with a paired test, clustered by question. Holm's method corrects the p values for the
+    number of pairs. Differences are B minus A.
 
-    If the task is split (judge split), the sealed test is left out. --part test includes it. Each look at the
-    sealed test is logged, and look k is tested at the level .05 / 2^k.
+    If the task is split (judge split), the questions in the sealed test are left out. To use them, add --part
+    test. Each use of the sealed test is logged, and the k-th use is tested at the level .05 / 2^k.
     """
     from judge.suites import contest
     from judge.suites.contest_page import as_html

@@ -29,7 +29,8 @@ READING = click.option(
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
     default="entailed",
-    help="Call a question challenging if its answer entails some distractor (as in URAG) or none.",
+    help="Treat a question as challenging if its answer entails at least one distractor "
+    "(as in URAG) or none.",
 )
 SLOTS = click.option(
     "--per-question",
@@ -66,14 +67,15 @@ def distractors() -> None:
     "way",
     type=click.Choice(["paper", "practice"]),
     default="paper",
-    help="Follow the paper URAG, where the answer may entail a distractor, or require every "
-    "distractor to be wrong (practice).",
+    help="Follow the URAG paper, in which the answer can entail a distractor ('paper'), or "
+    "require every distractor to be wrong ('practice').",
 )
 @click.option(
     "--challenging",
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
-    help="Call a question challenging if its answer entails some distractor or none (default: set by"
+    help="Treat a question as challenging if its answer entails at least one distractor or "
+    "none (default: set by"
     " --reading).",
 )
 @click.option("--check-model", help="Model for the entailment check (default: --model).")
@@ -219,7 +221,7 @@ _WORDS = {
     type=click.Choice(["urag", "jsonl"]),
     help="Output format: urag (one JSON document) or jsonl (default: from the file extension).",
 )
-@click.option("--system", help="System to export distractors of, if there are several.")
+@click.option("--system", help="System whose distractors to export, if there are several systems.")
 @click.option("--check", "annotator", default="last", help="Run or annotator whose checks to use.")
 @SLOTS
 @READING

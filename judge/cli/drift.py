@@ -37,7 +37,7 @@ ENOUGH = 0.8
     metavar="N",
     help="Draw N anchor units and label them for the first time, without a test.",
 )
-@click.option("--again", is_flag=True, help="With --anchors: draw a new set even if one exists.")
+@click.option("--again", is_flag=True, help="With --anchors: draw a new set even if a set exists.")
 @click.option("--as", "asked_as", metavar="NAME", help="Name of the judge, if judge run used --as.")
 @of_run("where", "concurrency", "max", "patience", "base_url", "settings")
 @output_option(help="Write the result to a .xml (JUnit) or .md file. Repeatable.")
@@ -55,12 +55,12 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
     First, --anchors draws a fixed set of units and labels each unit three times. Units with human labels are
     drawn first. Use --run RUN to take the settings of a stored run.
 
-    Every later check labels the set three times again, with the same settings. It compares old and new labels
-    with an exact test by unit, which is valid for every judge. If the judge changed, the exit code is 5. At
-    most 5 % of sets see a false alarm in 52 checks.
+    Every later check labels the same set three more times, with the same settings. It compares the old and
+    the new labels with an exact test by unit, which is valid for every judge. If the judge changed, the exit
+    code is 5. In 52 checks, at most 5 % of sets cause a false alarm.
 
-    The output also shows the change in agreement with human labels. It names a new model name or
-    system_fingerprint of the server.
+    The output also shows the change in agreement with human labels. If the server reports a new model name or
+    system_fingerprint, the output names it.
     """
     from judge.asking import anchors as anchor_sets
     from judge.asking import drift as drifting

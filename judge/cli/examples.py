@@ -16,14 +16,15 @@ FOLDERS = ("examples", "noveleval", "scifact")
 def examples(folder: Path) -> None:
     """Copy the sample data into DIR (default: data).
 
-    The commands of the documentation read the samples from there.
+    The commands in the documentation read the samples from this folder.
 
     \b
     judge examples
     judge examples samples
 
-    The folders noveleval and scifact have real passages with human labels. The folder examples has made-up rows
-    of every kind. SOURCES.md names origins and licences. Existing files that differ are never replaced.
+    The folders 'noveleval' and 'scifact' contain real passages with human labels. The folder 'examples'
+    contains made-up rows of every kind. SOURCES.md lists the origins and licences. Existing files that differ
+    are never replaced.
     """
     from judge.resources import resource_dir
 

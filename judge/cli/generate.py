@@ -46,10 +46,11 @@ if TYPE_CHECKING:
 @click.option(
     "--context",
     required=True,
-    help="Passages to show: none, all, oracle, fixed5, top:K or misleading; add +noise:N for noise.",
+    help="Passages to show: none, all, oracle, fixed5, top:K or misleading. Add +noise:N "
+    "to include N noise passages.",
 )
-@click.option("--ranking", help="With top:K: name of the ranking, if the study has several.")
-@click.option("--stage", help="With top:K: stage of the ranking, if it has several.")
+@click.option("--ranking", help="With top:K: name of the ranking, if the study has several rankings.")
+@click.option("--stage", help="With top:K: stage of the ranking, if the ranking has several stages.")
 @click.option(
     "--shown",
     help="For urag_aware: probabilities to show, as RUN:self, RUN:wrong or RUN:wrong-second.",
@@ -64,12 +65,12 @@ def generate(task_name: str, model: str | None, **options: Any) -> int:
     judge answers generate verdict -m openai/gpt-5-mini --context top:5
     judge answers generate multiple_choice -m llamacpp/smollm2 --context oracle+noise:10
 
-    TASK is a task that labels items, such as qa_answer, verdict or multiple_choice. The command makes a run, as
-    judge run does. Run it again to resume; nothing is sent twice.
+    TASK is a task that labels items, such as qa_answer, verdict or multiple_choice. Like judge run, the
+    command starts a run. To resume, run it again. No request is sent twice.
 
-    The condition of the answers is the context. --shown makes a second pass, in which the model sees the option
-    probabilities of an earlier run. self shows them unchanged. wrong exchanges the highest and the lowest
-    probability. wrong-second exchanges the two highest.
+    The context is stored as the condition of the answers. --shown starts a second pass, in which the model
+    sees the option probabilities of an earlier run. With 'self', they are unchanged. With 'wrong', the
+    highest and the lowest probability are swapped. With 'wrong-second', the two highest are swapped.
     """
     from judge.runner import contexts, second
     from judge.runner.generate import Generation, check, check_not_imported, check_origin

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rewriter",
     metavar="MODEL",
-    help="Model to rewrite the instructions, based on errors on the learn part.",
+    help="Model that rewrites the instructions, based on the judge's errors on the learning questions.",
 )
 @output_option(
     *(".html", ".yaml", ".yml"),
@@ -57,18 +57,19 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
     judge improve stance -m openai/gpt-5-mini --reference decided --max 500ktokens
     judge improve stance -m llamacpp/smollm2 -o improved.html
 
-    The task must be split (judge split). The search tries cheap changes first. These are calibration, answer
-    form, label order, guidelines and few-shot examples from the learn part. With --rewriter MODEL, that model
-    also rewrites the instructions.
+    The task must be split (judge split). The search tries cheap changes first: calibration, answer form,
+    label order, guidelines, and few-shot examples from the learning questions. With --rewriter MODEL, that
+    model also rewrites the instructions.
 
-    The candidates compete on the tune part. The best one is compared once with the current judge on the sealed
-    test. This look is logged.
+    The candidates are compared on the tuning questions. Then the best candidate is compared once with the
+    current judge on the sealed test. This use of the sealed test is logged.
 
-    If the lower bound of the difference is above 0, a recipe is written (default: TASK.recipe.yaml). To use it,
-    type judge run --recipe FILE. If the instructions changed, a new version of the task is written, too.
+    If the lower bound of the difference is above 0, a recipe is written (default: TASK.recipe.yaml). To use
+    the recipe, run judge run --recipe FILE. If the instructions changed, a new version of the task is also
+    written.
 
-    If the judge already agrees with people as well as they agree with each other, there is no search. Improve
-    the guidelines first, or use --anyway. Run the same command again to resume.
+    If the judge already agrees with people as well as they agree with each other, the command does not
+    search. Improve the guidelines first, or search with --anyway. Run the same command again to resume.
     """
     from judge.improve.page import as_html, as_json, written
     from judge.runner.flow import Halted

@@ -49,13 +49,16 @@ def items() -> None:
 @items.command("import")
 @click.argument("format_name", metavar="[FORMAT]")
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--dataset", help="Data set name, with which ids begin (default: the file's or format's name).")
+@click.option(
+    "--dataset",
+    help="Name of the data set, used as the prefix of ids (default: the file's or format's name).",
+)
 @map_options(
     "FIELD=PATH",
     "Read FIELD from this column or dotted path, e.g. passages.text=evidence. Repeatable.",
     "Rename a gold or human label, e.g. stance:SUPPORTS=support. Repeatable.",
 )
-@click.option("--system", help="System for answers whose rows name none (default: the file's name).")
+@click.option("--system", help="System of answers in rows that name no system (default: the file's name).")
 @click.option(
     "--as-text",
     multiple=True,
@@ -92,7 +95,7 @@ def import_(
 ) -> None:
     """Import items from files.
 
-    FORMAT is jsonl, csv, traces or the name of a benchmark. By default it is detected from the file.
+    FORMAT is jsonl, csv, traces or the name of a benchmark. By default, it is detected from the file.
 
     \b
     judge items import mine.jsonl
@@ -101,7 +104,7 @@ def import_(
     judge items import scifact claims_dev.jsonl corpus.jsonl
 
     Importing the same file again changes nothing. If a row is invalid, the error names its file, line and
-    field. Nothing of that file is then imported, unless you use --skip-bad.
+    field. Nothing from that file is then imported, unless you use --skip-bad.
     """
     from judge.importers.guess import MissingFields
     from judge.importers.offers import file_rows, offered

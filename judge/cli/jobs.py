@@ -54,7 +54,7 @@ def _allowing(function: F) -> F:
         "--allow",
         multiple=True,
         metavar="WHAT",
-        help="Allow this HOST, env:VARIABLE or FOLDER in the study.",
+        help="Allow the study to use this HOST, env:VARIABLE or FOLDER.",
     )
     return cast("F", option(call))
 
@@ -150,14 +150,15 @@ def _list(db: Path, as_json: bool) -> None:
 @click.option(
     "--release",
     is_flag=True,
-    help="Release all units now. Units that are still in a batch may be paid twice.",
+    help="Release all units now. You may pay twice for units that are still in a batch.",
 )
 @db_option
 @_allowing
 def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
     """Cancel JOB.
 
-    Requests that were not sent go back to the run. Results that are already finished can still be fetched.
+    Requests that were not sent are returned to the run. Results that are already finished can still be
+    fetched.
 
     \b
     judge jobs cancel last

@@ -51,7 +51,7 @@ def models() -> None:
 @provider_options
 @json_option
 def show(model: str | None, base_url: tuple[str, ...], settings: tuple[str, ...], as_json: bool) -> None:
-    """List the providers, or test what one MODEL supports.
+    """List the providers, or test which features a MODEL supports.
 
     The test sends requests about one made-up passage.
 

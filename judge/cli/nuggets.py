@@ -20,8 +20,8 @@ def nuggets() -> None:
     "--judge", metavar="MODEL", help="Model whose assignments are in the file. They are stored as a run."
 )
 @click.option("--annotator", metavar="PERSON", help="Annotator whose assignments are in the file.")
-@click.option("--condition", help="Condition of the answers, if a system has several.")
-@click.option("--dataset", help="Data set of the items, if several have the same ids.")
+@click.option("--condition", help="Condition of the answers, if a system has several conditions.")
+@click.option("--dataset", help="Data set of the items, if several data sets have the same ids.")
 @skip_option
 @db_option
 @json_option
@@ -44,11 +44,11 @@ def import_(
     judge nuggets import assignments.jsonl --judge gpt-4o
     judge nuggets import assessors.csv --annotator ann
 
-    A CSV file needs the columns id, nugget and importance (vital or okay). If answers were assessed, it also
-    needs system and assignment (support, partial_support or not_support).
+    A CSV file needs the columns 'id', 'nugget' and 'importance' (vital or okay). If answers were assessed, it
+    also needs 'system' and 'assignment' (support, partial_support or not_support).
 
-    Each pair of a nugget and an answer becomes a unit of the task nugget_assignment. A file is imported as a
-    whole or not at all. Importing it again changes nothing.
+    Each pair of a nugget and an answer becomes a unit of the task nugget_assignment. Either the whole file is
+    imported, or nothing is. Importing it again changes nothing.
     """
     from judge.asking.nuggets import assigner, import_files
 

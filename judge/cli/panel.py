@@ -34,13 +34,13 @@ from judge.types import Measure
     multiple=True,
     required=True,
     metavar="RUN",
-    help="Run to combine. Repeat it for at least two runs.",
+    help="Run to combine. Give at least two runs.",
 )
 @click.option(
     "--method",
     type=click.Choice(["majority", "mean", "dawid-skene"]),
     default="majority",
-    help="Rule to combine labels; mean averages the (calibrated) probabilities.",
+    help="Rule for combining labels. 'mean' averages the (calibrated) probabilities.",
 )
 @click.option(
     "--recipe",
@@ -60,11 +60,11 @@ def panel(task_name: str, **options: Any) -> None:
     judge panel stance --run 01K9ZX3M --run 01K9ZY7Q --run 01K9ZZ2A
     judge panel stance --method mean --run 01K9ZX3M --run 01K9ZY7Q --recipe panel.yaml
 
-    The members are runs of the task. Calibrated runs can be members, too. If the members tie, the unit gets no
-    label. A member without a label on a unit has no vote there.
+    The members are runs of the task, including calibrated runs. If the votes are tied, the unit has no label.
+    A member does not vote on units that it has not labelled.
 
-    The panel is stored as a run. Name it in judge score --run or judge score compare. Its cost is the sum over
-    its members, as judge compare shows.
+    The panel is stored as a run. To score it, name it in judge score --run or judge score compare. Its cost
+    is the sum of its members' costs, which judge compare shows.
     """
     from judge.derive import name_of
     from judge.derive.pool import agreement

@@ -21,8 +21,9 @@ COLUMNS = ("kind", "name", "package", "target", "problem")
 def plugins(as_json: bool, as_csv: bool) -> None:
     """List the plugins of installed packages.
 
-    Plugins add providers, importers, exchange formats, measures and papers. Each one is loaded as a test. If
-    one fails, the reason is shown, and the others still work. docs/plugins.md shows how to write a plugin.
+    Plugins add providers, importers, exchange formats, measures and papers. The command tries to load each
+    plugin. If a plugin fails, the reason is shown, and the other plugins still work. To write a plugin, see
+    docs/plugins.md.
     """
     every = registry.every(built_in())
     # Providers are made, too: what the runner uses may be set when one is.

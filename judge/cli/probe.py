@@ -48,7 +48,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 @click.option(
     "--nothing",
     metavar="LABEL",
-    help="Label that fits an empty passage (default: the one it gets most often).",
+    help="Label that fits an empty passage (default: the label that it gets most often).",
 )
 @click.option(
     "--paraphrases",
@@ -98,8 +98,7 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
       empty        an empty passage: it should get the label --nothing
       boilerplate  a passage without content: it should get the same label
 
-    Rates have intervals, with the question as the cluster. The labels of probes are never stored in the study
-    itself.
+    The intervals of the rates are clustered by question. Probe labels are never stored in the study itself.
     """
     from judge.runner.probe import Wanted, as_json
 

@@ -19,8 +19,10 @@ rankings.add_command(removed("rankings import", "systems import"))
 
 
 @rankings.command("attach")
-@click.option("--name", help="Name of the ranking, if there are several.")
-@click.option("--stage", type=click.Choice(STAGES), help="Stage of the ranking, if it has several.")
+@click.option("--name", help="Name of the ranking, if the study has several rankings.")
+@click.option(
+    "--stage", type=click.Choice(STAGES), help="Stage of the ranking, if the ranking has several stages."
+)
 @click.option("-k", default=10, type=click.IntRange(1), help="Use the first K passages of each ranking.")
 @click.option("--dataset", help="Use only the items of this data set.")
 @db_option

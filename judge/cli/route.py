@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("--run", "run", metavar="RUN", help="Run of the judge.")
+@click.option("--run", "run", metavar="RUN", help="Judge run that labels the units.")
 @click.option(
     "--check",
     "check",
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--then",
     metavar="RUN",
-    help="Second judge for the units that the first one leaves. People label the rest.",
+    help="Second judge, for units that the first judge does not accept. People label the remaining units.",
 )
 @click.option(
     "--agree",
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     "--confidence",
     default=0.95,
     type=INSIDE,
-    help="Confidence level of the guarantee. A sealed test may require a higher one.",
+    help="Confidence level of the guarantee. A sealed test may require a higher level.",
 )
 @output_option(".html", help="Write the curve (.html) or the outcome (.xml, .md). Repeatable.")
 @field_option
@@ -69,11 +69,11 @@ def route(task_name: str, **options: Any) -> int:
     judge route stance --check 01KA1B2C --output route.xml
 
     The command lowers a threshold on the judge's confidence step by step. It stops when a test can no longer
-    exclude that the judge is wrong too often. The questions that fix the order of the steps are not used for
-    these tests.
+    rule out that the judge is wrong too often. The order of the steps is set on other questions, which are
+    not used for these tests.
 
-    The accepted units are stored as a derived run. If the task is split (judge split), the test uses the sealed
-    questions, and this look is logged. If no threshold passes, the exit code is 5.
+    The accepted units are stored as a derived run. If the task is split (judge split), the test uses the
+    questions in the sealed test, and each use is logged. If no threshold passes, the exit code is 5.
     """
     from judge.suites import route as routing
     from judge.suites.route_check import check_again

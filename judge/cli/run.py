@@ -48,9 +48,9 @@ SECTIONS = {
     "--estimate",
     "is_estimate",
     is_flag=True,
-    help="Print cost, time and first prompt without any call.",
+    help="Print cost, time and the first prompt, without any call.",
 )
-@click.option("--batch", is_flag=True, help="Send provider batches (half price, up to a day).")
+@click.option("--batch", is_flag=True, help="Use the provider's batch API (half price, up to a day).")
 @click.option(
     "--offline",
     type=click.Path(path_type=Path),
@@ -69,8 +69,8 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
     judge run stance -m anthropic/claude-haiku-5 --batch --max 20usd
     judge run stance -m openai/qwen3 --offline requests
 
-    Run the same command again to resume; nothing is sent twice. With --offline, another program runs the
-    requests. Then import its results with judge jobs read.
+    To resume, run the same command again. No request is sent twice. With --offline, the requests are written
+    to files for another program. To import its results, use judge jobs read.
     """
     given = RunOptions.of(options)
     _check_ways(options)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 @click.option(
     "--model", required=True, metavar="NAME", help="Name of the judge, e.g. 'gpt-4o (May, zero-shot)'."
 )
-@click.option("--task", "task_name", help="Task of the labels (default: the study's only task).")
+@click.option("--task", "task_name", help="Task of the labels (default: the only task in the study).")
 @click.option("--field", help="Field of the labels, if the table has only some of the task's fields.")
-@click.option("--dataset", help="Data set of the units, if several have the same ids.")
+@click.option("--dataset", help="Data set of the units, if several data sets have the same ids.")
 @map_options(
     "NAME=COLUMN",
     "Read unit, label, probabilities, rationale, status or repeat from this column. Repeatable.",
@@ -54,12 +54,12 @@ def import_(
     judge runs import labels.csv --model gpt-4o --task stance
     judge runs import labels.csv --model gpt-4o --map unit=claim_id --map label=verdict --map-label stance:SUPPORTS=support
 
-    Each row has one unit. The column unit holds its id in the study or in the source data. The column label, or
-    a column with the field's name, holds the label. Optional columns are probabilities (JSON: {"yes": 0.8,
-    "no": 0.2}), rationale, status and repeat.
+    Each row describes one unit. The 'unit' column contains the unit's id in the study or in the source data.
+    The 'label' column, or a column with the field's name, contains the label. Optional columns are
+    'probabilities' (JSON: {"yes": 0.8, "no": 0.2}), 'rationale', 'status' and 'repeat'.
 
-    An empty label is stored as missing. So are the words refused, unparsed, truncated and failed. A table is
-    imported as a whole or not at all. Importing it again adds nothing.
+    An empty label is stored as missing, and so are 'refused', 'unparsed', 'truncated' and 'failed'. Either
+    the whole table is imported, or nothing is. Importing it again adds nothing.
     """
     from judge.importers.judged import Given, import_run
 

@@ -79,7 +79,7 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
 def show(run_name: str, db: Path, as_json: bool) -> None:
     """Show the counts and labels of a run.
 
-    If there are gold labels, the agreement with them is shown, too.
+    If there are gold labels, the command also shows the agreement with them.
 
     \b
     judge runs show
@@ -174,7 +174,7 @@ FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "q
 @click.option("-o", "--output", type=TO_WRITE, help="File to write (default: stdout).")
 @click.option("--join", type=TO_READ, help="Add label columns to the rows of this JSONL, CSV or TSV file.")
 @click.option("--id", "id_field", help="With --join: id column of the file (default: as imported, else id).")
-@click.option("--dataset", help="With --join: data set of the file, if the study has several.")
+@click.option("--dataset", help="With --join: data set of the file, if the study has several data sets.")
 @click.option("--prefix", default="adjudge", help="With --join: prefix of the new columns.")
 @db_option
 def export(
@@ -198,11 +198,11 @@ def export(
     judge runs export last --to spans -o annotations.csv
     judge runs export last --join mine.jsonl -o mine_labelled.jsonl
 
-    The format qrels has lines "query 0 document grade" for TREC tools. The format spans is a CSV file for
-    tracing tools, with trace and span ids. It includes human labels.
+    The 'qrels' format has lines "query 0 document grade" for TREC tools. The 'spans' format is a CSV file for
+    tracing tools, with trace ids, span ids and human labels.
 
-    With --join, your own file is written again with label columns at the end of each row. Everything else in
-    the file stays the same.
+    With --join, the command writes a copy of your file, and adds label columns at the end of each row. The
+    rest of the file is unchanged.
     """
     from judge.cli.join import Join, join_file
     from judge.cli.run_export import qrels, span_lines, text_lines, write_lines, write_parquet

@@ -65,7 +65,7 @@ def _sections(paper: Paper) -> dict[str, list[str]]:
         "What": [*rows, "dataset", "parts", "by", *readings],
         "Runs": ["runs", *(["judges"] if paper.is_judged else []), "partial"],
         "Intervals and correction": [*(["reference"] if paper.corrects else []), "interval", "confidence"],
-        "Gates": ["fail_under", "fail_over", "on"],
+        "Pass/fail checks": ["fail_under", "fail_over", "on"],
         "Output": ["output", "as_json", "db"],
     }
 
@@ -73,7 +73,7 @@ def _sections(paper: Paper) -> dict[str, list[str]]:
 judges_option = click.option(
     "--judges",
     type=click.Choice(["mean", "each"]),
-    help="With several judges: compute their mean, or compare each.",
+    help="With several judges: compute their mean, or compare each judge.",
 )
 reference_option = click.option(
     "--reference",
@@ -104,7 +104,8 @@ def _command(paper: Paper) -> click.Command:
         ".tex",
         ".csv",
         ".json",
-        help="Write the result in the format of the extension; .xml gets the gates. Repeatable.",
+        help="Write the result to FILE. The extension selects the format; .xml has the "
+        "pass/fail checks. Repeatable.",
     )
     @json_option
     @db_option

@@ -34,10 +34,10 @@ condition_option = click.option(
     multiple=True,
     metavar="NAME",
     callback=_once,
-    help="Condition of the answers, if a system has several.",
+    help="Condition of the answers, if a system has several conditions.",
 )
 dataset_option = click.option(
-    "--dataset", metavar="NAME", help="Data set to score, if the study has several."
+    "--dataset", metavar="NAME", help="Data set to score, if the study has several data sets."
 )
 part_option = click.option(
     "--part",
@@ -63,12 +63,12 @@ interval_options = together(
         "--interval",
         default="bca",
         type=click.Choice(["bca", "percentile", "none"]),
-        help="Method of the bootstrap intervals; none computes no interval.",
+        help="Bootstrap method for the intervals, or 'none' for no intervals.",
     ),
     click.option("--confidence", default=0.95, type=INSIDE, help="Confidence level of the intervals."),
 )
 by_option = click.option(
-    "--by", metavar="NAME", help="Also group results by this tag or gold label of the items."
+    "--by", metavar="NAME", help="Add results grouped by this tag or gold label of the items."
 )
 
 

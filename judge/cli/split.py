@@ -37,7 +37,7 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     "--shares",
     metavar="L/T/S",
     callback=_shares,
-    help="Shares of the questions for learn, tune and sealed test.  [default: 20/20/60]",
+    help="Shares of the questions for the parts learn, tune and sealed test.  [default: 20/20/60]",
 )
 @click.option("--seed", type=click.IntRange(0), help="Random seed of the draw.  [default: 0]")
 @click.option("--dry-run", is_flag=True, help="Show the draw without storing the split.")
@@ -47,18 +47,19 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @json_option
 @whole_runs
 def split(task_name: str, **options: Any) -> None:
-    """Split the questions of a task into learn, tune and a sealed test.
+    """Split the questions of a task into learn, tune and sealed test parts.
 
     \b
     judge split stance
     judge split stance --reference decided --shares 30/20/50
 
-    Fit judges on the learn part, and choose between them on the tune part. The sealed test then shows how good
-    the choice is. Whole questions are drawn, stratified by the reference labels. The split is stored once, for
-    all versions of the task.
+    Fit judges on the learning questions (learn), and choose between them on the tuning questions (tune). The
+    sealed test then shows how good the chosen judge is. Whole questions are drawn, stratified by the
+    reference labels. The split is stored once, for all versions of the task.
 
-    The output shows which difference in kappa the next look would detect with 80 % power. Every look is logged,
-    and look k is tested at the level .05 / 2^k. Run the command again to show the split and its looks.
+    The output shows the difference in kappa that the next use of the sealed test would detect with 80 %
+    power. Every use is logged, and the k-th use is tested at the level .05 / 2^k. To show the split and its
+    log, run the command again.
     """
     from judge.labels import split as parts
     from judge.store import export

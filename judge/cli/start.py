@@ -26,7 +26,7 @@ from judge.console import TO_READ, db_option
     help="Task to label, or faithfulness (default: chosen from the columns of the file).",
 )
 @click.option("--as", "person", default="me", metavar="NAME", help="Your name as an annotator.")
-@click.option("--yes", is_flag=True, help="Make calls that may cost money without asking first.")
+@click.option("--yes", is_flag=True, help="Make calls that may cost money without asking for confirmation.")
 @db_option
 def start(
     files: tuple[Path, ...],
@@ -46,8 +46,8 @@ def start(
     judge start mine.jsonl --task relevance_graded -m openai/llama --base-url http://127.0.0.1:8000/v1
     judge start passages.csv
 
-    Each step is a command of its own, which is printed before it runs. Before calls that may cost money, you
-    see an estimate and are asked. Run the same command again to resume.
+    Each step is a separate command, which is printed before it runs. Before calls that may cost money, the
+    command prints an estimate and asks for confirmation. To resume, run the same command again.
     """
     from adjudge.start import Start
 

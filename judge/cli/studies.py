@@ -19,7 +19,7 @@ def studies() -> None:
 @click.option(
     "--same-model",
     is_flag=True,
-    help="Merge runs even if their servers reported different names of the model.",
+    help="Merge runs even if their servers reported different model names.",
 )
 @json_option
 def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) -> None:
@@ -31,13 +31,14 @@ def merge(paths: tuple[Path, ...], into: Path, same_model: bool, as_json: bool) 
     judge studies merge north.db south.db --into both.db
 
     Data with the same id must be the same in all studies. Runs with the same task, model and settings become
-    one run. If a text, a gold label or a run's label differs, the difference is named and nothing is written.
+    one run. If a text, a gold label or a run's label differs, the command reports the difference and writes
+    nothing.
 
-    One person may have given different labels to a unit in two studies. Both labels are then kept, and you
-    resolve the conflict with annotate conflicts.
+    If a person labelled a unit differently in two studies, both labels are kept. To resolve the conflict, use
+    annotate conflicts.
 
-    Batches are merged with their logs. If a batch differs between two studies, the merge stops. Import people's
-    labels with annotate import instead.
+    Each batch is merged together with its event log. If a batch differs between two studies, the merge stops.
+    In this case, import the human labels with annotate import.
     """
     from judge.store.merge import COUNTED
     from judge.store.merge import merge as perform

@@ -43,7 +43,7 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 @click.command()
 @click.argument("paper_name", metavar="PAPER")
 @click.option(
-    "-m", "--model", required=True, help="Model to judge with, and to answer with unless --system is given."
+    "-m", "--model", required=True, help="Model that judges. Without --system, it also generates the answers."
 )
 @systems_option
 @also_generate_option
@@ -54,7 +54,7 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     "-n", "limit", metavar="N|P%", callback=amount, help="Use only the first N questions, or a share (10%)."
 )
 @click.option(
-    "--sample", type=int, metavar="SEED", help="With -n: random seed to draw a sample of the questions with."
+    "--sample", type=int, metavar="SEED", help="With -n: random seed for drawing a sample of the questions."
 )
 @of_run(*ASKING)
 @output_option(
@@ -64,12 +64,12 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
     ".csv",
     ".json",
     gates=False,
-    help="Write the result in the format of the extension. Repeatable.",
+    help="Write the result to FILE. The extension selects the format. Repeatable.",
 )
 @json_option
 @db_option
 def suite(paper_name: str, model: str, **options: Any) -> int:
-    """Make all runs that a PAPER needs with one model, and score them.
+    """Start all runs that a PAPER needs, with one model, and score them.
 
     \b
     judge suite garage -m openai/gpt-5-mini
@@ -77,10 +77,10 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     judge suite mirage -m openai/llama --base-url http://127.0.0.1:8000/v1
     judge suite garage -m openai/gpt-5-mini --system ours --system theirs
 
-    PAPER is a command of judge score. Use that command to score with the paper's own options. The runs that it
-    needs are then printed.
+    PAPER is the name of a judge score command. To set the paper's own options, use that command. It prints
+    the runs that it needs.
 
-    Labels that are already stored are not requested again. Run the same command again to resume. To do the
+    Labels that are already stored are not requested again. Run the same command again to resume. To run the
     steps one by one, use judge answers generate, judge run and judge score.
     """
     paper = paper_of(paper_name)

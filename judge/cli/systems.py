@@ -33,19 +33,19 @@ def systems() -> None:
 
 @systems.command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--system", help="System for rows that name none.")
+@click.option("--system", help="System of rows that name no system.")
 @click.option(
     "--system-column", metavar="COLUMN", help="Column with the system name (default: system or model)."
 )
-@click.option("--condition", help="Condition for rows that name none (default: default).")
+@click.option("--condition", help="Condition of rows that name no condition (default: 'default').")
 @click.option("--paper", help="Paper whose condition names to use (default: from the data set's format).")
 @click.option(
     "--stage",
     type=click.Choice(STAGES),
-    help="For rankings (required): stage of the pipeline. top-k is the passages in the context.",
+    help="Stage of the pipeline, required for rankings. 'top-k' means the passages in the context.",
 )
 @click.option("--name", help="Name of the ranking (default: the system, else column 6 of the file).")
-@click.option("--dataset", help="Data set of the items, if several have the same ids.")
+@click.option("--dataset", help="Data set of the items, if several data sets have the same ids.")
 @map_options(
     "KEY=PATH",
     "Read KEY from this column or dotted path, e.g. text=output. Repeatable.",
@@ -79,9 +79,10 @@ def import_(
     judge systems import answers.jsonl --map text=output --system-column model
     judge systems import mine.run --system mine --stage retrieve
 
-    Each row needs the columns id and text. It also needs system and condition, unless the options give them.
-    Optional columns are cited, context, claims, gold, votes and probabilities (of options). The column document
-    is for RAGuard's oracle: the only passage that an answer is about.
+    Each row needs the columns 'id' and 'text'. It also needs 'system' and 'condition', unless you set them
+    with options. Optional columns are 'cited', 'context', 'claims', 'gold', 'votes' and 'probabilities' (of
+    options). The 'document' column is for RAGuard's oracle condition. It names the only passage that an
+    answer is about.
 
     \b
     Names of conditions:
@@ -89,7 +90,7 @@ def import_(
       MIRAGE   base, oracle, mixed
       URAG     llm-only, plain, irrelevant, self-aware, wrong-aware
 
-    A file is imported as a whole or not at all. Importing it again changes nothing.
+    Either the whole file is imported, or nothing is. Importing it again changes nothing.
     """
     from judge.asking.systems import COUNTS, RANKING_COUNTS, Outputs, import_files, is_ranking
     from judge.importers import base

@@ -34,14 +34,15 @@ RATE_SECONDS = 60.0
 def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool, db: Path) -> int:
     """Show the progress of a run until it ends.
 
-    The output has counts, rate, time left, cost and the most recent failures.
+    The output shows the counts, the rate, the time left, the cost and the most recent failures.
 
     \b
     judge runs watch
     judge runs watch 01K9ZX3M --once --json
 
-    The command only reads the study. The exit code is 0 if the run finished and every unit has a label. It is 4
-    if the run ended or was stopped and some units have no label. With --once it is 0 while the run goes on.
+    The command only reads the study. The exit code is 0 if the run finished and every unit has a label. It is
+    4 if the run ended or was stopped and some units have no label. With --once, it is 0 while the run is in
+    progress.
     """
     from judge.store.watching import Watched
 

@@ -128,6 +128,11 @@ PAPER = Paper(
         Part("abstention", ("deflection",), "share of answers that decline (FActScore leaves them out)"),
     ),
     options=(
-        Option("several", "best", "Citation to use if a sentence has several (TREC).", ("best", "first")),
+        Option(
+            "several",
+            "best",
+            "Citation to use if a sentence has several citations (TREC).",
+            ("best", "first"),
+        ),
     ),
 )

@@ -30,7 +30,7 @@ class Option:
     several: bool = False
 
 
-RANKING = Option("ranking", "", "Name of the ranking, if the study has several.")
+RANKING = Option("ranking", "", "Name of the ranking, if the study has several rankings.")
 
 
 @dataclass(frozen=True, slots=True)

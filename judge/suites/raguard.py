@@ -233,7 +233,11 @@ PAPER = Paper(
             "accuracy with one associated document at a time, and with misleading ones",
         ),
         Part("retrieval", (), "misleading retrieval recall, exposure, precision, recall, NDCG"),
-        Part("exam", ("raguard_exam",), "roles that the judge gives documents, and agreement with gold"),
+        Part(
+            "exam",
+            ("raguard_exam",),
+            "roles that the judge assigns to documents, and agreement with gold labels",
+        ),
     ),
     options=(
         Option("k", "1,5", "Numbers of retrieved documents to score, e.g. 1,5."),

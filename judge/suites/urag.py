@@ -278,11 +278,12 @@ PAPER = Paper(
     ),
     options=(
         Option("context", "all", "Context of the system's answers, e.g. all, top:K or all+noise:10."),
-        Option("ranking", "", "With top:K: name of the ranking, if the study has several."),
+        Option("ranking", "", "With top:K: name of the ranking, if the study has several rankings."),
         Option(
             "aware",
             "none",
-            "Score a second pass that sees its own probabilities (self), or exchanged ones.",
+            "Score a second pass in which the model sees its own probabilities (self), or "
+            "swapped probabilities.",
             ("none", "self", "wrong", "wrong-second"),
         ),
         Option("calibrate-on", "", "Calibrate on the answers of this other system."),
