@@ -223,7 +223,7 @@ def test_at_a_terminal_it_asks_labels_and_goes_on_after_a_kill(study: Path, serv
         first.run(*words, program="judge")
         first.until("Make these 24 calls?")
         first.type("n", "Enter")
-        first.until("goes on from here")
+        first.until("run the same command again to continue")
         assert server.stats()["requests"] == 0
         first.run(*words, program="judge")
         first.until("Make these 24 calls?")
