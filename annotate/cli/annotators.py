@@ -34,7 +34,7 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
     annotate annotators set alice --qualification "PhD in biology" --paid "15 EUR an hour"
     annotate annotators set alice --note ""
 
-    Values that you omit stay unchanged. An empty text removes a value.
+    Values that you omit stay unchanged. An empty string removes a value.
     """
     from annotate.leading.profiles import KEYS, set_profile
 

@@ -52,7 +52,7 @@ def batches() -> None:
 @click.option(
     "--by",
     type=click.Choice(["label", "dataset", "confidence"]),
-    help="Stratify the draw in proportion to this field.",
+    help="Stratify the draw proportionally by this field.",
 )
 @click.option("--by-question", type=click.IntRange(min=1), metavar="N", help="Draw N whole questions.")
 @click.option(
@@ -118,9 +118,9 @@ def new(
     only once, at the end of the batch. With --until-decided, units are drawn in blocks until the verdict is
     decided. To draw the next block, use annotate batches extend.
 
-    The default of --run is the newest run of the task. The default of --judges is all runs with labels for
-    half of the units at the first verdict. With --reveal, annotators can keep or revise their label. The
-    condition of --where can use the columns of unit_texts.
+    By default, --run is the newest run of the task, and --judges is every run that has labels for at least
+    half of the units when the first verdict is computed. With --reveal, annotators can keep or revise their
+    labels. The --where condition can use the columns of unit_texts.
 
     Units from an earlier equal-probability draw on the same questions are not drawn again. Other units can be
     drawn again. Earlier labels by the same annotators are then reused. The weight of each unit is stored and

@@ -77,7 +77,7 @@ def resolve(
     annotate conflicts resolve d:q1/a --keep support
     annotate conflicts resolve --all --keep latest
 
-    A label without a timestamp has the time of its import. If a source changes its label later, the conflict
+    A label without a timestamp gets the time of its import. If a source changes its label later, the conflict
     is reopened.
     """
     from judge.store import label_sources

@@ -108,8 +108,8 @@ def report(arguments: ReportAsked) -> None:
     more. Use expert (0.2), skilled (0.15), crowd (0.1) or a number. --least-others 1 follows the code of the
     test's authors, and 2 follows their paper.
 
-    --fail-under accepts verdict=trust, verdict=part (which trust passes, too), or a minimum value of a
-    measure. The measures are pooled_kappa, pooled_kappa_difference and cohen_kappa (one source of labels).
+    --fail-under accepts verdict=trust, verdict=part (a verdict of trust also passes), or a minimum value
+    of a measure. The measures are pooled_kappa, pooled_kappa_difference and cohen_kappa (one source of labels).
     The report is written even if the check fails.
 
     \b

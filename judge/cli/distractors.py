@@ -29,8 +29,8 @@ READING = click.option(
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
     default="entailed",
-    help="Treat a question as challenging if its answer entails at least one distractor "
-    "(as in URAG) or none.",
+    help="Questions that count as challenging: those whose answer entails at least one "
+    "distractor (as in URAG), or those whose answer entails no distractor.",
 )
 SLOTS = click.option(
     "--per-question",
@@ -74,9 +74,8 @@ def distractors() -> None:
     "--challenging",
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
-    help="Treat a question as challenging if its answer entails at least one distractor or "
-    "none (default: set by"
-    " --reading).",
+    help="Questions that count as challenging: those whose answer entails at least one "
+    "distractor, or those whose answer entails no distractor (default: set by --reading).",
 )
 @click.option("--check-model", help="Model for the entailment check (default: --model).")
 @click.option("--system", help="System name to store the distractors under (default: the model).")
@@ -221,8 +220,8 @@ _WORDS = {
     type=click.Choice(["urag", "jsonl"]),
     help="Output format: urag (one JSON document) or jsonl (default: from the file extension).",
 )
-@click.option("--system", help="System whose distractors to export, if there are several systems.")
-@click.option("--check", "annotator", default="last", help="Run or annotator whose checks to use.")
+@click.option("--system", help="Export the distractors of this system, if there are several systems.")
+@click.option("--check", "annotator", default="last", help="Use the checks of this run or annotator.")
 @SLOTS
 @READING
 @click.option("--name", default="distractors", help="Name of the data set in the file.")

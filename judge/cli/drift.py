@@ -38,7 +38,7 @@ ENOUGH = 0.8
     help="Draw N anchor units and label them for the first time, without a test.",
 )
 @click.option("--again", is_flag=True, help="With --anchors: draw a new set even if a set exists.")
-@click.option("--as", "asked_as", metavar="NAME", help="Name of the judge, if judge run used --as.")
+@click.option("--as", "asked_as", metavar="NAME", help="Name of the judge, if set with judge run --as.")
 @of_run("where", "concurrency", "max", "patience", "base_url", "settings")
 @output_option(help="Write the result to a .xml (JUnit) or .md file. Repeatable.")
 @field_option

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     help="Write the attempts (.html) or the recipe (.yaml) to FILE. Repeatable.",
 )
 @of_run("max", "concurrency", "base_url", "settings")
-@click.option("--as", "asked_as", metavar="NAME", help="Name of the judge, if judge run used --as.")
+@click.option("--as", "asked_as", metavar="NAME", help="Name of the judge, if set with judge run --as.")
 @field_option
 @db_option
 @json_option

@@ -58,7 +58,7 @@ def items() -> None:
     "Read FIELD from this column or dotted path, e.g. passages.text=evidence. Repeatable.",
     "Rename a gold or human label, e.g. stance:SUPPORTS=support. Repeatable.",
 )
-@click.option("--system", help="System of answers in rows that name no system (default: the file's name).")
+@click.option("--system", help="System for answers in rows that do not specify one (default: the file's name).")
 @click.option(
     "--as-text",
     multiple=True,

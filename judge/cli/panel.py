@@ -34,7 +34,7 @@ from judge.types import Measure
     multiple=True,
     required=True,
     metavar="RUN",
-    help="Run to combine. Give at least two runs.",
+    help="A run of one member. Repeat this option for each run (at least two).",
 )
 @click.option(
     "--method",
@@ -54,7 +54,7 @@ from judge.types import Measure
 @json_option
 @whole_runs
 def panel(task_name: str, **options: Any) -> None:
-    """Combine several judges into one, without any call.
+    """Combine several judges into one, without calling a model.
 
     \b
     judge panel stance --run 01K9ZX3M --run 01K9ZY7Q --run 01K9ZZ2A

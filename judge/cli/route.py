@@ -69,8 +69,8 @@ def route(task_name: str, **options: Any) -> int:
     judge route stance --check 01KA1B2C --output route.xml
 
     The command lowers a threshold on the judge's confidence step by step. It stops when a test can no longer
-    rule out that the judge is wrong too often. The order of the steps is set on other questions, which are
-    not used for these tests.
+    rule out that the judge is wrong too often. The order of the steps is chosen on a separate set of
+    questions, which are not used for these tests.
 
     The accepted units are stored as a derived run. If the task is split (judge split), the test uses the
     questions in the sealed test, and each use is logged. If no threshold passes, the exit code is 5.

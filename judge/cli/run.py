@@ -48,7 +48,7 @@ SECTIONS = {
     "--estimate",
     "is_estimate",
     is_flag=True,
-    help="Print cost, time and the first prompt, without any call.",
+    help="Print cost, time and the first prompt, without calling the model.",
 )
 @click.option("--batch", is_flag=True, help="Use the provider's batch API (half price, up to a day).")
 @click.option(

@@ -78,7 +78,7 @@ judges_option = click.option(
 reference_option = click.option(
     "--reference",
     metavar="WHO",
-    help="Human labels to correct the judge's bias with (PPI++).",
+    help="Use these human labels to correct the judge's bias (PPI++).",
 )
 
 

@@ -37,7 +37,7 @@ def start(
     yes: bool,
     db: Path,
 ) -> int:
-    """Import FILE, label it with a model, and report the agreement with you.
+    """Import FILE, label it with a model, and report how well the model agrees with you.
 
     You label a sample of 100 units for the report.
 

@@ -15,7 +15,7 @@ def studies() -> None:
 
 @studies.command("merge")
 @click.argument("paths", metavar="STUDY...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--into", required=True, type=TO_WRITE, help="File of the new study.")
+@click.option("--into", required=True, type=TO_WRITE, help="Path of the new study file.")
 @click.option(
     "--same-model",
     is_flag=True,

@@ -77,8 +77,8 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     judge suite mirage -m openai/llama --base-url http://127.0.0.1:8000/v1
     judge suite garage -m openai/gpt-5-mini --system ours --system theirs
 
-    PAPER is the name of a judge score command. To set the paper's own options, use that command. It prints
-    the runs that it needs.
+    PAPER is the name of a judge score command. To set the paper's own options, use that command directly.
+    That command also prints which runs the paper needs.
 
     Labels that are already stored are not requested again. Run the same command again to resume. To run the
     steps one by one, use judge answers generate, judge run and judge score.

@@ -33,12 +33,12 @@ def systems() -> None:
 
 @systems.command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--system", help="System of rows that name no system.")
+@click.option("--system", help="System name for rows that do not specify one.")
 @click.option(
     "--system-column", metavar="COLUMN", help="Column with the system name (default: system or model)."
 )
-@click.option("--condition", help="Condition of rows that name no condition (default: 'default').")
-@click.option("--paper", help="Paper whose condition names to use (default: from the data set's format).")
+@click.option("--condition", help="Condition for rows that do not specify one (default: 'default').")
+@click.option("--paper", help="Use this paper's condition names (default: from the data set's format).")
 @click.option(
     "--stage",
     type=click.Choice(STAGES),
