@@ -43,7 +43,7 @@ from judge.console import Command
             "export": "Write a batch for another tool or machine.",
             "import": "Import human labels from a file.",
             "push": "Send a batch to a Label Studio server.",
-            "pull": "Fetch the labels of a Label Studio project.",
+            "pull": "Fetch the labels from a Label Studio project.",
             "formats": "List the formats for export and import.",
         },
     },

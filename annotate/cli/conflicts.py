@@ -27,7 +27,7 @@ def conflicts() -> None:
     A conflict means that two sources have different labels of the same person. Sources are batches, imports and
     other studies.
 
-    Until you resolve it, the unit counts as unlabelled, and no verdict is decided.
+    Until you resolve the conflict, its unit counts as unlabelled, and no verdict is decided.
     """
 
 

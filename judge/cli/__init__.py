@@ -39,49 +39,49 @@ from judge.console import Command
     name="judge",
     sections={
         "Label": {
-            "run": "Label every unit that a task fits, with one model.",
-            "start": "Go from a file to a first report.",
-            "tasks": "Show, check, render and make labelling tasks.",
-            "models": "Show the vendors, and what a model can do.",
+            "run": "Label the units of a task with a model.",
+            "start": "Import a file, label it, and write a first report.",
+            "tasks": "Show, check, render and create labelling tasks.",
+            "models": "List the providers, and test a model.",
             "runs": "List, show, watch, export and import runs.",
             "jobs": "Follow runs in provider batches or in files.",
             "answers": "Generate and show the answers of systems.",
         },
         "Check": {
             "compare": "Compare runs of a task on the same units.",
-            "drift": "Test whether a judge still answers as it did.",
-            "probe": "Count labels that flip when nothing should change.",
+            "drift": "Test whether a judge still gives the same labels.",
+            "probe": "Count labels that change when they should not.",
             "route": "Find the units that need no human label.",
         },
         "Improve": {
-            "improve": "Search for a better judge, and prove it.",
+            "improve": "Search for a better judge, and test it.",
             "split": "Split questions into learn, tune and sealed test.",
             "calibrate": "Calibrate a judge's label probabilities.",
-            "panel": "Make one judge of several.",
+            "panel": "Combine several judges into one.",
         },
         "Score": {
             "score": "Compute a paper's measures from stored labels.",
-            "suite": "Do the runs that a paper needs, then score.",
+            "suite": "Start the runs that a paper needs, and score them.",
         },
         "Data": {
             "items": "Import and show items and passages.",
             "systems": "Import and list the outputs of systems.",
-            "studies": "Merge studies that were labelled apart.",
-            "retrieve": "Rank passages for each item by BM25.",
+            "studies": "Merge studies that were labelled separately.",
+            "retrieve": "Rank passages for each item with BM25.",
             "rankings": "Attach ranked passages to items.",
-            "nuggets": "Import nuggets of questions (TREC RAG).",
-            "pairs": "Build and list pairs of claim and counter claim.",
+            "nuggets": "Import nuggets for questions (TREC RAG).",
+            "pairs": "Build and list pairs of opposite claims.",
             "distractors": "Write and export wrong options for questions.",
         },
         "Learn": {
-            "demo": "Label shipped samples with small local models.",
-            "examples": "Copy the shipped samples into a folder.",
+            "demo": "Label the sample data with small local models.",
+            "examples": "Copy the sample data into a folder.",
             "plugins": "List the plugins of installed packages.",
         },
     },
     # Whatever has a default says so; an option whose default is no news says show_default=False.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
-    epilog="Start with: judge demo, or with a file of yours: judge start FILE. Exit codes: 0 done, 1 error, 2 usage or bad task file, 3 provider, "
+    epilog="To begin, run judge demo, or judge start FILE with your own file. Exit codes: 0 done, 1 error, 2 usage or bad task file, 3 provider, "
     "4 finished but some units have no label, 5 below a threshold, 130 interrupted.",
 )
 @click.version_option(package_name="adjudge", message="adjudge %(version)s")

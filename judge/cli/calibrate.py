@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--run",
     "run_name",
     metavar="RUN",
-    help="Run to calibrate (default: the newest run with probabilities).",
+    help="Calibrate this run (default: the newest run with probabilities).",
 )
 @click.option(
     "--method",

@@ -39,7 +39,7 @@ MOST_TOLD = 3
     "runs",
     multiple=True,
     metavar="RUN",
-    help="Run to compare. Repeatable (default: all runs of the task).",
+    help="Compare this run. Repeatable (default: all runs of the task).",
 )
 @click.option(
     "--part",

@@ -58,7 +58,9 @@ def items() -> None:
     "Read FIELD from this column or dotted path, e.g. passages.text=evidence. Repeatable.",
     "Rename a gold or human label, e.g. stance:SUPPORTS=support. Repeatable.",
 )
-@click.option("--system", help="System for answers in rows that do not specify one (default: the file's name).")
+@click.option(
+    "--system", help="System for answers in rows that do not specify one (default: the file's name)."
+)
 @click.option(
     "--as-text",
     multiple=True,
@@ -69,7 +71,7 @@ def items() -> None:
     "--scores",
     multiple=True,
     metavar="TOOL=COLUMN,COLUMN",
-    help="Import another tool's scores as its labels, e.g. ragas=faithfulness.",
+    help="Import another tool's scores as that tool's labels, e.g. ragas=faithfulness.",
 )
 @skip_option
 @click.option(

@@ -34,7 +34,7 @@ from judge.types import Measure
     multiple=True,
     required=True,
     metavar="RUN",
-    help="A run of one member. Repeat this option for each run (at least two).",
+    help="Combine this run with the others. Use this option at least twice.",
 )
 @click.option(
     "--method",

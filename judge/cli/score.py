@@ -52,8 +52,8 @@ def score() -> None:
     judge score garage --system all -o board.html -o board.csv
     judge score garage --system mine --fail-under factuality=0.7 --on lower -o gates.xml
 
-    If runs are missing, the command prints how to make them and exits with 1. judge suite PAPER makes them for
-    you. The paper's published numbers are shown for comparison. They come from other judges, answers and data.
+    If runs are missing, the command prints how to start them and exits with 1. judge suite PAPER starts them
+    for you. The paper's published numbers are shown for comparison. They come from other judges, answers and data.
     """
 
 

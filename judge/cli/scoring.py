@@ -27,7 +27,7 @@ runs_option = click.option(
     "runs",
     multiple=True,
     metavar="NAME",
-    help="Judge to use: a model, run or panel. Repeatable.",
+    help="Use this judge: a model, a run or a panel. Repeatable.",
 )
 condition_option = click.option(
     "--condition",
@@ -51,7 +51,7 @@ systems_option = click.option(
     "systems",
     multiple=True,
     metavar="NAME",
-    help="System to score. Repeat it, or use 'all', for a leaderboard.",
+    help="Score this system. Repeat the option, or use 'all', for a leaderboard.",
 )
 also_generate_option = click.option(
     "--also-generate",

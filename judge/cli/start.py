@@ -23,7 +23,7 @@ from judge.console import TO_READ, db_option
 @click.option(
     "--task",
     metavar="NAME",
-    help="Task to label, or faithfulness (default: chosen from the columns of the file).",
+    help="Task for the labels, or faithfulness (default: chosen from the columns of the file).",
 )
 @click.option("--as", "person", default="me", metavar="NAME", help="Your name as an annotator.")
 @click.option("--yes", is_flag=True, help="Make calls that may cost money without asking for confirmation.")
