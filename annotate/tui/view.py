@@ -301,7 +301,7 @@ class UnitView:
         line = self._parts["message"]
         line.set_class(error, "error")
         if not text and self.app.is_web and any(map(_RIGHT_TO_LEFT.search, self._hand.unit.texts())):
-            text = "this browser screen shows right-to-left text in the wrong order: use a terminal or Label Studio"
+            text = "this browser screen shows right-to-left text in the wrong order: use Label Studio, or a terminal with bidirectional text"
             line.set_class(True, "error")
         # An annotator's rule of MIRAGE: a highlighted answer span does not make a passage relevant.
         if not text and self.highlights and self.text is not None and self.text.matches:
