@@ -24,7 +24,8 @@ from typing import Literal
 
 import numpy as np
 
-from judge.stats import Ratings, class_scores, corrected_mean, measures, rogan_gladen
+from judge.stats import Ratings, class_scores, corrected_mean, measures
+from judge.stats.prevalence import rogan_gladen
 from judge.types import Measure
 
 REPLICATES = 1_000

@@ -16,7 +16,7 @@ from judge.types import Json, attributes
 if TYPE_CHECKING:
     from judge.labels.panel import Panel
     from judge.labels.reference import Reference
-    from judge.stats import Design, SampleSize
+    from judge.stats.planning import Design, SampleSize
 
 MOST_PER_QUESTION = 10_000
 CONFIDENCE = 0.95
@@ -185,7 +185,7 @@ def _only_panel(options: PlanAsked) -> Panel:
 
 def _expected(options: PlanAsked, value: float) -> tuple[Design, list[str] | None, list[str]]:
     """Return the design from --expect and --shares, and its assumptions."""
-    from judge.stats import expected_kappa, expected_rate
+    from judge.stats.planning import expected_kappa, expected_rate
 
     source = options.source
     if source.table or source.field or source.task or source.judges:
@@ -213,7 +213,8 @@ def _expected(options: PlanAsked, value: float) -> tuple[Design, list[str] | Non
 def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     """Return the design from existing labels, their annotators, and its assumptions."""
     from judge.labels.reference import resolve
-    from judge.stats import METRICS, pilot
+    from judge.stats import METRICS
+    from judge.stats.planning import pilot
 
     if options.shares:
         raise UsageError("--shares requires --expect; a pilot has its own")
@@ -276,7 +277,7 @@ class _Goal:
 
 
 def _plans(design: Design, options: PlanAsked) -> list[_Goal]:
-    from judge.stats import plan_decision, plan_width
+    from judge.stats.planning import plan_decision, plan_width
 
     alone = design.n_units > 0 and design.n_clusters == design.n_units and options.icc is None
     sizes = _numbers(options.per_question, "--per-question") or ([1] if alone else [1, 2, 3, 5, 10])

@@ -64,7 +64,7 @@ def rule(store: Store, subject: Subject) -> tuple[list[Ruling], dict[str, AltTes
                 next_place=verdict.draw.next_place,
                 more_units=verdict.more_units,
                 more_questions=verdict.more_clusters,
-                ceiling_known=verdict.ceiling_known,
+                ceiling_known=verdict.regime == "people",
                 measures=measures,
                 warnings=(*verdict.warnings, *_warnings(subject, judge), *_looked(look)),
                 conditions=verdict.conditions,

@@ -6,24 +6,16 @@ from typing import Unpack
 
 import numpy as np
 
+from judge import stats
 from judge.commands import command
 from judge.derive.make import Made
 from judge.derive.parents import RunTable, Truth
 from judge.errors import UsageError
 from judge.labels import split
 from judge.labels.batches import weights
-from judge.stats import MISSING, Ratings, calibration, compare, mean, measures
-from judge.stats.bootstrap import How
-from judge.stats.calibrate import (
-    Fit,
-    cross_fitted,
-    fit_batch,
-    fit_bias,
-    fit_isotonic,
-    fit_temperature,
-    information,
-)
-from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.stats import MISSING, BoolArray, FloatArray, How, IntArray, Ratings
+from judge.stats import calibrate as fits
+from judge.stats.metrics import pair_kappa
 from judge.store import derived
 from judge.store.derived import Fitted
 from judge.types import GOLD, Json, Measure
@@ -65,7 +57,7 @@ class Calibrated:
     method: str
     field: str
     made: Made
-    fit: Fit
+    fit: fits.Fit
     domain: tuple[str, ...]
     parameters: Mapping[str, Json]
     fitted: Fitted | None
@@ -89,11 +81,11 @@ class Calibrated:
     def has_signal(self) -> bool | None:
         """Whether the probabilities carry any information about the labels; None: unknown, no labels.
 
-        True if the lower bound of their information or of a kappa is above 0. With few labels, a fit can cost more
-        nats than a weak signal has, and still rank the units correctly.
+        True if the lower bound of their information or of a kappa is above 0.
         """
         if self.signal is None:
             return None
+        # With few labels, a fit can cost more nats than a weak signal has, and still rank the units correctly.
         lows = [self.signal.low, *(m.low for m in self.measures[0][:2] if m is not None)]
         return any(low is not None and low > 0 for low in lows)
 
@@ -141,9 +133,9 @@ def calibrate(
     # and .22 by question.
     fold = truth.by_question(FOLDS, usable) if truth is not None and usable.any() else np.full(len(codes), -1)
     fit = _fitter(method, prior, p, len(labels_of_run.domain))
-    after, whole = cross_fitted(p, codes, fold, fit) if needs else _unfitted(p, fit)
+    after, whole = fits.cross_fitted(p, codes, fold, fit) if needs else _unfitted(p, fit)
     before = labels_of_run.codes[:, 0]
-    labels = np.where(np.isnan(after[:, 0]), before, np.nan_to_num(after).argmax(axis=1))
+    labels = fits.most_probable(after, before)
     if method == "temperature":
         # A temperature must not change a tie, or a label that another program chose.
         labels = before
@@ -180,11 +172,8 @@ def calibrate(
 
 
 def _unfitted_yet(table: RunTable) -> None:
-    """Raise UsageError for a run that is fitted on labels, directly or through its parents.
-
-    Its probabilities on other questions depend on the labels of a left-out question, so cross-fitting would
-    be biased.
-    """
+    """Raise UsageError for a run that is fitted on labels, directly or through its parents."""
+    # Its probabilities on other questions depend on the labels of a left-out question, so cross-fitting would be biased.
     conn, [run] = table.store.conn, table.run_ids
     if derived.folds(conn, run):
         sources = [parent for parent in derived.sources(conn, run) if parent != run]
@@ -213,24 +202,24 @@ def _opened(truth: Truth | None, open_units: BoolArray, n: int) -> IntArray:
     return codes if truth is None else np.where(open_units, truth.codes, MISSING)
 
 
-def _fitter(method: str, prior: Prior, p: FloatArray, k: int) -> Callable[[FloatArray, IntArray], Fit]:
-    fits = {"bias": fit_bias, "temperature": fit_temperature, "isotonic": fit_isotonic}
+def _fitter(method: str, prior: Prior, p: FloatArray, k: int) -> Callable[[FloatArray, IntArray], fits.Fit]:
+    by_method = {"bias": fits.fit_bias, "temperature": fits.fit_temperature, "isotonic": fits.fit_isotonic}
     if method != "batch":
-        return fits[method]
+        return by_method[method]
 
-    def batch(_: FloatArray, codes: IntArray) -> Fit:
-        # The mean is that of the whole run, because it uses no label. Half a unit keeps an unseen label
-        # possible.
+    def batch(_: FloatArray, codes: IntArray) -> fits.Fit:
+        # The mean is that of the whole run, because it uses no label.
         shares = np.full(k, 1 / k) if prior.shares is None else np.asarray(prior.shares)
         if prior.word == "gold":
+            # Half a unit keeps an unseen label possible.
             counts = np.bincount(codes, minlength=k) + 0.5
             shares = counts / counts.sum()
-        return fit_batch(p, shares)
+        return fits.fit_batch(p, shares)
 
     return batch
 
 
-def _unfitted(p: FloatArray, fit: Callable[[FloatArray, IntArray], Fit]) -> tuple[FloatArray, Fit]:
+def _unfitted(p: FloatArray, fit: Callable[[FloatArray, IntArray], fits.Fit]) -> tuple[FloatArray, fits.Fit]:
     fitted = fit(p, np.empty(0, dtype=np.int64))
     return fitted.apply(p), fitted
 
@@ -250,9 +239,10 @@ def _compared(
 ) -> tuple[list[tuple[Measure, Measure, Measure | None]], tuple[str, ...]]:
     """Return agreement and calibration error before and after, on the units that the reference labels, and notes on them.
 
-    Units that were drawn with unequal probabilities are weighted. How gold units were chosen is not recorded.
+    Units that were drawn with unequal probabilities are weighted.
     """
     in_reference = codes[2] != MISSING
+    # How gold units were chosen is not recorded.
     of_units = weights(table.store, None, field) if reference != GOLD else {}
     w = np.array([of_units.get(unit, np.nan) for unit in table.units])
     is_weighted = bool((in_reference & np.isfinite(w)).any())
@@ -265,18 +255,17 @@ def _compared(
     ratings = Ratings.from_codes(columns, domain, [BEFORE, AFTER, TRUTH], clusters=numbers, units=units)
     if is_weighted:
         ratings = ratings.weighted(w[in_reference])
-    key = "cohen_kappa:quadratic" if level == "ordinal" else "cohen_kappa"
     results: list[tuple[Measure, Measure, Measure | None]] = []
-    names = (key, "percent")
+    names = (pair_kappa(level), "percent")
     first, second = (
-        measures(ratings.select([stage, TRUTH]), names, level=level, pairwise=False, field=field, **how)
+        stats.measures(ratings.select([stage, TRUTH]), names, level=level, pairwise=False, field=field, **how)
         for stage in (BEFORE, AFTER)
     )
     for name, earlier, later in zip(names, first, second, strict=True):
-        [changed] = compare(ratings, [BEFORE, AFTER], TRUTH, name, level=level, field=field, **how)
+        [changed] = stats.compare(ratings, [BEFORE, AFTER], TRUTH, name, level=level, field=field, **how)
         results.append((earlier, later, changed.difference))
     errors = [
-        calibration(
+        stats.calibration(
             values[in_reference],
             codes[2][in_reference],
             clusters=numbers,
@@ -305,18 +294,18 @@ def _signal(
     """Return the information in nats of cross-fitted probabilities, always those of the bias fit."""
     if usable.sum() < FEWEST or len(np.unique(fold[fold >= 0])) < 2:
         return None
-    stated = after if method == "bias" else cross_fitted(p, codes, fold, fit_bias)[0]
-    information_by_unit = information(stated, codes, fold)
+    stated = after if method == "bias" else fits.cross_fitted(p, codes, fold, fits.fit_bias)[0]
+    information_by_unit = fits.information(stated, codes, fold)
     defined = ~np.isnan(information_by_unit)
     # The decision about a signal needs an interval, even if the user did not request intervals.
     how["interval"] = how.get("interval") or "bca"
-    return mean(
+    return stats.mean(
         information_by_unit[defined], measure="information", clusters=numbers[defined], field=field, **how
     )
 
 
 def _parameters(
-    fit: Fit, domain: tuple[str, ...], method: str, prior: Prior, fitted: Fitted | None
+    fit: fits.Fit, domain: tuple[str, ...], method: str, prior: Prior, fitted: Fitted | None
 ) -> dict[str, Json]:
     parameters: dict[str, Json] = {}
     if method == "batch":

@@ -9,16 +9,15 @@ import numpy as np
 
 from judge.derive.parents import RunTable
 from judge.labels import masses
-from judge.stats import MISSING
-from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.stats import MISSING, BoolArray, FloatArray, IntArray
 from judge.store import Store
 from judge.store.derived import Derivation, FieldLabels, Fitted, Parent
 from judge.store.derived import keep as keep_rows
 from judge.store.inputs import gold_value
 from judge.types import Json, Status
 
+# A derived run inherits these options if all parents have them with one value: they say what the run is for.
 SHARED = ("context", "system", "relevant", "examples", "shown", "rationale")
-"""Options that a derived run inherits if all parents have them with one value: they say what the run is for."""
 
 
 @dataclass(frozen=True, eq=False)

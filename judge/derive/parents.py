@@ -14,8 +14,7 @@ from judge.labels import masses, relation
 from judge.labels.reference import ReferenceLabels
 from judge.labels.words import DECIDED, MAJORITY
 from judge.prompts.load import Task
-from judge.stats import MISSING
-from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.stats import MISSING, BoolArray, FloatArray, IntArray
 from judge.store import Store
 from judge.store.derived import Fitted
 from judge.store.export import named_run, stored_task
@@ -119,6 +118,7 @@ def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> R
     task = tasks[0]
     field = field or task.spec.questions[0].field
     for run, other in zip(runs, tasks, strict=True):
+        # Versions of a task may be combined: only their labels have to be the same.
         if field not in other.fields or other.domain(field) != task.domain(field):
             raise UsageError(
                 f"run {run['run_id']} ({other.name}) has no '{field}' with the labels of {task.name}"
@@ -186,12 +186,12 @@ class Truth:
     def by_question(self, folds: int, some: BoolArray | None = None) -> IntArray:
         """Return a fold for each unit, 0 to folds - 1, and -1 for questions without a label (among `some` units).
 
-        All units of a question share a fold. It depends on the hash of the question's id, so that added units
-        change few folds.
+        All units of a question share a fold.
         """
         numbers, names = self.table.questions
         labelled_units = self.codes != MISSING if some is None else some & (self.codes != MISSING)
         labelled = np.unique(numbers[labelled_units]).tolist()
+        # By the hash of the question's id, so that added units change few folds.
         order = sorted(labelled, key=lambda q: hashlib.sha256(names[q].encode()).digest())
         fold = np.full(len(names), -1, dtype=np.int64)
         # Assigned in turn, so that folds have equal sizes.

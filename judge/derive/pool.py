@@ -14,10 +14,10 @@ from judge.derive.make import Made
 from judge.derive.parents import RunTable, reference
 from judge.errors import UsageError
 from judge.labels import split as parts
-from judge.stats import MISSING, Ratings, dawid_skene, measures
-from judge.stats.aggregate import tally_votes, vote
-from judge.stats.bootstrap import How
-from judge.stats.ratings import BoolArray, FloatArray
+from judge.stats import MISSING, BoolArray, FloatArray, How, Ratings, dawid_skene, measures, vote
+from judge.stats.aggregate import tally_votes
+from judge.stats.calibrate import most_probable
+from judge.stats.metrics import pair_kappa
 from judge.store.derived import seen
 from judge.types import Json, Measure
 
@@ -63,14 +63,13 @@ def pool(table: RunTable, field: str, method: str) -> Pooled:
     probabilities: FloatArray | None = None
     parameters: dict[str, Json] = {}
     tied: BoolArray = np.zeros(len(codes), dtype=np.bool_)
+    # A tie is left open, as everywhere: breaking it by the order of labels would favour one of them.
     if method == "majority":
         labels, tied = vote(tally_votes(codes, q))
     elif method == "mean":
         probabilities, raw = _mean(table, labels_of_runs.probabilities)
         notes += raw
-        labels = np.where(
-            np.isnan(probabilities[:, 0]), MISSING, np.nan_to_num(probabilities).argmax(axis=1)
-        ).astype(np.int64)
+        labels = most_probable(probabilities, MISSING)
     else:
         if not (codes[only] != MISSING).any():
             raise UsageError("no member has a label")
@@ -125,7 +124,6 @@ def agreement(
         return None, [], [*remarks, "no gold and no human labels, so the panel's agreement is unknown"]
     counted &= truth.codes != MISSING
     level = table.task.level(field)
-    key = "cohen_kappa:quadratic" if level == "ordinal" else "cohen_kappa"
     measured = []
     for r, run in enumerate((*table.run_ids, run_id)):
         last = r == len(table.run_ids)
@@ -139,7 +137,7 @@ def agreement(
             np.column_stack([codes_of_run[rows], truth.codes[rows]]), labels_of_runs.domain, [run, truth.word],
             clusters=numbers[rows], units=[table.units[at] for at in rows.tolist()],
         )  # fmt: skip
-        measured += measures(both, [key], level=level, pairwise=False, field=field, **how)
+        measured += measures(both, [pair_kappa(level)], level=level, pairwise=False, field=field, **how)
     return truth.word, measured, remarks
 
 
@@ -160,6 +158,7 @@ def _mean(table: RunTable, each: tuple[FloatArray | None, ...]) -> tuple[FloatAr
         total[defined] += p[defined]
         n += defined
     mean = np.divide(total, n[:, None], out=np.full_like(total, np.nan), where=n[:, None] > 0)
+    # An overconfident member outweighs the others in a mean of probabilities, right or wrong.
     raw = [
         str(run["run_id"])
         for run in table.runs

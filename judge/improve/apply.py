@@ -1,12 +1,10 @@
 """Apply a recipe's calibration to a run: the second half of `judge run --recipe`."""
 
-import numpy as np
-
 from judge import derive
 from judge.derive import Made
 from judge.errors import UsageError
 from judge.improve.recipe import Recipe
-from judge.stats.calibrate import Fit
+from judge.stats.calibrate import Fit, most_probable
 from judge.store.derived import Fitted
 from judge.store.study import Store
 
@@ -14,8 +12,7 @@ from judge.store.study import Store
 def calibrated(store: Store, run: str, recipe: Recipe) -> str:
     """Calibrate the run with the numbers in the recipe, as a new run. Returns its id.
 
-    Questions of this study on which the numbers were fitted are left out of every agreement. Raises UsageError for a run
-    without probabilities, and if the recipe has other labels.
+    Raises UsageError for a run without probabilities, and if the recipe has other labels.
     """
     assert recipe.calibration is not None
     table = derive.read_runs(store, [run], recipe.field)
@@ -30,9 +27,10 @@ def calibrated(store: Store, run: str, recipe: Recipe) -> str:
     after = Fit(
         calibration["temperature"], tuple(calibration["bias"][label] for label in labels.domain)
     ).apply(p)
-    codes = np.where(np.isnan(after[:, 0]), labels.codes[:, 0], np.nan_to_num(after).argmax(axis=1))
+    codes = most_probable(after, labels.codes[:, 0])
     fit_facts = calibration["fitted"]
     here = {q for (q,) in store.conn.execute("SELECT DISTINCT question_id FROM units")}
+    # This study may have questions on which the numbers were fitted. They are left out of every agreement.
     seen = {q: None for q in fit_facts["questions"] if q in here}
     fitted = Fitted(fit_facts["reference"], fit_facts["units"], fit_facts["sha256"], seen)
     parameters = {name: calibration[name] for name in ("temperature", "bias")}

@@ -21,9 +21,9 @@ from judge.prompts.load import Task
 from judge.runner.budget import Budget, Opened, Spent
 from judge.runner.flow import Flow, Halted
 from judge.runner.plan import Plan
-from judge.stats import MISSING, Ratings, measures
-from judge.stats.calibrate import Fit, cross_fitted, fit_bias
-from judge.stats.ratings import FloatArray, IntArray
+from judge.stats import MISSING, FloatArray, IntArray, Ratings, measures
+from judge.stats.calibrate import Fit, cross_fitted, fit_bias, most_probable
+from judge.stats.metrics import pair_kappa
 from judge.store.derived import Fitted
 from judge.store.runs import TRIED
 from judge.store.study import Store
@@ -109,10 +109,14 @@ class Bench:
 
     async def score(self, name: str, recipe: Recipe, questions: int) -> Tried:
         """Run a recipe on the first tune questions and return its score."""
-        chosen = set(self.order[:questions])
-        units = [u for u in self.units["tune"] if self.question[u] in chosen]
+        units = self._tune(questions)
         run = await self.ask(recipe, units, reserve=True)
         return self._noted(name, recipe, run, units, self._codes(run, units), questions)
+
+    def _tune(self, questions: int) -> list[str]:
+        """Return the units of the first tune questions."""
+        chosen = set(self.order[:questions])
+        return [u for u in self.units["tune"] if self.question[u] in chosen]
 
     def _codes(self, run: str, units: Sequence[str]) -> IntArray:
         by_unit = relation.values(self.store.conn, run, self.field)
@@ -131,9 +135,10 @@ class Bench:
         domain = self.task.domain(self.field)
         truth = np.array([domain.index(self.labels[u]) for u in units])
         # Kappa and not accuracy: with a rare label a judge that never gives it has a high accuracy.
-        key = "cohen_kappa:quadratic" if self.task.level(self.field) == "ordinal" else "cohen_kappa"
+        level = self.task.level(self.field)
         table = Ratings.from_codes(np.column_stack([codes, truth]), domain, ["judge", "reference"])
-        [m] = measures(table, [key], level=self.task.level(self.field), pairwise=False, interval=None)
+        [m] = measures(table, [pair_kappa(level)], level=level, pairwise=False, interval=None)
+        # A way of asking that gets no label for hard units would otherwise be scored on the easy ones.
         coverage = float((codes != MISSING).mean())
         tokens = self.store.conn.execute(
             "SELECT 1.0 * sum(input_tokens + coalesce(output_tokens, 0)) / count(DISTINCT unit_id) FROM judgements "
@@ -151,8 +156,7 @@ class Bench:
         """Return the candidate calibrated by bias, cross-fitted by question on the same units; empty without
         probabilities.
         """
-        chosen = set(self.order[: tried.n_questions])
-        units = [u for u in self.units["tune"] if self.question[u] in chosen]
+        units = self._tune(tried.n_questions)
         fitting = self._fit(tried.run_id, units)
         if fitting is None:
             return []
@@ -183,7 +187,7 @@ class Bench:
             return None
         fold = truth.by_question(FOLDS, usable)
         after, fit = cross_fitted(p, truth.codes, fold, fit_bias)
-        codes = np.where(np.isnan(after[:, 0]), labels.codes[:, 0], np.nan_to_num(after).argmax(axis=1))
+        codes = most_probable(after, labels.codes[:, 0])
         return table, after, codes, fit, truth.fitted(truth.folds(fold), usable)
 
     def _truth(self, table: RunTable, units: Sequence[str]) -> Truth:
@@ -208,6 +212,7 @@ class Bench:
 
     def kept(self, run: str, recipe: Recipe) -> str:
         """Store the calibrated candidate as a run, fitted on tune alone. Returns its id."""
+        # Fitted anew: the run has judged the sealed test since, and the probabilities there are calibrated, too.
         fitting = self._fit(run, self.units["tune"])
         assert fitting is not None and recipe.calibration is not None
         table, after, codes, _, fitted = fitting
@@ -236,6 +241,7 @@ class SearchLimits:
         """Return the plan within the limits; with `reserve`, less what the sealed test will cost, judging by
         `runs`.
         """
+        # The run itself sees only the remainder, and the message on a limit names what was kept back.
         self._kept_back = kept = self._reserve(runs) if reserve else (0, 0.0)
         tokens, cost = self._limit
         return replace(
@@ -266,7 +272,8 @@ class SearchLimits:
         )
 
     def pay(self, budget: Budget | Opened, seconds: float) -> None:
-        """Subtract a call of the rewriter from the limits; a lost call counts at its maximum."""
+        """Subtract a call of the rewriter from the limits."""
+        # A lost call may have been billed, and counts at its maximum.
         if self._max_time is not None:
             self._max_time = max(0.0, self._max_time - seconds)
         self.paid += budget.spent.cost
@@ -277,7 +284,7 @@ class SearchLimits:
         )
 
     def in_words(self) -> str:
-        """Return the limits and the reserve for the sealed test in words: the run itself sees only the remainder."""
+        """Return the limits and the reserve for the sealed test in words."""
         (tokens, cost), (of_tokens, of_cost) = self._limit, self._kept_back
         parts = [] if tokens is None else [f"of {tokens:,} tokens the sealed test takes about {of_tokens:,}"]
         parts += [] if cost is None else [f"of ${cost:g} the sealed test takes about ${of_cost:.4f}"]

@@ -6,8 +6,9 @@ Each starts from the best recipe so far, tries candidates, and returns the best 
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from judge.improve import ladder
 from judge.improve.bench import Bench
@@ -26,12 +27,8 @@ MOST_LEARN = 100
 """Units of learn on which the best judge so far is run to find its errors."""
 
 
-class LadderStep(Protocol):
-    """A step of the search."""
-
-    async def climb(self, bench: Bench, best: Tried) -> Tried:
-        """Return the best candidate after this step. Raises Halted if a run ends before its last unit."""
-        ...
+LadderStep = Callable[[Bench, Tried], Awaitable[Tried]]
+"""A step of the search returns the best candidate after it. Raises Halted if a run ends before its last unit."""
 
 
 def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
@@ -40,106 +37,86 @@ def steps(bench: Bench, rewriter: Rewriter | None) -> list[LadderStep]:
         bench.outcome.notes.append(
             "this judge reads two texts and no prompt, so only its calibration can be improved"
         )
-        return [Calibrating()]
-    return [Calibrating(), AskingOtherwise(), *([] if rewriter is None else [Rewriting(rewriter)])]
+        return [calibrate]
+    return [calibrate, ask_otherwise, *([] if rewriter is None else [partial(rewrite, rewriter)])]
 
 
-class Calibrating:
+async def calibrate(bench: Bench, best: Tried) -> Tried:
     """Calibrate the judge as it is: no model call."""
-
-    async def climb(self, bench: Bench, best: Tried) -> Tried:
-        """Return the best candidate after this step."""
-        # Of equal scores max() returns the first, so the earlier and cheaper candidate wins a tie.
-        return max([best, *bench.calibrated("calibration", best)], key=lambda t: t.score)
+    # Of equal scores max() returns the first, so the earlier and cheaper candidate wins a tie.
+    return max([best, *bench.calibrated("calibration", best)], key=lambda t: t.score)
 
 
-class AskingOtherwise:
-    """Answer mode and label order, guidelines, examples: successive halving on tune, with and without calibration."""
+async def ask_otherwise(bench: Bench, best: Tried) -> Tried:
+    """Try answer mode and label order, guidelines, examples: successive halving on tune, with and without calibration."""
+    learn = {unit: bench.labels[unit] for unit in bench.units["learn"]}
+    codes = bench.flow.provider.label_codes
+    rungs = ladder.rungs(
+        bench.store, bench.task, lambda: replace(best.recipe, calibration=None), codes, learn
+    )
+    for name, tried in rungs:
 
-    async def climb(self, bench: Bench, best: Tried) -> Tried:
-        """Return the best candidate after this step."""
-        learn = {unit: bench.labels[unit] for unit in bench.units["learn"]}
-        plain, codes = replace(best.recipe, calibration=None), bench.flow.provider.label_codes
-        rungs = ladder.rungs(bench.store, bench.task, plain, codes, learn)
-        rung = next(rungs, None)
-        while rung is not None:
-            name = rung.name
+        async def score(recipe: Recipe, questions: int, name: str = name) -> float:
+            candidate = await bench.score(name, recipe, questions)
+            # Calibration is free, so it is tried with each candidate.
+            return max(t.score for t in [candidate, *bench.calibrated(name, candidate)])
 
-            async def score(recipe: Recipe, questions: int, name: str = name) -> float:
-                candidate = await bench.score(name, recipe, questions)
-                return max(t.score for t in [candidate, *bench.calibrated(name, candidate)])
-
-            await halve(rung.tried, len(bench.order), score)
-            best = max([best, *bench.whole], key=lambda t: t.score)
-            try:
-                rung = rungs.send(replace(best.recipe, calibration=None))
-            except StopIteration:
-                rung = None
-        return best
+        await halve(tried, len(bench.order), score)
+        best = max([best, *bench.whole], key=lambda t: t.score)
+    return best
 
 
-@dataclass(frozen=True)
-class Rewriting:
+async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
     """Let a model rewrite the instructions, based on the errors of the best candidate on learn."""
-
-    rewriter: Rewriter
-    name: str = "instructions rewritten"
-
-    async def climb(self, bench: Bench, best: Tried) -> Tried:
-        """Return the best candidate after this step."""
-        # A rewritten text is never rendered as a template, so its placeholders would reach the judge as they are.
-        if "{" in bench.task.constant:
-            bench.outcome.notes.append("the instructions are a template, which the rewriter cannot change")
-            return best
-        # A run never judges its own examples, and those are units of learn. Without them, all of learn can
-        # show errors.
-        plain = replace(best.recipe, examples=(), nearest=None, rule="", calibration=None)
-        # By hash, so that a resumed search shows the rewriter the same errors and reuses its stored answer.
-        units = sorted(bench.units["learn"], key=lambda u: hashlib.sha256(u.encode()).digest())[:MOST_LEARN]
-        wrong = self._wrong(bench, await bench.ask(plain, units, reserve=True), units)
-        if not wrong:
+    # A rewritten text is never rendered as a template, so its placeholders would reach the judge as they are.
+    if "{" in bench.task.constant:
+        bench.outcome.notes.append("the instructions are a template, which the rewriter cannot change")
+        return best
+    # A run never judges its own examples, and those are units of learn. Without them, all of learn can show errors.
+    plain = replace(best.recipe, examples=(), nearest=None, rule="", calibration=None)
+    # By hash, so that a resumed search shows the rewriter the same errors and reuses its stored answer.
+    units = sorted(bench.units["learn"], key=lambda u: hashlib.sha256(u.encode()).digest())[:MOST_LEARN]
+    wrong = _wrong(bench, await bench.ask(plain, units, reserve=True), units)
+    if not wrong:
+        bench.outcome.notes.append(
+            "the instructions were not rewritten: the judge is right on every unit of learn"
+        )
+        return best
+    request = rewriter.request(bench.task, bench.field, wrong)
+    sha = sha_of(request, rewriter.model)
+    text = _known(bench, sha)
+    if text is None:
+        budget = bench.limits.left(rewriter, bench.runs.values())
+        if not budget.fits(budget.claim(request)):
             bench.outcome.notes.append(
-                "the instructions were not rewritten: the judge is right on every unit of learn"
+                "the instructions were not rewritten: the rest of the limit is reserved for the sealed test"
             )
             return best
-        request = self.rewriter.request(bench.task, bench.field, wrong)
-        sha = sha_of(request, self.rewriter.model)
-        text = _known(bench, sha)
+        begun = time.monotonic()
+        text, why = await rewriter.ask(bench.task, request, budget, bench.limits.seconds_left)
+        bench.pay(budget, time.monotonic() - begun)
         if text is None:
-            budget = bench.limits.left(self.rewriter, bench.runs.values())
-            if not budget.fits(budget.claim(request)):
-                bench.outcome.notes.append(
-                    "the instructions were not rewritten: the rest of the limit is reserved for the sealed test"
-                )
-                return best
-            begun = time.monotonic()
-            text, why = await self.rewriter.ask(bench.task, request, budget, bench.limits.seconds_left)
-            bench.pay(budget, time.monotonic() - begun)
-            if text is None:
-                bench.outcome.notes.append(why)
-                return best
-        bench.rewrites[text] = sha
-        recipe = replace(best.recipe, calibration=None, instructions=text)
-        candidate = await bench.score(self.name, recipe, len(bench.order))
-        return max([best, candidate, *bench.calibrated(candidate.rung, candidate)], key=lambda t: t.score)
+            bench.outcome.notes.append(why)
+            return best
+    bench.rewrites[text] = sha
+    recipe = replace(best.recipe, calibration=None, instructions=text)
+    candidate = await bench.score("instructions rewritten", recipe, len(bench.order))
+    return max([best, candidate, *bench.calibrated(candidate.rung, candidate)], key=lambda t: t.score)
 
-    def _wrong(self, bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
-        """Return units of learn on which the run differs from the reference, one a question, with the lead's
-        notes.
-        """
-        labels = relation.values(bench.store.conn, run, bench.field)
-        differ = [u for u in units if u in labels and labels[u] != bench.labels[u]]
-        first = list({bench.question[unit]: unit for unit in reversed(differ)}.values())[::-1][:MOST_SHOWN]
-        inputs = ladder.inputs_of(bench.store, bench.task, first)
-        leads = [
-            n
-            for n, kind in label_rows.labellers(bench.store.conn, bench.field).items()
-            if kind == AnnotatorKind.ADJUDICATED
-        ]
-        notes = {
-            u: " ".join(relation.rationale(bench.store.conn, n, bench.field, u) for n in leads) for u in first
-        }
-        return [Wrong(inputs[u], labels[u], bench.labels[u], notes[u].strip()) for u in first if u in inputs]
+
+def _wrong(bench: Bench, run: str, units: Sequence[str]) -> list[Wrong]:
+    """Return units of learn on which the run differs from the reference, with the lead's notes."""
+    conn = bench.store.conn
+    labels = relation.values(conn, run, bench.field)
+    # Where the judge gave no label there is no error to learn from.
+    differ = [u for u in units if u in labels and labels[u] != bench.labels[u]]
+    # One a question: passages of one question are alike, and would show the same error.
+    first = list({bench.question[unit]: unit for unit in reversed(differ)}.values())[::-1][:MOST_SHOWN]
+    inputs = ladder.inputs_of(bench.store, bench.task, first)
+    kinds = label_rows.labellers(conn, bench.field)
+    leads = [name for name, kind in kinds.items() if kind == AnnotatorKind.ADJUDICATED]
+    notes = {u: " ".join(relation.rationale(conn, n, bench.field, u) for n in leads) for u in first}
+    return [Wrong(inputs[u], labels[u], bench.labels[u], notes[u].strip()) for u in first if u in inputs]
 
 
 def _known(bench: Bench, sha: str) -> str | None:
@@ -165,13 +142,13 @@ async def halve(
 ) -> list[tuple[T, float, int]]:
     """Return each candidate with its last score and the number of questions behind it, best first.
 
-    Jamieson and Talwalkar 2016, arXiv 1502.07943, algorithm 1. Candidates of the last round come first. Of equal scores,
-    the candidate named first wins, so the cheaper one stays.
+    Jamieson and Talwalkar 2016, arXiv 1502.07943, algorithm 1. Candidates of the last round come first.
     """
     remaining = list(enumerate(candidates))
     done: list[tuple[T, float, int]] = []
     sizes = step_sizes(questions, len(remaining))
     for at, size in enumerate(sizes):
+        # Of equal scores the candidate named first wins, which is the cheaper one.
         scored = [(await score(candidate, size), -n, candidate) for n, candidate in remaining]
         scored.sort(key=lambda entry: entry[:2], reverse=True)
         # Two at least go on, so that the last comparison is one on all questions.

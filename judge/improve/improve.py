@@ -49,7 +49,7 @@ class Improve:
                 result.refused = True
                 return self._ended()
             for step in steps(bench, self._rewriter):
-                best = await step.climb(bench, best)
+                best = await step(bench, best)
         except Halted as halted:
             best = self._halted(halted)
         if best.recipe != bench.first:
@@ -83,17 +83,16 @@ class Improve:
 
 
 async def prove(bench: Bench, winner: Recipe) -> None:
-    """Compare the winner with today's task on the sealed test.
-
-    All units are judged before the single look.
-    """
+    """Compare the winner with today's task on the sealed test."""
     result = bench.outcome
     result.winner = winner
     runs = []
+    # All units are judged before the single look: a run that stops half-way must not spend it.
     for recipe in (bench.first, winner):
         plain = replace(recipe, calibration=None)
         run = await bench.ask(plain, [*bench.units["tune"], *bench.units["test"]], reserve=False)
         runs.append(run if recipe.calibration is None else bench.kept(run, recipe))
+    # `opened`, because the comparison below logs the look before it computes a number.
     panel = read_panel(bench.store, Scope(bench.field, bench.task.name, runs=tuple(runs)), opened=True)
     proof = contest.compare(bench.store, panel, bench.word, split=bench.split, part="test", purpose=PURPOSE)
     duel = proof.duels[0]
@@ -127,6 +126,7 @@ def _needed(bench: Bench, proof: Contest) -> int | None:
         return None
     from scipy.special import stdtrit
 
+    # The interval has the level of this look, and the next look is tested at half of it.
     error = (
         (observed[2] - observed[1]) / 2 / float(stdtrit(proof.n_clusters - 1, 1 - bench.outcome.level / 2))
     )

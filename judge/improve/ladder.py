@@ -1,8 +1,8 @@
 """The candidates, cheapest first: calibration, answer mode and label order, guidelines, examples."""
 
 import hashlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from judge.improve.recipe import MOST_EXAMPLES, Recipe
 from judge.prompts import nearest
@@ -14,38 +14,26 @@ from judge.store.study import Store
 from judge.types import Json
 
 UNITS = "improve_units"
+# Characters of an example's inputs. Every call sends the examples, so a longer unit is not used as one.
 LONGEST = 4_000
-"""Characters of an example's inputs. A longer unit is not used as an example."""
 
 
-@dataclass(frozen=True)
-class Rung:
-    """One step: the recipes to try beside the best so far.
-
-    Calibration is free and is tried with each of them.
-    """
-
-    name: str
-    tried: Sequence[Recipe]
-
-
+# Limit on the inputs of a pool: each is searched for in the study, so that no unit is its own example.
 MOST_CHARACTERS = 200_000
-"""Limit on the inputs of a pool: each is searched for in the study, so that no unit is its own example."""
 
 
 def rungs(
-    store: Store, task: Task, best: Recipe, probabilities: bool, labels: dict[str, str]
-) -> Generator[Rung, Recipe | None, None]:
-    """Yield the steps from `best` on; send() the best so far to get the next.
+    store: Store, task: Task, best_so_far: Callable[[], Recipe], probabilities: bool, labels: dict[str, str]
+) -> Iterator[tuple[str, Sequence[Recipe]]]:
+    """Yield the name of each step, and the recipes to try beside the best so far.
 
     `labels` are the labels of units of learn. Only for judges with a prompt: a model that compares two texts can only be
     calibrated.
     """
-    tried = list(_modes(task, best, probabilities))
-    if tried:
-        best = (yield Rung("answer mode and label order", tried)) or best
+    yield "answer mode and label order", list(_modes(task, best_so_far(), probabilities))
     if task.spec.guidelines.strip():
-        best = (yield Rung("guidelines shown to the judge", [replace(best, guidelines=True)])) or best
+        yield "guidelines shown to the judge", [replace(best_so_far(), guidelines=True)]
+    best = best_so_far()
     # Stored labels have no reasoning, which an example of a task with a rationale must show.
     if task.spec.rationale == "none" and len(task.spec.questions) == 1:
         shown = [
@@ -58,7 +46,7 @@ def rungs(
             rule = f"1 of each label, the nearest by BM25 of {len(pool)} from learn"
             shown.append(replace(best, rule=rule, examples=tuple(pool), nearest=1))
         if shown:
-            yield Rung("examples from learn", shown)
+            yield "examples from learn", shown
 
 
 def _modes(task: Task, best: Recipe, probabilities: bool) -> Iterator[Recipe]:
@@ -98,10 +86,7 @@ def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mappi
 
 
 def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
-    """Return `each` units of every label, one a question, labels in turn; empty if learn has too few.
-
-    They are chosen by the hashes of their ids, so that the same learn part gives the same examples.
-    """
+    """Return `each` units of every label, one a question, labels in turn; empty if learn has too few."""
     inputs_by_unit = inputs_of(store, task, sorted(labels))
     of = dict(
         store.conn.execute(
@@ -109,6 +94,7 @@ def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> lis
         )
     )
     field = task.spec.questions[0].field
+    # By the hashes of their ids, so that the same learn part gives the same examples.
     order = sorted(inputs_by_unit, key=lambda unit: hashlib.sha256(unit.encode()).digest())
     used: set[str] = set()
     rows: list[list[Example]] = []

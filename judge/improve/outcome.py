@@ -66,12 +66,10 @@ def people_of(store: Store, split: Split, task: Task, field: str, run: str) -> P
 
 
 def _mean_kappa(panel: Panel, pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return the mean kappa of pairs, weighted by their common units.
-
-    An undefined kappa counts as agreement by chance.
-    """
+    """Return the mean kappa of pairs, weighted by their common units."""
     kappas = [panel.measure(pair, [panel.coefficient], interval=None)[0] for pair in pairs]
     n = sum(m.n_units for m in kappas)
+    # An undefined kappa counts as agreement by chance.
     return sum((m.value or 0.0) * m.n_units for m in kappas) / n if n else None
 
 

@@ -71,26 +71,28 @@ NOTHING_BETTER = "no improvement shown: no candidate is better on tune than the 
 
 def sentences(improved: Improved, path: Path | None = None) -> list[str]:
     """Return the outcome in sentences."""
-    lines = [*_people(improved)]
+    tokens = improved.spent["input_tokens"] + improved.spent["output_tokens"]
+    spent = f"spent: {tokens:,} tokens" + (f", ${improved.cost:.4f}" if improved.cost is not None else "")
+    return [*_people(improved), *_search(improved, path), spent]
+
+
+def _search(improved: Improved, path: Path | None) -> Iterator[str]:
     if improved.refused:
-        return [*lines, *_spent(improved)]
+        return
     if improved.stopped:
-        lines.append(
-            f"the search stopped early: {improved.stopped}; the same command with a higher limit resumes it"
-        )
+        yield f"the search stopped early: {improved.stopped}; the same command with a higher limit resumes it"
     if improved.winner is None:
-        return [*lines, NOTHING_BETTER, *_spent(improved)]
-    lines.append(f"best on tune: {improved.winner.words}")
+        yield NOTHING_BETTER
+        return
+    yield f"best on tune: {improved.winner.words}"
     if improved.proof is None:
-        return [*lines, *_spent(improved)]
-    lines += list(_proof(improved))
-    if improved.proved:
-        lines.append(
-            f"the recipe is in {path}: {command('judge run', improved.task.name, '-m', improved.model, '--recipe', path)}"
-            if path
-            else "a recipe is written"
-        )
-    return [*lines, *(_spent(improved))]
+        return
+    yield from _proof(improved)
+    if improved.proved and path:
+        again = command("judge run", improved.task.name, "-m", improved.model, "--recipe", path)
+        yield f"the recipe is in {path}: {again}"
+    elif improved.proved:
+        yield "a recipe is written"
 
 
 def _proof(improved: Improved) -> Iterator[str]:
@@ -134,12 +136,6 @@ def _people(improved: Improved) -> Iterator[str]:
     if people.notes:
         yield "what the lead wrote:"
         yield from (f"  {text}" for text in people.notes)
-
-
-def _spent(improved: Improved) -> list[str]:
-    tokens = improved.spent["input_tokens"] + improved.spent["output_tokens"]
-    line = f"spent: {tokens:,} tokens" + (f", ${improved.cost:.4f}" if improved.cost is not None else "")
-    return [line]
 
 
 def as_json(improved: Improved, path: Path | None = None) -> dict[str, Json]:
@@ -200,8 +196,9 @@ def as_html(improved: Improved) -> str:
     span = None if low is None or high is None else (value, low, high)
 
     def x(at: float) -> float:
-        """Return the place of a difference on the axis, in pixels; 0 is always on it."""
+        """Return the place of a difference on the axis, in pixels."""
         assert span is not None
+        # 0 is always on the axis: the reader has to see on which side of it the interval lies.
         least, most = min(-0.1, span[1] - 0.05), max(0.1, span[2] + 0.05)
         return round(20 + 560 * (at - least) / (most - least), 1)
 
@@ -235,6 +232,7 @@ def _kinds(improved: Improved) -> list[str]:
 def _outcome_first(improved: Improved) -> list[str]:
     """Return the sentences, beginning with the result on the sealed test or why it was not opened."""
     lines = sentences(improved)
+    # By what the sentence is and not by its words, which may change.
     if improved.refused:
         head = NOTHING_TRIED
     elif improved.winner is None:

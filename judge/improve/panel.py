@@ -26,21 +26,14 @@ from pydantic import Field
 
 from judge.derive import RunTable
 from judge.errors import BadInput, UsageError
-from judge.improve.recipe import (
-    VERSION,
-    Recipe,
-    RecipePart,
-    as_yaml,
-    document_of,
-    read_recipe,
-    recipe_of,
-    validated,
-)
+from judge.improve import recipe as recipes
+from judge.improve.recipe import Recipe, RecipePart
 from judge.prompts.load import Task
 from judge.store import derived
 from judge.types import Json, attributes
 
 MOST_MEMBERS = 100
+# Options of a run that a recipe cannot reproduce: without them the member would be another judge.
 NOT_IN_RECIPES = {
     "rationale",
     "examples",
@@ -52,7 +45,6 @@ NOT_IN_RECIPES = {
     "rewritten",
     "instructions",
 }
-"""Options of a run that a recipe cannot reproduce."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +90,8 @@ class PanelRecipe:
     def text(self) -> str:
         """Return the content of the file."""
         panel = {"method": self.method, "members": [member.document() for member in self.members]}
-        head = {"recipe": VERSION, **attributes(self, "task", "task_sha256", "field")}
-        return as_yaml({**head, "panel": panel})
+        head = {"recipe": recipes.VERSION, **attributes(self, "task", "task_sha256", "field")}
+        return recipes.as_yaml({**head, "panel": panel})
 
 
 def find(path: Path) -> PanelRecipe | None:
@@ -107,10 +99,10 @@ def find(path: Path) -> PanelRecipe | None:
 
     Raises BadInput, with the field, for anything else.
     """
-    document = document_of(path)
+    document = recipes.document_of(path)
     if "panel" not in document:
         return None
-    panel_file = validated(_PanelFile, document, path)
+    panel_file = recipes.validated(_PanelFile, document, path)
     members = tuple(_member(member_part, path, n) for n, member_part in enumerate(panel_file.panel.members))
     for n, member_part in enumerate(members):
         # A judge on two servers is one judge, and its errors would be counted twice in the vote.
@@ -128,10 +120,10 @@ def find(path: Path) -> PanelRecipe | None:
 def _member(part: _MemberPart, path: Path, n: int) -> Member:
     recipe = None
     if isinstance(part.recipe, str):
-        recipe = read_recipe(path.parent / part.recipe)
+        recipe = recipes.read_recipe(path.parent / part.recipe)
     elif part.recipe is not None:
         try:
-            recipe = recipe_of(part.recipe, path)
+            recipe = recipes.recipe_of(part.recipe, path)
         except BadInput as e:
             raise BadInput(e.reason, path=str(path), field=f"panel.members.{n}.recipe.{e.field}") from e
     settings = {name: str(value) for name, value in part.option.items()}

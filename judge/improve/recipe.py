@@ -21,8 +21,8 @@ from judge.types import Json, attributes
 
 VERSION = 1
 Shape = TypeVar("Shape", bound=BaseModel)
+# The questions of a calibration's fit are the longest part of a file.
 MOST_BYTES = 16_000_000
-"""Maximum size of a file. The questions of a calibration's fit are its longest part."""
 MOST_EXAMPLES = 100
 MOST_INSTRUCTIONS = 8_000
 """Maximum length of rewritten instructions, in characters."""
@@ -181,6 +181,7 @@ def document_of(path: Path) -> dict[str, Any]:
         # Before parsing: a recipe may come from anybody, and a huge YAML file takes long to load.
         if path.stat().st_size > MOST_BYTES:
             raise BadInput(f"not a recipe: longer than {MOST_BYTES:,} bytes", path=str(path))
+        # The safe loader: a tag in YAML could otherwise call any function.
         document = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as e:
         raise BadInput(f"not a recipe: {' '.join(str(e).split())[:200]}", path=str(path)) from e
@@ -200,6 +201,7 @@ def validated(kind: type[Shape], document: Mapping[str, Any], path: Path) -> Sha
     except ValidationError as e:
         # The input is left out of the message, because it may contain anything.
         problems = e.errors(include_input=False, include_url=False, include_context=False)
+        # A mistyped key comes first: what is then missing is only its consequence.
         first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
         where = ".".join(map(str, first["loc"]))[:100]
         raise BadInput(_describe_problem(first["type"], first["msg"]), path=str(path), field=where) from e
@@ -223,6 +225,7 @@ def _describe_problem(kind: str, message: str) -> str:
 class RecipePart(BaseModel):
     """A part of a recipe file: unknown keys are refused, and each key has its type."""
 
+    # Strict, so that "no" does not become false, nor 1.7 or true a number of orders.
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
@@ -247,8 +250,6 @@ class _Calibration(RecipePart):
 
 
 class _File(RecipePart):
-    """The file: types are strict, so that "no" is not false and 1.7 is not a number of orders."""
-
     recipe: int
     task: str
     task_sha256: str

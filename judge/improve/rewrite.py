@@ -22,8 +22,8 @@ from judge.types import Json, Message, Request
 
 MOST_SHOWN = 12
 """Disagreements in one prompt, at most one a question."""
+# Characters of an input that are shown: a few long passages would fill the prompt, and the errors shown would be few.
 CLIPPED = 1_500
-"""Characters of an input that are shown; the rest is cut off."""
 MOST_TOKENS = 2_000
 SCHEMA = {
     "type": "object",
@@ -105,7 +105,7 @@ def _checked(task: Task, reply: str) -> tuple[str | None, str]:
         return None, "it contains template marks or control characters"
     if text == task.constant:
         return None, "it changes nothing"
-    # Raises an error if the new text makes no valid task.
+    # Raises an error if the new text makes no valid task: nothing may be proved that cannot be written.
     with_constant(task, text, task.version + 1)
     return text, ""
 
@@ -138,7 +138,7 @@ def _describe_errors(task: Task, field: str, wrong: Sequence[Wrong]) -> str:
 
 
 def _block(name: str, text: str) -> str:
-    # A few long passages would otherwise fill the prompt, and the errors shown would be few.
     clipped = text if len(text) <= CLIPPED else text[:CLIPPED] + " …"
+    # The fence depends on the text alone, so that a resumed search sends the same request and finds its stored answer.
     digest = hashlib.sha256(f"rewrite\0{name}\0{clipped}".encode("utf-8", "surrogatepass")).digest()
     return fence(untrusted(name, clipped), fence_code(digest))

@@ -1,7 +1,5 @@
 """Find the annotators and runs whose labels are read, by the names that users type."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from judge.errors import UsageError
@@ -28,6 +26,7 @@ def find_annotators(
     """Return the ids of the annotators in order, the shown names of runs, and the kind of each annotator."""
     kinds = {name: AnnotatorKind(kind) for name, kind in label_rows.labellers(store.conn, field).items()}
     people = sorted(kinds, key=lambda name: (ORDER.index(kinds[name]), name))
+    # A run that was interrupted before its first judgement has nothing to compare.
     judged = store.conn.execute(
         "SELECT run_id, model, task FROM runs AS r WHERE EXISTS "
         "(SELECT 1 FROM judgements AS j WHERE j.run_id = r.run_id) ORDER BY started, run_id"

@@ -40,13 +40,10 @@ def asking(store: Store, field: str) -> list[tuple[str, str]]:
 
 
 def sampled(store: Store, name: str | None, field: str) -> set[str]:
-    """Return the units that one batch, or all batches with the field, sampled from the whole study.
-
-    Batches after a queue are excluded: the queue has removed the units that it asked about, so they are no
-    random sample.
-    """
+    """Return the units that one batch, or all batches with the field, sampled from the whole study before any queue."""
     units: set[str] = set()
     for batch, purpose in asking(store, field):
+        # A queue has removed the units that it asked about, so what is drawn after it is no random sample.
         if purpose == "queue":
             break
         if name in (None, batch):
@@ -57,13 +54,13 @@ def sampled(store: Store, name: str | None, field: str) -> set[str]:
 def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
     """Return unit -> design weight, for the samples of one batch or of all batches with the field.
 
-    Empty if nothing was sampled, or if all weights are equal. Each of several batches represents the whole study, in
-    proportion to its number of units.
+    Empty if nothing was sampled, or if all weights are equal.
     """
     by_unit: dict[str, float] = {}
     for batch, purpose in asking(store, field):
         if name not in (None, batch):
             continue
+        # Units that were chosen because the judge was unsure of them have no inclusion probability.
         if purpose == "queue":
             return {}
         by_unit |= _drawn(store, batch)
@@ -73,6 +70,7 @@ def weights(store: Store, name: str | None, field: str) -> dict[str, float]:
 def _drawn(store: Store, batch: str) -> dict[str, float]:
     """Return the sampled units of a batch with their weights, scaled to a mean of 1."""
     stored_weights = dict(store.conn.execute(DRAWN, [batch]).fetchall())
+    # With a mean of 1, each of several batches represents the study in proportion to its number of units.
     total = sum(stored_weights.values())
     return {str(unit): weight * len(stored_weights) / total for unit, weight in stored_weights.items()}
 
@@ -88,10 +86,11 @@ def fix_families(store: Store, field: str) -> None:
     """Store which judges share one significance level on the units of a batch: those that labelled at least half of them, or
     all that labelled some where none did.
 
-    Called whenever human labels are read beside a judge's. Whoever sees how a judge does on these units may choose
-    the next judge by it, so a family that is fixed later would be too small. Batches without labels, and those with
-    declared or fixed judges, are not changed.
+    Called whenever human labels are read beside a judge's. Batches without labels, and those with declared or fixed judges,
+    are not changed.
     """
+    # Whoever sees how a judge does on these units may choose the next judge by it. A family that is fixed later would be
+    # too small.
     query = (
         "SELECT batch, task FROM batches AS b WHERE coalesce(json_array_length(options, '$.judges'), 0) = 0 AND EXISTS "
         "(SELECT 1 FROM assignments AS a WHERE a.batch = b.batch AND a.role = 'sample' AND a.status = 'done')"
@@ -136,9 +135,9 @@ class SampleDesign:
 def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> SampleDesign:
     """Return which of these labelled units were sampled from the whole study, or have no record of their selection.
 
-    `people`: the labels are human, so batches record how units were drawn. A queue, training and attention units, and
-    everything drawn after a queue represent only themselves. Gold labels come with the data, without such a record.
+    `people`: the labels are human, so batches record how units were drawn.
     """
+    # Gold labels come with the data, and nothing records why these units have them.
     if not people:
         return SampleDesign(units, ("how the units with gold labels were chosen is not recorded",))
     batches = asking(store, field)
@@ -146,6 +145,7 @@ def design(store: Store, field: str, units: frozenset[str], *, people: bool) -> 
         return SampleDesign(units, ("how the units that people labelled were chosen is not recorded",))
     drawn: set[str] = set()
     for batch, purpose in batches:
+        # A queue, training and attention units, and everything drawn after a queue represent only themselves.
         if purpose == "queue":
             break
         query = "SELECT 1 FROM batches WHERE batch = ? AND json_extract(options, '$.where') IS NOT NULL"

@@ -60,6 +60,7 @@ def layout_of(
         label = needed(columns, "label", path, "with the label")
     others = [name for name in columns if name not in (unit, annotator, label, *people)]
     has_probabilities = judges is not None and len(judges) > 0 and (len(judges) == 1 or not is_wide)
+    # A column has one role: that of the annotator or of a person is no question.
     if cluster is None:
         cluster = recognised(others, "cluster")
     return Layout(

@@ -1,7 +1,5 @@
 """Find the task of a study that defines a field, with its labels and its level."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from judge.errors import UsageError

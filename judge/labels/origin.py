@@ -22,10 +22,7 @@ def describe_origin(store: Store, run_id: str) -> str | None:
 
 
 def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
-    """Return whether the labels of the fit have become fewer, or have other values.
-
-    More labels are no change: annotation has simply gone on.
-    """
+    """Return whether the labels of the fit have become fewer, or have other values."""
     task, fitted = stored_task(store, _task(store, run_id)), made["fitted"]
     field, n = str(made["fields"][0]), int(fitted["units"])
     try:
@@ -45,6 +42,7 @@ def _changed(store: Store, run_id: str, made: Mapping[str, Json]) -> bool:
         if unit in judged_units and labels.get(unit) in domain
     ]
     lines = "".join(f"{unit}\t{labels[unit]}\n" for unit in units)
+    # More labels are no change: annotation has simply gone on.
     if len(units) != n:
         return len(units) < n
     return hashlib.sha256(lines.encode()).hexdigest() != str(fitted["sha256"])

@@ -14,25 +14,15 @@ from typing import Unpack
 
 import numpy as np
 
+from judge import stats
 from judge.errors import BadInput, UsageError
 from judge.labels.values import NUMERIC
 from judge.labels.words import DECIDED, MAJORITY
 from judge.notes import Note
 from judge.prompts.load import Task
-from judge.stats import (
-    METRICS,
-    MISSING,
-    Comparison,
-    Ratings,
-    class_agreement,
-    compare,
-    measures,
-    scores_alpha,
-    vote,
-)
-from judge.stats.bootstrap import How, IntervalSettings
-from judge.stats.metrics import metric_key
-from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.stats import MISSING, BoolArray, Comparison, FloatArray, How, IntArray, Ratings
+from judge.stats.bootstrap import IntervalSettings
+from judge.stats.metrics import metric_key, pair_kappa
 from judge.store.splits import Look
 from judge.types import AnnotatorKind, Measure
 
@@ -156,19 +146,17 @@ class Panel:
     @cached_property
     def majority(self) -> Derived | None:
         """The label that most of two or more people gave; a tie has none."""
+        # A vote is on labels: numbers have a mean, but no majority.
         if len(self.people) < 2 or self.numeric:
             return None
         # Gold and a lead's decisions are references of their own, so they have no vote.
-        codes, tied = vote(self.ratings.select(self.people).counts)
+        codes, tied = stats.vote(self.ratings.select(self.people).counts)
         return Derived(self._free(MAJORITY), codes, self.by_people, n_tied=int(tied.sum()))
 
     @cached_property
     def decided(self) -> Derived | None:
         """The lead's decision, or else the label on which two or more people agree; None if there is no such
         agreement.
-
-        A lead sees only units on which people differ. The decisions alone would therefore be the hardest
-        units.
         """
         if len(self.people) < 2 or self.numeric:
             return None
@@ -182,6 +170,7 @@ class Panel:
             human_codes.max(axis=1),
             np.where(labelled, human_codes, np.iinfo(human_codes.dtype).max).min(axis=1),
         )
+        # A lead sees only units on which people differ, so the decisions alone would be the hardest units.
         agreed = ~ruled & (labelled.sum(axis=1) >= 2) & (highest == lowest)
         if not agreed.any():
             return None
@@ -221,7 +210,8 @@ class Panel:
 
     @cached_property
     def _few(self) -> tuple[Ratings, Mapping[str, BoolArray]]:
-        """The units with any annotator other than a judge: few, compared with those that judges label."""
+        """The units with any annotator other than a judge."""
+        # They are few beside those that judges label, and every pair with a person or gold is cut from them.
         others = [mask for name, mask in self.asked_units.items() if name not in self.judges]
         selected = np.logical_or.reduce(others) if others else np.zeros(self.ratings.n_units, dtype=np.bool_)
         return self.table.subset(selected), {name: mask[selected] for name, mask in self.asked_units.items()}
@@ -239,6 +229,7 @@ class Panel:
         if len(names) <= 2 and any(name not in self.judges for name in names):
             table, requested = self._few
         elif self.inside is not None:
+            # Judges keep their labels outside the batch, which only corrected estimates may use.
             requested = {name: mask & self.inside for name, mask in requested.items()}
         columns_asked = [requested[name] for name in names]
         mask = (np.logical_and if len(names) <= 2 else np.logical_or).reduce(columns_asked)
@@ -249,9 +240,9 @@ class Panel:
     def weighted(self, table: Ratings, *names: str) -> Ratings:
         """Weight the units of a table by their design weights if they were drawn with unequal probabilities.
 
-        Units without a weight were not sampled and represent only themselves, so they are left out. How gold units
-        were chosen is not recorded, so a table with gold among `names` is returned unchanged.
+        A table with gold among `names` is returned unchanged.
         """
+        # How gold units were chosen is not recorded.
         if any(name in self.of_kind(AnnotatorKind.GOLD) for name in names):
             return table
         drawn = (
@@ -259,6 +250,7 @@ class Panel:
         )
         if drawn is None or not drawn.any():
             return table
+        # Units without a weight were not sampled and represent only themselves.
         sampled = table.subset(drawn)
         return sampled.weighted(np.array([self.weights[unit] for unit in sampled.units]))
 
@@ -270,18 +262,13 @@ class Panel:
 
     @cached_property
     def of_draw(self) -> Ratings:
-        """`table`, with design weights if units were drawn with unequal probabilities."""
+        """All columns of `table`, with design weights if units were drawn with unequal probabilities."""
         return self.weighted(self.table)
 
     @cached_property
     def among_people(self) -> Ratings:
         """The human labels, on the units that at least one person labelled."""
         return self.ratings.subset(self.by_people).select(self.people)
-
-    def coverage(self, *names: str) -> float | None:
-        """Return the share of the units of `together` that all of these annotators labelled."""
-        codes = self.together(*names).codes
-        return float((codes != MISSING).all(axis=1).mean()) if len(codes) else None
 
     @cached_property
     def remarks(self) -> list[Note]:
@@ -300,12 +287,13 @@ class Panel:
         """The coefficient of a pair for this level of measurement; the verdict uses it."""
         if self.numeric:
             return "krippendorff_alpha"
-        return "cohen_kappa:quadratic" if self.level == "ordinal" else "cohen_kappa"
+        return pair_kappa(self.level)
 
     def confidence(self, *names: str) -> float:
         """Return the confidence level of intervals on these annotators: that of the last look, if a sealed
         test was opened.
         """
+        # A sealed test was opened at the level of its look, and no interval on that judge may be narrower.
         looks = (self.looks[name].confidence for name in names if name in self.looks)
         return max((IntervalSettings().confidence, *looks))
 
@@ -314,9 +302,10 @@ class Panel:
 
         Raises BadInput if there are too many distinct numbers.
         """
+        # Measures that count labels keep a column for each distinct number, so scores have a measure of their own.
         if not self.are_scores:
             table = self.together(*names)
-            return measures(table, keys, level=self.level, pairwise=False, field=self.field, **how)
+            return stats.measures(table, keys, level=self.level, pairwise=False, field=self.field, **how)
         if self.keys(keys) != ["krippendorff_alpha:interval"]:
             raise BadInput(
                 f"'{self.field}' has {len(self.domain):,} different numbers; above {MOST_LABELS} there is "
@@ -326,7 +315,9 @@ class Panel:
         table = self.together(*names)
         clusters = table.clusters if table.clustered else None
         scores = self.numbers(*names)
-        return [scores_alpha(scores, clusters=clusters, annotators=tuple(names), field=self.field, **how)]
+        return [
+            stats.scores_alpha(scores, clusters=clusters, annotators=tuple(names), field=self.field, **how)
+        ]
 
     def numbers(self, *names: str) -> FloatArray:
         """Return the numbers of these annotators on the units of `together`, nan for missing."""
@@ -336,7 +327,7 @@ class Panel:
 
     def class_agreement(self, names: Sequence[str], **how: Unpack[How]) -> list[Measure]:
         """Return, label by label, how often another annotator gives the same label."""
-        return class_agreement(self.together(*names), field=self.field, **how)
+        return stats.class_agreement(self.together(*names), field=self.field, **how)
 
     def keys(self, wanted: Sequence[str]) -> list[str]:
         """Return coefficients as keys of METRICS.
@@ -344,7 +335,7 @@ class Panel:
         Raises UsageError for weights without an order of the labels.
         """
         keys = [metric_key(name, self.level) for name in wanted]
-        weighted = [key for key in keys if METRICS[key].weights and self.level != "ordinal"]
+        weighted = [key for key in keys if stats.METRICS[key].weights and self.level != "ordinal"]
         if weighted:
             raise UsageError(f"{weighted[0]} weighs by the order of the labels: --level ordinal:LOW,...,HIGH")
         return keys
@@ -364,7 +355,9 @@ class Panel:
         """
         table = self.table.subset(self.asked_units[reference])
         table = self.weighted(table, reference)
-        return compare(table, judges, reference, self.coefficient, level=self.level, field=self.field, **how)
+        return stats.compare(
+            table, judges, reference, self.coefficient, level=self.level, field=self.field, **how
+        )
 
     def judges_compared(self, reference: str, **how: Unpack[How]) -> list[Comparison]:
         """Return `compared` for all judges with a label on a unit of the reference.

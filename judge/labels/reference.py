@@ -11,8 +11,7 @@ from judge.labels.batches import members, weights
 from judge.labels.panel import Panel
 from judge.labels.scope import Scope, read_panel
 from judge.labels.words import ALIASES, DECIDED, MAJORITY
-from judge.stats import MISSING
-from judge.stats.ratings import IntArray
+from judge.stats import MISSING, IntArray
 from judge.store import Store, label_rows
 from judge.types import GOLD, AnnotatorKind
 
@@ -76,10 +75,8 @@ def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
 
 
 def voices(panel: Panel, reference: Reference | None) -> list[str]:
-    """Return the people with whom a verdict compares the judge.
-
-    A single annotator is ignored when another reference is requested by name.
-    """
+    """Return the people with whom a verdict compares the judge."""
+    # A single annotator is ignored when another reference is requested by name.
     alone = len(panel.people) == 1 and reference is not None and reference.chosen
     return [] if alone and reference is not None and reference.name not in panel.people else panel.people
 
@@ -92,8 +89,7 @@ class ReferenceLabels:
     """The labels of one reference over all fields of a study, for measures that combine several fields.
 
     `word` is gold, decided, majority, or an annotator (a judge by its run id). The labels of a field are those that
-    `resolve` selects for that field alone, with one exception: if a field has no decisions but another field has, the
-    labels on which people agree count as decided. `batch`: only labels of its people on its units.
+    `resolve` selects for that field alone, except for `decided`. `batch`: only labels of its people on its units.
     """
 
     def __init__(self, store: Store, word: str, batch: str | None = None) -> None:
@@ -142,8 +138,9 @@ class ReferenceLabels:
     def weights(self, field: str) -> dict[int | str, float]:
         """Return the design weights by the units' rowids, and by question if all its units have one weight.
 
-        Empty if all weights are equal, and for gold, whose selection is not recorded.
+        Empty if all weights are equal, and for gold.
         """
+        # How gold units were chosen is not recorded.
         if self.word == GOLD or not (by_unit := weights(self.store, self.batch, field)):
             return {}
         result: dict[int | str, float] = {}
@@ -172,6 +169,7 @@ class ReferenceLabels:
         return {unit: panel.domain[code] for unit, code in labelled if code != MISSING}
 
     def _codes(self, panel: Panel) -> IntArray | None:
+        # If people agree on all units of a field, a lead decides nothing there. What they agree on counts as decided.
         computed = {DECIDED: panel.decided, MAJORITY: panel.majority}.get(self.word)
         if computed is not None:
             return computed.codes

@@ -4,8 +4,6 @@
 except self-consistency and revisions is computed on layer `first`, repeat 0.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from array import array
 from collections import Counter
@@ -20,8 +18,8 @@ from judge.store.runs import DRIFT, TRIED
 from judge.store.study import dumps
 
 ONE = "annotator_id = ? AND field = ? AND layer = ? AND repeat = ?"
+# Stored distributions in memory at once: a run may have a million of them.
 CHUNK = 20_000
-"""Number of stored distributions in memory at once."""
 SOURCES_OF_ANSWERS = (
     "(SELECT json_group_object(j.key, json(l.sources)) FROM json_each(a.answers) AS j "
     "JOIN labels AS l ON l.annotator_id = a.annotator_id AND l.field = j.key AND l.unit_id = a.unit_id "
@@ -173,10 +171,8 @@ def judged(conn: sqlite3.Connection, run: str, repeat: int = 0) -> set[str]:
 
 
 def judges_of(conn: sqlite3.Connection, field: str, units: Sequence[str]) -> dict[str, int]:
-    """Return judge -> number of these units on which it has a label of the field.
-
-    Runs of `judge drift` are left out: they repeat a judge's questions, and nobody can choose them as a judge.
-    """
+    """Return judge -> number of these units on which it has a label of the field."""
+    # Runs of `judge drift` repeat a judge's questions, and nobody can choose them as a judge.
     query = (
         f"SELECT l.annotator_id, count(DISTINCT l.unit_id) FROM {FIRST} JOIN annotators AS a USING (annotator_id) "
         "WHERE a.kind = 'judge' AND l.field = ? AND l.unit_id IN (SELECT value FROM json_each(?)) AND NOT EXISTS "
@@ -269,6 +265,7 @@ def repeats(
     ).fetchone()[0]
     if not most:
         return 0, []
+    # A judge's failed repeat counts as a try without a label; a person has no record of tries, only labels.
     attempts = "SELECT unit_id, repeat FROM labels WHERE annotator_id = ?1 AND field = ?2 AND layer = 'first'"
     if is_judge:
         attempts = "SELECT DISTINCT unit_id, repeat FROM judgements WHERE run_id = ?1 AND ?2 <> ''"

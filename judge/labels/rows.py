@@ -94,6 +94,7 @@ def _records(path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
 
 def _delimited(handle: IO[bytes], path: Path, hint: Sequence[str]) -> Iterator[tuple[Any, Any]]:
     head: list[str] | None = None
+    # The first line of a JSON list in a file called .csv would otherwise be read as the header.
     files.not_a_list(handle, path, "a table with a header")
     mark = files.delimiter(path, handle, hint)
     for line, cells in files.rows(handle, path, mark, files.stop):
@@ -167,4 +168,5 @@ def _text(value: Json, column: str, seen: dict[str, tuple[str, int]], path: str,
         raise BadInput(reason, path=path, line=line, field=column)
     if isinstance(value, str):
         return value
+    # 1.0 in one row and 1 in another are one number, and must not become two labels.
     return json.dumps(value) if isinstance(value, bool | int) else number(repr(value))

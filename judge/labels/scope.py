@@ -5,8 +5,6 @@ panel.ratings                                  # judge.stats.Ratings, units in t
 fields_of(store)                               # the fields that can be read
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -92,11 +90,10 @@ def read_panel(
 
     People without a label that counts are left out. `distributions=False` skips the distributions and saves a third
     of the time. `text` also accepts a text field; its domain is the labels that occur. A batch restricts human labels
-    to its own people and units. Judges keep all of theirs, because human labels correct the estimate from those.
+    to its own people and units, but not those of judges.
 
     Beside other people's labels, a run's labels on the sealed test of the task are left out until a look at the test
-    is logged for that run: otherwise a number on them could be seen without spending a part of the error rate.
-    `opened` keeps them, for callers that log a look themselves or mask the test.
+    is logged for that run. `opened` keeps them, for callers that log a look themselves or mask the test.
 
     Raises UsageError for unknown names, for a text field and for a field without labels; BadInput for a number that
     is not one.
@@ -125,6 +122,7 @@ def read_panel(
     drawn = relation.rows_of(store.conn, batch.units) if batch is not None else None
     if drawn is not None and not any(np.isin(drawn, c.requested).any() for c in columns):
         raise UsageError(f"no unit of the batch has a label of '{name}'")
+    # Columns were removed above, and everything below is in the order of the remaining ones.
     names = [c.annotator for c in columns]
     rows = UnitRows.of(store, columns)
     units = rows.units

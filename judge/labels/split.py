@@ -1,13 +1,10 @@
 """Learn, tune and sealed test: the questions of a task on which a judge may be fitted, selected, and tested.
 
-    split = draw(store, task)                 # once; frozen in the study (judge split TASK)
-    split = find(store, task)                 # None before; `required` raises instead
-    split.units("learn"), split.units("tune") # unit ids, without limit
-    look = split.open("improve", [run, ...], reference="decided")   # logged, and then:
-    split.units("test", look)                 # test at look.level
-
-One split for all versions of a task: otherwise a new version could move a question from the test to the learn
-part.
+split = draw(store, task)                 # once; frozen in the study (judge split TASK)
+split = find(store, task)                 # None before; `required` raises instead
+split.units("learn"), split.units("tune") # unit ids, without limit
+look = split.open("improve", [run, ...], reference="decided")   # logged, and then:
+split.units("test", look)                 # test at look.level
 """
 
 from __future__ import annotations
@@ -25,10 +22,9 @@ from judge.commands import command
 from judge.errors import UsageError
 from judge.labels.reference import resolve
 from judge.prompts.load import Task
-from judge.stats import MISSING, Ratings
+from judge.stats import MISSING, BoolArray, IntArray, Ratings
 from judge.stats.paired import difference_spread, kappa_sums
 from judge.stats.parts import assumed_spread, detectable, spread_parts
-from judge.stats.ratings import BoolArray, IntArray
 from judge.store import splits
 from judge.store.splits import PARTS, Drawn, Look
 from judge.store.study import Store, now
@@ -36,11 +32,12 @@ from judge.store.study import Store, now
 if TYPE_CHECKING:
     from judge.labels.panel import Panel
 
+# The test gets most of the questions: it takes about 400 units to detect a difference of .1.
 SHARES = (0.2, 0.2, 0.6)
 FEWEST = 10
 """The lowest number of labelled questions that can be split."""
+# With fewer questions, the spread of two judges' difference is assumed and not measured.
 FEWEST_SEEN = 10
-"""Below this number of questions, the spread of two judges' difference is assumed and not measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +103,7 @@ class Split:
                 f"the test of {self.task_id} is sealed; log a look with Split.open before reading it"
             )
         selected = self.questions(part)
-        query = "SELECT unit_id, question_id FROM units"
-        return {unit for unit, question in self.store.conn.execute(query) if question in selected}
+        return {unit for unit, question in self.question_of.items() if question in selected}
 
     def open(
         self, purpose: str, runs: Sequence[str], reference: str, question: Iterable[object] = ()
@@ -115,9 +111,9 @@ class Split:
         """Log the next look at the sealed test. Call this before any number on the test is computed or shown.
 
         `purpose` is `compare` or `improve`, `runs` are ids. Look k is tested at .05 / 2^k. `question` is everything
-        on which the result depends: an equal question about the same runs and labels is the same look, and costs
-        nothing.
+        on which the result depends.
         """
+        # An equal question about the same runs and labels shows nothing new, so it is the same look and costs nothing.
         return splits.look(self.store, self.task_id, purpose, runs, reference, _hashed(question))
 
     @property
@@ -141,6 +137,7 @@ def find(store: Store, task: Task | str) -> Split | None:
     """Return the split of a task (or of a task id without version), or of a task with the same labels; None
     before it is drawn.
     """
+    # One split for all versions of a task: a new version could otherwise move a question from the test to learn.
     name = task if isinstance(task, str) else splits.home(store, task)
     stored = splits.drawn(store, name)
     return None if stored is None else Split(store, stored)
@@ -250,7 +247,8 @@ class Content:
 
 
 def content(split: Split, panel: Panel) -> list[Content]:
-    """Return the contents of the parts, as counts only: no number here depends on a judge."""
+    """Return the contents of the parts, as counts only."""
+    # No number here may depend on a judge: it would tell something about the sealed test.
     chosen_reference = resolve(panel, split.drawn.reference)
     assert chosen_reference is not None
     codes = panel.labels_of(chosen_reference.name)
@@ -283,8 +281,7 @@ class Power:
 def power(split: Split, panel: Panel) -> Power:
     """Return what the next look at the sealed test can detect, computed from the open parts alone.
 
-    The spread of a paired difference comes from the runs on learn and tune. The widest pair is used, because the
-    power must hold for any two runs. With fewer than 10 questions it is assumed.
+    The spread of a paired difference comes from the runs on learn and tune. With fewer than 10 questions it is assumed.
     """
     parts = {c.part: c for c in content(split, panel)}
     test = parts["test"]
@@ -331,4 +328,5 @@ def _measured(split: Split, panel: Panel) -> tuple[float, int, int] | None:
         ]
         if (spread := difference_spread(sums[0], sums[1])) is not None and spread > 1e-9:
             spreads.append((spread, len(sums[0])))
+    # The widest pair counts, because the power must hold for any two runs.
     return (*max(spreads), len(spreads)) if spreads else None

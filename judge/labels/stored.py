@@ -14,8 +14,7 @@ import numpy as np
 from judge.labels import masses, relation
 from judge.labels.batches import Members
 from judge.labels.values import canonical
-from judge.stats import MISSING
-from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.stats import MISSING, BoolArray, FloatArray, IntArray
 from judge.store import Store
 from judge.store.derived import seen
 from judge.types import AnnotatorKind
@@ -28,12 +27,12 @@ if TYPE_CHECKING:
 class StoredColumn:
     """One annotator's labels as stored.
 
-    Units are identified by their rowid in the study, ascending: a million unit ids would be as many strings for each
-    column in memory. `codes[i]` is the position in `values` of the label of the unit `labelled[i]`; `requested` are all
+    Units are identified by their rowid in the study, ascending. `codes[i]` is the position in `values` of the label of the unit `labelled[i]`; `requested` are all
     units that the annotator was asked to label.
     """
 
     annotator: str
+    # Rowids and not unit ids: a million ids would be as many strings in memory for each column.
     labelled: IntArray
     codes: IntArray
     values: list[str]
@@ -55,6 +54,7 @@ class StoredColumn:
     ) -> StoredColumn:
         """Read one annotator's labels. For a judge, `requested` is every unit that it has judged."""
         conn = store.conn
+        # A batch restricts people's labels only: human labels correct an estimate from all labels of a judge.
         labelled, codes, values = relation.codes(conn, annotator, scope.field, scope.layer, scope.repeat)
         if kind is AnnotatorKind.JUDGE:
             requested = np.union1d(relation.judged_rows(conn, annotator, scope.repeat), labelled)

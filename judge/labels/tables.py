@@ -16,8 +16,7 @@ from judge.labels.panel import Panel
 from judge.labels.rows import read_rows, table
 from judge.labels.values import NUMERIC, alike, number, probabilities
 from judge.notes import Note
-from judge.stats import MISSING, Ratings
-from judge.stats.ratings import BoolArray, FloatArray, IntArray
+from judge.stats import MISSING, BoolArray, FloatArray, IntArray, Ratings
 from judge.types import AnnotatorKind
 
 REFERENCES = {"gold": AnnotatorKind.GOLD, "adjudicated": AnnotatorKind.ADJUDICATED}
@@ -92,6 +91,7 @@ def read_table(
         )
     if layout.probabilities is not None and level in NUMERIC:
         raise UsageError(f"probabilities are for labels; level {level} has numbers")
+    # A row of a wide table has the labels of everybody, so it does not say whose the probabilities are.
     if layout.probabilities is not None and layout.annotators and len(judges) != 1:
         raise UsageError("a wide table with probabilities needs exactly one --judge")
     cells = _read_cells(path, layout, judges)
@@ -104,6 +104,7 @@ def read_table(
         requested = (codes != MISSING) | np.array([kinds[name] is AnnotatorKind.JUDGE for name in names])
     clusters, notes = _clusters(cells)
     ratings = Ratings.from_codes(codes, domain, names, clusters=clusters, units=units)
+    # A table with swapped columns is read without an error.
     if len(names) > len(units):
         notes.append(Note("swapped", annotators=len(names), units=len(units)))
     if level not in NUMERIC and order is None:
@@ -125,9 +126,10 @@ def read_table(
 def _weights(path: Path, layout: Layout) -> dict[str, float]:
     """Return unit -> design weight from the column `weight`, which `annotate export --labels` writes.
 
-    Empty if all weights are equal. A column of that name may mean something else, so it is ignored if it has a value
-    that is no positive number, two values for one unit, or if two columns have the name.
+    Empty if all weights are equal.
     """
+    # A column of that name may mean something else. It is ignored if a value is no positive number, if a unit has two
+    # values, or if two columns have the name.
     if WEIGHT in layout.columns or list(table(path, layout.columns).columns).count(WEIGHT) != 1:
         return {}
     by_unit: dict[str, float] = {}
@@ -231,6 +233,7 @@ def _read_cells(path: Path, layout: Layout, judges: Sequence[str]) -> _Cells:
         raise BadInput(f"the file has a header but no {missing_rows}", path=str(path))
     if missing := [name for name in layout.only if name not in cells.annotators.place]:
         raise UsageError(f"--annotators {missing[0]}: no such column or annotator in {path}")
+    # Alphabetical, so that no result depends on the order of rows; the columns of a wide table keep the user's order.
     cells.unit = cells.units.sort()[cells.unit].tolist()
     if not wide:
         cells.annotator = cells.annotators.sort()[cells.annotator].tolist()

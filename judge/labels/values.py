@@ -10,8 +10,8 @@ from judge.types import Json, LabelDistribution
 
 NUMERIC = ("interval", "ratio")
 MOST_ALIKE = 5
+# Tolerance for the sum of probabilities: other tools often round them to two decimals. They are divided by their sum.
 ROUNDED = 0.01
-"""Tolerance for the sum of probabilities, which are often written rounded. They are divided by their sum."""
 
 
 def number(value: str) -> str:
@@ -78,6 +78,7 @@ def probabilities(
         # A probability slightly above 1 is one that another tool rounded.
         if isinstance(p, bool) or not isinstance(p, int | float) or not 0 <= p <= 1 + ROUNDED:
             raise BadInput(f"{json.dumps(p)} of '{name}' is not a probability (a number from 0 to 1)")
+        # A task may have a label of that name, which then means the label.
         if name == "unassigned" and name not in masses:
             unassigned = float(p)
             continue
@@ -88,7 +89,6 @@ def probabilities(
             )
         masses[label] += float(p)
     total = math.fsum([*masses.values(), unassigned])
-    # Probabilities of other tools are often rounded to two decimals.
     if abs(total - 1) > ROUNDED:
         raise BadInput(f"the probabilities sum to {total:.4g}, not to 1")
     return LabelDistribution({label: p / total for label, p in masses.items()}, unassigned / total)

@@ -17,26 +17,15 @@ when `reason` says why. All intervals take interval="bca" | "percentile" | None,
 replicates and seed. They resample clusters where the table has them, and the same seed gives the same interval.
 """
 
-from judge.stats.aggregate import DawidSkene, dawid_skene, dawid_skene_counts, vote
-from judge.stats.alternative import EPSILON, AltTest, alt_test
+from judge.stats.aggregate import DawidSkene, dawid_skene, vote
+from judge.stats.alternative import AltTest, alt_test
+from judge.stats.bootstrap import How
 from judge.stats.classes import Confusion, class_agreement, class_scores, confusion, label_shares
-from judge.stats.conformal import nonconformity, threshold
 from judge.stats.continuous import mean, scores_alpha
 from judge.stats.correction import Corrected, corrected_mean
 from judge.stats.decision import Verdict, curve, verdict
 from judge.stats.estimand import Estimand
 from judge.stats.metrics import METRICS, measures
-from judge.stats.multiple import benjamini_yekutieli, holm
 from judge.stats.paired import Comparison, compare
-from judge.stats.planning import (
-    Design,
-    SampleSize,
-    expected_kappa,
-    expected_rate,
-    pilot,
-    plan_decision,
-    plan_width,
-)
-from judge.stats.prevalence import rogan_gladen
-from judge.stats.ratings import MISSING, Ratings
-from judge.stats.reliability import calibration, scaled, temperature
+from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
+from judge.stats.reliability import calibration, temperature

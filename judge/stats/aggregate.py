@@ -10,8 +10,8 @@ from judge.errors import BadInput
 from judge.stats.patterns import collapse
 from judge.stats.ratings import MISSING, BoolArray, FloatArray, IntArray, Ratings
 
-# EM converges slowly where annotators are few or poor, so the tolerance is below every printed digit and the
-# limit on iterations is reached after minutes only.
+# EM converges slowly where annotators are few or poor. So the tolerance is below every printed digit, and the limit on
+# iterations is reached after minutes only.
 ITERATIONS, TOLERANCE, CYCLES = 20_000, 1e-9, 5
 
 
@@ -158,11 +158,11 @@ def _converge(
 ) -> tuple[FloatArray, FloatArray, float, int, bool]:
     """Run EM from `theta` to convergence: return theta, posterior, log-likelihood, steps taken and whether it converged.
 
-    Steps are extrapolated by SQUAREM (Varadhan and Roland 2008, scheme S3) where that does not lower the likelihood. Plain
-    EM is slow along flat ridges, where its steps become small long before it converges. Convergence means that CYCLES
-    extrapolated cycles in a row move nothing by more than TOLERANCE.
+    Steps are extrapolated by SQUAREM (Varadhan and Roland 2008, scheme S3) where that does not lower the likelihood.
+    Convergence means that CYCLES extrapolated cycles in a row move nothing by more than TOLERANCE.
     """
     posterior, value = expected(theta)
+    # A cycle evaluates the likelihood three times, so it counts as three steps.
     steps, still = 1, 0
     while steps + 3 <= ITERATIONS:
         first_step = fitted(posterior)
@@ -182,6 +182,7 @@ def _converge(
         if better >= value:
             theta, posterior, value = tried, tried_posterior, better
         steps += 3
+        # Along a flat ridge the steps of EM become small long before it converges, so one still cycle proves nothing.
         still = still + 1 if moved < TOLERANCE else 0
         if still == CYCLES:
             return theta, posterior, value, steps, True

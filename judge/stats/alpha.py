@@ -15,8 +15,8 @@ from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
-# The package builds arrays of units x labels x labels; past this many cells it takes longer than a thousand
-# resamples, and our sums take over (the same formula, and tests hold them equal to 1e-12).
+# The package builds arrays of units x labels x labels. Past this many cells it takes longer than a thousand resamples, and
+# our sums take over. They are the same formula, and tests hold them equal to 1e-12.
 PACKAGE_CELLS = 500_000
 # Up to here interval alpha counts labels, whose distances lose no digit whatever lies far out; past it
 # three moments take their place, or every resample would sum thousands of columns.

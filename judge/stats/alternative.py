@@ -107,7 +107,7 @@ def alt_test(
     the differences; with fewer than 30 clusters by Wilcoxon's signed-rank test of the cluster means.
     The judge passes when, after Benjamini-Yekutieli at `q`, it wins against half of the annotators.
     `epsilon` is the cost of a human annotator: 0.2 for experts, 0.15 for skilled annotators, 0.1 for a crowd. A unit counts
-    if the judge, the annotator and `least_others` others labelled it: the authors' code uses 1, the paper's text suggests 2.
+    if the judge, the annotator and `least_others` others labelled it.
     Where the table has clusters the t-test is cluster-robust. With `clustered` False (or without clusters) it is
     the authors' test, which treats units as independent.
 
@@ -123,6 +123,7 @@ def alt_test(
     humans = ratings.select(names)
     verdicts = ratings.column(judge)
     values = _values(ratings, level)
+    # Units of one question are alike: treated as independent, their copies would make the test easier to pass.
     by_question = ratings.clustered and clustered
     groups = ratings.clusters if by_question else np.arange(ratings.n_units)
     rows: list[Compared] = []
@@ -131,6 +132,8 @@ def alt_test(
     for name in names:
         labels = humans.column(name)
         others = (humans.codes >= 0).sum(axis=1) - (labels >= 0)
+        # The authors' code takes one other annotator, and with one all published winning rates are reproduced. The
+        # paper's text suggests two.
         used = (labels >= 0) & (verdicts >= 0) & (others >= least_others)
         clusters = groups[used]
         n, g = int(used.sum()), n_present(clusters)
@@ -256,6 +259,7 @@ def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: 
 def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> float:
     """Return the one-sided p-value of H1: mean difference > epsilon, by the t-test; 1 with too few questions for it."""
     mean = float(difference.mean())
+    # The signed-rank test rejects too often on few questions, so it must not call a judge worse.
     if g < FEWEST_FOR_T_TEST:
         return 1.0
     if error < 1e-12:
@@ -268,11 +272,11 @@ def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> flo
 def _exact_signed_rank(values: FloatArray) -> float:
     """Return P(sum of the positive ranks <= the observed sum) when every sign is as likely as its opposite.
 
-    The result is that of scipy's `wilcoxon` for few values, ties and zeros (left out) included. scipy ranks anew
-    for each of the 2^n choices of signs, which took most of a report's time with many annotators.
+    The result is that of scipy's `wilcoxon` for few values, ties and zeros (left out) included.
     """
     from scipy.stats import rankdata
 
+    # scipy ranks anew for each of the 2^n choices of signs, which took most of a report's time with many annotators.
     values = values[values != 0]
     ranks = rankdata(np.abs(values))
     sums = np.zeros(1)

@@ -83,7 +83,7 @@ class IntervalSettings:
 
 @dataclass(frozen=True)
 class Interval:
-    """`low` and `high` are None when no interval can be given; `notes` says why, or how it was made."""
+    """The bounds of an interval, None where none can be given; `notes` say why, or how it was made."""
 
     low: float | None
     high: float | None
@@ -94,12 +94,6 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
     """Return the sums of all resamples for each tally: a list of arrays `[replicates, p]`.
 
     All tallies must have the same counts (`Tally.key`). They share the random draws, which saves time and changes nothing.
-
-    Drawing Multinomial(N, count / N) over the distinct rows has the same law as drawing N units
-    with replacement; with few distinct rows it is hundreds of times faster. With more than BLOCKS distinct rows,
-    the clusters are dealt at random into that many blocks of equal size, and blocks are drawn. Their sums
-    have the law of a draw of as many clusters. Dealing changes an interval's width by a factor of 1 -+
-    1 / sqrt(2 BLOCKS), about 1 %, which is less than the noise of 2,000 replicates.
     """
     count = tallies[0].count
     replicates = settings.replicates
@@ -109,6 +103,8 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
     rows = np.concatenate([t.rows[canonical(t.rows, t.count)] for t in tallies], axis=1)
     count = np.sort(count)
     dealt = 0
+    # Sums of random blocks of equal size have the law of a draw of as many clusters. They change an interval's width by
+    # about 1 %, 1 / sqrt(2 BLOCKS), which is less than the noise of 2,000 replicates.
     if len(count) > BLOCKS:
         dealt = int(count.sum())
         rows, count = _pooled(rows, count, rng)
@@ -129,6 +125,7 @@ def resample(tallies: Sequence[Tally], settings: IntervalSettings) -> list[Float
         if each is not None:
             weights = each[start : start + size].astype(rows.dtype)
         elif few:
+            # Drawing counts of the distinct rows has the same law as drawing N units, and is hundreds of times faster.
             weights = rng.multinomial(n, count / n, size=size).astype(rows.dtype)
         elif lots is not None:
             cells = row_of[lots[start : start + size]] + k * np.arange(size)[:, None]
@@ -157,9 +154,9 @@ def _lots(seed: int, n: int, replicates: int) -> NDArray[np.integer]:
 def _each_once(seed: int, dealt: int, n: int, replicates: int) -> NDArray[np.uint16]:
     """Return how often each of `n` clusters is in each resample, the same for every measure on as many clusters.
 
-    `dealt` is the number of clusters that were pooled into blocks, 0 for none. Drawing takes most of the time of a small
-    statistic's interval, so the draws are cached.
+    `dealt` is the number of clusters that were pooled into blocks, 0 for none.
     """
+    # Drawing takes most of the time of a small statistic's interval, so the draws are cached.
     rng = np.random.default_rng(seed)
     # Pooling draws a permutation first; the same draw here keeps cached and uncached resamples equal.
     rng.permutation(dealt)
@@ -178,7 +175,8 @@ def _pooled(rows: FloatArray, count: IntArray, rng: np.random.Generator) -> tupl
 
 
 def _are_small_integers(rows: FloatArray, n: int) -> bool:
-    """Return whether any n of these rows have sums that single precision represents exactly: it takes half the time."""
+    """Return whether any n of these rows have sums that single precision represents exactly."""
+    # Single precision takes half the time, and whole numbers up to 2^24 lose no digit in it.
     largest = float(np.abs(rows).max(initial=0.0))
     return n * largest <= 2**24 and bool((rows == np.rint(rows)).all())
 
@@ -193,6 +191,7 @@ def bootstrap(
     with d the jackknife deviations, leaving one cluster out. Falls back to percentile, with a note,
     when either is undefined.
     """
+    # Every resample of a single cluster is that cluster: it shows nothing of how clusters differ.
     if tally.n_clusters < 2:
         return Interval(None, None, (Note("one_cluster"),))
     if sums is None:

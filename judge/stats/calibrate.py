@@ -14,10 +14,10 @@ from judge.stats.ratings import FloatArray, IntArray
 from judge.stats.reliability import across, scaled, softmax, temperature
 
 TINY = 1e-9
+# Weight of the penalty RIDGE * |bias|^2: an unused label gets a bias near -ln(n / 0.02), not minus infinity.
 RIDGE = 0.02
-"""Weight of the penalty RIDGE * |bias|^2: an unused label gets a bias near -ln(n / 0.02), not minus infinity."""
+# Parameters are fitted on at most so many units, drawn at random: more would not change a printed digit.
 ENOUGH = 200_000
-"""Largest number of units, drawn at random, that parameters are fitted on: more would not change a printed digit."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,23 @@ class Fit:
         )
 
 
+def most_probable(probabilities: FloatArray, otherwise: IntArray | int) -> IntArray:
+    """Return the most probable label of each unit, and `otherwise` for a unit without probabilities."""
+    best: IntArray = np.where(
+        np.isnan(probabilities[:, 0]), otherwise, np.nan_to_num(probabilities).argmax(axis=1)
+    )
+    return best
+
+
 def fit_batch(probabilities: FloatArray, prior: FloatArray) -> Fit:
     """Fit batch calibration: ln p minus the log of the mean of all p, plus the log of a target `prior`.
 
-    Zhou et al. 2023, arXiv 2309.17249, eq. 3-5. The paper assumes equal label shares; with a rare label that is harmful
-    (kappa fell from .51 to .19 with a 5 % class), so the prior is an argument.
+    Zhou et al. 2023, arXiv 2309.17249, eq. 3-5.
     """
     known = probabilities[~np.isnan(probabilities[:, 0])]
     if not len(known):
         raise BadInput("batch calibration needs probabilities")
+    # The paper assumes equal label shares. With a 5 % class that lowered kappa from .51 to .19, so the prior is given.
     bias = np.log(np.maximum(prior, TINY)) - np.log(np.maximum(known.mean(axis=0), TINY))
     return Fit(bias=tuple((bias - bias.mean()).tolist()))
 
@@ -57,8 +65,7 @@ def fit_batch(probabilities: FloatArray, prior: FloatArray) -> Fit:
 def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
     """Fit bias-corrected temperature scaling: softmax(w ln p + b) by maximum likelihood.
 
-    Alexandari et al. 2020, arXiv 1901.06852, section 3.2. w >= 0, so that a judge that is wrong is not inverted; b has a
-    weak penalty.
+    Alexandari et al. 2020, arXiv 1901.06852, section 3.2, with w >= 0 and a weak penalty on b.
     """
     p, y = _some(probabilities, codes)
     n, k = p.shape
@@ -96,6 +103,7 @@ def fit_bias(probabilities: FloatArray, codes: IntArray) -> Fit:
         # A full Newton step can overshoot where probabilities are near 0 or 1; halving it keeps the loss falling.
         while size > 1e-6:
             tried = theta - size * step
+            # A negative w would turn the labels of a judge that is mostly wrong round.
             tried[0] = max(tried[0], 0.0)
             if (tried_loss := loss(tried)) <= best:
                 break
@@ -123,7 +131,6 @@ def fit_temperature(probabilities: FloatArray, codes: IntArray) -> Fit:
 def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
     """Fit isotonic regression of the second of two labels (Zadrozny and Elkan 2002).
 
-    Values stay half a unit away from 0 and 1: a 0 or 1 from a few units would give an infinite log loss.
     Raises BadInput unless there are two labels.
     """
     if probabilities.shape[1] != 2:
@@ -133,6 +140,7 @@ def fit_isotonic(probabilities: FloatArray, codes: IntArray) -> Fit:
     x, inverse, count = np.unique(probabilities[:, 1], return_inverse=True, return_counts=True)
     y = np.bincount(inverse, weights=(codes == 1).astype(np.float64)) / count
     fitted = isotonic_regression(y, weights=count).x
+    # Values stay half a unit away from 0 and 1: a 0 or 1 from a few units would give an infinite log loss.
     edge = 0.5 / len(codes)
     return Fit(steps=(tuple(x.tolist()), tuple(np.clip(fitted, edge, 1 - edge).tolist())))
 
@@ -155,15 +163,15 @@ def cross_fitted(
 ) -> tuple[FloatArray, Fit]:
     """Return calibrated probabilities of all units, and the fit on all labels.
 
-    A unit with fold k >= 0 gets probabilities from a fit on the labels of the other folds, because a judge is never scored
-    on questions that it was fitted on. A unit with fold -1, which nothing is fitted on, gets those of the fit on all labels.
-    `codes`: -1 for unknown.
+    A unit with fold k >= 0 gets probabilities from a fit on the labels of the other folds. A unit with fold -1, which nothing
+    is fitted on, gets those of the fit on all labels. `codes`: -1 for unknown.
     """
     usable = (codes >= 0) & (fold >= 0) & ~np.isnan(probabilities[:, 0])
     fit_on_all = fit(probabilities[usable], codes[usable])
     calibrated = np.full_like(probabilities, np.nan)
     for k in np.unique(fold).tolist():
         here = fold == k
+        # A judge is never scored on questions that it was fitted on.
         others = usable & ~here
         if k < 0:
             fold_fit = fit_on_all

@@ -17,11 +17,11 @@ from judge.types import Measure
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """`matrix[i, j]` is the number of units with `labels[i]` from `reference` and `labels[j]` from `predicted`.
+    """A confusion matrix: `matrix[i, j]` units have `labels[i]` from `reference` and `labels[j]` from `predicted`.
 
     Rows and columns are the declared domain in its order, used or not. `n_asked` counts all units of
     the table; units that one of the two did not label are in no cell. Where units were drawn with unequal probabilities,
-    `shares[i, j]` is the estimated share of all units in a cell, because the counts of such a sample mislead; else None.
+    `shares[i, j]` is the estimated share of all units in a cell; else None.
     """
 
     reference: str
@@ -43,6 +43,7 @@ def confusion(ratings: Ratings, predicted: str, reference: str) -> Confusion:
     both = (rows >= 0) & (columns >= 0)
     matrix = np.bincount(rows[both] * q + columns[both], minlength=q * q).reshape(q, q)
     shares = None
+    # The counts of a sample that was drawn with unequal probabilities mislead.
     if ratings.weights is not None and both.any():
         w = ratings.weights[both]
         shares = np.bincount(rows[both] * q + columns[both], w, minlength=q * q).reshape(q, q) / w.sum()
@@ -99,13 +100,16 @@ def class_scores(
         score("macro_f1", lambda s: _macro_f1(s, q), n_clusters, "no label was used"),
     ]
     for k, label in enumerate(table.domain):
-        for name, why, value in _per_label(k, q, label, predicted, reference):
-            column = {"precision": q + k, "recall": 2 * q + k, "f1": -1}[name.partition(":")[0]]
-            denominators = (
-                sums.rows[:, column] if column >= 0 else sums.rows[:, q + k] + sums.rows[:, 2 * q + k]
-            )
-            mine = {"precision": a == k, "recall": b == k}.get(name.partition(":")[0], (a == k) | (b == k))
-            estimates.append(score(name, value, int(sums.count[denominators > 0].sum()), why, mine))
+        by_predicted, by_reference = sums.rows[:, q + k], sums.rows[:, 2 * q + k]
+        neither = f"neither '{predicted}' nor '{reference}' gave '{label}'"
+        rows = (
+            ("precision", f"'{predicted}' never gave '{label}'", _quotient(k, q + k), by_predicted, a == k),
+            ("recall", f"'{reference}' never gave '{label}'", _quotient(k, 2 * q + k), by_reference, b == k),
+            ("f1", neither, _f1(k, q), by_predicted + by_reference, (a == k) | (b == k)),
+        )
+        for name, why, value, denominators, mine in rows:
+            trials = int(sums.count[denominators > 0].sum())
+            estimates.append(score(f"{name}:{label}", value, trials, why, mine))
     return finish(estimates, settings)
 
 
@@ -115,15 +119,8 @@ def _of_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
     return replace(every, n_units=n, n_clusters=n_present(table.clusters[mine]) if table.clustered else n)
 
 
-def _per_label(
-    k: int, q: int, label: str, predicted: str, reference: str
-) -> list[tuple[str, str, Callable[[FloatArray], FloatArray]]]:
-    neither = f"neither '{predicted}' nor '{reference}' gave '{label}'"
-    return [
-        (f"precision:{label}", f"'{predicted}' never gave '{label}'", _quotient(k, q + k)),
-        (f"recall:{label}", f"'{reference}' never gave '{label}'", _quotient(k, 2 * q + k)),
-        (f"f1:{label}", neither, lambda s: ratio(2 * s[:, k], s[:, q + k] + s[:, 2 * q + k])),
-    ]
+def _f1(k: int, q: int) -> Callable[[FloatArray], FloatArray]:
+    return lambda sums: ratio(2 * sums[:, k], sums[:, q + k] + sums[:, 2 * q + k])
 
 
 def _macro_f1(sums: FloatArray, q: int) -> FloatArray:
@@ -135,14 +132,12 @@ def _macro_f1(sums: FloatArray, q: int) -> FloatArray:
 
 
 def _package_scores(matrix: Confusion) -> dict[str, float]:
-    """Return scikit-learn's precision, recall and F1 of every label. This is the only place that imports scikit-learn.
-
-    The cells go in as weighted pairs of codes: scikit-learn sorts string labels by name and drops items outside `labels`.
-    """
+    """Return scikit-learn's precision, recall and F1 of every label. This is the only place that imports scikit-learn."""
     # The import takes a second or more.
     from sklearn.metrics import precision_recall_fscore_support
 
     q = len(matrix.labels)
+    # Codes and not labels: scikit-learn would sort strings by name, and drop items outside `labels`.
     reference, predicted = np.divmod(np.arange(q * q), q)
     scores = precision_recall_fscore_support(
         reference,

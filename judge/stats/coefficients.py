@@ -182,6 +182,7 @@ class Gwet(_SharesByUnit):
     def chance(self, sums: FloatArray, numbers: FloatArray) -> FloatArray:
         _, shares = self._observed_and_shares(sums)
         q = len(numbers)
+        # With a single label the formula divides by q - 1 = 0.
         if q < 2:
             return np.full(len(sums), np.nan)
         total = (1 - disagreement(q, self.weights)).sum()
@@ -240,5 +241,6 @@ class Cohen:
 
 
 def _no_noise(chance: FloatArray) -> FloatArray:
-    """Set values below 1e-12 to zero: shares that sum to one leave 1e-16 where the exact answer is zero."""
+    """Set values below 1e-12 to zero."""
+    # Shares that sum to one leave 1e-16 where the exact answer is zero.
     return np.where(np.abs(chance) < 1e-12, 0.0, chance)

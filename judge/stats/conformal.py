@@ -2,7 +2,7 @@
 
 Calibrate on one half (`thresholds`), form sets of {k: score(k) <= threshold} on the other (`members`); `judge.scores.urag`
 measures them. The caller splits by question, so that no question is in both halves: the promise holds for exchangeable
-questions. `exact` may leave sets empty; `urag_repo` puts the most probable label into an empty APS set.
+questions. `exact` may leave sets empty.
 
 LAC: Sadinle, Lei & Wasserman 2019. APS: Romano, Sesia & Candes 2020 (arXiv 2006.02544), not randomised.
 `urag_repo` repeats what the code of URAG (arXiv 2603.19281) does, to compare with its tables.
@@ -47,6 +47,7 @@ def few_questions(
             notes.append(f"{counted}: too few for any threshold, {full}")
             continue
         k = _rank(n, alpha)
+        # The units give a threshold, but there are too few questions for a statement about its coverage.
         if k > n:
             notes.append(f"{counted}: what coverage such sets have cannot be said")
             continue
@@ -88,6 +89,7 @@ def thresholds(
     return np.array(
         [
             calibrated(probabilities[codes == k], codes[codes == k], score, alpha)
+            # A label without calibration units has no threshold that could promise anything, so it is in every set.
             if (codes == k).any()
             else np.inf
             for k in range(n_labels)
@@ -116,6 +118,7 @@ def members(
     """Return the sets `[units, labels]` of a threshold, or of one threshold per label."""
     inside: BoolArray = nonconformity(probabilities, score, convention) <= limit + TOLERANCE
     if convention == "urag_repo" and score == "aps" and len(inside):
+        # The repository puts the most probable label into an empty set.
         blank = ~inside.any(axis=1)
         inside[blank, _descending(probabilities)[blank, 0]] = True
     return inside

@@ -27,9 +27,7 @@ def scores_alpha(
     """Return Krippendorff's interval alpha of `scores` `[units, annotators]`, nan for missing.
 
     From m, the sum and the sum of squares of each unit: Do = (1/n) sum_u 2(m q - s^2)/(m - 1),
-    De = 2(n Q - S^2)/(n(n - 1)). Time and memory do not depend on the number of distinct values; the `krippendorff`
-    package would take 20 GB for 500 x 4 scores with 1,500 distinct values.
-    `clusters` has one value per unit; `how` as in `measures`.
+    De = 2(n Q - S^2)/(n(n - 1)). `clusters` has one value per unit; `how` as in `measures`.
     Raises BadInput for anything but a two-dimensional table of finite numbers and nan.
     """
     settings = IntervalSettings(**how)
@@ -45,6 +43,7 @@ def scores_alpha(
     # median, unlike the mean, stays small when a few lie far out.
     shift = float(np.median(pairable[present])) if n_units else 0.0
     filled = np.where(present, pairable - shift, 0.0)
+    # Not by distinct values: the `krippendorff` package would take 20 GB for 500 x 4 scores with 1,500 of them.
     s, squares = filled.sum(axis=1), (filled**2).sum(axis=1)
     rows = np.column_stack([2 * (m * squares - s * s) / (m - 1), m, s, squares])
     sums = unit_sums(rows, groups[used], clustered)

@@ -60,9 +60,8 @@ def corrected_mean(
     `bounds` are the least and the greatest possible value; estimates and intervals are cut to them.
 
     The judge was asked about every unit of the arrays. Where it gave no value (refused, unparsed), `ppi` uses the mean of
-    its other values. Any constant would be valid there; leaving such units out would drop their human labels too. `judge_only`
-    covers only units with a value of the judge. `judge` and `human` have one number per unit, nan for none. Raises BadInput
-    for another shape, infinities, lam outside 0..1, a labelled unit without a weight above 0.
+    its other values. `judge_only` covers only units with a value of the judge. `judge` and `human` have one number per unit,
+    nan for none. Raises BadInput for another shape, infinities, lam outside 0..1, a labelled unit without a weight above 0.
     """
     f, y = numbers(judge, "judge", dimensions=1), numbers(human, "human", dimensions=1)
     if f.shape != y.shape:
@@ -83,12 +82,14 @@ def corrected_mean(
         reason = "fewer than two questions or units have a human label"
         return Corrected(judge_only, human_only, replace(base, reason=reason, confidence=confidence), None)
     notes: tuple[str, ...] = ()
+    # Any constant would be valid where the judge has no value. Leaving such units out would drop their human labels too.
     filled = np.where(judged, f, f[judged].mean() if judged.any() else 0.0)
     shift, judge_part = _shift(sample, filled, labelled, None if weights is None else w)
     if labelled.all():
         lam, notes = 0.0, (Note("human_only", why="all_labelled"),)
     elif not judged.any():
         lam, notes = 0.0, (Note("human_only", why="no_judge"),)
+    # The best lambda of a constant judge would be 0 / 0.
     elif np.ptp(f[judged]) == 0:
         lam, notes = 0.0, (Note("human_only", why="constant"),)
     elif lam is None:
@@ -180,13 +181,11 @@ class _Sample:
         return replace(with_t_interval, low=low, high=high)
 
     def _wilson(self, values: FloatArray, weights: FloatArray, g: int) -> tuple[float, float]:
-        """Return Wilson's bounds of a share, with its effective number of independent units and quantiles of t(g - 1).
-
-        A standard error computed from few successes is too small exactly when there are fewest: with p = .05 and 100 units
-        the symmetric interval contains the truth in 89 % of samples.
-        """
+        """Return Wilson's bounds of a share, with its effective number of independent units and quantiles of t(g - 1)."""
         from scipy.special import stdtrit
 
+        # A standard error computed from few successes is too small exactly when there are fewest: with p = .05 and 100
+        # units the symmetric interval contains the truth in 89 % of samples.
         share, n = effective_share(np.nan_to_num(values), weights, self.groups)
         t = float(stdtrit(g - 1, 1 - (1 - self.confidence) / 2))
         middle, scale = share + t * t / (2 * n), 1 + t * t / n
@@ -198,9 +197,7 @@ class _Sample:
     ) -> Measure:
         """Return the measure with its value and t interval.
 
-        `residuals` labelled units with values in `bounds` get two pseudo-residuals, one error in each direction. With a rare
-        label no error may be seen, and the standard error is too small exactly where the estimate is too low: coverage was .86
-        to .94 without them and .94 to 1.00 with them.
+        `residuals` labelled units with values in `bounds` get two pseudo-residuals, one error in each direction.
         """
         base = replace(base, confidence=self.confidence)
         least, most = self.bounds or (-np.inf, np.inf)
@@ -212,7 +209,9 @@ class _Sample:
             return replace(base, notes=(*cut, Note("one_cluster")))
         noun = "question" if self.clustered else "unit"
         few = (Note("few_labelled", n=g, noun=noun, least=30),) if g < 30 else ()
-        # With 2 to 5 % of a label and 50 to 300 labels the plain interval covered .86 to .94.
+        # With a rare label no error may be seen, and the standard error is too small exactly where the estimate is too low.
+        # With 2 to 5 % of a label and 50 to 300 labels, coverage was .86 to .94 without pseudo-residuals. With them it was
+        # .94 to 1.00.
         pseudo = 2 * ((most - least) / residuals) ** 2 if residuals and self.bounds else 0.0
         error = float(np.sqrt(g / (g - 1) * (influence**2).sum() + pseudo))
         if error < SAME:

@@ -4,8 +4,6 @@ docs/verdict.md explains the rule. `conditions` computes it, `looks` sets how st
 how many labels are still needed. `curve` applies the rule to the same labels at other limits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -28,8 +26,6 @@ from judge.stats.verdict_inputs import FAILS, FEWEST_QUESTIONS, HOLDS, Case, Lim
 from judge.stats.verdict_rows import Condition, Decision, LabelRow
 from judge.types import Measure
 
-MARGIN = Limits.margin
-THRESHOLD = Limits.threshold
 DECISIONS: tuple[Decision, ...] = ("undecided", "trust", "trust in part", "do not trust")
 
 
@@ -38,8 +34,7 @@ class Verdict:
     """A verdict with everything that it rests on.
 
     `rule` is the rule in words, `because` its numbers. `more_clusters` and `more_units` are labels still needed (None when
-    decided, or where no number would do: `outlook` has the reason). `ceiling_known` is False where annotators cannot be
-    compared with each other. `people` took part; `source` is the single source of labels. `draw` is how units came to be
+    decided, or where no number would do: `outlook` has the reason). `people` took part; `source` is the single source of labels. `draw` is how units came to be
     labelled; `of` and `limits` are the input of the rule. `copies` are annotators with nearly the judge's labels: with them
     no judge is trusted. `held_up` is any reason why the sample cannot support trust. `refused`: the numbers are estimates,
     and no verdict rests on them.
@@ -56,7 +51,6 @@ class Verdict:
     source: str | None
     more_clusters: int | None
     more_units: int | None
-    ceiling_known: bool
     of: Case
     limits: Limits
     draw: Draw
@@ -72,21 +66,6 @@ class Verdict:
         """Why no verdict can rest on these units; empty where one can."""
         return self.draw.refused
 
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The labels that are shown in both directions."""
-        return tuple(verdict_text.by_state(self.labels)["shown"])
-
-    @property
-    def missed(self) -> tuple[str, ...]:
-        """The labels that are missed in either direction."""
-        return tuple(verdict_text.by_state(self.labels)["missed"])
-
-    @property
-    def not_shown(self) -> tuple[str, ...]:
-        """The labels that are neither shown nor missed."""
-        return tuple(verdict_text.by_state(self.labels)["not_shown"])
-
 
 def verdict(
     ratings: Ratings,
@@ -97,8 +76,8 @@ def verdict(
     gold: str | None = None,
     draw: Draw | None = None,
     epsilon: float = Limits.epsilon,
-    margin: float = MARGIN,
-    threshold: float = THRESHOLD,
+    margin: float = Limits.margin,
+    threshold: float = Limits.threshold,
     least_others: int = 1,
     clustered: bool = True,
     name: str = "cohen_kappa",
@@ -126,7 +105,6 @@ def verdict(
         margin=margin,
         epsilon=epsilon,
         threshold=threshold,
-        least_others=least_others,
         clustered=clustered,
         by_label=level in ("nominal", "ordinal"),
         near_labels=level == "ordinal" and name.endswith(":quadratic"),
@@ -166,6 +144,7 @@ def verdict(
             about_it.people,
             epsilon=epsilon,
             q=limits.q,
+            # Equal ratios hardly occur, so by equality alone all would be ties: their distance counts.
             level="interval" if level == "ratio" else level,
             least_others=least_others,
             clustered=clustered,
@@ -186,6 +165,7 @@ def verdict(
         conditions = tuple(replace(c, state="not asked") for c in conditions)
         if used.weights is not None:
             conditions, labels = verdict_rows.without_intervals(conditions, labels)
+    # An objection can only prevent trust: a judge that fails does so with copied labels, too.
     elif decision != "do not trust":
         of_gold = None
         if gold is not None and voices and gold not in voices and gold != about_it.source:
@@ -216,7 +196,6 @@ def verdict(
         about_it.people,
         about_it.source,
         *((None, None) if objection else _more(ahead, outcome)),
-        about_it.regime == "people",
         about_it,
         limits,
         draw,

@@ -11,8 +11,6 @@ year together raise a false alarm in at most 5 %, although they share the replie
 counted.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache

@@ -55,7 +55,7 @@ class Estimand:
         human, ppi = (replace(measure, reason=self.refused) for measure in (result.human_only, result.ppi))
         return replace(result, human_only=human, ppi=ppi)
 
-    def by_rates(self, replicates: int, confidence: float = 0.95) -> Measure | None:
+    def by_rates(self, confidence: float = 0.95) -> Measure | None:
         """Return Rogan and Gladen's estimate; None where the values are no rate."""
         if not self.rate:
             return None
@@ -65,7 +65,6 @@ class Estimand:
             clusters=self.clusters,
             weights=self.weights,
             field=self.field,
-            replicates=replicates,
             confidence=confidence,
         )
         return replace(measure, reason=self.refused) if self.refused else measure

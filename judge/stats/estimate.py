@@ -11,9 +11,9 @@ from judge.stats.patterns import Tally
 from judge.stats.ratings import FloatArray
 from judge.types import Measure
 
+# Smallest effective number of questions for an interval of a weighted estimate: with fewer it covered as little as .59
+# where a label is rare (benchmarks/weighted.py).
 LEAST_EFFECTIVE = 250
-"""Smallest effective number of questions for an interval of a weighted estimate: with fewer it covered as little as .59
-where a label is rare (benchmarks/weighted.py)."""
 # Values closer than this to an end of their scale lie on it.
 SAME_END = 1e-9
 
@@ -80,6 +80,7 @@ class Estimate:
             return None
         n = len(left_out)
         error = np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
+        # No cluster differs from another: an interval without width would claim certainty.
         if error < SAME_END:
             return None
         reach = float(stdtrit(self.tally.carrying - 1, 1 - (1 - confidence) / 2) * error)

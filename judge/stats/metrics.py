@@ -62,8 +62,8 @@ METRICS: Mapping[str, Coefficient] = _Coefficients(
         "pabak": Pabak(),
     }
 )
-# Several coefficients, because they differ with prevalence: (40 9 / 6 45) and (80 10 / 5 5) agree on 85 % with kappas of
-# .700 and .318 and AC1 of .701 and .808.
+# Several coefficients, because they differ with prevalence. (40 9 / 6 45) and (80 10 / 5 5) agree on 85 %, but have kappas
+# of .700 and .318, and AC1 of .701 and .808.
 NOMINAL = ("percent", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pabak")
 ORDERED = (
     "percent",
@@ -73,9 +73,10 @@ ORDERED = (
     "krippendorff_alpha",
     "gwet_ac2",
 )
+# On interval and ratio levels the numbers themselves give the distances, so weights by position have no meaning.
 NUMBERS = ("percent", "krippendorff_alpha")
-"""On interval and ratio levels the numbers themselves give the distances, so weights by position have no meaning."""
 _USUAL = {"nominal": NOMINAL, "ordinal": ORDERED, "interval": NUMBERS, "ratio": NUMBERS}
+# The share of a label on fewer units is erratic in the resamples.
 RARE = 10
 # Ordinal alpha keeps one sum per pair of labels; beyond this many labels they are scores.
 MOST_ORDINAL_LABELS = 64
@@ -86,6 +87,12 @@ def shown(name: str) -> str:
     key = next((key for key in METRICS if key == name or key.startswith(f"{name}:")), name)
     titles: Mapping[str, str] = getattr(METRICS.get(key), "TITLES", {})
     return titles.get(name, name)
+
+
+def pair_kappa(level: str) -> str:
+    """Return the kappa of two annotators' labels at a level, nominal or ordinal."""
+    # Quadratic weights, so that a near miss on an ordered scale counts as a smaller error.
+    return "cohen_kappa:quadratic" if level == "ordinal" else "cohen_kappa"
 
 
 def measures(
@@ -235,7 +242,7 @@ def _why_undefined(coefficient: Coefficient, ratings: Ratings, n_units: int) -> 
 
 
 def _rare(coefficient: Coefficient, ratings: Ratings, patterns: Patterns) -> tuple[str, ...]:
-    """Return a note on the labels that occur on few units: their share in the resamples is erratic."""
+    """Return a note on the labels that occur on few units."""
     rows, count, few = patterns.rows, patterns.count, []
     for code, label in enumerate(ratings.domain):
         has = (rows == code).any(axis=1) if coefficient.pair else rows[:, code] > 0

@@ -1,7 +1,5 @@
 """Adjust p-values for the number of tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -23,18 +21,16 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return _restored(np.minimum(stepped, 1.0), order)
 
 
-# The best of 10 prompts on the same labels would be trusted in 25 to 32 % of studies without a correction.
+# The best of 10 prompts on the same labels would be trusted in 25 to 32 % of studies without a correction. A judge at the
+# margin passes a test at a small level a more often than a: in simulation in proportion to a^(1 / 1.75).
 TAIL = 1.75
-"""A judge at the margin passes a test at a small level a more often than a: in simulation in proportion to a^(1 / 1.75)."""
 
 
 def share_of(size: int) -> float:
-    """Return the share of one level at which each of `size` judges is decided, so that all of them together keep the level.
-
-    Exact tests would use 1 / size (Holm). The verdict's statistic is skewed on a few hundred units, and Student's t has
-    thinner tails: with 1 / size, ten judges at the margin were trusted too often at some look. With this share they are
-    trusted in a mean of .027 and at most .062 of 1,000 studies in 12 cells (benchmarks/verdict_families.csv).
-    """
+    """Return the share of one level at which each of `size` judges is decided, so that all of them together keep the level."""
+    # Exact tests would use 1 / size (Holm). The verdict's statistic is skewed on a few hundred units, and Student's t has
+    # thinner tails: with 1 / size, ten judges at the margin were trusted too often at some look. With this share they are
+    # trusted in a mean of .027 and at most .062 of 1,000 studies in 12 cells (benchmarks/verdict_families.csv).
     return float(size**-TAIL)
 
 

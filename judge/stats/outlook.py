@@ -6,10 +6,8 @@ is applied to the pilot and the new questions together. So a probability of 80 %
 over all truths that the pilot allows. At a single fixed truth near the limit any plan decides in 26 to 64 % of studies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -40,8 +38,10 @@ class Chance:
 
 @dataclass(frozen=True)
 class Outlook:
-    """`curve` over growing studies. `more_clusters`, `more_units`: the smallest numbers with the requested probability, None
-    where no number on the curve suffices. `half` and `most` are units for 50 % and 90 %. `why` is the reason for no number.
+    """The probability of a decision as the study grows (`curve`), and the size at which it is `power`.
+
+    `more_clusters` and `more_units` are the smallest numbers with that probability, None where no number on the curve
+    suffices. `half` and `most` are units for 50 % and 90 %. `why` is the reason for no number.
     """
 
     power: float
@@ -80,9 +80,9 @@ def outlook(
     """
     questions, units = int((sums.units[0] > 0).sum()), float(sums.units.sum())
     if questions < FEWEST_QUESTIONS:
-        return Outlook(power, why=f"{questions} questions are no pilot to plan from")
+        return Outlook(power, why=f"{questions} questions are too few to plan from")
     if float(sums.shares.sum(axis=(0, 1)).max()) > units - 1e-9:
-        return Outlook(power, why="people gave one label only, so no rate of others is known")
+        return Outlook(power, why="people gave one label only, so the rate of other labels is unknown")
     pilot, count, share = _patterns(sums)
     rng = np.random.default_rng(seed)
     truths = rng.dirichlet(share, size=draws)
@@ -150,10 +150,8 @@ class _Grown:
         return curve
 
     def crossing(self, curve: Sequence[Chance], power: float) -> Chance | None:
-        """Return the smallest number of questions with this probability, between two points of the curve.
-
-        It is found by trying, not by interpolating: a condition that needs ten units of a kind makes a step in the curve.
-        """
+        """Return the smallest number of questions with this probability, between two points of the curve."""
+        # Found by trying, not by interpolating: a condition that needs ten units of a kind makes a step in the curve.
         over = next((i for i, point in enumerate(curve) if point.decided >= power - 1e-9), None)
         if over is None:
             return None
@@ -179,17 +177,14 @@ def _patterns(sums: Sums) -> tuple[Sums, IntArray, FloatArray]:
     Weighted units are scaled back to one unit each. The weights (all 1 without design weights) sum to the effective number
     of questions (Kish 1965).
     """
-    names = [f.name for f in fields(sums) if f.name not in ("agreement", "alone", "weighted")]
     used = sums.units[0] > 0
     mean = float(sums.units[0][used].mean())
     weight = sums.units[0][used] / mean if sums.weighted else np.ones(int(used.sum()))
+    names = ("rows", "apart", "apart_units", "apart_squares")
     arrays = {name: getattr(sums, name)[:, used] for name in names}
-    if sums.weighted:
-        arrays = {
-            name: a if name.startswith("apart") else a / weight.reshape(1, -1, *[1] * (a.ndim - 2))
-            for name, a in arrays.items()
-        }
-    flat = np.concatenate([a[0].reshape(len(weight), -1) for a in arrays.values()], axis=1)
+    # The alt-test's sums are not weighted.
+    arrays["rows"] = arrays["rows"] / weight[:, None]
+    flat = np.concatenate([a[0] for a in arrays.values()], axis=1)
     rows, first, which, count = np.unique(
         flat.round(9), axis=0, return_index=True, return_inverse=True, return_counts=True
     )

@@ -30,7 +30,7 @@ FEWEST = 2
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """`difference` = second - first, with the t interval and the two-sided p value of the same test.
+    """The difference second - first, with the t interval and the two-sided p value of the same test.
 
     None means undefined, and `reason` says why.
     """
@@ -64,9 +64,8 @@ def paired_difference(
 ) -> Paired:
     """Return second - first of two estimates with their pseudo-values on the same questions in the same order.
 
-    A difference that is the same on every question has no spread: its p value is that of the sign test, 2^(1 - G), and
-    no interval is given. With `exact` the p value of two 0/1 outcomes is that of McNemar's exact test. `most` is the
-    largest possible difference, if known: the interval ends there. Raises BadInput for different numbers of questions.
+    With `exact` the p value of two 0/1 outcomes is that of McNemar's exact test. `most` is the largest possible difference,
+    if known: the interval ends there. Raises BadInput for different numbers of questions.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -82,12 +81,15 @@ def paired_difference(
             None, None, None, None, n, "undefined on the shared questions, or on all but one of them"
         )
     error = float(apart.std(ddof=1) / np.sqrt(n))
+    # A difference that is the same on every question has no spread, so it has no interval, and the p value of the sign
+    # test: 2^(1 - G).
     if error < 1e-12 * max(1.0, abs(difference)):
         same = abs(difference) < 1e-12
         return Paired(difference, None, None, 1.0 if same else 2.0 ** (1 - n), n)
     # The difference itself is the plain estimate: the mean of pseudo-values differs from it by the jackknife's bias.
     t = difference / error
     width = float(stdtrit(n - 1, (1 + confidence) / 2)) * error
+    # With few questions that differ the t-test is too liberal: five wins in twelve questions have a p of .017, not .0625.
     p = _mcnemar(first[1], second[1]) if exact else None
     p = float(2 * stdtr(n - 1, -abs(t))) if p is None else p
     # A t interval is unbounded, but a difference of two shares lies in -1..1.
@@ -99,7 +101,7 @@ def _mcnemar(first: FloatArray, second: FloatArray) -> float | None:
     """Return the exact two-sided p value of McNemar's test, for one 0/1 outcome per question on both sides; None for others.
 
     Of the questions on which the two differ, each side wins half under the null: p = 2 P(X <= the fewer wins), with X
-    binomial with 1/2 (McNemar 1947; Fagerland et al. 2013). The t-test is too liberal with few such questions.
+    binomial with 1/2 (McNemar 1947; Fagerland et al. 2013).
     """
     from scipy.special import bdtr
 
@@ -111,7 +113,7 @@ def _mcnemar(first: FloatArray, second: FloatArray) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`difference` = the agreement of `second` with the reference minus that of `first`.
+    """The agreement of `second` with the reference minus that of `first`.
 
     `p_value` is two-sided and of the same test as the interval; None where the difference is undefined. `adjusted` is
     Holm's, over all pairs that were compared at once.
@@ -245,16 +247,14 @@ def kappa_sums(
 
 
 def kappa_of(sums: FloatArray, weights: str | None = None) -> FloatArray:
-    """Return Cohen's kappa of rows of such sums; nan where chance alone would agree on everything.
-
-    A single label on one side gives 0, which is what the formula says: such a judge has no skill.
-    """
+    """Return Cohen's kappa of rows of such sums; nan where chance alone would agree on everything."""
     q = (sums.shape[1] - 2) // 2
     n = sums[:, -1]
     first, second = sums[:, 1 : 1 + q], sums[:, 1 + q : 1 + 2 * q]
     with np.errstate(divide="ignore", invalid="ignore"):
         agree = sums[:, 0] / n
         chance = ((first @ (1 - disagreement(q, weights))) * second).sum(axis=1) / n**2
+        # A single label on one side gives 0 and not nan, which would leave a judge without skill out of comparisons.
         return np.where(chance < 1 - 1e-12, (agree - chance) / (1 - chance), np.nan)
 
 

@@ -1,7 +1,5 @@
 """All pairs of annotators at once: who agrees with nobody, and who has the same labels as somebody else."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +11,8 @@ SHOWN = 3
 # Labels that differ from the judge's on at most this share of the units are nearly identical. A careful annotator and a good
 # judge differ on more than this, even where one label is rare.
 NEARLY = 0.02
-# Labels count as copied when an annotator who agrees with the judge as often as the others do would differ so rarely with
-# less than this probability. A single annotator's labels must all be identical, and improbable at an agreement of ALIKE.
+# Labels count as copied when they are less probable than this for an annotator who agrees with the judge as often as the
+# others do. A single annotator's labels must all be identical, and improbable at an agreement of ALIKE.
 BY_CHANCE = 0.001
 ALIKE = 0.9
 

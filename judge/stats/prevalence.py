@@ -1,7 +1,5 @@
 """Prevalence from a judge with known sensitivity and specificity: Rogan and Gladen, with Lang and Reiczigel's interval."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import sqrt
 from statistics import NormalDist
@@ -35,8 +33,8 @@ def rogan_gladen(
 
     p is the judge's rate on all units it judged; sens and spec come from the units with a human
     label. Rogan & Gladen 1978; for judges Lee et al. 2025, arXiv 2511.21140, section 3. The value is cut
-    to 0..1. The interval is Lang and Reiczigel's (2014, Preventive Veterinary Medicine 113(1), 13-22): it covered .98 to
-    .99 where a bootstrap covered .67 to .86. Each of the three shares counts with its effective number of independent units.
+    to 0..1. The interval is Lang and Reiczigel's (2014, Preventive Veterinary Medicine 113(1), 13-22). Each of the three
+    shares counts with its effective number of independent units.
     None when a class has no human label, or sens + spec <= 1.
     `weights` as in `corrected_mean`: sens and spec are then weighted shares.
 
@@ -79,7 +77,9 @@ def rogan_gladen(
         effective_share(f, ones, used_groups),
         effective_share(1 - f, zeros, used_groups),
     )
+    # This interval covered .98 to .99 where a bootstrap covered .67 to .86.
     low, high = lang_reiczigel(*shares, confidence=settings.confidence)
+    # The bounds rest on shares with added successes and failures, so they may lie on one side of the plain estimate.
     return replace(base, low=min(low, base.value or 0.0), high=max(high, base.value or 0.0))
 
 
@@ -124,4 +124,4 @@ def _why_no_rate(total: FloatArray) -> str:
         return f"no unit has the human label {0 if ones else 1}: " + (
             "the specificity is unknown" if ones else "the sensitivity is unknown"
         )
-    return "sensitivity + specificity is not above 1: the judge tells nothing about this rate"
+    return "sensitivity + specificity is not above 1: the judge carries no information about this rate"

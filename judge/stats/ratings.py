@@ -25,8 +25,7 @@ class Ratings:
     """Labels of units by annotators.
 
     `codes[u, a]` is the position in `domain` of the label that annotator `a` gave to unit `u`, or -1.
-    `domain` is the task's declared list of labels, in order. Labels that nobody used stay in it,
-    because weights and chance corrections depend on them. `clusters[u]` numbers the question that
+    `domain` is the task's declared list of labels, in order, with those that nobody used. `clusters[u]` numbers the question that
     unit `u` belongs to; `clustered` is False when every unit is its own cluster.
     Build it with `from_rows` or `from_codes`, which check everything.
 
@@ -35,6 +34,7 @@ class Ratings:
     """
 
     codes: IntArray
+    # Unused labels stay in the domain: weights and chance corrections depend on them.
     domain: tuple[str, ...]
     annotators: tuple[str, ...]
     units: tuple[str, ...]
@@ -47,8 +47,7 @@ class Ratings:
         """Take long rows `(unit, annotator, label)` or `(unit, annotator, label, cluster)`; for files see `judge.labels.tables`.
 
         A label of None means "requested, but not given" (an unparsed reply, a skipped unit): the unit counts
-        in the coverage. A cluster of None makes the unit its own cluster. Units and annotators are
-        sorted, so that no result depends on the order of the rows.
+        in the coverage. A cluster of None makes the unit its own cluster. Units and annotators are sorted.
 
         Raises BadInput with the row's number for two rows for one unit and annotator, a label outside the
         domain and a unit in two clusters; and for an empty table.
@@ -68,6 +67,7 @@ class Ratings:
             seen[unit, annotator] = code_of[label]
         if not seen:
             raise BadInput("there are no rows")
+        # Sorted, so that no result depends on the order of the rows.
         units, names = sorted(cluster_of), sorted({annotator for _, annotator in seen})
         row_of = {unit: i for i, unit in enumerate(units)}
         column_of = {name: i for i, name in enumerate(names)}
@@ -88,8 +88,7 @@ class Ratings:
     ) -> Ratings:
         """Take an integer array, units x annotators, with -1 for missing.
 
-        `clusters` has one value per unit. The annotators must be named: their number exposes a
-        transposed table, which the `krippendorff` package would accept silently.
+        `clusters` has one value per unit.
 
         Raises BadInput for another shape, dtype (bool, float, object) or a code outside the domain.
         """
@@ -98,6 +97,7 @@ class Ratings:
         # Floats and objects may contain nan or None, which other packages count as a category of its own.
         if array.dtype.kind not in "iu":
             raise BadInput(f"codes must be integers with -1 for missing, not {array.dtype}")
+        # The number of names exposes a transposed table, which the `krippendorff` package would accept silently.
         if array.ndim != 2 or array.shape[1] != len(names):
             raise BadInput(
                 f"codes must be units x annotators: {len(names)} annotators, but the shape is {array.shape}"

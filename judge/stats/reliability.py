@@ -39,7 +39,8 @@ class Calibration:
 
     @cached_property
     def brier(self) -> Measure:
-        """Computed on demand: not every command shows it, and its interval takes as long as the others together."""
+        """The mean squared error of the probabilities."""
+        # Computed on demand: not every command shows it, and its interval takes as long as the others together.
         return self._brier()
 
 
@@ -59,14 +60,14 @@ def calibration(
     (Guo et al. 2017, arXiv 1706.04599, section 2); Brier = mean sum_k (p_k - [k = true])^2; log loss =
     mean -ln p_true (None with a reason when some true label got probability 0). Rows that are nan,
     or whose code is -1, are left out and lower the coverage. The ECE of a finite sample is biased
-    upwards; its interval inherits that. `weights` [units] are design weights: with them no measure has an
-    interval, since none was validated (benchmarks/weighted.py).
+    upwards; its interval inherits that. `weights` [units] are design weights: with them no measure has an interval.
     Raises BadInput for rows that do not sum to 1 within 1e-3, codes out of range, bins < 1.
     """
     p, y = checked(probabilities, codes)
     if bins < 1:
         raise BadInput(f"calibration takes at least one bin, not {bins}")
     if weights is not None:
+        # No interval of a weighted calibration error was validated (benchmarks/weighted.py).
         how["interval"] = None
     settings = IntervalSettings(**how)
     groups, clustered = cluster_numbers(clusters, len(p))
@@ -120,9 +121,8 @@ def temperature(
 ) -> tuple[float | None, str | None]:
     """Return the temperature T that makes `scaled(probabilities, T)` most likely, and a reason when there is none.
 
-    Minimises the log loss of softmax(ln p / T) (Guo et al. 2017, section 4.2); T > 1 means overconfident.
-    The derivative in 1/T increases, so bisection finds its root. None when it has no root
-    between 1/1000 and 1000: every true label is the most probable, or the probabilities carry no information.
+    Minimises the log loss of softmax(ln p / T) (Guo et al. 2017, section 4.2); T > 1 means overconfident. None when there
+    is no minimum between 1/1000 and 1000: every true label is the most probable, or the probabilities carry no information.
     `weights` [units] are design weights.
     """
     p, y = checked(probabilities, codes)
@@ -143,6 +143,7 @@ def temperature(
         return None, "every true label is the most probable one: the best temperature is 0"
     if slope(float(np.exp(low))) >= 0:
         return None, "the probabilities do not favour the true labels: the best temperature is infinite"
+    # The derivative in 1 / T increases, so bisection finds its root.
     for _ in range(100):
         middle = (low + high) / 2
         if slope(float(np.exp(middle))) < 0:
@@ -161,10 +162,8 @@ def scaled(probabilities: ArrayLike, temperature: float) -> FloatArray:
 
 
 def across(combine: np.ufunc, table: FloatArray) -> FloatArray:
-    """Apply `combine` (np.add, np.maximum) over each row of `[units, labels]`, one column at a time.
-
-    Rows are short, so this takes a tenth of the time of a reduction along them.
-    """
+    """Apply `combine` (np.add, np.maximum) over each row of `[units, labels]`, one column at a time."""
+    # Rows are short, so this takes a tenth of the time of a reduction along them.
     return np.asarray(reduce(combine, table.T))
 
 

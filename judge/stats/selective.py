@@ -14,8 +14,8 @@ from scipy.special import bdtr, logsumexp
 
 from judge.stats.ratings import BoolArray, FloatArray, IntArray
 
+# Errors allowed at the start of the path: 61 units for 90 % at 95 %. With fewer units a single error would end it.
 ERRORS = 2
-"""Errors allowed at the start of the path: 61 units for 90 % at 95 %. With fewer units a single error would end it."""
 STEPS = 24
 # Bets as shares of the largest one, which can lose the whole stake and no more, and the part of the stake on each. For a
 # judge that is wrong on a share e of single units the best bet is 1 - e / a; with several units per question, larger bets.
@@ -57,7 +57,7 @@ def first_share(
 
     It is the least share whose accepted units are worth `first` of `tested` questions: their number over the most that one
     question has, which is how the test counts them (single units: just their number). One standard deviation
-    is added, of both sets of questions. `sure` and `questions` [N] are of those units.
+    is added. `sure` and `questions` [N] are of those units.
     """
     n = len(np.unique(questions))
     if not n:
@@ -68,6 +68,7 @@ def first_share(
         some = order[: max(1, round(share * len(order)))]
         per_question = np.bincount(numbers[some])
         if per_question.sum() / per_question.max() * tested / n >= first:
+            # The share varies between the two sets of questions. With one standard deviation more, too few units are rare.
             return float(min(1.0, share + np.sqrt(share * (1 - share) * (1 / tested + 1 / n))))
     return 1.0
 
@@ -103,6 +104,7 @@ def follow(
     for step in range(n_steps):
         here = reached <= step
         p = disagreement_p(wrong[here], clusters[here], 1 - agree)
+        # All steps are tested at one level, which is valid only if nothing holds after the first failure.
         going = going and p <= level
         n = int(here.sum())
         share = None if not n else float((~wrong[here]).mean())

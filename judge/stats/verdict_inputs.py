@@ -25,7 +25,7 @@ FEWEST_OTHER = 10
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of the conditions: `margin` (a), `epsilon`, `q` and `least_others` (c), `label_margin` (d), `ceiling` (e).
+    """The limits of the conditions: `margin` (a), `epsilon` and `q` (c), `label_margin` (d), `ceiling` (e).
 
     `threshold` replaces (a) where there is one source of labels. `clustered` False runs (c) as its authors' code does, with
     each unit as a question of its own. `near_labels`: near labels agree in part, and (b) and (c) decide as well.
@@ -37,7 +37,6 @@ class Limits:
     label_margin: float = -0.2
     ceiling: float = 0.2
     q: float = 0.05
-    least_others: int = 1
     clustered: bool = True
     by_label: bool = True
     near_labels: bool = False
@@ -60,25 +59,34 @@ class Limits:
 class Sums:
     """Sums over the units of each question, [studies, questions, ...].
 
-    `units` are those that the judge and enough annotators labelled. `judge_people` and `people` are judge-human and
-    human-human agreement; `shares` and `judge_shares` are the labels, [..., labels], in units; `judge_recall` and
-    `people_recall` count units of the label. `apart` and `apart_units`, [..., people], are for the alt-test: the sum of
-    (person wins - judge wins) and the units. `apart_squares` is the sum of its squares.
+    The columns of `rows` are units, judge-human and human-human agreement, and then, with a column for each label, the units
+    with the label by annotators, by the judge, by both, and by two annotators. `apart` and `apart_units`, [..., people], are
+    for the alt-test: the sum of (person wins - judge wins) and the units. `apart_squares` is the sum of its squares.
     """
 
-    units: FloatArray
-    judge_people: FloatArray
-    people: FloatArray
-    shares: FloatArray
-    judge_shares: FloatArray
-    judge_recall: FloatArray
-    people_recall: FloatArray
+    rows: FloatArray
     apart: FloatArray
     apart_units: FloatArray
     apart_squares: FloatArray
     agreement: FloatArray
     alone: bool
     weighted: bool = False
+
+    @property
+    def units(self) -> FloatArray:
+        """The units that the judge and enough annotators labelled."""
+        return self.rows[..., 0]
+
+    @property
+    def shares(self) -> FloatArray:
+        """The annotators' labels, in units."""
+        return self.rows[..., 3 : 3 + len(self.agreement)]
+
+    @property
+    def judge_shares(self) -> FloatArray:
+        """The judge's labels, in units."""
+        n = len(self.agreement)
+        return self.rows[..., 3 + n : 3 + 2 * n]
 
 
 def sums(
@@ -133,22 +141,9 @@ def sums(
     )
     if weights is not None:
         features = features * weights[:, None]
-    t = np.add.reduceat(features, starts, axis=1)
-    n = labels
+    rows = np.add.reduceat(features, starts, axis=1)
     apart = _apart(judge, people, votes, m, distance, starts, least_others)
-    return Sums(
-        t[..., 0],
-        t[..., 1],
-        t[..., 2],
-        t[..., 3 : 3 + n],
-        t[..., 3 + n : 3 + 2 * n],
-        t[..., 3 + 2 * n : 3 + 3 * n],
-        t[..., 3 + 3 * n :],
-        *apart,
-        agreement,
-        k == 1,
-        weights is not None,
-    )
+    return Sums(rows, *apart, agreement, k == 1, weights is not None)
 
 
 def _apart(

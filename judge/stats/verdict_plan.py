@@ -1,7 +1,5 @@
 """Plan what a verdict on a judge still needs: how many questions, with what probability, labelled by whom."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +13,9 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class VerdictPlan:
-    """`more_*` are the questions and units that `people` (or `source`) and the judge still label; 0 when decided,
+    """What a verdict still needs.
+
+    `more_*` are the questions and units that people (or the one source) and the judge still have to label: 0 when decided,
     None where no number suffices (`why`). `half` and `most` are units for a probability of 50 % and 90 %, `curve` the
     probability by size.
     """

@@ -1,7 +1,5 @@
 """A verdict in words: the rule, the numbers behind the decision, and the labels that it allows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from judge.stats.conditions import ConditionArrays

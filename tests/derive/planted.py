@@ -4,23 +4,22 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from judge.providers.base import BaseProvider
 from judge.types import Reply, Request, TokenChoice, Usage
 from tests.derive.worlds import LABELS
 
 Skill = Callable[[Request], float]
 
 
-class Planted:
+class Planted(BaseProvider):
     """Right on a unit with the chance that `skill` gives for its request, else one of the other labels; the same each
     time for the same unit and request. `bias` multiplies the mass of 'neutral'. After `most` calls it is interrupted.
     """
-
-    max_concurrency: int | None = None
 
     def __init__(
         self, truth: Any, skill: Skill, *, codes: bool = True, bias: float = 1.0, seed: int = 0
@@ -29,16 +28,6 @@ class Planted:
         self.label_codes = codes
         self.seen: list[Request] = []
         self.most: int | None = None
-
-    async def open(self) -> None:
-        """Nothing to do."""
-
-    async def close(self) -> None:
-        """Nothing to do."""
-
-    def describe(self) -> Mapping[str, Any]:
-        """Nothing to tell."""
-        return {}
 
     async def complete(self, request: Request) -> Reply:
         """The planted answer."""

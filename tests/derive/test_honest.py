@@ -37,7 +37,10 @@ def test_a_panel_of_calibrated_judges_is_not_calibrated_again_and_says_what_they
 ) -> None:
     runs = [calibrated(store, biased(store, *own)) for own in ((21, (2, 0, 0)), (22, (0, 0, 2)))]
     done = judge("panel", "stance", "--run", runs[0], "--run", runs[1], "--method", "mean", "-d", store.path)
+    assert "not calibrated" not in done.stderr
     panel = done.stdout.split("kept as run ")[1].split(";")[0]
+    folds = "SELECT count(*), count(fold) FROM fitted_on WHERE run_id = ?"
+    assert store.conn.execute(folds, [panel]).fetchone() == (40, 40)
     # A question's labels are in the parents' probabilities of the other folds, so they would come back to it.
     refused = judge("calibrate", "stance", "--run", panel, "-d", store.path, code=2)
     assert f"run {panel} is fitted on labels already, directly or through its parents" in refused.stderr
@@ -105,7 +108,7 @@ def test_joined_files_and_qrels_carry_the_mark(tmp_path: Path) -> None:
         assert {unit["fitted_on"] for unit in row["adjudge.units"]} == {row["id"] in learnt}
     judge("runs", "export", raw, "--join", mine, "--dataset", "w", "-o", tmp_path / "raw.jsonl", "-d", db)
     assert "fitted_on" not in (tmp_path / "raw.jsonl").read_text()
-    words = (
+    words = [
         "--format",
         "qrels",
         "--field",
@@ -116,7 +119,7 @@ def test_joined_files_and_qrels_carry_the_mark(tmp_path: Path) -> None:
         "refute=0",
         "--grade",
         "neutral=0",
-    )
+    ]
     done = judge("runs", "export", run, *words, "-o", tmp_path / "q.txt", "-d", db)
     lines = [line.split() for line in (tmp_path / "q.txt").read_text().splitlines()]
     assert len(lines) == 20 and {a for a, b, _, _ in lines if b == "fitted_on"} == learnt

@@ -97,22 +97,6 @@ def test_three_independent_judges_are_better_together(method: str, tmp_path: Pat
     )
 
 
-def test_a_panel_of_calibrated_judges_keeps_what_they_were_fitted_on(tmp_path: Path) -> None:
-    truth = worlds.draw(200)
-    store = worlds.study(tmp_path / "w.db", truth)
-    runs = []
-    for seed, bias in ((21, (2, 0, 0)), (22, (0, 0, 2))):
-        raw = worlds.judged(store, f"j/{seed}", worlds.softmax(worlds.logits(truth, 2.0, bias, seed)))
-        runs.append(
-            checked(judge("calibrate", "stance", "--run", raw, "-d", store.path, "--json").stdout)["run_id"]
-        )
-    done = judge("panel", "stance", "--run", runs[0], "--run", runs[1], "--method", "mean", "-d", store.path)
-    assert "not calibrated" not in done.stderr
-    run = done.stdout.split("kept as run ")[1].split(";")[0]
-    folds = "SELECT count(*), count(fold) FROM fitted_on WHERE run_id = ?"
-    assert store.conn.execute(folds, [run]).fetchone() == (40, 40)
-
-
 def test_the_sealed_test_is_not_counted(tmp_path: Path) -> None:
     truth = worlds.draw(200)
     store = worlds.study(tmp_path / "w.db", truth)

@@ -129,6 +129,24 @@ def test_what_yaml_can_do_to_a_reader_is_refused(text: str, study: Path, tmp_pat
     assert done.stderr.count("\n") == 1 and "r.yaml" in done.stderr and "unexpected" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"instructions": "LOOK TWICE.", "examples": None, "seed": 3, "made": {"look": 1, "low": 0.25}},
+        {"examples": {"rule": "by BM25", "nearest": 1, "shown": [EXAMPLE]}, "calibration": None},
+    ],
+)
+def test_a_recipe_comes_back_as_it_was(change: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(yaml.safe_dump(GOOD | change))
+    recipe = recipes.read_recipe(path)
+    written = yaml.safe_load(recipe.text())
+    assert {name: written[name] for name in GOOD | change} == GOOD | change
+    path.write_text(recipe.text())
+    assert recipes.read_recipe(path) == recipe
+
+
 def test_a_file_without_end_is_not_read(study: Path, tmp_path: Path) -> None:
     path = tmp_path / "r.yaml"
     with path.open("wb") as file:
@@ -142,15 +160,7 @@ def test_a_recipe_says_how_sampling_was_set_and_templates_in_it_stay_text(tmp_pa
     path.write_text(
         yaml.safe_dump(GOOD | {"temperature": 0.7, "seed": 3, "made": {"model": "planted/other"}})
     )
-    assert recipes.read_recipe(path).text() == recipes.read_recipe(path).text()
-    for option in (
-        ("--temperature", "0.5"),
-        ("--seed", "4"),
-        (
-            "--temperature",
-            "none",
-        ),
-    ):
+    for option in (("--temperature", "0.5"), ("--seed", "4"), ("--temperature", "none")):
         assert f"{option[0]}: the recipe decides that" in ask(db, path, *option, code=2).stderr
     done = ask(db, path)
     assert "calibration is fitted on probabilities of planted/other, not of scripted/hash" in done.stderr

@@ -13,7 +13,7 @@ from judge.errors import Rejected, ServerFault
 from judge.improve import recipe as recipes
 from judge.improve.improve import Improve
 from judge.improve.outcome import Improved, clauses
-from judge.improve.page import next_version, proved, sentences
+from judge.improve.page import next_version, sentences
 from judge.improve.rewrite import Rewriter
 from judge.prompts import Mode, Renderer, load_task, parse_task
 from judge.providers import base
@@ -25,31 +25,18 @@ from judge.store import Store
 from judge.types import Reply, Request, Usage
 from tests.annotate.agreement_helpers import checked, judge
 from tests.derive.planted import Planted, numbers, shown
-from tests.derive.test_improve import looks, part, world
+from tests.derive.test_improve import looks, part, used, world
 from tests.runner.helpers import HASTY
 
 TASK = load_task("stance")
 BETTER = "LOOK TWICE before you say what the passage does to the claim."
 
 
-class Writer:
+class Writer(base.BaseProvider):
     """A model that answers every request with the same text, and remembers what it was shown."""
-
-    max_concurrency: int | None = None
-    label_codes = False
 
     def __init__(self, *replies: str) -> None:
         self.replies, self.seen = list(replies), list[Request]()
-
-    async def open(self) -> None:
-        """Nothing to do."""
-
-    async def close(self) -> None:
-        """Nothing to do."""
-
-    def describe(self) -> dict[str, Any]:
-        """Nothing to tell."""
-        return {}
 
     async def complete(self, request: Request) -> Reply:
         """The next text, the last one again and again."""
@@ -98,15 +85,11 @@ def test_rewritten_instructions_that_help_are_proved_and_only_learn_is_read(tmp_
     assert len({n // 5 for n in read}) == len(read) <= 12 and text.count("[[passage ") == len(read)
     assert TASK.constant in text and "neither" in text and TASK.spec.guidelines.strip() in text
     # What the rewriter took is counted beside what the judge took: 1,000 and 100 tokens.
-    tokens = sum(sum(len(m.content) for m in r.messages) // 4 + 1 for r in model.seen)
-    assert found.spent["input_tokens"] + found.spent["output_tokens"] == tokens + 1_100
+    assert found.spent["input_tokens"] + found.spent["output_tokens"] == used(model) + 1_100
     # Again: nobody is asked, neither judge nor rewriter.
     later, again = Planted(truth, skill), Writer(answer("Something else."))
     same = improve(store, later, again)
     assert same.difference == found.difference and not later.seen and not again.seen and looks(store) == 1
-    path = tmp_path / "r.yaml"
-    path.write_text(proved(found).text())
-    assert recipes.read_recipe(path).instructions == BETTER
 
 
 def test_the_next_version_of_the_task_is_written_where_its_text_changed(
@@ -189,8 +172,7 @@ def test_a_lost_call_of_the_rewriter_counts_at_its_most(tmp_path: Path) -> None:
     # One token a byte and 16 around each of two messages, 64 around the call, the schema, and the longest reply.
     texts = sum(len(m.content.encode()) + 16 for m in request.messages)
     most = 64 + texts + len(json.dumps(request.schema)) + request.max_tokens
-    judged = sum(sum(len(m.content) for m in r.messages) // 4 + 1 for r in model.seen)
-    assert found.cost == pytest.approx((judged + most) / 1e6)
+    assert found.cost == pytest.approx((used(model) + most) / 1e6)
 
 
 def test_the_time_of_the_rewriter_is_inside_the_limit(tmp_path: Path) -> None:

@@ -88,13 +88,7 @@ def cell(found: Any, measure: str) -> tuple[float, int]:
 
 
 def test_agreement_and_report_give_one_kappa_with_one_coverage(judge: Judge, study: None) -> None:
-    shown = annotate(
-        "agreement",
-        "--field",
-        "eligibility",
-        "-d",
-        "study.db",
-    )
+    shown = annotate("agreement", "--field", "eligibility", "-d", "study.db")
     mine = {
         (m["measure"], frozenset(m["annotators"] or ())): (m["value"], m["n_units"], m["coverage"])
         for m in shown["measures"]

@@ -69,9 +69,10 @@ def test_an_unparsed_judgement_lowers_the_coverage_and_an_unasked_unit_does_not(
     judge_name = found.of_kind("judge")[0]
     # The judge was asked about all six and answered five; gold has four, of which epsilon is unanswered.
     assert found.requested[:, 2].tolist() == [True] * 6 and found.requested[:, 3].sum() == 4
-    assert found.coverage(judge_name) == 5 / 6
-    assert found.coverage(judge_name, "gold") == 3 / 4
-    assert found.coverage("bob", "gold") == 1.0  # bob was never asked about epsilon
+    assert (found.together(judge_name).codes >= 0).sum() == 5 and found.together(judge_name).n_units == 6
+    for names, coverage in (((judge_name, "gold"), 3 / 4), (("bob", "gold"), 1.0)):
+        # bob was never asked about epsilon.
+        assert found.measure(names, ["percent"])[0].coverage == coverage
 
 
 def test_the_numbers_are_those_of_judge_runs_show(store: Store) -> None:
@@ -128,7 +129,7 @@ def test_a_run_without_a_single_label_is_an_annotator_all_the_same(store: Store,
     judge("run", "stance", "-m", "scripted/garbage", "-d", tmp_path / "study.db", code=4)
     found = load_field(store, "stance", runs=["last"])
     name = found.of_kind("judge")[0]
-    assert name.startswith("scripted/garbage") and found.coverage(name) == 0.0
+    assert name.startswith("scripted/garbage")
     assert found.ratings.column(name).tolist() == [-1] * 6
 
 
@@ -154,11 +155,10 @@ def test_without_a_task_the_domain_is_what_was_found(tmp_path: Path) -> None:
 
 
 def test_tasks_that_differ_in_a_field_must_be_told_apart(store: Store, tmp_path: Path) -> None:
-    folder = tmp_path / "tasks"
-    folder.mkdir()
     labels = "    labels: [{value: support}, {value: other}]\n"
-    (folder / "binary.v1.md").write_text(TASK.format(field="stance", level="nominal", labels=labels))
-    judge("run", folder / "binary.v1.md", "-m", "scripted/first", "-d", tmp_path / "study.db")
+    task = tmp_path / "binary.v1.md"
+    task.write_text(TASK.format(field="stance", level="nominal", labels=labels))
+    judge("run", task, "-m", "scripted/first", "-d", tmp_path / "study.db")
     with pytest.raises(UsageError, match=r"different labels.*binary.v1: support, other.*--task"):
         load_field(store, "stance")
     found = load_field(store, "stance", task="stance.v2")
@@ -171,10 +171,9 @@ def test_tasks_that_differ_in_a_field_must_be_told_apart(store: Store, tmp_path:
 
 
 def test_numbers_of_an_interval_field_are_scores(store: Store, tmp_path: Path) -> None:
-    folder = tmp_path / "tasks"
-    folder.mkdir()
-    (folder / "grade.v1.md").write_text(TASK.format(field="grade", level="interval", labels=""))
-    judge("run", folder / "grade.v1.md", "-m", "scripted/hash", "-d", tmp_path / "study.db")
+    task = tmp_path / "grade.v1.md"
+    task.write_text(TASK.format(field="grade", level="interval", labels=""))
+    judge("run", task, "-m", "scripted/hash", "-d", tmp_path / "study.db")
     for unit, value in (("study:1/alpha", "1.0"), ("study:1/beta", "1e0"), ("study:2/gamma", "10")):
         row = [unit, "grade", "ann", value]
         store.conn.execute(

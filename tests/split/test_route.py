@@ -42,6 +42,19 @@ def sure_judge(
     return add_run(db, name, labels, masses), sure
 
 
+def batch(db: Path, words: str, code: int = 0) -> Any:
+    """annotate batches new."""
+    return annotate("batches", "new", *words.split(), "-d", db, code=code)
+
+
+def label_as_gold(db: Path, *people: str) -> None:
+    """These people label every unit that a batch sampled, as gold does."""
+    with Store.open(db) as store, store.transaction() as conn:
+        drawn = conn.execute("SELECT unit_id FROM batch_units WHERE role = 'sample'").fetchall()
+        rows = [(u, "stance", who, gold(int(u[6:9]), 0), None) for (u,) in drawn for who in people]
+        label_sources.add_first(conn, rows, "items:pilot")
+
+
 @pytest.fixture
 def study(tmp_path: Path) -> tuple[Path, str, dict[str, float]]:
     """300 single-unit questions; the judge is right from .6 on, and wrong below: on about a third."""
@@ -195,30 +208,9 @@ def test_a_second_judge_takes_what_the_first_leaves(
 def test_what_a_queue_brought_tests_nothing(tmp_path: Path) -> None:
     db = planted(tmp_path, 120)
     run, _ = sure_judge(db, 120)
-    annotate("batches", "new", "val", "stance", "-n", "60", "--annotators", "ann,bob", "-d", db)
-    annotate(
-        "batches",
-        "new",
-        "hard",
-        "stance",
-        "-n",
-        "40",
-        "--draw",
-        "least-sure",
-        "--annotators",
-        "ann,bob",
-        "-d",
-        db,
-    )
-    with Store.open(db) as store:
-        given = store.conn.execute("SELECT unit_id FROM batch_units WHERE role = 'sample'").fetchall()
-        kept = [
-            (unit, "stance", who, gold(int(unit[6:9]), 0), None)
-            for (unit,) in given
-            for who in ("ann", "bob")
-        ]
-        with store.transaction() as conn:
-            label_sources.add_first(conn, kept, "items:pilot")
+    batch(db, "val stance -n 60 --annotators ann,bob")
+    batch(db, "hard stance -n 40 --draw least-sure --annotators ann,bob")
+    label_as_gold(db, "ann", "bob")
     result = routed(db, run, "--reference", "majority")
     assert result["tested_questions"] == 48, "four fifths of the 60 that were drawn by chance"
     assert any(text.startswith("40 labelled units are left out") for text in result["notes"])
@@ -229,25 +221,8 @@ def test_what_a_queue_brought_tests_nothing(tmp_path: Path) -> None:
 def test_labels_of_a_queue_alone_are_refused_with_the_reason(tmp_path: Path) -> None:
     db = planted(tmp_path, 60)
     run, _ = sure_judge(db, 60)
-    annotate(
-        "batches",
-        "new",
-        "hard",
-        "stance",
-        "-n",
-        "40",
-        "--draw",
-        "least-sure",
-        "--annotators",
-        "ann",
-        "-d",
-        db,
-    )
-    with Store.open(db) as store:
-        given = store.conn.execute("SELECT unit_id FROM batch_units").fetchall()
-        kept = [(u, "stance", "ann", gold(int(u[6:9]), 0), None) for (u,) in given]
-        with store.transaction() as conn:
-            label_sources.add_first(conn, kept, "items:pilot")
+    batch(db, "hard stance -n 40 --draw least-sure --annotators ann")
+    label_as_gold(db, "ann")
     told = judge("route", "stance", "--run", run, "--reference", "ann", "-d", db, code=2).stderr
     assert "0 questions with labels of ann test the promise" in told
     assert (
@@ -260,21 +235,7 @@ def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, fl
     result = routed(db, run)
     left = {unit for unit, c in sure.items() if c < result["thresholds"][0]}
     made = json.loads(
-        annotate(
-            "batches",
-            "new",
-            "rest",
-            "stance",
-            "--draw",
-            "route",
-            "--run",
-            result["run"],
-            "--annotators",
-            "ann,bob",
-            "-d",
-            db,
-            "--json",
-        ).stdout
+        batch(db, f"rest stance --draw route --run {result['run']} --annotators ann,bob --json").stdout
     )
     assert made["units"] == len(left) == 300 - result["accepted"]
     with Store.open(db) as store:
@@ -283,39 +244,9 @@ def test_what_a_route_leaves_goes_to_people(study: tuple[Path, str, dict[str, fl
         [purpose] = store.conn.execute("SELECT purpose FROM batches").fetchone()
     assert {unit for unit, _, _ in drawn} == left and {row[1:] for row in drawn} == {(None, None)}
     assert purpose == "queue", "what a judge was unsure of stands for nothing else"
-    told = annotate(
-        "batches",
-        "new",
-        "b",
-        "stance",
-        "--draw",
-        "route",
-        "--run",
-        run,
-        "--annotators",
-        "ann",
-        "-d",
-        db,
-        code=2,
-    )
+    told = batch(db, f"b stance --draw route --run {run} --annotators ann", code=2)
     assert "is no route" in told.stderr
-    told = annotate(
-        "batches",
-        "new",
-        "b",
-        "stance",
-        "--draw",
-        "route",
-        "--run",
-        result["run"],
-        "--by",
-        "label",
-        "--annotators",
-        "ann",
-        "-d",
-        db,
-        code=2,
-    )
+    told = batch(db, f"b stance --draw route --run {result['run']} --by label --annotators ann", code=2)
     assert "do not apply" in told.stderr
 
 

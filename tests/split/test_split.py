@@ -21,7 +21,7 @@ from judge.prompts import load_task
 from judge.store import Store, splits
 from tests.annotate.agreement_helpers import annotate, document, judge
 from tests.cli.helpers import checked
-from tests.split.worlds import LABELS, add_run, gold, planted
+from tests.split.worlds import LABELS, add_run, gold, imported, one_passage, planted
 
 
 def shown(db: Path, *options: str) -> Any:
@@ -43,17 +43,8 @@ def test_questions_are_split_20_20_60_and_each_stratum_as_well(tmp_path: Path) -
 
 
 def test_rare_labels_are_spread_over_the_parts(tmp_path: Path) -> None:
-    data, db = tmp_path / "rare.jsonl", tmp_path / "rare.db"
-    rows = [
-        {
-            "id": f"{q}",
-            "claim": f"C{q}",
-            "passages": [{"id": "0", "text": "t", "gold": {"stance": "refute" if q < 10 else "support"}}],
-        }
-        for q in range(200)
-    ]
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    judge("items", "import", "jsonl", data, "-d", db)
+    rows = [one_passage(f"{q}", f"C{q}", "refute" if q < 10 else "support") for q in range(200)]
+    db = imported(tmp_path, rows)
     refuted = [part["labels"]["refute"] for part in shown(db)["parts"]]
     # Ten questions in the shares 2 : 2 : 6; the sequence strays by less than two.
     assert all(abs(n - share) < 2 for n, share in zip(refuted, (2, 2, 6), strict=True))
@@ -120,23 +111,14 @@ TWINS = (
 
 @pytest.mark.parametrize("twins", TWINS)
 def test_items_of_the_same_words_are_in_one_part(tmp_path: Path, twins: tuple[str, str]) -> None:
-    data, db = tmp_path / "twins.jsonl", tmp_path / "twins.db"
-    passage = {"text": "t", "gold": {"stance": "support"}}
     rows = [
         # The task shows the claim and no question, so that other questions make no other unit.
-        {
-            "id": f"{q}{twin}",
-            "question": f"{twin}?",
-            "claim": form.format(q),
-            "passages": [{"id": "0", **passage}],
-        }
+        one_passage(f"{q}{twin}", form.format(q), "support", question=f"{twin}?")
         for q in range(30)
         for twin, form in enumerate(twins)
     ]
     # Another item of question 01 has the words of 11, as a chain: all of both belong together.
-    rows += [{"id": "z", "claim": "a claim of its own", "passages": [{"id": "0", **passage}]}]
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    judge("items", "import", "jsonl", data, "-d", db)
+    db = imported(tmp_path, [*rows, one_passage("z", "a claim of its own", "support")], "twins")
     with Store.open(db) as store:
         store.conn.execute(
             "UPDATE items SET question_id = 'twins:01', claim = 'CLAIM 1' WHERE item_id = 'twins:z'"
@@ -304,20 +286,12 @@ def test_conformal_sets_leave_the_sealed_test_out_until_a_look_at_the_run(tmp_pa
 
 
 def test_parts_do_not_depend_on_the_order_of_the_rows(tmp_path: Path) -> None:
-    rows = [
-        {
-            "id": f"{q}",
-            "claim": f"C{q}",
-            "passages": [{"id": "0", "text": "t", "gold": {"stance": LABELS[q % 3]}}],
-        }
-        for q in range(40)
-    ]
+    rows = [one_passage(f"{q}", f"C{q}", LABELS[q % 3]) for q in range(40)]
     result = []
     for name, order in (("a", rows), ("b", rows[::-1])):
-        data, db = tmp_path / name / "same.jsonl", tmp_path / f"{name}.db"
-        data.parent.mkdir()
-        data.write_text("".join(json.dumps(row) + "\n" for row in order))
-        judge("items", "import", "jsonl", data, "-d", db)
+        folder = tmp_path / name
+        folder.mkdir()
+        db = imported(folder, order)
         shown(db)
         with Store.open(db) as store:
             result.append(splits.questions(store, "stance"))

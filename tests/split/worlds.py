@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from judge.prompts import load_task
 from judge.store import Store
@@ -15,7 +16,6 @@ LABELS = ("support", "refute", "neutral")
 
 def planted(folder: Path, questions: int, per_question: int = 1, name: str = "study") -> Path:
     """A study of `stance` units with gold labels in turn; unit p of question q is `NAME:q/p`."""
-    data, db = folder / f"{name}.jsonl", folder / f"{name}.db"
     rows = [
         {
             "id": f"{q:03}",
@@ -27,9 +27,21 @@ def planted(folder: Path, questions: int, per_question: int = 1, name: str = "st
         }
         for q in range(questions)
     ]
+    return imported(folder, rows, name)
+
+
+def imported(folder: Path, rows: Sequence[Mapping[str, Any]], name: str = "study") -> Path:
+    """A study of these items."""
+    data, db = folder / f"{name}.jsonl", folder / f"{name}.db"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     judge("items", "import", "jsonl", data, "-d", db)
     return db
+
+
+def one_passage(name: str, claim: str, label: str, **more: Any) -> dict[str, Any]:
+    """An item with one passage, of which this is the gold label."""
+    passage = {"id": "0", "text": "t", "gold": {"stance": label}}
+    return {"id": name, "claim": claim, "passages": [passage], **more}
 
 
 def gold(q: int, p: int) -> str:
@@ -51,22 +63,8 @@ def add_run(
         shares = LabelDistribution(dict(zip(LABELS, masses, strict=True)), 0.0) if masses else None
         usage = Usage(100, 1, 0)
         answer = (Answered("stance", label, shares),)
-        result.append(
-            Judgement(
-                "",
-                unit,
-                0,
-                0,
-                Status.OK,
-                "",
-                None,
-                answer,
-                usage,
-                facts.get("latency"),
-                None,
-                cost=facts.get("cost"),
-            )
-        )
+        seconds, cost = facts.get("latency"), facts.get("cost")
+        result.append(Judgement("", unit, 0, 0, Status.OK, "", None, answer, usage, seconds, None, cost=cost))
     with Store.open(db) as store, store.transaction() as conn:
         run, _ = add(conn, load_task(task), model, {"mode": "codes"}, {}, result)
     return run

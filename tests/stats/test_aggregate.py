@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.stats import MISSING, Ratings, aggregate, dawid_skene, dawid_skene_counts, vote
-from judge.stats.ratings import FloatArray, IntArray
+from judge.stats import MISSING, FloatArray, IntArray, Ratings, aggregate, dawid_skene, vote
+from judge.stats.aggregate import dawid_skene_counts
 
 VOTES = Ratings.from_codes(
     np.array([[0, 0, 1], [1, 2, -1], [2, 2, 2], [-1, -1, -1], [0, 1, 2], [-1, 1, -1]]),

@@ -5,8 +5,9 @@ import pytest
 from scipy import stats
 
 from judge.errors import BadInput
-from judge.stats import EPSILON, Ratings, alt_test
-from judge.stats.alternative import _exact_signed_rank
+from judge.notes import code_of
+from judge.stats import Ratings, alt_test
+from judge.stats.alternative import EPSILON, _exact_signed_rank
 
 LABELS = ["a", "b", "c"]
 
@@ -115,8 +116,7 @@ def test_wilcoxon_ranks_the_means_of_questions() -> None:
 def test_a_win_on_few_questions_is_marked() -> None:
     few = alt_test(simulated(25, (0.4,) * 3, 0.0), "judge")
     (note,) = few.notes
-    assert note.startswith("all tested on fewer than 30 units (down to 25): the signed-rank test")
-    assert "wins too easily" in note
+    assert note.parameters == {"n": 3, "of": 3, "fewest": 25, "least": 30, "noun": "unit"}
     assert alt_test(simulated(30, (0.4,) * 3, 0.0), "judge").notes == ()
     table = simulated(60, (0.4,) * 4, 0.0)
     codes = table.codes.copy()
@@ -124,7 +124,7 @@ def test_a_win_on_few_questions_is_marked() -> None:
     clusters = np.arange(60)
     clusters[59] = 58
     some = alt_test(Ratings.from_codes(codes, LABELS, table.annotators, clusters=clusters), "judge")
-    assert some.notes[0].startswith("1 of 4 people tested on fewer than 30 questions (down to 20)")
+    assert some.notes[0].parameters == {"n": 1, "of": 4, "fewest": 20, "least": 30, "noun": "question"}
 
 
 def test_the_signed_rank_test_wins_too_easily_at_the_boundary() -> None:
@@ -144,21 +144,7 @@ def test_two_people_are_compared_with_the_one_other() -> None:
     result = alt_test(table, "judge")
     assert (result.least_others, result.notes) == (1, ())
     (two,) = alt_test(simulated(60, (0.2,) * 3, 0.1), "judge", least_others=2).notes
-    assert two == (
-        "units count that 2 others labelled, as the paper's text suggests; the authors' code takes one"
-    )
-
-
-def test_what_clusters_change_is_said_and_can_be_left_out() -> None:
-    # Every unit eight times, as one question: taken as independent the standard error is that of 400 units.
-    table = simulated(50, (0.3, 0.3, 0.3), 0.3, seed=4)
-    codes = np.repeat(table.codes, 8, axis=0)
-    grouped = Ratings.from_codes(codes, LABELS, table.annotators, clusters=np.arange(400) // 8)
-    alone = Ratings.from_codes(codes, LABELS, table.annotators)
-    plain = alt_test(grouped, "judge", clustered=False)
-    assert plain.compared == alt_test(alone, "judge").compared
-    assert "units are taken as independent, as in the authors' code" in plain.notes[0]
-    assert "which the authors' code does not do" in alt_test(grouped, "judge").notes[0]
+    assert (code_of(two), two.parameters) == ("least_others", {"n": 2})
 
 
 def test_the_mirrored_test_loses_where_the_judge_guesses() -> None:
@@ -166,10 +152,11 @@ def test_the_mirrored_test_loses_where_the_judge_guesses() -> None:
     assert all(row.lost and not row.won for row in bad.compared)
     good = alt_test(simulated(120, (0.3, 0.3, 0.3), 0.1), "judge")
     assert not any(row.lost for row in good.compared)
-    # Ties everywhere: nobody loses, whatever epsilon.
-    codes = np.zeros((40, 4), dtype=int)
-    ties = alt_test(Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"]), "judge", epsilon=0)
-    assert not any(row.lost or row.won for row in ties.compared)
+    # Ties everywhere: nobody loses, whatever epsilon, and with any epsilon above 0 the judge wins.
+    same = Ratings.from_codes(np.zeros((40, 4), dtype=int), LABELS, ["h0", "h1", "h2", "judge"])
+    assert not any(row.lost or row.won for row in alt_test(same, "judge", epsilon=0).compared)
+    ties = alt_test(same, "judge")
+    assert ties.winning_rate == 1.0 and all(row.p_value == row.error == 0.0 for row in ties.compared)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -206,25 +193,22 @@ def test_units_need_two_others() -> None:
     assert alt_test(table, "judge", least_others=1).passed
 
 
-def test_questions_make_the_test_harder_to_pass() -> None:
+def test_questions_make_the_test_harder_to_pass_and_can_be_left_out() -> None:
+    # Every unit eight times, as one question: taken as independent the standard error is that of 400 units.
     table = simulated(50, (0.3, 0.3, 0.3), 0.3, seed=4)
     codes = np.repeat(table.codes, 8, axis=0)
     alone = Ratings.from_codes(codes, LABELS, table.annotators)
     grouped = Ratings.from_codes(codes, LABELS, table.annotators, clusters=np.arange(400) // 8)
     single_label, eight = alt_test(table, "judge"), alt_test(grouped, "judge")
+    assert [code_of(note) for note in eight.notes] == ["by_question"]
     # Copies of a unit add nothing: the cluster-robust test sees fifty units, the plain one four hundred.
     for single, copied in zip(single_label.compared, eight.compared, strict=True):
         assert copied.p_value == pytest.approx(single.p_value, abs=1e-12)
         assert copied.n_clusters == 50
         assert copied.n_units == 400
-    assert alt_test(alone, "judge").compared[0].p_value < single_label.compared[0].p_value
-
-
-def test_ties_everywhere_are_a_win() -> None:
-    codes = np.zeros((40, 4), dtype=int)
-    result = alt_test(Ratings.from_codes(codes, LABELS, ["h0", "h1", "h2", "judge"]), "judge")
-    assert result.winning_rate == 1.0
-    assert all(row.p_value == 0.0 and row.error == 0.0 for row in result.compared)
+    plain, without = alt_test(grouped, "judge", clustered=False), alt_test(alone, "judge")
+    assert plain.compared == without.compared and [code_of(note) for note in plain.notes] == ["by_unit"]
+    assert without.compared[0].p_value < single_label.compared[0].p_value
 
 
 def test_bad_calls_are_refused() -> None:

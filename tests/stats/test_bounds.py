@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from judge.notes import code_of
 from judge.stats import Ratings, class_scores, compare, measures
 from judge.stats.bootstrap import NO_WIDTH
 
@@ -36,8 +37,8 @@ def test_a_difference_of_nothing_claims_no_certainty() -> None:
     for measure in ("cohen_kappa", "percent"):
         [result] = compare(table, ["x", "z"], "y", measure)
         assert (result.difference.value, result.difference.low, result.difference.high) == (0.0, None, None)
-        assert "the same on every question" in str(result.difference.notes[0])
-        assert result.p_value == 1.0
+        assert code_of(result.difference.notes[0]) == "same_everywhere"
+        assert result.p_value == result.adjusted == 1.0
 
 
 def test_no_agreement_at_all_is_no_certainty() -> None:

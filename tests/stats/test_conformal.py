@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.stats import nonconformity, threshold
-from judge.stats.conformal import few_questions, members, thresholds
+from judge.stats.conformal import few_questions, members, nonconformity, threshold, thresholds
 
 
 def label_sets(

@@ -1,11 +1,12 @@
-"""PPI++ and Rogan-Gladen."""
+"""PPI++."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from judge.errors import BadInput
-from judge.stats import corrected_mean, rogan_gladen
+from judge.stats import corrected_mean
+from judge.stats.prevalence import rogan_gladen
 
 
 def sample(n: int = 40, rest: int = 400, noise: float = 0.6) -> tuple[np.ndarray, np.ndarray]:
@@ -128,63 +129,6 @@ def test_bad_arrays_are_refused() -> None:
         corrected_mean(["yes"] * 440, y)
 
 
-def rates(
-    n: int, labelled: int, rate: float, sensitivity: float, specificity: float, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    y = (rng.random(n) < rate).astype(float)
-    f = np.where(rng.random(n) < np.where(y == 1, sensitivity, 1 - specificity), 1.0, 0.0)
-    y[labelled:] = np.nan
-    return f, y
-
-
-def test_rogan_gladen_by_hand() -> None:
-    # On the people's 20: sensitivity 8/10, specificity 9/10. The judge says 1 on 60 of all 100: (.6 + .9 - 1) / .7
-    y = np.array([1.0] * 10 + [0.0] * 10 + [np.nan] * 80)
-    f = np.array([1.0] * 8 + [0.0] * 2 + [0.0] * 9 + [1.0] + [1.0] * 51 + [0.0] * 29)
-    result = rogan_gladen(f, y)
-    assert result.value == pytest.approx(0.5 / 0.7)
-    assert result.low < 0.5 / 0.7 < result.high
-    assert result.n_units == 100
-
-
-def test_rogan_gladen_undoes_the_bias() -> None:
-    f, y = rates(20_000, 4_000, 0.2, 0.85, 0.75)
-    result = rogan_gladen(f, y)
-    assert f.mean() == pytest.approx(0.37, abs=0.01)  # .2 * .85 + .8 * .25
-    assert result.value == pytest.approx(0.2, abs=0.02)
-    assert result.low < 0.2 < result.high
-
-
-def test_a_corrected_rate_is_cut_to_its_range() -> None:
-    y = np.array([1.0] * 10 + [0.0] * 10 + [np.nan] * 80)
-    f = np.array([1.0] * 10 + [0.0] * 5 + [1.0] * 5 + [0.0] * 80)
-    result = rogan_gladen(f, y)
-    # p = .15, specificity .5: (.15 + .5 - 1) / .5 = -.7
-    assert result.value == 0.0
-    assert "cut to 0..1 from -0.700" in result.notes
-
-
-@pytest.mark.parametrize(
-    ("f", "y", "reason"),
-    [
-        ([1, 0, 1, 0], [1, 1, np.nan, np.nan], "no unit has the human label 0: the specificity is unknown"),
-        ([1, 0, 1, 0], [0, 0, np.nan, np.nan], "no unit has the human label 1: the sensitivity is unknown"),
-        ([1, 0, 1, 0], [1, 1, 0, 0], "sensitivity + specificity is not above 1"),
-        ([np.nan] * 4, [1, 1, 0, 0], "the judge labelled no unit"),
-    ],
-)
-def test_a_rate_that_cannot_be_corrected_is_said(f: list[float], y: list[float], reason: str) -> None:
-    result = rogan_gladen(np.array(f, dtype=float), np.array(y, dtype=float))
-    assert result.value is None
-    assert (result.reason or "").startswith(reason)
-
-
-def test_a_rate_takes_zeros_and_ones() -> None:
-    with pytest.raises(BadInput, match="human must be 0, 1 or nan"):
-        rogan_gladen(np.array([1.0]), np.array([0.5]))
-
-
 def test_weights_by_hand() -> None:
     nan = np.nan
     f, y = [1, 1, 0, 0, 1, 0], [1, 0, 0, nan, nan, nan]
@@ -280,18 +224,6 @@ def test_human_labels_of_units_that_the_judge_refused_count() -> None:
     silent = corrected_mean(np.full(260, np.nan), y)
     assert silent.judge_only.value is None and silent.ppi.value == pytest.approx(1 / 3)
     assert "human only: the judge has no value" in silent.ppi.notes
-
-
-def test_rogan_gladen_says_how_few_its_shares_rest_on() -> None:
-    f, y = rates(400, 60, 0.3, 0.9, 0.8)
-    n_ones = int(np.nansum(y))
-    f[100] = np.nan
-    result = rogan_gladen(f, y, interval=None)
-    assert any(
-        note.startswith(f"sensitivity rests on {n_ones} labelled units, specificity on {60 - n_ones}: fewer")
-        for note in result.notes
-    )
-    assert "units without a judge's value are left out: 1" in result.notes
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.02, 50), (0.05, 100), (0.05, 300)])

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from judge.errors import BadInput
-from judge.stats import benjamini_yekutieli, holm
-from judge.stats.multiple import holm_steps
+from judge.stats.multiple import benjamini_yekutieli, holm, holm_steps
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 

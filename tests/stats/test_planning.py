@@ -1,24 +1,23 @@
 """Planning: what it promises is what simulation gives."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.stats import (
-    MISSING,
+from judge.stats import MISSING, Ratings, measures
+from judge.stats.bootstrap import FEWEST_CLUSTERS
+from judge.stats.planning import (
     Design,
-    Ratings,
     expected_kappa,
     expected_rate,
-    measures,
+    intraclass,
     pilot,
     plan_decision,
     plan_width,
 )
-from judge.stats.bootstrap import FEWEST_CLUSTERS
-from judge.stats.planning import intraclass
 from tests.stats.published import COHEN, two_annotators
 
 
@@ -210,36 +209,28 @@ def test_a_planned_decision_has_its_power(true_kappa: float) -> None:
     assert decided / 150 == pytest.approx(0.8, abs=0.1)
 
 
-def test_bad_calls_are_refused() -> None:
-    with pytest.raises(BadInput, match="a rate to plan for"):
-        expected_rate(1.0)
-    with pytest.raises(BadInput, match="shares are"):
-        expected_kappa(0.5, [0.5, 0.6])
-    with pytest.raises(BadInput, match="a kappa to plan for"):
-        expected_kappa(1.0, [0.5, 0.5])
-    with pytest.raises(BadInput, match="intraclass"):
-        expected_rate(0.5, icc=2)
-    with pytest.raises(BadInput, match="a width is above 0"):
-        plan_width(expected_rate(0.5), 0)
-    for width in (np.inf, np.nan):
-        with pytest.raises(BadInput, match="a width is above 0"):
-            plan_width(expected_rate(0.5), width)
-    with pytest.raises(BadInput, match="values lie between 0 and 1, so no interval is as wide as 3"):
-        plan_width(expected_rate(0.5), 3)
-    with pytest.raises(BadInput, match="more than 1,000,000,000,000 units"):
-        plan_width(expected_rate(0.5), 1e-100)
-    for threshold in (5, -0.1, np.nan):
-        with pytest.raises(BadInput, match="a threshold lies between 0 and 1"):
-            plan_decision(expected_rate(0.5), threshold)
-    with pytest.raises(BadInput, match="a threshold lies between -1 and 1"):
-        plan_decision(expected_kappa(0.5, [0.5, 0.5]), -1.5)
-    with pytest.raises(BadInput, match="shares are"):
-        expected_kappa(0.5, [np.nan, 0.5])
-    with pytest.raises(BadInput, match="no number of labels decides that"):
-        plan_decision(expected_rate(0.5), 0.5)
-    with pytest.raises(BadInput, match="at least one unit"):
-        plan_width(expected_rate(0.5), 0.1, per_cluster=[0])
-    with pytest.raises(BadInput, match="two annotators, not 3"):
-        pilot(Ratings.from_codes(np.zeros((3, 3), dtype=int), ["a", "b"], list("xyz")))
-    with pytest.raises(BadInput, match="nothing to plan from"):
-        pilot(two_annotators(((5, 0), (0, 0))))
+HALF = expected_rate(0.5)
+
+
+@pytest.mark.parametrize(
+    ("message", "function", "given"),
+    [
+        ("a rate to plan for", expected_rate, (1.0,)),
+        ("shares are", expected_kappa, (0.5, [0.5, 0.6])),
+        ("shares are", expected_kappa, (0.5, [np.nan, 0.5])),
+        ("a kappa to plan for", expected_kappa, (1.0, [0.5, 0.5])),
+        ("intraclass", partial(expected_rate, icc=2), (0.5,)),
+        *(("a width is above 0", plan_width, (HALF, width)) for width in (0, np.inf, np.nan)),
+        ("no interval is as wide as 3", plan_width, (HALF, 3)),
+        ("more than 1,000,000,000,000 units", plan_width, (HALF, 1e-100)),
+        ("at least one unit", partial(plan_width, per_cluster=[0]), (HALF, 0.1)),
+        *(("lies between 0 and 1", plan_decision, (HALF, threshold)) for threshold in (5, -0.1, np.nan)),
+        ("lies between -1 and 1", plan_decision, (expected_kappa(0.5, [0.5, 0.5]), -1.5)),
+        ("no number of labels decides that", plan_decision, (HALF, 0.5)),
+        ("two annotators, not 3", pilot, (Ratings.from_codes([[0, 0, 0]] * 3, ["a", "b"], list("xyz")),)),
+        ("nothing to plan from", pilot, (two_annotators(((5, 0), (0, 0))),)),
+    ],
+)
+def test_bad_calls_are_refused(message: str, function: Any, given: tuple[Any, ...]) -> None:
+    with pytest.raises(BadInput, match=message):
+        function(*given)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
-from judge.stats import calibration, scaled, temperature
+from judge.stats import calibration, temperature
+from judge.stats.reliability import scaled
 
 
 def test_by_hand() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from judge.errors import BadInput
+from judge.notes import code_of
 from judge.stats import Ratings, measures, scores_alpha
 from judge.types import Measure
 from tests.stats.published import krippendorff_2011, two_annotators
@@ -38,16 +39,15 @@ def test_a_transposed_matrix_is_refused() -> None:
         Ratings.from_codes(table.codes.T, table.domain, table.annotators)
 
 
-def test_a_label_called_nan_is_a_label() -> None:
-    rows = [
-        ("1", "x", "nan"),
-        ("1", "y", "nan"),
-        ("2", "x", "b"),
-        ("2", "y", "nan"),
-        ("3", "x", "b"),
-        ("3", "y", "b"),
+def rows(*pairs: tuple[str, str | None]) -> list[tuple[str, str, str | None]]:
+    """Labels of x and y on one unit after the other."""
+    return [
+        (f"u{i}", who, label) for i, pair in enumerate(pairs) for who, label in zip("xy", pair, strict=True)
     ]
-    result = by_name(Ratings.from_rows(rows, ["nan", "b"]))
+
+
+def test_a_label_called_nan_is_a_label() -> None:
+    result = by_name(Ratings.from_rows(rows(("nan", "nan"), ("b", "nan"), ("b", "b")), ["nan", "b"]))
     assert result["percent"].value == pytest.approx(2 / 3)
     # Three of each: De = (36 - 18) / 30 = .6, Do = 2 / 6: alpha = 1 - .3333 / .6 = .4444
     assert result["krippendorff_alpha"].value == pytest.approx(4 / 9)
@@ -55,22 +55,9 @@ def test_a_label_called_nan_is_a_label() -> None:
 
 
 def test_none_is_missing_and_no_category() -> None:
-    rows = [
-        ("1", "x", "a"),
-        ("1", "y", "a"),
-        ("2", "x", "b"),
-        ("2", "y", "b"),
-        ("3", "x", "a"),
-        ("3", "y", None),
-    ]
-    result = by_name(Ratings.from_rows(rows, ["a", "b"]))
+    result = by_name(Ratings.from_rows(rows(("a", "a"), ("b", "b"), ("a", None)), ["a", "b"]))
     assert result["percent"].value == 1.0
     assert (result["percent"].n_units, result["percent"].coverage) == (2, pytest.approx(2 / 3))
-
-
-def test_a_boolean_is_no_label() -> None:
-    with pytest.raises(BadInput, match="unknown label True"):
-        Ratings.from_rows([("1", "x", True)], ["True", "False"])
 
 
 def test_two_constant_annotators_have_no_kappa() -> None:
@@ -115,13 +102,11 @@ def test_an_unused_middle_category_keeps_its_place() -> None:
 
 
 def test_weights_follow_the_declared_order_not_the_alphabet() -> None:
-    rows = []
-    for i, (x, y) in enumerate(
-        [("low", "low"), ("low", "mid"), ("mid", "high"), ("high", "high"), ("low", "high")] * 8
-    ):
-        rows += [(f"u{i}", "x", x), (f"u{i}", "y", y)]
-    declared = by_name(Ratings.from_rows(rows, ["low", "mid", "high"]), ["cohen_kappa:quadratic"])
-    alphabet = by_name(Ratings.from_rows(rows, ["high", "low", "mid"]), ["cohen_kappa:quadratic"])
+    five = (("low", "low"), ("low", "mid"), ("mid", "high"), ("high", "high"), ("low", "high"))
+    declared, alphabet = (
+        by_name(Ratings.from_rows(rows(*five * 8), domain), ["cohen_kappa:quadratic"])
+        for domain in (["low", "mid", "high"], ["high", "low", "mid"])
+    )
     # Per five units, squared steps: 0 1 1 0 4 = 6; margins x (3 1 1), y (1 1 3): by chance
     # (3*1*1 + 3*3*4 + 1*1*1 + 1*3*1 + 1*1*4 + 1*1*1) / 25 = 48/25 a unit: 1 - (6/5) / (48/25) = .375
     assert declared["cohen_kappa"].value == pytest.approx(0.375)
@@ -211,30 +196,24 @@ def test_questions_widen_the_interval() -> None:
     assert 3 < width[0] / width[1] < 4.7
 
 
-def test_fewer_than_thirty_clusters_are_noted() -> None:
-    (few,) = measures(clustered(29, 10), ["cohen_kappa"])
-    (enough,) = measures(clustered(30, 10), ["cohen_kappa"])
-    assert any("only 29 questions" in note for note in few.notes)
-    assert not any("clusters" in note for note in enough.notes)
-
-
-def test_fewer_than_fifty_units_are_noted() -> None:
-    (few,) = measures(two_annotators(((20, 5), (4, 20))), ["cohen_kappa"])
-    (enough,) = measures(two_annotators(((20, 5), (5, 20))), ["cohen_kappa"])
-    assert any("only 49 units" in note for note in few.notes)
-    assert enough.notes == ()
-
-
-def test_a_rare_class_is_noted() -> None:
-    (result,) = measures(two_annotators(((80, 5, 0), (5, 20, 0), (0, 2, 1))), ["cohen_kappa"])
-    assert result.notes == ("rare labels, on fewer than 10 units: 'c' (3)",)
-
-
-def test_one_cluster_has_no_interval() -> None:
-    (result,) = measures(clustered(1, 60), ["cohen_kappa"])
-    assert result.value is not None
-    assert (result.low, result.high) == (None, None)
-    assert "no interval: it takes at least two questions or units" in result.notes
+@pytest.mark.parametrize(
+    ("table", "noted"),
+    [
+        (clustered(29, 10), {"few_questions": {"n": 29, "least": 30}}),
+        (clustered(30, 10), {}),
+        (two_annotators(((20, 5), (4, 20))), {"few_units": {"n": 49, "least": 50}}),
+        (two_annotators(((20, 5), (5, 20))), {}),
+        (
+            two_annotators(((80, 5, 0), (5, 20, 0), (0, 2, 1))),
+            {"rare_labels": {"least": 10, "labels": (("c", 3),)}},
+        ),
+        (clustered(1, 60), {"one_cluster": {}, "few_questions": {"n": 1, "least": 30}}),
+    ],
+)
+def test_small_samples_are_noted(table: Ratings, noted: dict[str, dict[str, object]]) -> None:
+    (result,) = measures(table, ["cohen_kappa"])
+    assert {code_of(note): note.parameters for note in result.notes} == noted  # type: ignore[attr-defined]
+    assert result.value is not None and (result.low is None) == ("one_cluster" in noted)
 
 
 def test_perfect_agreement_of_few_units_is_not_certain() -> None:

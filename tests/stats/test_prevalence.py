@@ -1,11 +1,13 @@
-"""The interval of a corrected rate: by hand, and by how often it holds the truth."""
+"""Rogan and Gladen's corrected rate, and its interval: by hand, and by how often it holds the truth."""
 
 import numpy as np
 import pytest
 
-from judge.stats import corrected_mean, rogan_gladen
+from judge.errors import BadInput
+from judge.notes import code_of
+from judge.stats import corrected_mean
 from judge.stats.correction import effective_share
-from judge.stats.prevalence import lang_reiczigel
+from judge.stats.prevalence import lang_reiczigel, rogan_gladen
 
 
 def test_by_hand() -> None:
@@ -65,3 +67,51 @@ def test_a_rare_share_is_held() -> None:
         result = corrected_mean(values, values, bounds=(0, 1)).human_only
         covered += result.low <= 0.05 <= result.high
     assert covered / 400 > 0.95 - 3 * 0.011
+
+
+def test_rogan_gladen_by_hand() -> None:
+    # On the people's 20: sensitivity 8/10, specificity 9/10. The judge says 1 on 60 of all 100: (.6 + .9 - 1) / .7
+    y = np.array([1.0] * 10 + [0.0] * 10 + [np.nan] * 80)
+    f = np.array([1.0] * 8 + [0.0] * 2 + [0.0] * 9 + [1.0] + [1.0] * 51 + [0.0] * 29)
+    result = rogan_gladen(f, y)
+    assert result.value == pytest.approx(0.5 / 0.7)
+    assert result.low < 0.5 / 0.7 < result.high
+    assert result.n_units == 100
+
+
+def test_a_corrected_rate_is_cut_to_its_range() -> None:
+    y = np.array([1.0] * 10 + [0.0] * 10 + [np.nan] * 80)
+    f = np.array([1.0] * 10 + [0.0] * 5 + [1.0] * 5 + [0.0] * 80)
+    result = rogan_gladen(f, y)
+    # p = .15, specificity .5: (.15 + .5 - 1) / .5 = -.7
+    assert result.value == 0.0
+    assert "cut to 0..1 from -0.700" in result.notes
+
+
+@pytest.mark.parametrize(
+    ("f", "y", "reason"),
+    [
+        ([1, 0, 1, 0], [1, 1, np.nan, np.nan], "no unit has the human label 0: the specificity is unknown"),
+        ([1, 0, 1, 0], [0, 0, np.nan, np.nan], "no unit has the human label 1: the sensitivity is unknown"),
+        ([1, 0, 1, 0], [1, 1, 0, 0], "sensitivity + specificity is not above 1"),
+        ([np.nan] * 4, [1, 1, 0, 0], "the judge labelled no unit"),
+    ],
+)
+def test_a_rate_that_cannot_be_corrected_is_said(f: list[float], y: list[float], reason: str) -> None:
+    result = rogan_gladen(np.array(f, dtype=float), np.array(y, dtype=float))
+    assert result.value is None
+    assert (result.reason or "").startswith(reason)
+
+
+def test_a_rate_takes_zeros_and_ones() -> None:
+    with pytest.raises(BadInput, match="human must be 0, 1 or nan"):
+        rogan_gladen(np.array([1.0]), np.array([0.5]))
+
+
+def test_rogan_gladen_says_how_few_its_shares_rest_on() -> None:
+    f, y = np.tile([1.0, 0.0], 200), np.full(400, np.nan)
+    y[:60] = np.arange(60) % 3 == 0
+    f[100] = np.nan
+    result = rogan_gladen(f, y, interval=None)
+    notes = {code_of(note): note.parameters for note in result.notes}
+    assert notes == {"few_for_rates": {"ones": 20, "zeros": 40, "least": 50}, "left_out": {"n": 1}}
