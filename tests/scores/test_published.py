@@ -2,7 +2,7 @@
 
 import pytest
 
-from judge.scores.published import PUBLISHED, published
+from judge.scores.published import all_published, published
 
 
 def values(paper: str, system: str, setting: str = "") -> dict[str, float]:
@@ -10,7 +10,7 @@ def values(paper: str, system: str, setting: str = "") -> dict[str, float]:
 
 
 def test_shares_are_fractions_and_say_where_they_come_from() -> None:
-    for number in PUBLISHED:
+    for number in all_published():
         assert 0 < number.value < 1
         assert number.setting and number.by and number.where
 
