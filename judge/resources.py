@@ -1,5 +1,6 @@
 """Locate the shipped prompts and data: in the installed package, else in the source tree."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -22,6 +23,33 @@ def page(template: str, **values: Any) -> str:
     """Return a template of `judge/suites` as a self-contained page; all text is escaped."""
     from jinja2 import Environment, StrictUndefined
 
-    source = files("judge.suites").joinpath(template).read_text("utf-8")
     made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return made.from_string(source).render(**values)
+    return made.from_string(_source(template)).render(**values)
+
+
+def text_page(template: str, escape: Callable[[str], str], **values: Any) -> str:
+    """Return a template of `judge/suites` as text in which `escape` has taken the markup out of every value but Markup."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    made = Environment(
+        # Values that `escape` has made Markup are not escaped again, as HTML.
+        autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) else Markup(escape(str(value))),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        # LaTeX is full of braces, with which Jinja marks its own parts.
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+    )
+    return made.from_string(_source(template)).render(**values)
+
+
+def _source(template: str) -> str:
+    return files("judge.suites").joinpath(template).read_text("utf-8")

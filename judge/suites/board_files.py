@@ -4,13 +4,15 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from judge import markdown
+from judge.console import csv_cell
 from judge.files import format_of
-from judge.resources import page
+from judge.resources import page, text_page
 from judge.scores.published import Published
 from judge.suites.board import ALPHA, Board, BoardRow, Cell
 from judge.suites.paper import KnownAs
@@ -30,6 +32,7 @@ COLUMNS = (
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\ldots{}", "–": "--", "·": r"$\cdot$",
 }  # fmt: skip
 
 
@@ -62,16 +65,19 @@ def head(board: Board, row: BoardRow) -> str:
 
 def number(value: float | None) -> str:
     """Format a value with three digits, or as a dash."""
+    # An empty cell would read as a value that was forgotten.
     return "–" if value is None else f"{value:.3f}"
 
 
 def p_value(value: float) -> str:
     """Format a p value with three digits, never as 0."""
+    # 0.000 would claim that chance is impossible.
     return f"{value:.3f}" if value >= 0.0005 else "<0.001"
 
 
 def counts(cell: Cell) -> str:
     """Return the number of shared rows, and of the contender's rows."""
+    # A system that is scored alone has one set of rows (`of_one`).
     if cell.shared is cell.own_rows:
         return f"n {cell.own_rows.n_units}"
     return f"n {cell.shared.n_units} of {cell.own_rows.n_units}"
@@ -80,6 +86,7 @@ def counts(cell: Cell) -> str:
 def corrected(board: Board, row: BoardRow, cell: Cell) -> Measure | None:
     """Return the contender's value on its own rows, corrected by people's labels; None in a stratum or without a correction."""
     correction = board.corrections.get(cell.contender)
+    # People's labels correct the measure on all rows; a stratum of it has no correction.
     if correction is None or row.stratum or row.measure not in correction.measures:
         return None
     ppi = correction.measures[row.measure].ppi
@@ -149,6 +156,7 @@ def printed(board: Board) -> list[tuple[str, list[float | None], str, str]]:
     rows_shown = []
     for (system, by, where), numbers in rows.items():
         each = (
+            # Papers print no strata that match ours.
             None if c.stratum else [p.value for p in numbers if is_of(p, c.measure)]
             for c in columns_of(board)
         )
@@ -164,7 +172,8 @@ def as_csv(board: Board) -> str:
     lines = csv.writer(out, lineterminator="\n")
     lines.writerow(COLUMNS)
     for values in cells_of(board):
-        lines.writerow(["" if v is None else _guarded(v) for v in values])
+        # Names of systems come from files. A spreadsheet would run =HYPERLINK(...) when the CSV is opened.
+        lines.writerow(["" if v is None else csv_cell(v) for v in values])
     return out.getvalue()
 
 
@@ -183,42 +192,24 @@ def cells_of(board: Board) -> Iterator[list[Any]]:
             yield values
 
 
-def _guarded(value: Any) -> Any:
-    """Put an apostrophe before text that a spreadsheet would execute as a formula."""
-    # Names of systems come from imported files, and a spreadsheet would run =HYPERLINK(...) when the file is opened.
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
-
-
 def as_markdown(board: Board) -> str:
     """Write contenders as lines and measures as columns."""
     columns = columns_of(board)
-    rows = [[board.axis, *(markdown.text(head(board, c)) for c in columns)]]
-    for n, name in enumerate(board.contenders):
-        rows.append([markdown.text(name), *(_md_cell(board, c, c.cells[n]) for c in columns)])
-    for system, values, by, _ in printed(board):
-        rows.append(
-            [
-                f"*{markdown.text(system)} (paper: {markdown.text(by)})*",
-                *("" if v is None else number(v) for v in values),
-            ]
-        )
-    lines = [f"| {' | '.join(cells)} |" for cells in rows]
-    lines.insert(1, "|" + "---|" * (len(columns) + 1))
-    title = [
-        f"# {markdown.text(board.paper.title)}",
-        "",
-        f"Data set {markdown.text(board.dataset)}; {markdown.text(_readings(board))}",
-        "",
-    ]
-    return "\n".join([*title, *lines, "", *(f"- {markdown.text(line)}" for line in legend(board)), ""])
-
-
-def _md_cell(board: Board, row: BoardRow, cell: Cell) -> str:
-    value = number(cell.shared.value)
-    shown = f"**{value}**" if cell.mark == "best" else f"{value} =" if cell.mark == "tied" else value
-    ppi = corrected(board, row, cell)
-    correction = "" if ppi is None else f"<br>corrected {number(ppi.value)}{span(ppi)}"
-    return f"{shown}{span(cell.shared)}<br>{counts(cell)}{correction}"
+    return text_page(
+        "board.md",
+        markdown.text,
+        board=board,
+        columns=columns,
+        heads=[head(board, c) for c in columns],
+        printed=printed(board),
+        legend=legend(board),
+        readings=_readings(board),
+        # Digits, points and signs need no escape, and an escaped minus would be read as two signs.
+        number=lambda value: Markup(number(value)),
+        span=lambda measure: Markup(span(measure)),
+        counts=counts,
+        corrected=corrected,
+    )
 
 
 def span(m: Measure) -> str:
@@ -232,65 +223,36 @@ def as_latex(board: Board) -> str:
     Many measures are divided into parts below each other, so that no part has more than eight columns.
     """
     columns = columns_of(board)
-    parts = [columns[n : n + MOST_MEASURES] for n in range(0, len(columns), MOST_MEASURES)]
-    tables = [line for part in parts for line in [*_tex_part(board, part), r"\par\medskip"]]
+    parts = []
+    for at in range(0, len(columns), MOST_MEASURES):
+        here = slice(at, at + MOST_MEASURES)
+        others = [(system, values[here], by) for system, values, by, _ in printed(board)]
+        parts.append((columns[here], [row for row in others if any(v is not None for v in row[1])]))
     people = dict.fromkeys(c.reference for c in board.corrections.values())
     texts = [*legend(board)[:2], *(f"corrected by labels of {who} (PPI++), on own rows" for who in people)]
-    legend_text = ". ".join(latex(text[:1].upper() + text[1:]) for text in texts)
-    caption = rf"\caption{{{latex(board.paper.title)}. {legend_text}.}}"
-    begin = [
-        r"% needs \usepackage{booktabs}",
-        r"\begin{table*}",
-        r"\centering",
-        r"\footnotesize",
-        r"\setlength{\tabcolsep}{3pt}",
-    ]
-    return "\n".join([*begin, *tables[:-1], caption, r"\end{table*}", ""])
-
-
-def _tex_part(board: Board, columns: Sequence[BoardRow]) -> list[str]:
-    """Write one tabular: a line per contender, then the shared rows, the corrected values and the paper's own."""
-    lines = [
-        r"\begin{tabular}{l" + "r" * len(columns) + "}",
-        r"\toprule",
-        " & ".join([latex(board.axis), *(_tex_head(head(board, c)) for c in columns)]) + r" \\",
-        r"\midrule",
-    ]
-    for n, name in enumerate(board.contenders):
-        lines.append(" & ".join([latex(name), *(_tex_cell(c.cells[n]) for c in columns)]) + r" \\")
-    shared = [str(c.cells[0].shared.n_units) for c in columns]
-    lines += [
-        r"\midrule",
-        " & ".join(["rows shared" if len(board.contenders) > 1 else "rows", *shared]) + r" \\",
-    ]
-    if board.corrections:
-        lines.append(r"\midrule")
-    for n, name in enumerate(board.contenders if board.corrections else ()):
-        each = [corrected(board, c, c.cells[n]) for c in columns]
-        cells = ["" if m is None else latex(number(m.value)) for m in each]
-        lines.append(" & ".join([rf"{latex(name)}, corrected", *cells]) + r" \\")
-    at = [next(n for n, row in enumerate(columns_of(board)) if row is c) for c in columns]
-    others = [(system, [values[n] for n in at], by) for system, values, by, _ in printed(board)]
-    others = [other for other in others if any(v is not None for v in other[1])]
-    if others:
-        lines.append(r"\midrule")
-    for system, values, by in others:
-        cells = ["" if v is None else number(v) for v in values]
-        lines.append(" & ".join([rf"\emph{{{latex(system)}}} ({latex(by)})", *cells]) + r" \\")
-    return [*lines, r"\bottomrule", r"\end{tabular}"]
+    sentences = [board.paper.title, *(text[:1].upper() + text[1:] for text in texts)]
+    return text_page(
+        "board.tex",
+        latex,
+        board=board,
+        parts=parts,
+        caption=". ".join(sentences) + ".",
+        stacked=lambda row: Markup(_stacked(head(board, row))),
+        number=number,
+        corrected=corrected,
+    )
 
 
 def latex(text: str) -> str:
     """Escape text for pdflatex; a character outside its fonts becomes its code point."""
-    marks = {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\ldots{}", "–": "--", "·": r"$\cdot$"}
     out = []
     for sign in " ".join(text.split()):
-        known = marks.get(sign) or _LATEX.get(sign)
-        out.append(known or (sign if " " <= sign <= "ÿ" else rf"\texttt{{U+{ord(sign):04X}}}"))
+        # pdflatex stops at a character that its fonts lack, and names of systems come from files.
+        out.append(_LATEX.get(sign) or (sign if " " <= sign <= "ÿ" else rf"\texttt{{U+{ord(sign):04X}}}"))
     return "".join(out)
 
 
-def _tex_head(text: str) -> str:
+def _stacked(text: str) -> str:
     """Break a name into lines between words, and before a depth or a bracket: long names need wide columns."""
     lines = [""]
     for part in re.split(r"(?<=[ ])|(?=[@\[])", text):
@@ -302,73 +264,15 @@ def _tex_head(text: str) -> str:
     return rf"\shortstack[r]{{{stacked}}}" if len(lines) > 1 else stacked
 
 
-def _tex_cell(cell: Cell) -> str:
-    value = latex(number(cell.shared.value))
-    if cell.mark == "best":
-        return rf"\textbf{{{value}}}"
-    return value + (r"$^{=}$" if cell.mark == "tied" else "")
-
-
-@dataclass(frozen=True, slots=True)
-class BoardDot:
-    """One contender in a drawing: places in pixels, None where there is no value."""
-
-    name: str
-    y: float
-    x: float | None
-    low: float | None
-    high: float | None
-    mark: str
-    label: str
-    own_x: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """One measure: dots on an axis from `ticks[0]` to `ticks[-1]`."""
-
-    title: str
-    height: float
-    dots: Sequence[BoardDot]
-    ticks: Sequence[tuple[float, str]]
-
-
 LEFT, WIDTH, STEP = 180.0, 290.0, 26.0
 
 
-def plots(board: Board) -> Iterator[Plot]:
-    """Yield a drawing for each column of the table."""
-    for row in columns_of(board):
-        known = [
-            v
-            for c in row.cells
-            for v in (c.shared.value, c.shared.low, c.shared.high, c.own_rows.value)
-            if v is not None
-        ]
-        if not known:
-            continue
-        # An axis that began at the smallest value would make small differences look large.
-        low, high = min([0.0, *known]), max([1.0, *known])
-
-        def place(value: float | None, low: float = low, high: float = high) -> float | None:
-            return None if value is None else LEFT + WIDTH * (value - low) / (high - low)
-
-        dots = [
-            BoardDot(
-                c.contender,
-                20 + STEP * n,
-                place(c.shared.value),
-                place(c.shared.low),
-                place(c.shared.high),
-                c.mark,
-                f"{c.contender}: {number(c.shared.value)}{span(c.shared)}, {counts(c)}"
-                + (f", {MARKS[c.mark]}" if c.mark else ""),
-                None if c.shared is c.own_rows else place(c.own_rows.value),
-            )
-            for n, c in enumerate(row.cells)
-        ]
-        ticks = [(LEFT + WIDTH * n / 4, f"{low + (high - low) * n / 4:.2f}") for n in range(5)]
-        yield Plot(head(board, row), 40 + STEP * len(row.cells), dots, ticks)
+def axis(row: BoardRow) -> tuple[float, float] | None:
+    """Return the least and the greatest value of the drawing of a measure; None where nothing is to be drawn."""
+    shown = [(c.shared.value, c.shared.low, c.shared.high, c.own_rows.value) for c in row.cells]
+    known = [value for values in shown for value in values if value is not None]
+    # An axis that began at the smallest value would make small differences look large.
+    return (min(0.0, *known), max(1.0, *known)) if known else None
 
 
 def as_html(board: Board) -> str:
@@ -378,11 +282,13 @@ def as_html(board: Board) -> str:
         board=board,
         columns=columns_of(board),
         printed=printed(board),
-        plots=list(plots(board)),
+        axis=axis,
+        step=STEP,
         legend=legend(board),
         readings=_readings(board),
         # The arrow stays beside the last word.
         heads=[re.sub(r" (?=[↑↓])", "\u00a0", head(board, c)) for c in columns_of(board)],
+        titles=[head(board, c) for c in columns_of(board)],
         compared=compared(board),
         known=known(board),
         number=number,

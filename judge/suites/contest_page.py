@@ -1,7 +1,7 @@
 """A comparison of runs as a page: the tables, quality against cost and time, and who errs where."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from judge.resources import page
@@ -13,29 +13,25 @@ FACTORS = {"cost": 1000.0, "seconds": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
-class RunDot:
-    """One run: places in pixels, the ends of its interval (None: none), and whether it is on the front."""
-
-    number: int
-    name: str
-    x: float
-    y: float
-    low: float | None
-    high: float | None
-    front: bool
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
 class Pareto:
-    """Quality (upwards) against what it costs (to the right, by powers of ten): `line` joins the front's steps."""
+    """Quality (upwards) against what it costs (to the right, by powers of ten).
 
-    title: str
-    dots: Sequence[RunDot]
+    `runs` are number, run and price. `line` joins the steps of the front. `across` and `up` place a price and a kappa.
+    """
+
+    axis: str
+    runs: Sequence[tuple[int, Contender, float]]
+    across: Callable[[float], float]
+    up: Callable[[float], float]
     line: str
-    across: Sequence[tuple[float, str]]
-    up: Sequence[tuple[float, str]]
+    ticks: Sequence[float]
+    kappas: tuple[float, float]
     left_out: Sequence[str]
+
+    @property
+    def title(self) -> str:
+        """What is to the right, with its unit."""
+        return TITLES[self.axis]
 
 
 def paretos(contest: Contest) -> Iterator[Pareto]:
@@ -44,51 +40,44 @@ def paretos(contest: Contest) -> Iterator[Pareto]:
         known = [
             (n, c, FACTORS[axis] * price)
             for n, c in enumerate(contest.contenders, 1)
+            # A local model may cost nothing, which a logarithmic axis cannot show.
             if (price := value(c)) is not None and price > 0 and c.kappa.value is not None
         ]
         if len(known) < 2:
             continue
         left_out = [c.name for c in contest.contenders if all(c is not other for _, other, _ in known)]
-        yield _pareto(TITLES[axis], axis, known, left_out)
+        yield _pareto(axis, known, left_out)
 
 
-def _pareto(
-    title: str, axis: str, known: Sequence[tuple[int, Contender, float]], left_out: Sequence[str]
-) -> Pareto:
+def _pareto(axis: str, known: Sequence[tuple[int, Contender, float]], left_out: Sequence[str]) -> Pareto:
     # Prices of models differ by powers of ten, so their axis is logarithmic.
     prices = [math.log10(price) for _, _, price in known]
     first, last = min(prices), max(prices)
+    # Equal prices would make an axis without length.
     pad = max(0.15, (first == last) * 0.5, 0.08 * (last - first))
     first, last = first - pad, last + pad
     ends = [v for _, c, _ in known for v in (c.kappa.value, c.kappa.low, c.kappa.high) if v is not None]
+    # An axis that began at the smallest kappa would make small differences look large.
     low, high = min(0.0, *ends), max(0.2, *ends)
     high = min(1.0, high + 0.05)
 
     def across(price: float) -> float:
         return LEFT + WIDTH * (math.log10(price) - first) / (last - first)
 
-    def up(kappa: float | None) -> float | None:
-        return None if kappa is None else TOP + HEIGHT * (high - kappa) / (high - low)
+    def up(kappa: float) -> float:
+        return TOP + HEIGHT * (high - kappa) / (high - low)
 
-    dots = []
-    for n, c, price in known:
-        y = up(c.kappa.value)
-        assert y is not None
-        span = "" if c.kappa.low is None else f" ({c.kappa.low:.3f} … {c.kappa.high:.3f})"
-        label = f"{c.name}: kappa {c.kappa.value:.3f}{span}, {price:.3g} {title}"
-        dots.append(
-            RunDot(n, c.name, across(price), y, up(c.kappa.low), up(c.kappa.high), axis in c.front, label)
-        )
-    best = sorted((d for d in dots if d.front), key=lambda d: (d.x, d.y))
-    line = "".join(f"M{d.x:.1f},{d.y:.1f}" if n == 0 else f"H{d.x:.1f}V{d.y:.1f}" for n, d in enumerate(best))
+    best = sorted((across(price), up(c.kappa.value or 0.0)) for _, c, price in known if axis in c.front)
+    # The front is drawn in steps: no run has a quality between those of two runs.
+    line = "".join(f"M{x:.1f},{y:.1f}" if n == 0 else f"H{x:.1f}V{y:.1f}" for n, (x, y) in enumerate(best))
     powers = [
         factor * 10.0**power
         for power in range(math.floor(first), math.ceil(last) + 1)
+        # Beyond 2.5 powers of ten, the labels of ticks at 2 and 5 would overlap.
         for factor in ((1, 2, 5) if last - first < 2.5 else (1,))
     ]
-    ticks = [(across(tick), f"{tick:g}") for tick in powers if first <= math.log10(tick) <= last]
-    steps = [low + (high - low) * n / 4 for n in range(5)]
-    return Pareto(title, dots, line, ticks, [(up(v) or 0.0, f"{v:.2f}") for v in steps], left_out)
+    ticks = [tick for tick in powers if first <= math.log10(tick) <= last]
+    return Pareto(axis, known, across, up, line, ticks, (low, high), left_out)
 
 
 def as_html(contest: Contest) -> str:
