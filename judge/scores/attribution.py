@@ -114,20 +114,9 @@ def with_invented(sentences: pd.DataFrame, citations: pd.DataFrame) -> pd.DataFr
         "position": LAST + place,
         "is_invented": True,
     }
-    known = [*citations.columns, "is_invented"]
-    more = pd.DataFrame({name: values for name, values in extra.items() if name in known})
-    columns = {
-        name: np.concatenate(
-            [
-                (citations[name] if name in citations else pd.Series(False, citations.index)).to_numpy(
-                    dtype=object
-                ),
-                (more[name] if name in more else pd.Series(None, more.index)).to_numpy(dtype=object),
-            ]
-        )
-        for name in dict.fromkeys(known)
-    }
-    return pd.DataFrame(columns)
+    known = [name for name in (*citations.columns, "is_invented") if name in extra]
+    more = pd.DataFrame({name: extra[name] for name in known}, dtype=object)
+    return pd.concat([citations.assign(is_invented=False), more], ignore_index=True)
 
 
 # Behind every real position, so that the rule `first` takes an invented citation only where it stands alone.
@@ -171,4 +160,5 @@ def _macro(
     """Means over answers, and the harmonic mean of the two means."""
     p = scored(f"{name}_precision_macro", who, precision, status, why="no citation", bounds=SHARE)
     r = scored(f"{name}_recall_macro", who, recall, status, why="nothing to cite", bounds=SHARE)
+    # The paper's F1 is the harmonic mean of its printed precision and recall, no mean of F1 values.
     return [p, r, combined(f"{name}_f1_macro", [p, r], harmonic)]

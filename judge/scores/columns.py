@@ -11,7 +11,6 @@ Tables of parts (sentences, claims, citations) name their whole in a column such
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -120,15 +119,13 @@ class Parts:
     """Parts of wholes (sentences of answers, citations of sentences): `of[p]` is the position of what part p belongs to."""
 
     def __init__(self, table: pd.DataFrame, name: str, wholes: Units, of: str, key: str) -> None:
-        """`key`: the column that names the whole. Raises BadInput for one that is not among the `wholes`."""
-        self.table, self.name, self.wholes = table, name, wholes
+        """`key`: the column that names the whole. Raises BadInput for a whole that is unknown, and for a part that occurs twice."""
+        self.wholes = wholes
         self.of = positions(column(table, key, name), wholes, name, of)
-
-    @cached_property
-    def units(self) -> Units:
-        """The parts' ids, in the questions of their wholes. Raises BadInput for one that occurs twice."""
-        part_units = units(self.table.drop(columns="question_id", errors="ignore"), self.name)
-        return self.wholes.parts_of(part_units.ids, self.of)
+        # A part that is there twice would count twice: an answer could then state more nuggets than there are.
+        ids = units(table.drop(columns="question_id", errors="ignore"), name).ids
+        self.units = wholes.parts_of(ids, self.of)
+        """The parts, in the questions of their wholes."""
 
     def count(self, marked: BoolArray | None = None) -> FloatArray:
         """Return the number of parts of each whole, or of its marked parts."""

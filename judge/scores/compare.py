@@ -162,6 +162,7 @@ def _differences(pairs: Sequence[tuple[Score, Score]], **how: Unpack[How]) -> li
         key = id(first.units), id(second.units)
         pairing = pairings[key] if key in pairings else pairings.setdefault(key, _Pairing(first, second))
         name = first.measure
+        # Each side alone is still a mean of zeros and ones, and keeps the exact bound of such a mean.
         paired_first = replace(pairing.score(name, first, second, lambda a, b: a), binary=first.binary)
         scores += [
             paired_first,

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge.labels import relation
@@ -14,7 +13,7 @@ from judge.store.study import Store
 from judge.types import GOLD, Json, Measure, attributes
 
 JUDGE = "judge"
-NAMES = ("percent", "cohen_kappa", "krippendorff_alpha")
+MEASURES = ("percent", "cohen_kappa", "krippendorff_alpha")
 
 
 @dataclass(slots=True)
@@ -43,19 +42,17 @@ class FieldResult:
         }
 
 
-def compare(store: Store, task: Task, run_id: str, names: Sequence[str] = NAMES) -> list[FieldResult]:
+def compare(store: Store, task: Task, run_id: str) -> list[FieldResult]:
     """Compare every asked and derived field of a run with gold.
 
     The units are those with a judgement and a gold label. One without a label of the judge (not
     parsed, refused, failed) lowers the coverage; it is not dropped from the count. Intervals
     resample questions.
     """
-    return [_compare_field(store, task, run_id, name, names) for name in task.fields]
+    return [_compare_field(store, task, run_id, name) for name in task.fields]
 
 
-def _compare_field(
-    store: Store, task: Task, run_id: str, field_name: str, names: Sequence[str]
-) -> FieldResult:
+def _compare_field(store: Store, task: Task, run_id: str, field_name: str) -> FieldResult:
     domain, level = task.domain(field_name), task.level(field_name)
     counts = relation.counts(store.conn, run_id, field_name)
     labels = {v: counts.get(v, 0) for v in domain} if domain else dict(counts)
@@ -75,7 +72,7 @@ def _compare_field(
         scope = Scope(field_name, task.name, annotators=(run_id, GOLD))
         panel = read_panel(store, scope, distributions=False)
         panel = panel.renamed({panel.judges[0]: JUDGE})
-        wanted = [*names, "cohen_kappa:quadratic"] if level == "ordinal" else list(names)
+        wanted = [*MEASURES, "cohen_kappa:quadratic"] if level == "ordinal" else list(MEASURES)
         # A sealed test that no look opened for this run counts nothing, and its note says so.
         notes = tuple(text for text in panel.notes if code_of(text) == "closed")
         if notes:

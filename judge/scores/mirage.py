@@ -157,6 +157,7 @@ def alone(table: pd.DataFrame, condition: str) -> list[Score]:
     made = table.rename(columns={"correct": condition, "status": f"{condition}_status"})
     who = units(made, condition)
     correct, status = _failures_wrong(made, condition)
+    # What was not answered shares no token with any alias.
     overlap = np.where(np.isnan(correct), np.nan, np.nan_to_num(table["f1"].to_numpy(dtype=np.float64)))
     note = (f"on the questions of the condition '{condition}'",)
     return [
@@ -181,6 +182,7 @@ def _overlap(
     for name in CONDITIONS:
         if f"{name}_f1" not in table.columns:
             continue
+        # As in `alone`: no answer has no token in common.
         values = np.nan_to_num(table[f"{name}_f1"].to_numpy(dtype=np.float64, na_value=np.nan))
         values[unknown] = np.nan
         overlaps.append(scored(f"token_f1_{name}", who, values, status, notes=notes, bounds=SHARE))

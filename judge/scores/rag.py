@@ -21,10 +21,9 @@ import pandas as pd
 
 from judge.scores.columns import Parts, coded, column, empty, statuses, units
 from judge.scores.score import (
-    NO_ANSWER,
+    NO_ANSWER_CODE,
     NOT_JUDGED_CODE,
     SHARE,
-    STATUSES,
     Score,
     StatusArray,
     Units,
@@ -40,7 +39,6 @@ SOURCE = {"relevant": 1.0, "irrelevant": 0.0, "none": 0.0}
 STATED = {"support": 1.0, "partial_support": 0.0, "not_support": 0.0}
 """A nugget that an answer states in part is not entailed by it."""
 RELEVANT = {"supported": 1.0, "not_supported": 0.0}
-_NO_ANSWER = np.int8(STATUSES.index(NO_ANSWER))
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class _Shares:
         status = np.where(self.has, status, 0)
         # An empty answer fails where more is better. Where less is better a 0 would reward it, so it has no value.
         values = np.where(self.nothing & better & self.has, 0.0, values)
-        status = np.where(self.nothing & self.has, 0 if better else _NO_ANSWER, status).astype(np.int8)
+        status = np.where(self.nothing & self.has, 0 if better else NO_ANSWER_CODE, status).astype(np.int8)
         return scored(name, self.who, values, status, why=self.why, bounds=SHARE)
 
 

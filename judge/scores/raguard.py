@@ -19,6 +19,7 @@ Tables (see `judge.scores.columns`):
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -129,9 +130,9 @@ def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
         same = score.where((where >= 0) & shared[where]).noted(note)
         alone = zero.accuracy.where(shared)
         drops += [
-            combined(f"drop_{name}", [score, zero.accuracy], _difference),
+            combined(f"drop_{name}", [score, zero.accuracy], operator.sub),
             combined(f"drop_relative_{name}", [score, zero.accuracy], _relative),
-            combined(f"drop_same_claims_{name}", [same, alone], _difference),
+            combined(f"drop_same_claims_{name}", [same, alone], operator.sub),
             combined(f"drop_relative_same_claims_{name}", [same, alone], _relative),
             _same_answers(f"drop_same_answers_{name}", setting, zero),
         ]
@@ -172,10 +173,6 @@ def _claims(answers: pd.DataFrame) -> Units:
     if "question_id" not in answers.columns:
         answers = answers.assign(question_id=column(answers, "item_id", "answers"))
     return units(answers, "answers")
-
-
-def _difference(score: FloatArray, zero: FloatArray) -> FloatArray:
-    return score - zero
 
 
 def _relative(score: FloatArray, zero: FloatArray) -> FloatArray:
@@ -239,7 +236,6 @@ def relevance(
     """Precision, recall, F1 and NDCG at k, where the claim's `associated` or only its `supporting` documents count."""
     if relevant not in ("associated", "supporting"):
         raise BadInput(f"unknown relevant documents '{relevant}'; there are associated and supporting")
-    _joined(k, claims, documents, rankings)
     role = role_words(column(documents, "role", "documents"))
     grade = (role == "supporting").astype(int) if relevant == "supporting" else 1
     judged = documents.assign(passage_id=documents["document_id"], grade=grade)
@@ -247,8 +243,8 @@ def relevance(
     queries = claims.assign(unit_id=claims["item_id"])
     note = f"relevant: {relevant} documents"
     return [
-        score.noted(note)
-        for score in retrieval.at(k, queries, rankings, judged, prefix=f"{relevant}_", complete=True)
+        score.named(f"{relevant}_{score.measure}").noted(note)
+        for score in retrieval.at(k, queries, rankings, judged, complete=True)
     ]
 
 

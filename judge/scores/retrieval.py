@@ -38,14 +38,10 @@ def at(
     rankings: pd.DataFrame,
     relevance: pd.DataFrame,
     *,
-    prefix: str = "",
-    suffix: str = "",
     complete: bool = False,
-    relevant_from: int = 1,
-    reciprocal: bool = False,
-    missing_is_zero: bool = False,
+    as_trec: bool = False,
 ) -> list[Score]:
-    """Precision, recall, F1 and NDCG of the first k passages of each query.
+    """Return precision, recall, F1 and NDCG of the first k passages of each query.
 
     precision@k       relevant among the first k, over k (also when fewer were retrieved)
     recall@k          relevant among the first k, over all relevant ones
@@ -53,10 +49,10 @@ def at(
     ndcg@k            DCG over that of the best order of all judged passages, gain = grade, log2(rank + 1)
     ndcg_retrieved@k  DCG over that of the retrieved list in its best order (MIRAGE's repository): a relevant
                       passage that was not retrieved costs nothing. 0 when nothing relevant was retrieved
-    mrr@k             with `reciprocal`: 1 over the rank of the first relevant one, 0 where none is among the first k
+    mrr@k             in place of it with `as_trec`: 1 over the rank of the first relevant one, 0 where none is among
+                      the first k
 
-    Relevant is a grade of `relevant_from` or more; the gain of NDCG is the grade itself whatever it says.
-    A query without a ranking has no value; with `missing_is_zero` it has 0, as in ir_measures. A query without a judged
+    A query without a ranking has no value; with `as_trec` it has 0, as in ir_measures. A query without a judged
     passage has no value, and one without a relevant passage has no recall, F1 and NDCG (trec_eval and MIRAGE's repository
     say 0). An unjudged passage is taken as not relevant, as
     trec_eval does, and counted in a note, unless the relevance is `complete`: what it lacks is not relevant.
@@ -65,12 +61,7 @@ def at(
     """
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
-    topics = _topics(queries, rankings, relevance, complete, relevant_from, missing_is_zero)
-    # The ideal of the retrieved list: nothing outside it is known to be relevant.
-    kept = {
-        query: {name: grade for name, grade in topics.qrels.get(query, {}).items() if name in retrieved}
-        for query, retrieved in topics.run.items()
-    }
+    topics = _topics(queries, rankings, relevance, complete, 1, missing_is_zero=as_trec)
     precision = topics.values(f"P_{k}")
     recall = topics.values(f"recall_{k}")
     named = {
@@ -78,21 +69,15 @@ def at(
         "recall": recall,
         "f1": harmonic(precision, recall),
         "ndcg": topics.values(f"ndcg_cut_{k}"),
-        "ndcg_retrieved": replace(topics, qrels=kept, has_gain=np.ones_like(topics.has_gain)).values(
-            f"ndcg_cut_{k}"
-        ),
     }
-    if reciprocal:
+    if as_trec:
+        # The whole pool is judged there, so an ideal out of the retrieved list would say nothing more.
         named["mrr"] = topics.first(k).values("recip_rank")
+    else:
+        named["ndcg_retrieved"] = topics.with_retrieved_ideal().values(f"ndcg_cut_{k}")
+    notes = topics.notes(k)
     return [
-        scored(
-            f"{prefix}{name}@{k}{suffix}",
-            topics.who,
-            values,
-            topics.status,
-            why=NONE_RELEVANT,
-            notes=topics.notes(k),
-        )
+        scored(f"{name}@{k}", topics.who, values, topics.status, why=NONE_RELEVANT, notes=notes)
         for name, values in named.items()
     ]
 
@@ -102,14 +87,12 @@ def by_name(
     queries: pd.DataFrame,
     rankings: pd.DataFrame,
     relevance: pd.DataFrame,
-    *,
-    suffix: str = "",
 ) -> list[Score]:
     """Return measures by their names in ir_measures: nDCG, P, R, RR and AP. A depth (nDCG@10) is required for P and R only.
 
     `P(rel=2)@10` counts passages from grade 2 on as relevant; without `rel` they count from grade 1 on.
 
-    Which queries have a value, and what is raised, is as in `at` with `missing_is_zero`. Raises UsageError for an unknown name.
+    Which queries have a value, and what is raised, is as in `at` with `as_trec`. Raises UsageError for an unknown name.
     """
     scores = []
     for name in names:
@@ -123,13 +106,12 @@ def by_name(
         topics = _topics(queries, rankings, relevance, False, relevant_from, missing_is_zero=True)
         kind, depth = match["kind"], match["depth"]
         if kind == "RR":
+            # The library has no depth for the reciprocal rank, so the run is cut.
             values = (topics.first(int(depth)) if depth else topics).values("recip_rank")
         else:
             values = topics.values(f"{_CUT[kind]}_{depth}" if depth else _WHOLE[kind])
         notes = topics.notes(int(depth) if depth else None)
-        scores.append(
-            scored(f"{name}{suffix}", topics.who, values, topics.status, why=NONE_RELEVANT, notes=notes)
-        )
+        scores.append(scored(name, topics.who, values, topics.status, why=NONE_RELEVANT, notes=notes))
     return scores
 
 
@@ -170,6 +152,18 @@ class _Topics:
         cut = {query: {name: s for name, s in kept.items() if -s <= k} for query, kept in self.run.items()}
         return replace(self, run=cut)
 
+    def with_retrieved_ideal(self) -> _Topics:
+        """Return the topics with the grades of retrieved passages only: the ideal is the retrieved list in its best order."""
+        nothing: dict[str, int] = {}
+        kept = {
+            query: {
+                name: grade for name, grade in self.qrels.get(query, nothing).items() if name in retrieved
+            }
+            for query, retrieved in self.run.items()
+        }
+        # MIRAGE's repository says 0 where nothing relevant was retrieved, so every query is defined.
+        return replace(self, qrels=kept, has_gain=np.ones_like(self.has_gain))
+
     def notes(self, k: int | None) -> tuple[str, ...]:
         """Return notes on the first k passages (None: all) without a grade, and on counted queries without a ranking."""
         missing = sum(str(query) not in self.run for query in self.who.ids[self.ranked])
@@ -199,6 +193,7 @@ def _topics(
     who = units(queries, "queries")
     where = checked(rankings, who)
     rank = rankings["rank"].to_numpy(dtype=np.float64)
+    # The library sorts by score and breaks ties by name. Minus the rank keeps the order of the file.
     run = _nested(who, where, rankings["passage_id"], -rank)
     judged = relevance[column(relevance, "grade", "relevance").notna()]
     again = judged.duplicated(["item_id", "passage_id"])

@@ -88,11 +88,13 @@ SHARE = (0.0, 1.0)
 NOT_JUDGED = "not judged"
 TIED = "tied"
 NO_ANSWER = "no answer"
+# The order matters: a whole has the first reason among those of its parts (`columns.gathered`).
 STATUSES: tuple[str, ...] = (*(s.value for s in Status), TIED, NO_ANSWER, NOT_JUDGED)
 """Why a unit has no label: how its judgement ended, that several judges are tied, that the system under test gave
 no answer, or that nobody was asked."""
 
 NOT_JUDGED_CODE = np.int8(STATUSES.index(NOT_JUDGED))
+NO_ANSWER_CODE = np.int8(STATUSES.index(NO_ANSWER))
 _OK = STATUSES.index(Status.OK)
 # More distinct rows than this are not worth collapsing: drawing counts costs more than drawing units.
 _MOST_DISTINCT = 1 / 30
@@ -229,6 +231,7 @@ class Score:
             value=self.value,
             undefined=reason,
             clustered=n_clusters < int(used.sum()),
+            # The exact bound counts questions, because units of one question are not independent.
             trials=n_clusters if self.binary else None,
             notes=notes,
         ).measure(settings, drawn.sums)
@@ -275,6 +278,7 @@ def measured_all(
 
 
 def _key(score: Score) -> tuple[int, int]:
+    # By identity, because scores with the same arrays have the same sums.
     return id(score.rows), id(score.units)
 
 
@@ -328,5 +332,6 @@ def _tally(rows: FloatArray, clusters: IntArray) -> Tally:
         first = np.empty(len(patterns.rows), dtype=np.int64)
         first[patterns.of_unit] = np.arange(len(sums))
         return Tally(sums[first], patterns.count, b"")
+    # Sorted by their values, so that neither the order of rows nor a question's name changes a resample.
     order = np.argsort(patterns.of_unit, kind="stable")
     return Tally(sums[order], np.ones(len(sums), dtype=np.int64), b"")

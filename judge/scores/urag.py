@@ -114,6 +114,7 @@ def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
     """Probabilities over the available options, 0 elsewhere; nan in rows where one is not known."""
     # The model also puts mass on letters that the question does not have; URAG renormalises over its own options.
     kept = np.where(available, logits, -np.inf)
+    # The greatest logit is subtracted before exp, which would overflow.
     top = kept.max(axis=1, keepdims=True)
     if np.isneginf(top).any():
         raise BadInput("a question gives no option any probability")
@@ -206,6 +207,7 @@ def scores(
     failed = np.zeros(len(known), dtype=bool)
     if test.status is not None:
         failed = unanswered(test.status) & ~known & (test.correct >= 0)
+    # argmax would return the place of a nan.
     filled = np.where(np.isnan(test.probabilities), -1.0, test.probabilities)
     correct = np.maximum(test.correct, 0)
     covered = [kept[rows, correct].astype(np.float64) for kept in (made.lac, made.aps)]
@@ -277,6 +279,7 @@ def distractors(table: pd.DataFrame) -> list[Score]:
         good, open_ = np.zeros(len(everyone), dtype=bool), np.zeros(len(everyone), dtype=bool)
         good[of[so_far & (valid == 1)]] = True
         open_[of[so_far & np.isnan(valid)]] = True
+        # A question with an option that was not checked may be valid: it counts as unknown, not as failed.
         after = np.where(good, 1.0, np.where(open_, np.nan, 0.0))
         options.append(replace(scored(f"valid_after@{i}", everyone, after), why="not checked"))
     return options

@@ -35,6 +35,7 @@ from judge.types import Json, Measure, attributes
 Axis = Literal["system", "judge"]
 Mark = Literal["best", "tied", "worse", ""]
 ALPHA = 0.05
+# Sums in another order differ in their last digits. Values closer than this are equal.
 _EQUAL = 1e-12
 
 
@@ -56,6 +57,7 @@ class Cell:
 
     def as_json(self) -> dict[str, Json]:
         """The documented shape."""
+        # The best is not tested. Its keys are there all the same, so that every cell has one shape.
         against = self.against or Paired(None, None, None, None, 0)
         return {
             "contender": self.contender,
@@ -141,6 +143,7 @@ def board(
         raise UsageError(
             f"a leaderboard compares two {axis}s or more, each named once: {', '.join(names) or 'none'}"
         )
+    # First of all: an unknown name is an error before any paper is read.
     reference_labels = None if reference is None else ReferenceLabels(store, reference)
     scores_of_name: dict[str, list[Score]] = {}
     studies: dict[str, PaperStudy] = {}
@@ -159,9 +162,11 @@ def board(
     first = studies[names[0]]
     groups: dict[str, dict[str, list[Score]]] = {ALL: scores_of_name}
     if by is not None:
+        # Strata are of questions, which all contenders share, so one reading is enough.
         of = strata(first, by)
         for name, scores in scores_of_name.items():
             for stratum, some in by_stratum(scores, of).items():
+                # A contender without units in a stratum is missing here, and `_rows` names it.
                 groups.setdefault(stratum, {})[name] = some
     item_of = items_of(store)
     rows = [
@@ -244,6 +249,7 @@ def _different_settings(studies: Mapping[str, PaperStudy]) -> list[str]:
             for name, study in studies.items()
         }
         settings_of_name = {name: " and ".join(words) for name, words in of.items() if words}
+        # Other settings may explain a difference between contenders, so the reader must know of them.
         if len(set(settings_of_name.values())) > 1:
             each = "; ".join(f"{name}: {words}" for name, words in settings_of_name.items())
             notes.append(f"the contenders' {role} runs have different settings: {each}")
@@ -275,6 +281,7 @@ def all_systems(store: Store, paper: Paper, request: ScoreRequest) -> list[str]:
         tasks = {task for part in paper.parts for task in (*part.tasks, *part.instead)}
         generated = [
             r.options.get("system")
+            # Runs come newest first, and systems are listed in order of appearance.
             for r in reversed(study.judges.runs)
             if r.task_id in tasks or "context" in r.options
         ]
@@ -295,6 +302,7 @@ def _rows(
     """Return the measures of a stratum. A measure that one contender lacks is not compared, and its reason names that contender."""
     of = {name: {score.measure: score for score in each.get(name, ())} for name in names}
     wanted = list(dict.fromkeys(m for of_name in of.values() for m in of_name))
+    # A measure without any value is as good as absent: on shared rows nobody would have one.
     lacking = {m: [name for name in names if m not in of[name] or not of[name][m].used.any()] for m in wanted}
     scores = {m: _all_of(m, [of[name].get(m) for name in names]) for m in wanted}
     own_scores = [score for m in wanted for score in scores[m]]
@@ -319,6 +327,7 @@ def _rows(
 def _all_of(measure: str, given: Sequence[Score | None]) -> list[Score]:
     """Return one score for each contender; a contender without the measure gets one without units."""
     there = next(score for score in given if score is not None)
+    # Every contender has a cell in every row, so a missing measure is a score without units.
     none = there.where(np.zeros(len(there.units), dtype=bool))
     return [none if score is None else score for score in given]
 
@@ -337,9 +346,12 @@ def _marked(cells: Sequence[Cell], scores: Sequence[Score], better: int, confide
     tests = [
         None
         if n == best or cell.shared.value is None
+        # exact: the t-test is too liberal when few questions with one 0/1 outcome differ.
+        # most: a t interval can exceed the largest possible difference, and is cut there.
         else paired_difference(pseudo[best], pseudo[n], confidence, exact=True, most=scores[n].span)
         for n, cell in enumerate(cells)
     ]
+    # Holm counts the tests that were made. A contender without a value was not tested.
     tested = [t.p for t in tests if t is not None and t.p is not None]
     adjusted = iter(holm(tested).tolist() if tested else [])
     marked = []

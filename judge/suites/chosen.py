@@ -61,6 +61,7 @@ class Run:
         """
         if EXAMPLES in purpose and (self.options.get(EXAMPLES) or "") != purpose[EXAMPLES]:
             return False
+        # What the purpose does not name must be absent: other passages make another question.
         return all(self.options.get(name) == purpose.get(name) for name in PURPOSE)
 
     @property
@@ -119,6 +120,7 @@ def judges(store: Store, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[s
     """
     runs = all_runs(store) if names else []
     known = {run.model for run in runs}
+    # A model without a run is recognised by its slash. The score then lists the runs to make.
     models = tuple(name for name in names if name in known or "/" in name)
     others = [name for name in names if name not in models]
     return models, tuple(run.run_id for run in named(store, others, runs))
@@ -143,6 +145,7 @@ def candidates(
     """
     fit = [run for run in runs if run.task_id == task_id and run.serves(purpose)]
     chosen = [run for run in pinned if run in fit]
+    # What the user named goes before every rule below, also a tried or a derived run.
     if chosen:
         return chosen
     # A search tries many prompts on the same labels. The best of ten looks better than it is.

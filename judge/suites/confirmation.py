@@ -41,6 +41,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
         answers = _answers(study)
     study.check()
     scores: list[Score] = []
+    # Lists of claims outside the request leave nothing to compare.
     if entries is not None and len(entries):
         before: list[Score] = []
         for stage in _stages(entries):
@@ -109,6 +110,8 @@ def _listed(study: PaperStudy, pairs: pd.DataFrame) -> pd.DataFrame | None:
     depth = study.numbers("k")[0]
     within = f"r.stage IN ({', '.join(map(quoted, STAGES))}) AND r.rank <= {depth}"
     query = (
+        # Documents are compared by their text: the two claims have copies of one passage under different ids.
+        # An item may have a text twice. One copy of it keeps a rank one row.
         "SELECT r.item_id, r.stage, r.rank, p.content_sha, min(o.passage_id) "
         f"{LISTED} WHERE r.name = ? AND {within} AND r.item_id IN (SELECT item_id FROM unit_texts "
         f"WHERE kind = 'item' AND {study.rows.scope}) GROUP BY r.item_id, r.stage, r.rank ORDER BY r.item_id, r.rank"
@@ -182,6 +185,7 @@ def _answers(study: PaperStudy) -> pd.DataFrame:
         waits = text.isna().to_numpy() & ~ending.isin(FAILURES).to_numpy()
         valid |= waits
         status = status.where(~waits, ending.where(ending != "ok", NOT_JUDGED))
+    # A judge that labels an empty answer has seen no stance in it.
     label = label.where(valid, None)
     table["label"] = label.where(label.notna(), None).to_numpy(dtype=object)
     table["status"] = status.where(status.notna(), NOT_JUDGED).to_numpy(dtype=object)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from judge.stats.ratings import BoolArray
     from judge.suites.paper_study import PaperStudy
 
+# A note names no more units than this; --ambiguous writes all of them.
 _NAMED = 10
 
 
@@ -97,6 +98,7 @@ def _truth(study: PaperStudy, task: str, letters: list[str]) -> tuple[dict[int, 
         "n name",
     )
     given = ReferenceLabels(study.store, study.option("reference")).labels(field, loaded.name)
+    # No set can contain a label that the task does not have.
     truth = {unit: value for unit, value in given.items() if value in letters}
     return dict(zip(units["n"].tolist(), units["name"], strict=True)), truth, field
 

@@ -151,6 +151,7 @@ def compare(
     names = list(panel.judges)
     if not named:
         some = panel.with_labels(names, reference.name, inside)
+        # With fewer than two runs left, the message below says which of them lack labels.
         names = some if len(some) > 1 else names
         left_out = [name for name in panel.judges if name not in names]
     labelled = panel.table.select([reference.name, *names]).codes != MISSING
@@ -170,6 +171,7 @@ def compare(
     # The look is logged before anything is computed: a crash afterwards must not give a free second look.
     if split is not None and chosen in ("test", "all"):
         look = split.open(purpose, [ids[n] for n in names], reference.word, _question(panel, table, ids))
+    # At another level than the look's, an interval could contradict its test.
     sure = look.confidence if look else confidence
     duels = contest(table, reference.name, panel.coefficient, level=panel.level, confidence=sure)
     was_asked = np.column_stack([panel.asked_units[name] for name in names])
@@ -243,6 +245,7 @@ def _notes(
     """Return notes on the shared units, on runs with one label only, and on small samples."""
     notes = [*panel.notes, *panel.remarks]
     if split is not None:
+        # The note on looks, added below, replaces these.
         notes = [text for text in notes if code_of(text) not in ("sealed", "closed")]
         if part in ("open", "learn", "tune"):
             notes.append(f"the sealed test is left out (--part test opens it); {split.look_note}")
@@ -278,6 +281,7 @@ def spent(store: Store, run: str) -> RunSpent:
     query = (
         "SELECT count(DISTINCT unit_id), count(*), sum(cost), count(cost), sum(latency), count(latency), "
         "sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), count(input_tokens) FROM judgements "
+        # An answer that was reused made no call: its cost and time belong to the run that made it.
         "WHERE run_id = ? AND reused = 0"
     )
     units, cost, seconds, tokens = 0, 0.0, 0.0, 0.0
@@ -286,8 +290,10 @@ def spent(store: Store, run: str) -> RunSpent:
         n, rows, dollars, n_dollars, time, n_time, used, n_used = store.conn.execute(
             query, [source]
         ).fetchone()
+        # A parent without calls, such as imported labels, has no known cost.
         if not n:
             return RunSpent(units, None, None, None)
+        # Parents label the same units, so their numbers of units are not added.
         units = max(units, n)
         # A sum that misses some judgements would be taken for a lower cost.
         known = [a and b == rows for a, b in zip(known, (n_dollars, n_time, n_used), strict=True)]
@@ -313,6 +319,7 @@ def _fronts(contenders: Sequence[Contender]) -> list[Contender]:
         for i, (price, kappa) in enumerate(places):
             if price is None or kappa is None:
                 continue
+            # Of equal runs none beats another, so all of them stay on the front.
             beaten = any(
                 p is not None and k is not None and p <= price and k >= kappa and (p < price or k > kappa)
                 for j, (p, k) in enumerate(places)

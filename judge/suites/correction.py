@@ -103,6 +103,7 @@ def beside(
 
     `weights`: for how many units a labelled unit stands, by its number, or the units of a question, by its name.
     """
+    # People label a sample. Without `partial`, every other unit would be a missing step.
     quiet = replace(judge.request, partial=True)
     people = judge.by_people(quiet, reference_labels)
     theirs = {score.measure: score for score in judge.paper.compute_scores(people)}
@@ -125,11 +126,14 @@ def beside(
             notes += [text] if out.any() and text not in notes else []
         judged = score.rows[counted, 0]
         known = np.zeros(len(judged), dtype=bool) if free is None else ~np.isnan(free[counted])
+        # Where every judged value is known without labels, the judge made no error to correct.
         if known.any() and known[~np.isnan(judged)].all():
             continue
         human = values[counted]
+        # A refusal is the reason only where it left no label at all.
         refused = "" if (~np.isnan(human) & ~known).any() else "; ".join(people.refused)
         if refused:
+            # Otherwise people's number would rest on the values that need no label, such as empty answers.
             human = np.full(len(human), np.nan)
         if not refused and np.isnan(judged).all() and np.isnan(human).all():
             continue  # the paper itself says why
@@ -173,6 +177,7 @@ def _counted(score: Score, human: FloatArray) -> BoolArray:
     judge = score.rows[:, 0]
     if score.status is None:
         return counted & ~(np.isnan(judge) & np.isnan(human))
+    # Neither side can have a value here (an answer without citations): it is no unit of the measure.
     undefined = np.isnan(judge) & np.isnan(human) & (score.status == STATUSES.index(Status.OK))
     kept: BoolArray = counted & (score.status != STATUSES.index(NOT_JUDGED)) & ~undefined
     return kept
@@ -191,6 +196,7 @@ def _weights(
         ids = score.units.ids[counted]
         questions = score.units.questions[score.units.clusters[counted]]
         pairs = zip(ids, questions, strict=True)
+        # A batch draws units or whole questions, so a weight is of either.
         looked_up = np.array([weights.get(i, weights.get(q, np.nan)) for i, q in pairs], dtype=np.float64)
         if np.isnan(looked_up[labelled & ~known]).any():
             note = f"{score.measure} is not weighted: units it rests on have no weight, or several"
@@ -203,6 +209,7 @@ def _weights(
             known, 1.0, design_weights * float((~known).sum()) / float(design_weights[sampled].sum())
         )
     used = design_weights[labelled]
+    # Weights come out of divisions: nearly equal ones are equal, and change nothing.
     if not len(used) or np.ptp(used) <= 1e-9 * used.max():
         return None, note
     return design_weights, note

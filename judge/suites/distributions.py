@@ -37,9 +37,13 @@ def choices(
     there = np.ones((len(table), len(letters)), dtype=bool)
     if available is not None:
         there = np.array(
-            [[letter in available.get(unit, ()) for letter in letters] for unit in table[name]], dtype=bool
+            # The shape is given because a table without rows does not show its number of columns.
+            [[letter in available.get(unit, ()) for letter in letters] for unit in table[name]],
+            dtype=bool,
         ).reshape(len(table), len(letters))
+    # An option of probability 0 has the logarithm -inf: it is impossible, which is no error.
     logits = _logits(study, table, run, field, letters)
+    # Imported probabilities belong to imported answers. A run has its own.
     if run is None and imported:
         rows = [[imported.get(unit, {}).get(letter, np.nan) for letter in letters] for unit in table[name]]
         with np.errstate(divide="ignore"):
@@ -65,6 +69,7 @@ def choices(
 def _failures(table: pd.DataFrame, letters: Sequence[str], known: BoolArray) -> pd.DataFrame:
     """Return the table with empty replies, and replies that name no option and have no probabilities, marked as no answer."""
     label = table["label"]
+    # A reply that chooses no option is the system's failure. A label that is missing is the judge's.
     none = label.notna() & ~label.astype(str).str.strip().isin(letters) & ~known
     return table.assign(status=table["status"].astype(object).mask(none, NO_ANSWER)) if none.any() else table
 

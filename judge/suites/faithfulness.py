@@ -69,6 +69,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
             lines["status"] = whole["status"].reindex(lines["unit_id"]).fillna("not judged").to_numpy()
             scores += citation_support.alce(answers, lines, marks)
         if study.part("trec"):
+            # Citations are stored in the order of the sentence, so their count is their position.
             marks["position"] = marks.groupby("sentence_id").cumcount() + 1
             scores += citation_support.trec(answers, lines, marks, several=study.option("several"))  # type: ignore[arg-type]
     return scores

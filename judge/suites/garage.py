@@ -197,7 +197,9 @@ def _factuality(
         study.note("no sentence is judged against the relevant passages: RAF is left out")
         relevant = None
     table = answers.copy()
+    # Texts are divided into sentences when they are stored, so an answer without any is empty.
     table["n_sentences"] = table["unit_id"].map(study.rows.counts("sentence")).fillna(0)
+    # `garage.factuality` needs the column. Measures of parts that were not requested are dropped below.
     if "eligibility" not in table:
         table["eligibility"] = None
     scores = garage.factuality(
@@ -239,6 +241,7 @@ def _cited(study: PaperStudy, answers: pd.DataFrame, chosen: System) -> list[Sco
 def _marked(study: PaperStudy) -> Mapping[str, list[str]]:
     marks = study.rows.meta("evidence_cited", "passages")
     owner = study.rows.passages().set_index("passage_id")["item_id"]
+    # An item whose marks are all NO is known to cite nothing; one without marks is unknown.
     cited: dict[str, list[str]] = {item: [] for item in owner.reindex(marks.dropna().index).unique()}
     for passage, item in owner.reindex(marks[marks == "YES"].index).items():
         cited[item].append(str(passage))
@@ -269,6 +272,7 @@ def several(by_judge: Mapping[str, list[Score]]) -> list[Score]:
             named = {score.measure: score for score in scores_of_judge}
             if "eligibility" in named and grounded in named:
                 pairs[judge] = named["eligibility"], named[grounded]
+        # The rule is about all judges. Without eligibility by one of them, the plain mean remains.
         if len(pairs) == len(by_judge):
             each = facts.several(pairs)
             scores += [

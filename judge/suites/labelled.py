@@ -32,6 +32,7 @@ def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels
         SELECT u.rowid, l.value FROM {label_rows.FIRST} JOIN units AS u ON u.unit_id = l.unit_id
         WHERE l.annotator_id = ? AND l.field = ?
     """
+    # Repeats show how stable a judge is. A score reads the first one, so that more repeats change no number.
     others = f"""
         SELECT u.rowid, iif(j.reason = '{TIED}', '{TIED}', j.status) FROM judgements AS j JOIN units AS u ON u.unit_id = j.unit_id
         WHERE j.run_id = ? AND j.repeat = 0 AND NOT EXISTS {label_rows.single_label("j.run_id", "?", "j.unit_id")}
@@ -40,30 +41,27 @@ def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels
     values = [run.run_id, field]
     labels = np.full(len(units), None, dtype=object)
     status = np.full(len(units), NOT_JUDGED, dtype=object)
-    order = np.argsort(units)
+    index = pd.Index(units)
     rows = frame(store.conn, labelled, values, "n label")
-    place, inside = _places(units, order, rows["n"].to_numpy())
+    place, inside = _places(index, rows)
     labels[place] = rows["label"].to_numpy()[inside]
     status[place] = str(Status.OK)
     rows = frame(store.conn, others, values, "n status")
-    place, inside = _places(units, order, rows["n"].to_numpy())
+    place, inside = _places(index, rows)
     # Rows are ordered by attempt, so that the last attempt overwrites earlier ones.
     status[place] = rows["status"].to_numpy()[inside]
     if run.examples:
         marks = ",".join("?" * len(run.examples))
         shown = f"SELECT n FROM unit_texts WHERE item_id IN ({marks})"
-        place, _ = _places(units, order, frame(store.conn, shown, run.examples, "n")["n"].to_numpy())
+        place, _ = _places(index, frame(store.conn, shown, run.examples, "n"))
         labels[place], status[place] = None, EXAMPLE
     return labels, status, status == NOT_JUDGED
 
 
-def _places(units: UnitNumbers, order: UnitNumbers, n: UnitNumbers) -> tuple[UnitNumbers, UnitNumbers]:
-    """Return the positions in `units` of those `n` that are in it, and a mask of these; `order` sorts `units`."""
-    ranked = units[order]
-    at = np.searchsorted(ranked, n)
-    inside = at < len(units)
-    inside[inside] = ranked[at[inside]] == n[inside]
-    return order[at[inside]], inside
+def _places(units: "pd.Index[Any]", rows: pd.DataFrame) -> tuple[UnitNumbers, UnitNumbers]:
+    """Return the positions in `units` of the units of these rows, and a mask of the rows whose unit is in it."""
+    place = units.get_indexer(pd.Index(rows["n"]))
+    return place[place >= 0], place >= 0
 
 
 def fitting(

@@ -35,6 +35,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     if mixed != "fixed5" and not retrieved:
         raise UsageError(f"--mixed is fixed5 or retrieved:K, not '{mixed}'")
     ranking = None
+    # Without any ranking the retrieval part is left out, unless it was requested by name.
     if retrieved or (study.part("retrieval") and (study.insists("retrieval") or study.rows.rankings())):
         ranking = study.ranking(study.option("ranking") or None)
     by_condition: dict[str, pd.DataFrame] = {}

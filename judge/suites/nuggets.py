@@ -35,6 +35,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     scores = (
         [score for of_system in by_system.values() for score in of_system] if study.part("scores") else []
     )
+    # People's reading returns the scores alone: `_order` compares the judge's with them.
     if study.part("order") and len(systems) > 1 and not study.of_people:
         scores += _order(study, systems, topics, tables, by_system)
     elif study.insists("order") and not study.of_people:
@@ -61,6 +62,7 @@ def _topics(study: PaperStudy) -> pd.DataFrame:
 def _systems(study: PaperStudy) -> list[System]:
     """Return the named or only system; else every system, under the named condition."""
     there = [s for s in study.rows.systems() if study.request.condition in (None, s.condition)]
+    # One system or none: `answering` then says which are there, or makes the missing answers a step.
     if study.request.system is not None or len(there) < 2:
         return [study.answering("qa_answer", "all")]
     return there
@@ -127,6 +129,7 @@ def _order(
     who = units(items.assign(unit_id=items["item_id"]), "topics")
     agreement = []
     for place, first in enumerate(theirs[systems[0]]):
+        # Each table has its own order of answers, and an order of systems needs the same topics for all.
         both = [
             np.column_stack(
                 [_by_topic(answers[system][0], by_system[system][place], topics) for system in systems]
@@ -141,6 +144,7 @@ PAPER = Paper(
     name="nuggets",
     title="Nuggets (TREC RAG): the share of the expected facts that each answer contains",
     compute_scores=compute_scores,
+    # Vital strict is the track's primary measure, so it stands first.
     main=("nugget_vital_strict*", "nugget_weighted_strict*", "nugget_all_strict*"),
     parts=(
         Part("scores", (TASK,), "Vital, Weighted and All scores, also in their strict form"),

@@ -94,10 +94,12 @@ class Paper:
     @property
     def corrects(self) -> bool:
         """Whether human labels can correct the measures. An option `reference` of the paper has another meaning."""
+        # In retrieval and conformal, `reference` names the labels that the judge is measured against.
         return self.is_judged and all(option.name != "reference" for option in self.options)
 
     def better(self, measure: str) -> int:
         """Return 1 when a greater value is better, -1 when a smaller one is, 0 when neither."""
+        # Neutral patterns go first: URAG's `set_size_ratio` fits `*size*` (less is better) and `*_ratio` (neither).
         if any(fnmatchcase(measure, pattern) for pattern in self.neutral):
             return 0
         return -1 if any(fnmatchcase(measure, pattern) for pattern in self.lower) else 1

@@ -105,6 +105,7 @@ class PaperStudy(SystemReading):
         purpose = {"examples": examples}
         model, made_with = maker or (system, {})
         began = {"asked_as": made_with.get("asked_as") or model} if model != system else {}
+        # The mark makes the run the system's in later scores, without the option.
         began |= {ADDED: True} if system in self.rows.imported else {}
         self.n_outputs += 1
         return self.labels(
@@ -124,6 +125,7 @@ class PaperStudy(SystemReading):
         units = units[~units["item_id"].isin(examples.split(","))].reset_index(drop=True)
         numbers, field = units["unit_id"].to_numpy(), loaded.spec.questions[0].field
         labels, status, missing = self.judges.best(runs[:1], numbers, field, "system")
+        # A file may have verdicts on some passages only, so all files are read as one.
         for run in runs[1:]:
             more, ended, without = self.judges.best([run], numbers, field, "system")
             new = missing & ~without
@@ -339,6 +341,7 @@ class PaperStudy(SystemReading):
         where = " AND ".join(part for part in (of.where if of else "", only or "") if part)
         names = "n item_id question_id" + (" answer_id" if loaded.spec.unit in PARTS_OF_ANSWERS else "")
         units = self.rows.units(loaded.spec.unit, where, f"{names} {columns}".strip())
+        # The model sees the answers of examples, so its labels of them test nothing.
         examples = [e.item_id for e in loaded.spec.examples if e.item_id]
         examples += (purpose or {}).get("examples", "").split(",")
         if examples:

@@ -40,4 +40,5 @@ def find(name: str) -> Paper | None:
 
 def every() -> list[Paper]:
     """List the papers that are built in, then those of plugins that load."""
+    # A plugin cannot take the name of a paper that is built in.
     return [*PAPERS.values(), *(paper for name, paper in plugins.working("papers") if name not in PAPERS)]

@@ -50,6 +50,7 @@ class PeopleLabels:
             # Missing parts of questions that were drawn as a whole are few, and do not depend on length.
             lacking = set(numbers[missing & ~groups.transform("all").to_numpy()].tolist())
             wholes = "answers" if wanted.together == "answer_unit" else "lists"
+            # Where all answers have equally many parts, a whole one is no shorter than the others.
             if groups.size().nunique() > 1 and lacking - self._drawn_whole(self.reference.store):
                 # The more parts an answer has, the more rarely all are drawn: fully labelled answers are the short ones.
                 self.refused.append(

@@ -46,6 +46,7 @@ async def perform(
     AdjudgeError when a step was performed and is still missing.
     """
     done = Performed()
+    # --retry counts once: a unit that fails again would be missing for ever.
     while (lacking := missing(not done.steps)) is not None:
         # A step that changes nothing would be performed, and paid for, without end.
         again = {step for step, _ in done.steps} & set(lacking.steps)
@@ -55,6 +56,7 @@ async def perform(
             report_line(step.why)
             report = None
             if step.kind in ("run", "generate"):
+                # Each step gets what the earlier ones left of the limits of the whole suite.
                 left = limits.after(r for _, r in done.steps if r is not None)
                 plan = _within(plan_of(step), left)
                 report = await _ask(store, step, provider, plan, watch, done.problems)

@@ -80,6 +80,7 @@ class Rows:
         if self.request.limit is None:
             return data
         order = (
+            # Without --sample, the first questions of the import.
             "min(rowid)"
             if self.request.sample is None
             else f"adjudge_shuffle({self.request.sample}, {self._whole})"
@@ -163,6 +164,7 @@ class Rows:
             "WHERE i.item_id IN (SELECT item_id FROM unit_texts WHERE kind = 'item' "
             f"AND {self.data if everywhere else self.scope})"
         )
+        # The key is quoted, because it may contain a dot.
         return self._by_id(query, [f'$."{key}"'])
 
     def rankings(self) -> list[tuple[str, str]]:
@@ -201,6 +203,7 @@ class Rows:
             "SELECT DISTINCT a.system FROM answers AS a JOIN items AS i USING (item_id) WHERE i.dataset = ? "
             "AND NOT EXISTS (SELECT 1 FROM runs AS r WHERE r.run_id = a.origin)"
         )
+        # Verdicts on single documents are stored as runs, and not as answers.
         runs = (
             f"SELECT DISTINCT model FROM runs WHERE task GLOB '{ON_DOCUMENTS}.*' "
             f"AND json_extract(options, '$.{IMPORTED}') IS NOT NULL"
@@ -214,11 +217,7 @@ class Rows:
 
     def has_gold(self, field: str, of: str = "item") -> bool:
         """Return whether some requested unit has this gold label."""
-        query = (
-            f"SELECT 1 FROM {label_rows.FIRST} JOIN unit_texts AS t ON t.unit_id = l.unit_id WHERE l.annotator_id = ? "
-            f"AND l.field = ? AND t.kind = ? AND {self.scope} LIMIT 1"
-        )
-        return self.store.conn.execute(query, [GOLD, field, of]).fetchone() is not None
+        return len(self.gold(field, of)) > 0
 
     def human_citations(self) -> dict[str, list[str]]:
         """Return the passages that the human answer of each item cites (of several answers the first)."""
@@ -236,6 +235,7 @@ class Rows:
 
     def n_invented(self, of: System, sentences: pd.Series) -> np.ndarray[Any, Any]:
         """Return the number of cited names without a passage, for each of these sentences."""
+        # A sentence has one row here, because its invented names are stored in one list.
         names = self.invented(of).set_index("unit_id")["names"].map(len)
         return sentences.map(names).fillna(0).to_numpy()
 
@@ -303,6 +303,7 @@ class Rows:
 
     def _frame(self, query: str, values: list[str], columns: str) -> pd.DataFrame:
         """Return the rows of a query, cached: the readings with people's labels, and with nobody's, request the same rows."""
+        # The readings of people's labels, and of nobody's, request the same rows again.
         key = f"{values} {query}"
         if key not in self._frames:
             self._frames[key] = frame(self.store.conn, query, values, columns)

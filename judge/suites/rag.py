@@ -29,6 +29,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
 
     chosen = study.answering("qa_answer", "all")
     answers = study.all_answers(chosen, "context")
+    # Without a record of the context nothing is known of it: measures of passages then have no value.
     listed = answers["context"].map(lambda text: json.loads(text) if isinstance(text, str) else [])
     answers["n_contexts"] = listed.map(len)
     answers["has_reference"] = answers["item_id"].isin(study.rows.column("reference_answers").index)

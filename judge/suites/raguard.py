@@ -74,6 +74,7 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
     if not study.part("zero", "rag", "oracle"):
         return ""
     made = study.made_by(("verdict", "verdict_document"))
+    # Runs that exist decide: other examples would make conditions differ in more than their passages.
     if made is not None:
         if not made.examples:
             study.note(f"run {made.run_id} was asked without examples, and so are the others")
@@ -89,6 +90,7 @@ def _examples(study: PaperStudy, gold: pd.Series) -> str:
     owning = set(study.rows.passages(everywhere=True)["item_id"])
     picked = []
     for verdict in ("true", "false"):
+        # The oracle condition shows each example with a document, so it must have one.
         fit = [str(item) for item in chosen[chosen == verdict].index if item in owning]
         if not fit:
             study.note(f"no {verdict} claim with a document to take as an example: asked without any")
@@ -132,6 +134,7 @@ def _table(
     for condition, table in tables.items():
         part = table.assign(
             condition=condition,
+            # A claim is one unit in all conditions, and a score takes each unit once.
             unit_id=[f"{condition} {n}" for n in table["unit_id"]],
             gold=table["item_id"].map(gold).to_numpy(),
         )

@@ -73,6 +73,7 @@ class Reading:
 
     def note(self, text: str) -> None:
         """Add a note to the numbers, unless it is there already."""
+        # Several parts of a paper read the same rows, and would note the same.
         if text not in self.notes:
             self.notes.append(text)
 
@@ -80,6 +81,7 @@ class Reading:
         """Note that a system has no output under a condition; nothing is filled in."""
         words = self.import_words("FILE", "--system", system, "--condition", condition)
         gap = Lacking(system, condition, words)
+        # Two parts may need the same condition.
         if gap not in self.lacking:
             self.lacking.append(gap)
 

@@ -137,6 +137,7 @@ def printed_of(paper: Paper, measures: Collection[str]) -> list[Published]:
 def is_of(printed: Published, measure: str) -> bool:
     """Return whether a printed number is of this measure. Some papers do not say which of several variants they print."""
     names = (printed.measure, *(f"{printed.measure}{end}" for end in ("_micro", "_macro")))
+    # The paper prints one misleading retrieval recall and does not say which of our four readings it is.
     return measure in names or (measure.partition("[")[0] == printed.measure and "/" in measure)
 
 
@@ -232,6 +233,7 @@ def _tags(study: PaperStudy) -> list[str]:
     """List gold fields of items, and keys of their meta with short values."""
     query = (
         "SELECT DISTINCT j.key FROM items AS i, json_each(i.meta) AS j WHERE i.dataset = ? "
+        # A stratum is a short value. A long text in the meta is no tag.
         "AND j.type IN ('text', 'integer', 'true', 'false') AND length(j.value) <= 40 ORDER BY 1 LIMIT 30"
     )
     gold = (
@@ -261,13 +263,16 @@ def over_judges(store: Store, paper: Paper, request: ScoreRequest) -> tuple[list
         try:
             by_judge[model] = _checked(study)
         except Incomplete as missing:
+            # All judges are read before it stops, so that one message lists every missing run.
             steps += missing.steps
     if steps:
         raise Incomplete(paper.name, steps)
+    # Rows and options are the same for all judges, so the first reading stands for them. Runs and notes are added.
     whole = studies[0]
     for study in studies[1:]:
         whole.judges.runs_read += study.judges.runs_read
         whole.notes += [text for text in study.notes if text not in whole.notes]
+    # The paper's own rule goes before the mean, which would count its measures a second time.
     special = paper.several(by_judge) if paper.several else []
     return [*special, *_means(by_judge, {score.measure for score in special})], whole
 

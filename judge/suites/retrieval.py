@@ -40,6 +40,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     task = _task(study)
     field = None if task is None else _own_field(study, task)
     word = ALIASES.get(study.option("reference"), study.option("reference"))
+    # Gold may belong to no task, so any gold field with grades will do. Other labels are of a task's field.
     people = _gold(study, field) if word == GOLD else _people(study, word, task, field)
     if people is not None:
         qrels[word] = people
@@ -71,22 +72,16 @@ def _scores(
         for (name, stage), ranked in listed.items():
             suffix = f"[{whose}]" if study.request.system else f"[{whose}, {name} {stage}]"
             tables = (queries, ranked, relevance)
-            if names := study.words("measure"):
-                scores = retrieval.by_name(names, *tables, suffix=suffix)
-            else:
-                scores = [
-                    score
-                    for score in retrieval.at(
-                        DEPTH, *tables, suffix=suffix, reciprocal=True, missing_is_zero=True
-                    )
-                    # What is judged here is the whole pool: an ideal out of the retrieved list says nothing more.
-                    if not score.measure.startswith("ndcg_retrieved")
-                ]
+            names = study.words("measure")
+            scores = (
+                retrieval.by_name(names, *tables) if names else retrieval.at(DEPTH, *tables, as_trec=True)
+            )
             for score in scores:
-                measure = score.measure.removesuffix(suffix)
-                if names or measure.partition("@")[0] in COMPARED:
-                    values.setdefault((measure, whose), []).append(score.rows[:, 0])
-            all_scores += scores if study.part("rankings") else []
+                if names or score.measure.partition("@")[0] in COMPARED:
+                    values.setdefault((score.measure, whose), []).append(score.rows[:, 0])
+                if study.part("rankings"):
+                    all_scores.append(score.named(f"{score.measure}{suffix}"))
+    # A named system is one ranking, which has no order.
     if study.part("order") and len(qrels) == 2 and not study.request.system:
         who = units(queries, "queries")
         for measure in dict.fromkeys(measure for measure, _ in values):
@@ -118,6 +113,7 @@ def _own_field(study: PaperStudy, task: str) -> str:
     from judge.scores.grades import graded_field
 
     loaded = study.loaded(task)
+    # Of a task's graded fields, the one with gold labels can be compared with people.
     gold = (f for f in FIELDS if f in loaded.fields and study.rows.has_gold(f, "passage"))
     return next(gold, None) or graded_field(loaded)
 
@@ -125,6 +121,7 @@ def _own_field(study: PaperStudy, task: str) -> str:
 def _gold(study: PaperStudy, task_field: str | None) -> pd.DataFrame | None:
     """Return item_id, passage_id, grade of passages with gold. None, and a note, without any."""
     there = [f for f in ((task_field,) if task_field else FIELDS) if study.rows.has_gold(f, "passage")]
+    # Gold on another scale can still compare the orders of systems.
     there = there or [f for f in FIELDS if study.rows.has_gold(f, "passage")]
     if not there:
         study.note("no gold qrels: the judge's alone")

@@ -141,6 +141,7 @@ class RunLabels:
 
     def task(self, task_id: str, purpose: Mapping[str, str]) -> Task:
         """Return the task of the matching run, else the version in the study, else the newest."""
+        # Labels are read by the version of the task that they answer.
         used = next((run.task for run in self.runs if run.task_id == task_id and run.serves(purpose)), None)
         if used:
             return stored_task(self.rows.store, used)
@@ -249,6 +250,7 @@ class RunLabels:
         if made and not asked_runs:
             return
         runs = asked_runs
+        # The judges that were requested, else those that have begun, else the one that the study suggests.
         judges = list(wanted.models) or list(dict.fromkeys(run.model for run in runs)) or [self.guess()]
         for model in judges:
             run = next((r for r in runs if r.model == model), None)
@@ -275,6 +277,7 @@ class RunLabels:
         run = next((r for r in self.runs if r.model == model and r.task_id in tasks and r.is_of_judge), None)
         if run is None or run.options.get("recipe"):
             return {}
+        # Without these two, a judge with another name or server would be a different model.
         kept = {name for name in IDENTITY if name not in OF_TASK} | {"asked_as", "base_url"}
         return {name: value for name, value in run.options.items() if name in kept}
 

@@ -44,6 +44,7 @@ class Step:
     """Items that are shown as few-shot examples, with a comma between them."""
     shown: str | None = None
     """Whose option probabilities are shown in a second pass (see `judge.runner.second`)."""
+    # Not compared: a dict has no hash, and repeated steps are found by their hash.
     options: Mapping[str, Json] = field(default_factory=dict, compare=False)
     """The stored options of the run that this resumes; none for a new one."""
 
@@ -64,6 +65,7 @@ class Step:
             "--context": self.condition,
             "--ranking": ranking,
             "--stage": stage_of_it,
+            # Without --system, outputs are stored under the model's name.
             "--system": None if self.system == self.model else self.system,
             "--shown": self.shown,
         }

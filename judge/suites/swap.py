@@ -20,7 +20,7 @@ from judge.store.export import stored_task
 from judge.store.study import Store
 from judge.suites import chosen
 from judge.suites.chosen import Run
-from judge.suites.paper import Paper, Part, ScoreRequest
+from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.paper_study import PaperStudy
 from judge.suites.result import scores_of
 from judge.suites.shared_rows import differences
@@ -113,10 +113,12 @@ def swap(
     notes: list[str] = []
     changes: dict[str, list[Difference]] = {}
     for paper in papers.values():
-        parts = [p for p in paper.parts if _compared(p, tasks, shared)]
+        parts = [p for p in paper.parts if tasks & set(p.tasks) and set(p.tasks) <= tasks | shared]
         if not parts:
             continue
+        # Two runs rarely cover the same units. What one lacks lowers the coverage, and is no missing step.
         part_request = replace(request, partial=True, parts=tuple(p.name for p in parts))
+        # Stays empty where the paper fails: `note_failure` turns its error into a note.
         each: list[list[Score]] = []
         with note_failure(paper, papers, notes):
             each = [_scores(store, paper, _whose(s, part_request), notes) for s in both]
@@ -176,10 +178,6 @@ def note_failure(paper: Paper, papers: Mapping[str, Paper], notes: list[str]) ->
         notes.append(f"{paper.name} is not compared: {error}")
 
 
-def _compared(part: Part, tasks: set[str], shared: set[str]) -> bool:
-    return bool(set(part.tasks) & tasks) and set(part.tasks) <= tasks | shared
-
-
 def _whose(chosen_side: Side, request: ScoreRequest) -> ScoreRequest:
     """Return the request for one side's labels."""
     if chosen_side.is_run:
@@ -222,6 +220,7 @@ def _agreement(
         runs = [next(run for run in s.runs if run.task_id == task_id) for s in both]
         task = stored_task(store, runs[0].task)
         for field in task.fields:
+            # No coefficient measures agreement on free text.
             if task.level(field) == "text" or not reference_labels.labels(field, task.name):
                 continue
             scope = Scope(field, task.name, runs=tuple(run.run_id for run in runs))

@@ -88,9 +88,11 @@ class SystemReading(Reading):
         None when there are none.
         """
         there = self.rows.systems()
+        # Imported outputs have the paper's name of a condition, and those made here have ours.
         names = [name_of(self.paper.name, context)]
         if not context.startswith("top:") or ranking is not None:
             plain, _, mark = context.partition("+")
+            # `+noise:10` is part of a context, and `+self-aware` is a second pass with it.
             is_second = mark.endswith("-aware")
             names.append(
                 f"{self.given(plain, ranking).name}+{mark}"
@@ -115,6 +117,7 @@ class SystemReading(Reading):
         Return None if the system's outputs were imported (unless --also-generate was given) or if it is not a model. What
         such a system lacks stays missing: no judge fills it.
         """
+        # A gap of an imported system stays a gap. Filled by a model, the score would be another system's.
         if system in self.rows.imported and not self.request.also_generate:
             return None
         run = next((r for r in self.judges.runs if r.options.get("system") == system), None)
@@ -143,6 +146,7 @@ class SystemReading(Reading):
         if len({n for n, _ in fit}) == 1:
             chosen_ranking = min(
                 fit,
+                # A stage with a name of its own is taken only where there is no other.
                 key=lambda candidate: STAGES.index(candidate[1]) if candidate[1] in STAGES else len(STAGES),
             )
             if system is not None and name is None and chosen_ranking[0] != system:
@@ -153,6 +157,7 @@ class SystemReading(Reading):
         known = ", ".join(f"{n} ({s})" for n, s in there)
         if fit:
             raise UsageError(f"several rankings fit: choose with --ranking; available: {known}")
+        # A BM25 ranking made here would not be that of an imported system.
         if system is not None and name is None and (there or self.maker(system) is None):
             self.lack_ranking(system)
             return None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TASK, FIELD = "urag_choice", "choice"
 _SHOWN = ("accuracy", "coverage", "set_size")
 AWARE_TASK = "urag_aware"
+# Section 5.2 reports these two. Coverage has a target, so its change means little.
 _CHANGES = ("accuracy", "set_size")
 
 
@@ -48,6 +49,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     calibrator = answered
     if other and other != study.tested():
         request = replace(study.request, system=other, models=(), runs=())
+        # The other system is read by itself, so that its answers never fill gaps of this one.
         sub = type(study)(study.store, study.paper, request, study.rows)
         theirs = _answered(sub, context, questions)
         if theirs is None:
@@ -66,6 +68,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     mask = halves(study, answered, split)
     study.note(f"context {context}; probabilities renormalised over each question's own options")
 
+    # One division into halves for all readings, so that ratios and changes are of the same questions.
     def scores(cal: Choices, test: Choices) -> list[Score]:
         return urag.scores(cal.where(mask), test.where(~mask), alpha=alpha_of(study), convention=convention)
 
@@ -81,6 +84,7 @@ def compute_scores(study: PaperStudy) -> list[Score]:
             result += [score.named(f"{score.measure}_without") for score in base if score.measure in _SHOWN]
             result += urag.ratios(brief, base)
         if study.part("alone"):
+            # What the model alone knows decides the split, whatever it answers with passages.
             [right] = [score for score in base if score.measure == "accuracy"]
             for name, some in urag.split_by_alone(brief, right).items():
                 result += [score.named(f"{score.measure}[{name}]") for score in some]
