@@ -1,8 +1,6 @@
 """The example files that ship, in a study of their own, and units read back."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 from judge.store import Store
@@ -11,12 +9,6 @@ from tests.real import ROOT
 
 EXAMPLES = ROOT / "data" / "examples"
 Judge = Callable[..., Done]
-
-
-def write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    """JSON lines."""
-    path.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), encoding="utf-8")
-    return path
 
 
 def rag(judge: Judge) -> None:

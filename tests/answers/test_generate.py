@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 
 from judge.runner import contexts
 from judge.store import Store
-from tests.answers.helpers import Judge, column, rag, rows, write
+from tests.answers.helpers import Judge, column, rag, rows
 from tests.cli.helpers import checked, script
+from tests.formats import write_jsonl
 from tests.store.helpers import dump
 
 GENERATE = ("answers", "generate", "qa_answer", "-m", "scripted/hash", "--context")
@@ -177,17 +179,8 @@ def test_what_is_no_answer_is_none(judge: Judge) -> None:
     for name in ("garbage", "refuse"):
         done = judge("answers", "generate", "verdict", "-m", f"scripted/{name}", "--context", "none", code=2)
         assert "no unit has the inputs of" in done.err, "these items have no claim"
-    done = judge(
-        "answers",
-        "generate",
-        "multiple_choice",
-        "-m",
-        "scripted/refuse",
-        "--context",
-        "none",
-        "--json",
-        code=4,
-    )
+    generate = "answers generate multiple_choice -m scripted/refuse --context none --json"
+    done = judge(*shlex.split(generate), code=4)
     document = checked(done.out, "answers_generate")
     assert (document["refused"], document["answers"]) == (2, 0)
     assert column("SELECT count(*) FROM answers WHERE system = 'scripted/refuse'") == [0]
@@ -218,7 +211,7 @@ def test_raguard_and_mirage_gold_choose_the_passages(judge: Judge, tmp_path: Pat
         "m", ("a", "support", "supported"), ("b", "support", "supported"), ("c", "support", "not_supported")
     )
     mirage["passages"][1]["meta"] = {"oracle": True}
-    judge("items", "import", "jsonl", write(tmp_path / "d.jsonl", [raguard, scifact, mirage]))
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", [raguard, scifact, mirage]))
     with Store.open("study.db") as store:
         oracle = contexts.contexts(store, contexts.parse(store, "oracle"))
         assert oracle == {"d:r": ["d:r/a", "d:r/b", "d:r/c"], "d:s": ["d:s/b", "d:s/c"], "d:m": ["d:m/b"]}

@@ -1,16 +1,19 @@
 """judge systems import: what becomes of a row, what is refused, and that importing again changes nothing."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from judge.store import Store
-from tests.answers.helpers import EXAMPLES, Judge, column, rag, rows, write
+from tests.answers.helpers import EXAMPLES, Judge, column, rag, rows
 from tests.cli.helpers import checked
+from tests.formats import write_jsonl
 from tests.real import require
 from tests.store.helpers import dump
+from tests.suites.helpers import items as items_of
 
 
 @pytest.fixture
@@ -101,7 +104,7 @@ BAD = [
 def test_a_bad_row_is_named_and_nothing_of_its_file_is_kept(
     judge: Judge, items: None, tmp_path: Path, bad: Any, message: str
 ) -> None:
-    path = write(tmp_path / "a.jsonl", [row(system="good"), bad, row(system="after")])
+    path = write_jsonl(tmp_path / "a.jsonl", [row(system="good"), bad, row(system="after")])
     with Store.open("study.db") as store:
         before = dump(store)
     err = judge("systems", "import", path, code=1).err
@@ -117,11 +120,11 @@ def test_a_bad_row_is_named_and_nothing_of_its_file_is_kept(
 
 
 def test_two_answers_of_one_system_under_one_condition(judge: Judge, items: None, tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", [row(), row(), row(text="Kenya.")])
+    path = write_jsonl(tmp_path / "a.jsonl", [row(), row(), row(text="Kenya.")])
     err = judge("systems", "import", path, code=1).err
     assert f"{path}:3" in err and "this import has another answer of 's' under the condition 'c'" in err
     judge("systems", "import", path, "--skip-bad")
-    other = write(tmp_path / "b.jsonl", [row(text="Kenya.")])
+    other = write_jsonl(tmp_path / "b.jsonl", [row(text="Kenya.")])
     assert "the study has another answer of 's'" in judge("systems", "import", other, code=1).err
     judge("systems", "import", other, "--condition", "c2", code=1)  # the row's own condition wins
     assert column("SELECT text FROM answers") == ["China [cite_1]."]
@@ -129,7 +132,7 @@ def test_two_answers_of_one_system_under_one_condition(judge: Judge, items: None
 
 def test_citations_are_found_by_marker_id_place_and_full_id(judge: Judge, tmp_path: Path) -> None:
     passages = [{"id": "x", "text": "One."}, {"id": "cite_7", "text": "Two."}, "Three."]
-    judge("items", "import", "jsonl", write(tmp_path / "i.jsonl", [{"id": "q", "question": "?", "passages": passages}]), "--dataset", "d")  # fmt: skip
+    items_of(judge, tmp_path, "d", [{"id": "q", "question": "?", "passages": passages}])
     ids = column("SELECT passage_id FROM passages ORDER BY position")
     answers = [
         {"id": "d:q", "system": "s", "text": "A [x]. B [7]. C [3]. D [cite_3]. E [44]."},
@@ -138,7 +141,7 @@ def test_citations_are_found_by_marker_id_place_and_full_id(judge: Judge, tmp_pa
         {"id": "q", "system": "none", "text": "A [1].", "context": []},
         {"id": "q", "system": "explicit", "text": "A [x].", "cited": []},
     ]
-    judge("systems", "import", write(tmp_path / "a.jsonl", answers))
+    judge("systems", "import", write_jsonl(tmp_path / "a.jsonl", answers))
     spans = [
         json.loads(s)
         for s in column("SELECT span FROM units WHERE kind = 'sentence' AND answer_id LIKE '%@s@%'")
@@ -156,9 +159,9 @@ def test_citations_are_found_by_marker_id_place_and_full_id(judge: Judge, tmp_pa
 
 def test_an_item_of_several_data_sets_needs_the_data_set(judge: Judge, tmp_path: Path) -> None:
     for dataset in ("a", "b"):
-        path = write(tmp_path / f"{dataset}.jsonl", [{"id": "q", "question": "?"}])
+        path = write_jsonl(tmp_path / f"{dataset}.jsonl", [{"id": "q", "question": "?"}])
         judge("items", "import", "jsonl", path)
-    answers = write(tmp_path / "x.jsonl", [{"id": "q", "system": "s", "text": "A."}])
+    answers = write_jsonl(tmp_path / "x.jsonl", [{"id": "q", "system": "s", "text": "A."}])
     assert "an item of several data sets" in judge("systems", "import", answers, code=1).err
     judge("systems", "import", answers, "--dataset", "b")
     assert column("SELECT answer_id FROM answers") == ["b:q@s@default"]
@@ -170,7 +173,7 @@ def test_claims_labels_meta_and_empty_answers(judge: Judge, items: None, tmp_pat
         "Tea grows.",
         {"text": "Tea is old.", "gold": {"claim_support": "Neutral"}, "votes": {"f": {"ann": "x"}}},
     ]
-    path = write(
+    path = write_jsonl(
         tmp_path / "a.jsonl",
         [
             row(claims=claims, gold={"deflection": "attempted"}, note="n", meta={"k": 1}),
@@ -197,27 +200,15 @@ def test_csv_with_maps(judge: Judge, items: None, tmp_path: Path) -> None:
     path.write_text(
         'q,output,who,cited,gold.ok\ntea,"China. Yes.",m,cite_1; cite_2,1\nbridge,Nora,m,"[""cite_1""]",\n'
     )
-    judge(
-        "systems",
-        "import",
-        path,
-        "--map",
-        "id=q",
-        "--map",
-        "text=output",
-        "--map",
-        "system=who",
-        "--condition",
-        "v",
-    )
+    maps = "--map id=q --map text=output --map system=who --condition v"
+    judge("systems", "import", path, *shlex.split(maps))
     assert [(a, json.loads(c)) for a, c in rows("SELECT answer_id, cited FROM answers")] == [
         ("rag:tea@m@v", ["rag:tea/cite_1", "rag:tea/cite_2"]),
         ("rag:bridge@m@v", ["rag:bridge/cite_1"]),
     ]
     assert column("SELECT value FROM labels WHERE field = 'ok'") == ["1"]
-    message = judge(
-        "systems", "import", path, "--map", "id=q", "--map", "text=reply", "--system", "m", code=1
-    ).err
+    maps = "--map id=q --map text=reply --system m"
+    message = judge("systems", "import", path, *shlex.split(maps), code=1).err
     assert "field 'text': missing" in message
     assert "'words' is not a key" in judge("systems", "import", path, "--map", "words=output", code=2).err
     gone = judge("systems", "import", EXAMPLES / "answers.jsonl", "--map", "meta=nothing", code=2).err
@@ -234,7 +225,7 @@ def test_several_answers_in_a_row(judge: Judge, items: None, tmp_path: Path) -> 
         },
         {"id": "bridge", "outputs": [{"out": "Nora.", "name": "m3", "condition": "z"}]},
     ]
-    path = write(tmp_path / "n.jsonl", nested)
+    path = write_jsonl(tmp_path / "n.jsonl", nested)
     maps = ("--map", "answers=outputs", "--map", "answers.text=out", "--map", "answers.system=name")
     judge("systems", "import", path, *maps, "--condition", "v")
     assert rows("SELECT answer_id, text, meta FROM answers") == [
@@ -248,16 +239,8 @@ def test_several_answers_in_a_row(judge: Judge, items: None, tmp_path: Path) -> 
 def test_nomiracl_with_eleven_systems(judge: Judge) -> None:
     path = require("shared-data") / "nomiracl_en" / "questions.jsonl"
     judge("items", "import", "jsonl", path, "--dataset", "nomiracl", "--map", "gold.answerable=label")
-    command = (
-        "systems",
-        "import",
-        path,
-        "--map",
-        "answers=model_outputs",
-        "--condition",
-        "vanilla",
-        "--json",
-    )
+    maps = "--map answers=model_outputs --condition vanilla --json"
+    command = ("systems", "import", path, *shlex.split(maps))
     counts = checked(judge(*command).out, "systems_import")["rows"][0]
     assert counts["answers"] == 500 * 11
     assert checked(judge(*command).out, "systems_import")["rows"][0]["unchanged"] == 500 * 11

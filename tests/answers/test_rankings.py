@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from judge.store import Store
-from tests.answers.helpers import EXAMPLES, Judge, column, rows, write
+from tests.answers.helpers import EXAMPLES, Judge, column, rows
 from tests.cli.helpers import checked
+from tests.formats import write_jsonl
 from tests.real import require
 from tests.store.helpers import dump
 
@@ -93,7 +94,7 @@ def test_ids_of_other_items_must_mean_one_text(judge: Judge, tmp_path: Path) -> 
     def item(name: str, **texts: str) -> dict[str, object]:
         return {"id": name, "question": "?", "passages": [{"id": k, "text": v} for k, v in texts.items()]}
 
-    path = write(
+    path = write_jsonl(
         tmp_path / "d.jsonl", [item("a", same="S", other="1"), item("b", same="S", other="2"), item("c")]
     )
     judge("items", "import", "jsonl", path)
@@ -142,7 +143,7 @@ def test_bm25_gives_an_item_its_own_copy_and_leaves_out_what_does_not_match(
 ) -> None:
     require("bm25s")
     shared = {"text": "zebra zebra"}
-    path = write(
+    path = write_jsonl(
         tmp_path / "d.jsonl",
         [
             {"id": "a", "claim": "zebra", "passages": [shared, {"text": "lion"}]},

@@ -14,8 +14,10 @@ from judge.prompts.raw import renderer_of
 from judge.prompts.render import answer_schema
 from judge.store import Store, selection
 from judge.types import Reply, Status
-from tests.answers.helpers import Judge, column, rag, rows, write
+from tests.answers.helpers import Judge, column, rag, rows
 from tests.cli.helpers import Done, checked
+from tests.formats import write_jsonl
+from tests.suites.helpers import items, outputs
 
 NAMES = [name.rpartition(".v")[0] for name in find_tasks()]
 PEOPLE = ["raguard_role"]
@@ -72,9 +74,9 @@ def study(judge: Judge, tmp_path: Path) -> None:
     """Every kind of unit, so that every shipped task has something to do; made once, each test has its copy."""
     if not MADE:
         rag(judge)
-        judge("items", "import", "jsonl", write(tmp_path / "pairs.jsonl", CLAIMS))
-        judge("systems", "import", write(tmp_path / "more.jsonl", ANSWERS))
-        judge("nuggets", "import", write(tmp_path / "nuggets.jsonl", NUGGETS))
+        judge("items", "import", "jsonl", write_jsonl(tmp_path / "pairs.jsonl", CLAIMS))
+        judge("systems", "import", write_jsonl(tmp_path / "more.jsonl", ANSWERS))
+        judge("nuggets", "import", write_jsonl(tmp_path / "nuggets.jsonl", NUGGETS))
         MADE.append((tmp_path / "study.db").read_bytes())
     (tmp_path / "study.db").write_bytes(MADE[0])
 
@@ -150,13 +152,8 @@ def test_lists_are_fenced_one_by_one_and_cannot_break_out(judge: Judge, tmp_path
         {"id": "one", "text": evil, "title": "T [[/x]]", "date": "2020"},
         {"id": "two", "text": "Plain."},
     ]
-    judge(
-        "items",
-        "import",
-        "jsonl",
-        write(tmp_path / "d.jsonl", [{"id": "q", "question": "?", "passages": passages}]),
-    )
-    judge("systems", "import", write(tmp_path / "a.jsonl", [{"id": "q", "system": "s", "text": "A [one]."}]))
+    items(judge, tmp_path, "d", [{"id": "q", "question": "?", "passages": passages}])
+    outputs(judge, tmp_path, [{"id": "q", "system": "s", "text": "A [one]."}])
     out = judge("tasks", "render", "grounding").out
     lines = out.splitlines()
     openings = [line for line in lines if line.startswith("[[context:")]
@@ -169,13 +166,8 @@ def test_lists_are_fenced_one_by_one_and_cannot_break_out(judge: Judge, tmp_path
 
 def test_markers_count_where_ids_are_no_words(judge: Judge, tmp_path: Path) -> None:
     passages = ["First.", {"id": "a long id of several words", "text": "Second."}]
-    judge(
-        "items",
-        "import",
-        "jsonl",
-        write(tmp_path / "d.jsonl", [{"id": "q", "question": "?", "passages": passages}]),
-    )
-    judge("systems", "import", write(tmp_path / "a.jsonl", [{"id": "q", "system": "s", "text": "A [2]."}]))
+    items(judge, tmp_path, "d", [{"id": "q", "question": "?", "passages": passages}])
+    outputs(judge, tmp_path, [{"id": "q", "system": "s", "text": "A [2]."}])
     out = judge("tasks", "render", "grounding").out
     assert "[[context:1 " in out and "[[context:2 " in out
     assert column("SELECT cited FROM answers") == ['["d:q/a long id of several words"]']
@@ -201,7 +193,7 @@ def test_an_original_and_its_counter_claim_are_a_unit_whichever_comes_first(
     judge: Judge, tmp_path: Path
 ) -> None:
     for n, order in enumerate((CLAIMS, CLAIMS[::-1])):
-        judge("items", "import", "jsonl", write(tmp_path / f"d{n}.jsonl", order))
+        judge("items", "import", "jsonl", write_jsonl(tmp_path / f"d{n}.jsonl", order))
         judge("items", "import", "jsonl", tmp_path / f"d{n}.jsonl")
     result = rows("SELECT unit_id, question_id, claim, counter_claim FROM unit_texts WHERE kind = 'pair'")
     texts = ("Tea was first grown in China.", "Tea was first grown in Peru.")

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from judge.store import Store
 from judge.store.distractors import Distractor, DistractorItem, Reading
-from tests.answers.helpers import Judge, column, rows, write
+from tests.answers.helpers import Judge, column, rows
 from tests.cli.helpers import checked, script
+from tests.formats import write_jsonl
 from tests.loopback.process import ServerProcess
+from tests.suites.helpers import people
 
 GENERATE = ("distractors", "generate", "-m", "scripted/file", "--option", "script=script.jsonl")
 KEPT = ("judgements", "labels", "answers", "units", "requests")
@@ -45,7 +46,7 @@ SCRIPT = [
 
 @pytest.fixture
 def study(judge: Judge, tmp_path: Path) -> None:
-    judge("items", "import", "jsonl", write(tmp_path / "d.jsonl", ITEMS))
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", ITEMS))
 
 
 def scripted(tmp_path: Path, lines: list[tuple[str, str]]) -> None:
@@ -257,12 +258,11 @@ def test_the_urag_file_comes_back(judge: Judge, study: None, tmp_path: Path) -> 
 
 def test_people_decide_at_export(judge: Judge, study: None, tmp_path: Path) -> None:
     questions(judge, tmp_path)
-    with Store.open("study.db") as store, store.transaction() as conn:
-        conn.execute("INSERT INTO annotators VALUES ('alice', 'human', '{}')")
-        conn.execute(
-            "INSERT INTO labels (unit_id, field, annotator_id, value) SELECT answer_id, 'distractor_check', 'alice', "
-            "CASE text WHEN 'six' THEN 'entailed' ELSE 'not_entailed' END FROM answers"
-        )
+    checks = {
+        unit: "entailed" if text == "six" else "not_entailed"
+        for unit, text in rows("SELECT answer_id, text FROM answers")
+    }
+    people("distractor_check", {"alice": checks})
     export = ("distractors", "export", "--per-question", "2", "--check", "alice", "--format", "jsonl")
     done = judge(*export, "--challenging", "not-entailed", "-o", "a.jsonl")
     assert "1 questions are not challenging" in done.err

@@ -9,9 +9,11 @@ import pytest
 from judge.store import Store
 from judge.store.pairs import Checked, NewPair, add_pairs
 from tests.annotate.agreement_helpers import annotate
-from tests.answers.helpers import Judge, column, rows, write
+from tests.answers.helpers import Judge, column, rows
 from tests.cli.helpers import checked, script
+from tests.formats import write_jsonl
 from tests.loopback.process import ServerProcess
+from tests.suites.helpers import people
 
 BUILD = ("pairs", "build", "-m", "scripted/file", "--option", "script=script.jsonl")
 CLAIMS: list[dict[str, Any]] = [
@@ -40,20 +42,14 @@ WRITTEN = [
 
 @pytest.fixture
 def study(judge: Judge, tmp_path: Path) -> None:
-    judge("items", "import", "jsonl", write(tmp_path / "d.jsonl", CLAIMS))
+    judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", CLAIMS))
     script(tmp_path / "script.jsonl", WRITTEN)
 
 
 def test_valid_claims_become_pairs(judge: Judge, study: None) -> None:
     document = checked(judge(*BUILD, "--json").out, "pairs_build")
-    assert {k: document[k] for k in ("claims", "valid", "invalid", "pairs", "repeated", "items")} == {
-        "claims": 3,
-        "valid": 2,
-        "invalid": 1,
-        "pairs": 2,
-        "repeated": 0,
-        "items": 4,
-    }
+    expected = {"claims": 3, "valid": 2, "invalid": 1, "pairs": 2, "repeated": 0, "items": 4}
+    assert document.items() >= expected.items()
     assert document["datasets"] == ["d-pairs"]
     query = "SELECT item_id, claim, pair_id, polarity, question_id FROM items WHERE dataset = 'd-pairs' ORDER BY rowid"
     assert rows(query) == [
@@ -157,20 +153,11 @@ def test_at_least_73_percent_keep_a_pair(yes: int, votes: int, kept: bool | None
     assert Checked("u", "p", "o", "c", "", "", yes, votes).kept(0.73) is kept
 
 
-def vote(who: str, unit: str, value: str, kind: str = "human") -> None:
-    with Store.open("study.db") as store, store.transaction() as conn:
-        conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, ?, '{}')", [who, kind])
-        conn.execute(
-            "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, 'counter_check', ?, ?)",
-            [unit, who, value],
-        )
-
-
 def test_the_list_shows_votes_of_people_only(judge: Judge, study: None) -> None:
     judge(*BUILD)
     unit = "d-pairs:1-original~d-pairs:1-counter"
-    for who, value in (("a", "yes"), ("b", "yes"), ("c", "yes"), ("d", "unclear")):
-        vote(who, unit, value)
+    votes = {"a": "yes", "b": "yes", "c": "yes", "d": "unclear"}
+    people("counter_check", {who: {unit: value} for who, value in votes.items()})
     judge("run", "counter_check", "-m", "scripted/first")
     document = checked(judge("pairs", "list", "--json").out, "pairs")
     assert [(r["pair"], r["yes"], r["votes"], r["kept"]) for r in document["rows"]] == [

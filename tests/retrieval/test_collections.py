@@ -2,25 +2,22 @@
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from judge.errors import BadInput, UsageError
-from tests.cli.helpers import Done
+from tests.answers.helpers import rows
+from tests.cli.helpers import script
 from tests.formats import write_jsonl
 from tests.importers.helpers import load, write
 from tests.real import require
-
-Judge = Callable[..., Done]
+from tests.suites.helpers import Judge, give, items, people, ranking, score
 
 
 def beir(folder: Path, grades: tuple[int, ...] = (1, 0, 1)) -> tuple[Path, Path, Path]:
-    queries = write_jsonl(
-        folder / "queries.jsonl",
-        [{"_id": "q 1".replace(" ", ""), "text": "who?", "metadata": {}}, {"_id": "q2", "text": "when?"}],
-    )
+    asked = [{"_id": "q1", "text": "who?", "metadata": {}}, {"_id": "q2", "text": "when?"}]
+    queries = write_jsonl(folder / "queries.jsonl", asked)
     corpus = write_jsonl(
         folder / "corpus.jsonl",
         [
@@ -85,8 +82,8 @@ def test_a_run_names_documents_without_grades(tmp_path: Path) -> None:
 
 def test_bad_lines_are_named_with_file_and_line(tmp_path: Path) -> None:
     queries, corpus, _ = beir(tmp_path)
-    rows = ["q1\td1\t1", "q1\td1\t0", "q1\tnone\t1", "zz\td2\t1", "q1\td2\tx", "q1\td2"]
-    qrels = write(tmp_path / "q.tsv", "query-id\tcorpus-id\tscore\n" + "\n".join(rows))
+    lines = ["q1\td1\t1", "q1\td1\t0", "q1\tnone\t1", "zz\td2\t1", "q1\td2\tx", "q1\td2"]
+    qrels = write(tmp_path / "q.tsv", "query-id\tcorpus-id\tscore\n" + "\n".join(lines))
     result = load("beir", queries, corpus, qrels)
     assert sorted(result.places) == [
         ("q.tsv", 3, "grade"),
@@ -192,22 +189,17 @@ def planted(judge: Judge, folder: Path, systems: int) -> None:
     write(folder / "qrels.txt", "".join(f"{q} 0 {d} {g}\n" for d, g, q in documents))
     judge("items", "import", "trec", *(folder / n for n in ("topics.tsv", "docs.tsv", "qrels.txt")))
     for n in range(systems):
-        lines = []
+        lists = {}
         for query in range(4):
             ideal = sorted((d for d in documents if d[2] == query), key=lambda d: (-d[1], d[0]))
-            moved = ideal[12 - 2 * n :] + ideal[: 12 - 2 * n]
-            lines += [f"{query} Q0 {d} {rank} {-rank} s{n}" for rank, (d, _, _) in enumerate(moved, 1)]
-        write(folder / f"s{n}.run", "\n".join(lines))
-    judge("systems", "import", "--stage", "retrieve", *sorted(folder.glob("s*.run")))
+            lists[str(query)] = [d for d, _, _ in ideal[12 - 2 * n :] + ideal[: 12 - 2 * n]]
+        ranking(judge, folder, f"s{n}", lists)
 
 
 def says(folder: Path, replies: dict[int, str]) -> list[str]:
     """A judge that gives each grade this label."""
-    rows = [
-        {"match": f"of grade-{g} ", "reply": json.dumps({"relevance_0_3": label})}
-        for g, label in replies.items()
-    ]
-    path = write_jsonl(folder / f"script{''.join(replies.values())}.jsonl", rows)
+    lines = [(f"of grade-{g} ", json.dumps({"relevance_0_3": label})) for g, label in replies.items()]
+    path = script(folder / f"script{''.join(replies.values())}.jsonl", lines)
     return ["-m", "scripted/file", "--option", f"script={path}"]
 
 
@@ -266,19 +258,11 @@ def test_four_systems_are_too_few_for_an_order_and_a_wrong_name_is_refused(
 def test_people_s_labels_are_qrels_by_reference(judge: Judge, tmp_path: Path) -> None:
     planted(judge, tmp_path, 5)
     judge("run", "relevance_graded", *says(tmp_path, {0: "0", 1: "1", 2: "2", 3: "3"}))
-    from judge.store import Store
-
     # ann and bea turn gold round (0 is 3); cal says what gold says: the majority is ann's and bea's.
-    with Store.open(tmp_path / "study.db", create=False) as store, store.transaction() as conn:
-        rows = conn.execute(
-            "SELECT unit_id, value FROM labels WHERE annotator_id = 'gold' AND field = 'relevance_0_3'"
-        ).fetchall()
-        for who in ("ann", "bea", "cal"):
-            conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'human', '{}')", [who])
-            conn.executemany(
-                "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, 'relevance_0_3', ?, ?)",
-                [(u, who, v if who == "cal" else str(3 - int(v))) for u, v in rows],
-            )
+    query = "SELECT unit_id, value FROM labels WHERE annotator_id = 'gold' AND field = 'relevance_0_3'"
+    gold_labels = dict(rows(query))
+    turned = {unit: str(3 - int(value)) for unit, value in gold_labels.items()}
+    people("relevance_0_3", {"ann": turned, "bea": turned, "cal": gold_labels})
     gold = scored(judge, *at(2))
     cal = scored(judge, *at(2), "--reference", "cal")
     assert cal["nDCG@2[cal, s1 retrieve]"]["value"] == gold["nDCG@2[gold, s1 retrieve]"]["value"]
@@ -344,3 +328,16 @@ def test_the_grade_that_needs_a_word_does_not_choose_the_field(tmp_path: Path) -
     qrels = write(tmp_path / "m.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t-1\n")
     [bad] = load("beir", queries, corpus, qrels).bads
     assert "--map-label relevant:-1=LABEL" in bad.reason
+
+
+def test_without_qrels_the_judges_stand_alone(judge: Judge, tmp_path: Path) -> None:
+    passages = [{"id": "a", "text": "One."}, {"id": "b", "text": "Two."}]
+    items(judge, tmp_path, "d", [{"id": "q", "question": "Which?", "passages": passages}])
+    ranking(judge, tmp_path, "s", {"q": "ab"})
+    message = judge("score", "retrieval", code=1).err
+    assert "relevance_0_3" in message and "judge run relevance_graded -m MODEL" in message
+    give("relevance_graded", {"d:q/a": "0", "d:q/b": "3"})
+    result = score(judge, "retrieval", "--measure", "RR@10")
+    assert (result.names, result.value("RR@10[judge, s retrieve]")) == (["RR@10[judge, s retrieve]"], 1 / 2)
+    assert "no gold qrels: the judge's alone" in result.document["notes"]
+    assert "--system" not in judge("score", "retrieval", "--part", "order", code=2).out

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
+from judge.errors import BadInput
 from judge.scores import (
     attribution,
     citation_support,
@@ -13,6 +14,8 @@ from judge.scores import (
     faithfulness,
     garage,
     mirage,
+    nuggets,
+    rag,
     raguard,
     urag,
 )
@@ -231,7 +234,7 @@ ONE = {
         ("a1", "q1", True, "No Issues", "attempted", True, 1, 1, ["p"], ["p"]),
         ("a2", "q2", False, "No Issues", "missing", True, 1, 1, ["p"], ["p"]),
         ("a3", "q3", True, "Minor Issue(s)", "missing", True, 1, 0, ["p"], ["p", "r"]),
-    ),
+    ).assign(has_reference=True, n_references=1, n_contexts=1, n_vital=1, n_okay=0),
     "sentences": table(
         "unit_id answer_id label entailed",
         ("s1", "a1", "supported", 1),
@@ -244,6 +247,30 @@ ONE = {
         ("c2", "s2", "full", 1, None),
         ("c3", "s3", "full", 1, None),
     ),
+    "nuggets": table(
+        "unit_id answer_id importance label",
+        ("n1", "a1", "vital", "support"),
+        ("n2", "a2", "vital", "partial_support"),
+        ("n3", "a3", "vital", "not_support"),
+    ),
+    "claims": table(
+        "unit_id answer_id supported correct source",
+        ("c1", "a1", "entailment", "entailment", "relevant"),
+        ("c2", "a2", "entailment", "neutral", "irrelevant"),
+        ("c3", "a3", "neutral", "contradiction", "none"),
+    ),
+    "references": table(
+        "unit_id answer_id stated retrieved",
+        ("r1", "a1", "support", "entailment"),
+        ("r2", "a2", "not_support", "entailment"),
+        ("r3", "a3", "support", "neutral"),
+    ),
+    "contexts": table(
+        "unit_id answer_id relevant",
+        ("p1", "a1", "supported"),
+        ("p2", "a2", "not_supported"),
+        ("p3", "a3", "supported"),
+    ),
 }
 SCORES: dict[str, Callable[[pd.DataFrame], list[Score]]] = {
     "garage": lambda a: garage.factuality(a, ONE["sentences"], ONE["sentences"])[:5],
@@ -252,6 +279,11 @@ SCORES: dict[str, Callable[[pd.DataFrame], list[Score]]] = {
     "judged": lambda a: attribution.judged(a, ONE["sentences"], ONE["citations"])[:6],
     "alce": lambda a: citation_support.alce(a, ONE["sentences"], ONE["citations"])[:3],
     "ragas": lambda a: [faithfulness.ragas(a, ONE["sentences"].replace("no_rad", "neutral"))],
+    "trec": lambda a: citation_support.trec(a, ONE["sentences"], ONE["citations"]),
+    "nuggets": lambda a: nuggets.trec(a, ONE["nuggets"]),
+    "rag claims": lambda a: rag.of_claims(a, ONE["claims"]),
+    "rag references": lambda a: rag.of_references(a, ONE["references"]),
+    "rag contexts": lambda a: rag.of_contexts(a, ONE["contexts"]),
 }
 
 
@@ -261,10 +293,32 @@ def test_a_failing_answer_raises_nothing(suite: str, answerable: bool) -> None:
     # Whatever label a judge may have given it.
     failing = table(
         " ".join(ONE["answers"].columns),
-        ("a9", "q9", answerable, "No Issues", "missing", False, 0, 1, [], ["p"]),
+        ("a9", "q9", answerable, "No Issues", "missing", False, 0, 1, [], ["p"], True, 1, None, 1, 0),
     )
     before = numbers(SCORES[suite](ONE["answers"]))
     after = numbers(SCORES[suite](pd.concat([ONE["answers"], failing], ignore_index=True)))
     for name, value in before.items():
         worse = after[name]
         assert value is not None and worse is not None and worse <= value, name
+
+
+@pytest.mark.parametrize(
+    ("suite", "parts"),
+    [
+        ("garage", "sentences"),
+        ("alce", "citations"),
+        ("ragas", "sentences"),
+        ("nuggets", "nuggets"),
+        ("rag claims", "claims"),
+        ("rag references", "references"),
+        ("rag contexts", "contexts"),
+    ],
+)
+def test_what_is_there_twice_is_refused(suite: str, parts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    twice = ONE["answers"].iloc[[0]]
+    with pytest.raises(BadInput, match="two rows for unit_id 'a1'"):
+        SCORES[suite](pd.concat([ONE["answers"], twice], ignore_index=True))
+    first = ONE[parts].iloc[[0]]
+    monkeypatch.setitem(ONE, parts, pd.concat([ONE[parts], first], ignore_index=True))
+    with pytest.raises(BadInput, match=f"two rows for unit_id '{first['unit_id'].item()}'"):
+        SCORES[suite](ONE["answers"])

@@ -104,8 +104,8 @@ def test_graded_relevance() -> None:
     result = numbers(retrieval.at(2, queries, ranked, grades))
     assert result["ndcg@2"] == pytest.approx((1 + 2 / log2(3)) / (2 + 1 / log2(3)))
     # A gain is a grade, whatever is relevant: without y nothing is, and x stands first.
-    none = numbers(retrieval.at(2, queries, ranked, grades[:1], relevant_from=2))
-    assert none["ndcg@2"] == 1.0 and none["recall@2"] is None
+    none = numbers(retrieval.by_name(["nDCG(rel=2)@2", "R(rel=2)@2"], queries, ranked, grades[:1]))
+    assert none == {"nDCG(rel=2)@2": 1.0, "R(rel=2)@2": None}
 
 
 def test_nothing_relevant_and_nothing_retrieved() -> None:
@@ -123,7 +123,7 @@ def test_a_ranking_that_is_missing_raises_no_mean() -> None:
     only = RANKINGS[RANKINGS["item_id"] == "q1"]
     for result in (
         retrieval.by_name(["P@2"], QUERIES, only, RELEVANCE),
-        retrieval.at(2, QUERIES, only, RELEVANCE, missing_is_zero=True)[:1],
+        retrieval.at(2, QUERIES, only, RELEVANCE, as_trec=True)[:1],
     ):
         (precision,) = points(result).values()
         assert (precision.value, precision.n_units) == (0.25, 2)

@@ -1,6 +1,5 @@
 """Labels into a study as a judge's run leaves them, and measures out of `judge score`."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,6 +105,40 @@ def import_garage(judge: Judge, folder: Path) -> None:
 def answers(judge: Judge, folder: Path, rows: Iterable[Sequence[str]]) -> None:
     """Answers of (item, system, condition, text)."""
     names = ("id", "system", "condition", "text")
-    path = folder / "answers.jsonl"
-    path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows), "utf-8")
-    judge("systems", "import", path)
+    outputs(judge, folder, [dict(zip(names, row, strict=True)) for row in rows])
+
+
+def outputs(judge: Judge, folder: Path, rows: Iterable[Mapping[str, Any]], *words: str) -> None:
+    """Outputs of systems, as rows of a file."""
+    judge("systems", "import", write_jsonl(folder / "outputs.jsonl", rows), *words)
+
+
+def items(judge: Judge, folder: Path, dataset: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Items of a data set, as rows of a file."""
+    judge("items", "import", "jsonl", write_jsonl(folder / f"{dataset}.jsonl", rows), "--dataset", dataset)
+
+
+def ranking(
+    judge: Judge, folder: Path, name: str, lists: Mapping[str, Iterable[str]], stage: str = "retrieve"
+) -> None:
+    """A TREC run with the documents of each item, the best first."""
+    path = folder / f"{name}-{stage}.run"
+    lines = [
+        f"{item} Q0 {document} {rank} {-rank} {name}\n"
+        for item, documents in lists.items()
+        for rank, document in enumerate(documents, 1)
+    ]
+    path.write_text("".join(lines), "utf-8")
+    judge("systems", "import", "--stage", stage, path)
+
+
+def people(field: str, labels: Mapping[str, Mapping[str, str]]) -> None:
+    """Labels of people by annotator and unit."""
+    with Store.open("study.db", create=False) as store, store.transaction() as conn:
+        for name, labels_of_person in labels.items():
+            kind = name if name in ("gold", "adjudicated") else "human"
+            conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, ?, '{}')", [name, kind])
+            conn.executemany(
+                "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, ?, ?, ?)",
+                [(unit, field, name, value) for unit, value in labels_of_person.items()],
+            )

@@ -14,7 +14,7 @@ from scipy.stats import ttest_rel
 from tests.cli.helpers import checked
 from tests.formats import garage_row, write_jsonl
 from tests.real import require
-from tests.suites.helpers import Judge, answers, give
+from tests.suites.helpers import Judge, answers, give, people, ranking
 
 N = 12
 SYSTEMS = {"good": 0, "fair": 3, "poor": 9}
@@ -139,22 +139,12 @@ def test_judges_are_the_other_axis(judge: Judge) -> None:
 
 
 @pytest.mark.usefixtures("study")
-def test_people_correct_each_system(judge: Judge, tmp_path: Path) -> None:
+def test_people_correct_each_system(judge: Judge) -> None:
     label()
-    rows = [{"id": f"g{n:02}", "unit": unit(n, s)} for s in ("good", "poor") for n in range(N)]
-    assert len(rows) == 24
-    from judge.store import Store
-
-    with Store.open(tmp_path / "study.db", create=False) as store, store.transaction() as conn:
-        conn.execute("INSERT OR IGNORE INTO annotators VALUES ('ann', 'human', '{}')")
-        conn.executemany(
-            "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, 'eligibility', 'ann', ?)",
-            [
-                (unit(n, s), "No Issues" if n % 2 else "Major Issue(s)")
-                for s in ("good", "poor")
-                for n in range(N)
-            ],
-        )
+    issues = {
+        unit(n, s): "No Issues" if n % 2 else "Major Issue(s)" for s in ("good", "poor") for n in range(N)
+    }
+    people("eligibility", {"ann": issues})
     result = board(judge, "--system", "good", "--system", "poor", "--reference", "ann")
     for name in ("good", "poor"):
         [one] = result["corrections"][name]["measures"]
@@ -172,11 +162,6 @@ def test_files_hold_the_same_values_and_escape_names(judge: Judge, tmp_path: Pat
     label()
     give("eligibility", given)
     both = ("--system", "poor", "--system", evil)
-    from judge.store import Store
-
-    with Store.open(tmp_path / "study.db", create=False) as store:
-        runs = [str(r[0]) for r in store.conn.execute("SELECT run_id FROM runs ORDER BY started")]
-    assert len(runs) >= 1
     for name in ("b.html", "b.md", "b.tex", "b.csv"):
         judge("score", "garage", "--part", "eligibility", "--partial", *both, "-o", name)
     page = (tmp_path / "b.html").read_text("utf-8")
@@ -189,18 +174,24 @@ def test_files_hold_the_same_values_and_escape_names(judge: Judge, tmp_path: Pat
     assert {line["contender"] for line in lines} == {"poor", f"'{evil}"}
 
 
+def compiled(pdflatex: Path, folder: Path) -> str:
+    """Compile b.tex in an article; return what pdflatex says."""
+    (folder / "d.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{b.tex}\\end{document}"
+    )
+    command = [str(pdflatex), "-interaction=nonstopmode", "-halt-on-error", "d.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout[-500:]
+    return done.stdout
+
+
 @pytest.mark.real
 @pytest.mark.usefixtures("study")
 def test_the_latex_compiles(judge: Judge, tmp_path: Path) -> None:
     pdflatex = require("pdflatex")
     label()
     judge("score", "garage", "--part", "eligibility", "--system", "all", "-o", "b.tex")
-    (tmp_path / "d.tex").write_text(
-        "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{b.tex}\\end{document}"
-    )
-    command = [str(pdflatex), "-interaction=nonstopmode", "-halt-on-error", "d.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout[-500:]
+    compiled(pdflatex, tmp_path)
 
 
 @pytest.mark.real
@@ -219,12 +210,7 @@ def test_fifteen_measures_fit_a_column_in_parts_of_eight(judge: Judge, tmp_path:
     # On a terminal, too, systems are lines and measures columns; the best of each has a star.
     first = next(line for line in printed.splitlines() if line.startswith("system1"))
     assert len(first.split()) == 8 and "1.000*" in first
-    (tmp_path / "d.tex").write_text(
-        "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{b.tex}\\end{document}"
-    )
-    command = [str(pdflatex), "-interaction=nonstopmode", "-halt-on-error", "d.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "Overfull" not in done.stdout, done.stdout[-500:]
+    assert "Overfull" not in compiled(pdflatex, tmp_path)
 
 
 @pytest.mark.usefixtures("study")
@@ -289,9 +275,7 @@ def test_rankings_are_the_systems_of_retrieval(judge: Judge, tmp_path: Path) -> 
     (tmp_path / "qrels.txt").write_text("".join(f"{q} 0 a 1\n{q} 0 b 0\n" for q in range(6)))
     judge("items", "import", "trec", "topics.tsv", "docs.tsv", "qrels.txt")
     for name, order in (("up", "ab"), ("down", "ba")):
-        lines = [f"{q} Q0 {d} {r} {-r} {name}" for q in range(6) for r, d in enumerate(order, 1)]
-        (tmp_path / f"{name}.run").write_text("\n".join(lines))
-    judge("systems", "import", "--stage", "retrieve", "up.run", "down.run")
+        ranking(judge, tmp_path, name, {str(q): order for q in range(6)})
     result = json.loads(judge("score", "retrieval", "--measure", "P@1", "--system", "all", "--json").out)
     [row] = [r for r in result["rows"] if r["measure"] == "P@1[gold]"]
     assert {c["contender"]: (c["shared"]["value"], c["mark"]) for c in row["cells"]} == {

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from judge.store import Store
 from judge.suites.papers import PAPERS
+from tests.answers.helpers import column
 from tests.formats import garage_row, write_jsonl
-from tests.suites.helpers import Judge, answers, give
+from tests.suites.helpers import Judge, answers, give, people
 
 N = 8
 
@@ -58,9 +58,7 @@ def test_a_sentence_that_could_not_be_read_takes_its_answer_from_everybody(
     both = "Alpha holds [cite_1]. Beta holds [cite_1]."
     answers(judge, tmp_path, [(f"g{n}", s, "full", both) for n in range(N) for s in ("a", "b")])
     labels = {f"garage:g{n}@{s}@full#s{k}": "supported" for n in range(N) for s in ("a", "b") for k in (0, 1)}
-    with Store.open(tmp_path / "study.db", create=False) as store:
-        units = {str(u) for (u,) in store.conn.execute("SELECT unit_id FROM units WHERE kind = 'sentence'")}
-    assert units == labels.keys()
+    assert set(column("SELECT unit_id FROM units WHERE kind = 'sentence'")) == labels.keys()
     # a: the second sentences of g0 and g1 are unsupported, and the judge could read neither; b's is read.
     labels["garage:g0@a@full#s1"], labels["garage:g1@a@full#s1"] = "unparsed", "refused"
     labels["garage:g0@b@full#s1"] = labels["garage:g1@b@full#s1"] = "unsupported"
@@ -123,16 +121,12 @@ def test_all_with_the_best_value_are_best_in_any_order(judge: Judge, tmp_path: P
 def test_a_corrected_value_stands_in_the_terminal_and_every_file(judge: Judge, tmp_path: Path) -> None:
     answers(judge, tmp_path, [(f"g{n}", s, "full", "So.") for n in range(N) for s in ("a", "b")])
     give("eligibility", {f"garage:g{n}@{s}@full": "No Issues" for n in range(N) for s in ("a", "b")})
-    with Store.open(tmp_path / "study.db", create=False) as store, store.transaction() as conn:
-        conn.execute("INSERT OR IGNORE INTO annotators VALUES ('ann', 'human', '{}')")
-        conn.executemany(
-            "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, 'eligibility', 'ann', ?)",
-            [
-                (f"garage:g{n}@{s}@full", "No Issues" if n % 4 or s == "b" else "Major Issue(s)")
-                for s in ("a", "b")
-                for n in range(N)
-            ],
-        )
+    labels = {
+        f"garage:g{n}@{s}@full": "No Issues" if n % 4 or s == "b" else "Major Issue(s)"
+        for s in ("a", "b")
+        for n in range(N)
+    }
+    people("eligibility", {"ann": labels})
     words = ("score", "garage", "--part", "eligibility", "--system", "all", "--reference", "ann")
     # The judge says 1 of all; ann, who labelled all, says 6 of 8 for a (not g0, g4): the corrected value is ann's.
     assert "0.750" in judge(*words).out

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from judge.store import Store
 from tests.answers.helpers import column
 from tests.cli.helpers import checked
 from tests.formats import write_jsonl
-from tests.suites.helpers import Judge, answers, commands, give, score
+from tests.suites.helpers import Judge, answers, commands, give, items, people, ranking, score
 
 PAIRS: list[dict[str, Any]] = [
     {
@@ -44,16 +43,8 @@ CLAIMS = ("p1-original", "p1-counter", "p2-original", "p2-counter")
 
 
 def lists(judge: Judge, folder: Path, stages: dict[str, dict[str, str]], name: str = "own") -> None:
-    for stage, result in stages.items():
-        run = folder / f"{stage}.run"
-        run.write_text(
-            "".join(
-                f"{item} Q0 {document} {rank} {9 - rank} {name}\n"
-                for item, documents in result.items()
-                for rank, document in enumerate(documents, 1)
-            )
-        )
-        judge("systems", "import", "--stage", stage, run)
+    for stage, documents in stages.items():
+        ranking(judge, folder, name, documents, stage)
 
 
 @pytest.fixture
@@ -71,13 +62,7 @@ def verdicts(*labels: str) -> None:
 
 def vote(pair: str, *labels: str) -> None:
     unit = f"c:{pair}-original~c:{pair}-counter"
-    with Store.open("study.db") as store, store.transaction() as conn:
-        for n, label in enumerate(labels):
-            conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, 'human', '{}')", [f"person{n}"])
-            conn.execute(
-                "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, 'counter_check', ?, ?)",
-                [unit, f"person{n}", label],
-            )
+    people("counter_check", {f"person{n}": {unit: label} for n, label in enumerate(labels)})
 
 
 def test_bias_of_lists_and_answers_by_hand(judge: Judge, study: None) -> None:
@@ -150,7 +135,7 @@ def test_passages_of_other_items_become_units(judge: Judge, tmp_path: Path) -> N
         {"id": "o", "claim": "Up.", "pair_id": "p", "polarity": "original"},
         {"id": "c", "claim": "Down.", "pair_id": "p", "polarity": "counter"},
     ]  # fmt: skip
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", rows), "--dataset", "d")
+    items(judge, tmp_path, "d", rows)
     lists(judge, tmp_path, {"retrieve": {"o": ["d:shelf/s"], "c": ["d:shelf/s"]}})  # type: ignore[dict-item]
     part = ("confirmation", "--part", "retrieval")
     message = commands(judge, *part)
@@ -171,15 +156,13 @@ def test_a_whole_suite(judge: Judge, tmp_path: Path) -> None:
         {"id": str(n), "claim": f"Tea number {n} helps.", "passages": [f"Tea {n} helps sleep."]}
         for n in range(4)
     ]
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", claims), "--dataset", "d")
+    items(judge, tmp_path, "d", claims)
     judge("pairs", "build", "-m", "scripted/hash", code=None)
     built = column("SELECT count(*) FROM units WHERE kind = 'pair'")[0]
     assert built > 0
-    run = tmp_path / "a.run"
-    items = column("SELECT item_id FROM items WHERE dataset = 'd-pairs'")
+    paired = column("SELECT item_id FROM items WHERE dataset = 'd-pairs'")
     documents = column("SELECT passage_id FROM passages WHERE item_id LIKE 'd:%' ORDER BY 1")
-    run.write_text("".join(f"{i} Q0 {p} {n} {9 - n} r\n" for i in items for n, p in enumerate(documents, 1)))
-    judge("systems", "import", "--stage", "retrieve", run)
+    ranking(judge, tmp_path, "r", dict.fromkeys(paired, documents))
     pairs = ("--dataset", "d-pairs")
     where = ("--where", "dataset = 'd-pairs'")
     judge("answers", "generate", "claim_answer", "-m", "scripted/hash", "--context", "top:2", *where)
@@ -207,5 +190,5 @@ def test_what_cannot_be_asked_for(
 
 
 def test_a_data_set_without_pairs(judge: Judge, tmp_path: Path) -> None:
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "d.jsonl", [{"id": "1", "claim": "x"}]))
+    items(judge, tmp_path, "d", [{"id": "1", "claim": "x"}])
     assert "no pairs" in judge("score", "confirmation", code=2).err

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.helpers import checked
 from tests.formats import garage_row, raguard, write_jsonl
-from tests.suites.helpers import Judge, answers, give, score
+from tests.suites.helpers import Judge, answers, give, items, ranking, score
 
 
 def garage_study(judge: Judge, folder: Path, classes: list[list[str]]) -> None:
@@ -100,9 +100,7 @@ def test_a_judges_refusal_is_missing_and_a_systems_is_not(judge: Judge, tmp_path
 
 def test_claims_without_a_ranking_are_in_no_drop_on_the_same_claims(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "raguard", *raguard(tmp_path))
-    run = tmp_path / "own.run"
-    run.write_text("1 Q0 2 1 3 own\n3 Q0 4 1 3 own\n", "utf-8")
-    judge("systems", "import", "--stage", "retrieve", run)
+    ranking(judge, tmp_path, "own", {"1": "2", "3": "4"})
     # Claims 1 true, 2 and 3 false. Without documents 1 and 2 right; with the first one 1 wrong, 3 right.
     give(
         "verdict",
@@ -154,13 +152,13 @@ def test_a_sample_of_urag_has_both_parts(judge: Judge, tmp_path: Path) -> None:
         for part in ("calibration", "test")
         for n in range(30)
     ]
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "u.jsonl", rows), "--dataset", "u")
+    items(judge, tmp_path, "u", rows)
     for more in ((), ("--sample", "3")):
         options = ("--option", "logprobs=1", "--part", "sets")
         done = judge("suite", "urag", "-m", "scripted/hash", *options, "-n", "20", *more, "--json")
         assert '"n_units": 10' in done.out
     # A file with one part only is refused before a model is asked anything.
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "v.jsonl", rows[:30]), "--dataset", "v")
+    items(judge, tmp_path, "v", rows[:30])
     before = judge("runs", "list").out
     done = judge("suite", "urag", "-m", "scripted/hash", *options, "--dataset", "v", code=2)
     assert "no question to test" in done.err and judge("runs", "list").out == before
@@ -211,11 +209,12 @@ def test_a_partial_score_keeps_raf_below_factuality(judge: Judge, tmp_path: Path
 
 
 def test_a_question_without_a_reference_is_in_no_cell(judge: Judge, tmp_path: Path) -> None:
-    rows = [{"id": f"q{n}", "question": f"Q{n}?", "passages": ["It is red."]} for n in range(2)]
-    rows[0]["reference_answers"] = ["red"]
-    for row in rows:
-        row["passages"] = [{"text": "It is red.", "gold": {"support": "supported"}}]
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "m.jsonl", rows), "--dataset", "m")
+    passage = {"text": "It is red.", "gold": {"support": "supported"}}
+    rows = [
+        {"id": "q0", "question": "Q0?", "passages": [passage], "reference_answers": ["red"]},
+        {"id": "q1", "question": "Q1?", "passages": [passage]},
+    ]
+    items(judge, tmp_path, "m", rows)
     answers(judge, tmp_path, [("q0", "s", condition, "red") for condition in ("none", "oracle", "fixed5")])
     result = score(judge, "mirage", "--system", "s", "--part", "adaptability")
     # q1 has no answer, and nothing that one could be measured against: only q0 counts.

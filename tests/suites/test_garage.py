@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.suites.helpers import Judge, answers, commands, give, import_garage, score
+from tests.suites.helpers import Judge, answers, commands, give, import_garage, items, score
 
 A1, A2, A3 = ("garage:g1@m@full", "garage:g2@m@full", "garage:g3@m@full")
 
@@ -121,9 +121,7 @@ def test_strata_by_tag_and_by_relevance_density(judge: Judge) -> None:
 
 
 def test_data_without_relevance_labels_have_no_raf(judge: Judge, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"id": "q", "question": "Why?", "passages": ["So."]}\n', "utf-8")
-    judge("items", "import", "jsonl", rows, "--dataset", "own")
+    items(judge, tmp_path, "own", [{"id": "q", "question": "Why?", "passages": ["So."]}])
     answers(judge, tmp_path, [("own:q", "m", "full", "So it is.")])
     unit = "own:q@m@full"
     give("eligibility", {unit: "No Issues"})
@@ -176,10 +174,10 @@ def test_relevant_by_a_judges_run(judge: Judge) -> None:
     judge(*shlex.split(second)[1:])
     assert score(judge, *rest).value("unadjusted_raf") == 1.0
     document = score(judge, *rest).document
-    assert {r["task"] for r in document["runs"]} == {
-        "grounding.v2",
-        "garage_relevance.v2",
-        "grounding_relevant.v2",
+    assert {r["task"][:-3] for r in document["runs"]} == {
+        "grounding",
+        "garage_relevance",
+        "grounding_relevant",
     }
     assert run in {r["run"] for r in document["runs"]}
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from judge.store import Store
+from tests.answers.helpers import column
 from tests.formats import mirage
-from tests.suites.helpers import Judge, answers, commands, give, score
+from tests.suites.helpers import Judge, answers, commands, give, ranking, score
 
 ITEMS = ("mirage:m0", "mirage:m1", "mirage:m2")
 OWN = {"system": "m"}
@@ -54,19 +54,12 @@ def test_an_answer_that_was_not_given_is_wrong(judge: Judge) -> None:
 
 
 def test_retrieved_context_and_the_retriever(judge: Judge, tmp_path: Path) -> None:
-    with Store.open("study.db", create=False) as store:
-        query = "SELECT passage_id FROM passages WHERE item_id = ? ORDER BY position"
-        chunks = {item: [row[0] for row in store.conn.execute(query, [item])] for item in ITEMS}
+    query = "SELECT passage_id FROM passages WHERE item_id = ? ORDER BY position"
+    chunks = {item: column(query, item) for item in ITEMS}
     # The second chunk of each question supports its answer: first, second and third in the three lists.
     order = ((1, 0, 2), (0, 1, 2), (0, 2, 1))
-    run = tmp_path / "own.run"
-    lines = [
-        f"{item} Q0 {chunks[item][place]} {rank} {9 - rank} own"
-        for item, places in zip(ITEMS, order, strict=True)
-        for rank, place in enumerate(places, 1)
-    ]
-    run.write_text("\n".join(lines) + "\n", "utf-8")
-    judge("systems", "import", "--stage", "retrieve", run)
+    ordered = {item: [chunks[item][n] for n in places] for item, places in zip(ITEMS, order, strict=True)}
+    ranking(judge, tmp_path, "own", ordered)
     result = score(judge, "mirage", "--part", "retrieval")
     assert result.value("precision@1") == pytest.approx(1 / 3)
     assert result.value("recall@1") == pytest.approx(1 / 3)

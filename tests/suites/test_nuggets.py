@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,7 @@ from judge.suites.paper_study import PaperStudy
 from judge.suites.papers import PAPERS
 from tests.formats import write_jsonl
 from tests.real import ROOT
-from tests.suites.helpers import Judge, Scored, answers, commands, give, score
-from tests.suites.test_people import people
+from tests.suites.helpers import Judge, Scored, answers, commands, give, items, people, score
 
 FILES = ROOT / "tests" / "importers" / "nuggets"
 EXAMPLE = ROOT / "data" / "examples" / "nuggets"
@@ -39,20 +39,11 @@ def by_topic() -> dict[str, dict[str, float]]:
 
 def test_against_nuggetizer(judge: Judge, tmp_path: Path) -> None:
     """The same numbers from the same files, but for two differences, which are named here."""
-    items = FILES / "nuggets.jsonl"
-    judge("items", "import", "jsonl", items, "--dataset", "x", "--map", "id=qid", "--map", "question=query")
+    maps = shlex.split("--dataset x --map id=qid --map question=query")
+    judge("items", "import", "jsonl", FILES / "nuggets.jsonl", *maps)
     files = [FILES / "first.jsonl", FILES / "second.jsonl"]
-    judge(
-        "systems",
-        "import",
-        *files,
-        "--map",
-        "id=qid",
-        "--map",
-        "text=answer_text",
-        "--system-column",
-        "run_id",
-    )
+    maps = shlex.split("--map id=qid --map text=answer_text --system-column run_id")
+    judge("systems", "import", *files, *maps)
     judge("nuggets", "import", *files, "--judge", "gpt-4o")
     result = score(judge, "nuggets")
     topics = by_topic()
@@ -95,13 +86,8 @@ def test_step_by_step(judge: Judge) -> None:
     assert len(steps) == 5 and all(line.startswith(f"judge run {TASK} -m scripted/hash ") for line in steps)
     judge("suite", "nuggets", "-m", "scripted/hash")
     result = score(judge, "nuggets")
-    assert {name.partition("[")[2] for name in result.names} == {
-        "alpha]",
-        "beta]",
-        "gamma]",
-        "delta]",
-        "omega]",
-    }
+    scored = {name.partition("[")[2] for name in result.names}
+    assert scored == {f"{system}]" for system in ("alpha", "beta", "gamma", "delta", "omega")}
     assert any("nobody has labelled" in note for note in result.document["notes"])
     alone = score(judge, "nuggets", "--system", "omega")
     assert alone.value("nugget_all") == result.value("nugget_all[omega]")
@@ -124,14 +110,7 @@ def test_missing_and_empty_answers_score_zero(judge: Judge) -> None:
 
 def ladder(judge: Judge, folder: Path) -> dict[str, list[str]]:
     """One topic with four vital nuggets and five systems, s0 to s4; the units by system."""
-    judge(
-        "items",
-        "import",
-        "jsonl",
-        write_jsonl(folder / "i.jsonl", [{"id": "t", "question": "What?"}]),
-        "--dataset",
-        "d",
-    )
+    items(judge, folder, "d", [{"id": "t", "question": "What?"}])
     answers(judge, folder, [("t", f"s{n}", "default", f"Answer {n}.") for n in range(5)])
     nuggets = [{"text": f"Nugget {n}", "importance": "vital"} for n in range(4)]
     judge("nuggets", "import", write_jsonl(folder / "n.jsonl", [{"qid": "t", "nuggets": nuggets}]))

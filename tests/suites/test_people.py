@@ -1,7 +1,5 @@
 """judge score --correct-by: the judge's means beside people's, and both together."""
 
-import sqlite3
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,22 +7,13 @@ import pytest
 from judge.prompts import load_task
 from judge.stats import corrected_mean
 from judge.store import Store, splits
+from tests.answers.helpers import column
 from tests.formats import garage_row, write_jsonl
-from tests.suites.helpers import Judge, answers, give, import_garage, score
+from tests.suites.helpers import Judge, answers, give, import_garage, items, outputs, people, score
+
+__all__ = ["people"]
 
 ITEMS = 8
-
-
-def people(field: str, labels: Mapping[str, Mapping[str, str]]) -> None:
-    """Labels of people by annotator and unit."""
-    with Store.open("study.db", create=False) as store, store.transaction() as conn:
-        for name, labels_of_person in labels.items():
-            kind = name if name in ("gold", "adjudicated") else "human"
-            conn.execute("INSERT OR IGNORE INTO annotators VALUES (?, ?, '{}')", [name, kind])
-            conn.executemany(
-                "INSERT INTO labels (unit_id, field, annotator_id, value) VALUES (?, ?, ?, ?)",
-                [(unit, field, name, value) for unit, value in labels_of_person.items()],
-            )
 
 
 def unit(n: int) -> str:
@@ -206,27 +195,27 @@ SIZES = [1, 3] * 20
 @pytest.fixture
 def claims(judge: Judge, tmp_path: Path) -> None:
     rows = [{"id": f"q{n}", "question": f"Question {n}?", "passages": [f"Passage {n}."]} for n in range(40)]
-    judge("items", "import", write_jsonl(tmp_path / "data.jsonl", rows), "--dataset", "data")
-    outputs = [
+    items(judge, tmp_path, "data", rows)
+    texts = [
         {"id": f"q{n}", "system": "m", "text": "Words.", "claims": [f"Claim {k}." for k in range(size)]}
         for n, size in enumerate(SIZES)
     ]
-    judge("systems", "import", write_jsonl(tmp_path / "answers.jsonl", outputs))
-    with sqlite3.connect("study.db") as conn:
-        units = [u for (u,) in conn.execute("SELECT unit_id FROM units WHERE kind = 'claim' ORDER BY rowid")]
-        every = [u for (u,) in conn.execute("SELECT unit_id FROM units WHERE kind = 'answer'")]
-    give("claim_support", dict.fromkeys(units, "entailment"))
-    give("deflection", dict.fromkeys(every, "attempted"))
+    outputs(judge, tmp_path, texts)
+    give(
+        "claim_support", dict.fromkeys(column("SELECT unit_id FROM units WHERE kind = 'claim'"), "entailment")
+    )
+    give("deflection", dict.fromkeys(column(ALL_ANSWERS), "attempted"))
+
+
+ALL_ANSWERS = "SELECT unit_id FROM units WHERE kind = 'answer'"
 
 
 def label_batch(*unlabelled: int) -> dict[str, dict[str, object]]:
     """ann labels what the batch drew, but for the units at these places; the corrected measures by name."""
-    with sqlite3.connect("study.db") as conn:
-        drawn = [u for (u,) in conn.execute("SELECT unit_id FROM batch_units ORDER BY unit_id")]
-        every = [u for (u,) in conn.execute("SELECT unit_id FROM units WHERE kind = 'answer'")]
+    drawn = column("SELECT unit_id FROM batch_units ORDER BY unit_id")
     labels = {u: "entailment" for place, u in enumerate(drawn) if place not in unlabelled}
     people("claim_support", {"ann": labels})
-    people("deflection", {"ann": dict.fromkeys(every, "attempted")})
+    people("deflection", {"ann": dict.fromkeys(column(ALL_ANSWERS), "attempted")})
     return labels
 
 

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats import write_jsonl
-from tests.suites.helpers import Judge, commands, give, score
-from tests.suites.test_people import people
+from tests.suites.helpers import Judge, commands, give, items, outputs, people, score
 
 E, N, C = "entailment", "neutral", "contradiction"
 A = "d:bridge@s@default"
@@ -15,7 +13,7 @@ A = "d:bridge@s@default"
 
 @pytest.fixture(autouse=True)
 def study(judge: Judge, tmp_path: Path) -> None:
-    items = [
+    questions = [
         {
             "id": "bridge",
             "question": "Who built the bridge, and when?",
@@ -33,13 +31,13 @@ def study(judge: Judge, tmp_path: Path) -> None:
         },
         {"id": "open", "question": "Why?", "passages": [{"id": "p1", "text": "Because."}]},
     ]
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "i.jsonl", items), "--dataset", "d")
+    items(judge, tmp_path, "d", questions)
     rows = [
         {"id": "bridge", "system": "s", "text": "Ann built it. Bob likes tea.", "context": ["p2", "p1"]},
         {"id": "tower", "system": "s", "text": " ", "context": ["p1"]},
         {"id": "open", "system": "s", "text": "Because.", "context": []},
     ]
-    judge("systems", "import", write_jsonl(tmp_path / "a.jsonl", rows))
+    outputs(judge, tmp_path, rows)
     nuggets = tmp_path / "n.csv"
     nuggets.write_text(
         "id,nugget,importance\nbridge,Ann Lee built it,vital\nbridge,It was built in 1900,okay\ntower,90 m,vital\n"
@@ -89,7 +87,7 @@ def test_step_by_step(judge: Judge) -> None:
 def test_a_system_is_found_whatever_its_name(judge: Judge, tmp_path: Path) -> None:
     # Its name is text, although it looks like a part of the query for the passages that it was given.
     row = {"id": "tower", "system": "s AND answer_condition", "text": "90 m.", "context": ["p1"]}
-    judge("systems", "import", write_jsonl(tmp_path / "b.jsonl", [row]))
+    outputs(judge, tmp_path, [row])
     steps = commands(judge, "rag", "--part", "retrieval", "--system", row["system"], "-m", "m/m")
     assert any("mirage_support" in line for line in steps)
 
@@ -129,7 +127,7 @@ def test_by_hand(judge: Judge) -> None:
 def test_a_missing_answer_is_a_failure(judge: Judge, tmp_path: Path) -> None:
     labelled(judge)
     rows = [{"id": "bridge", "system": "t", "text": "Ann.", "context": ["p1"], "claims": ["Ann built it"]}]
-    judge("systems", "import", write_jsonl(tmp_path / "t.jsonl", rows))
+    outputs(judge, tmp_path, rows)
     unit = "d:bridge@t@default"
     give("claim_support", {f"{unit}#c0": E})
     give("claim_correct", {f"{unit}#c0": E})
@@ -158,6 +156,6 @@ def test_corrected_by_people(judge: Judge) -> None:
 def test_passages_of_other_questions_have_no_label(judge: Judge, tmp_path: Path) -> None:
     labelled(judge)
     rows = [{"id": "tower", "system": "t", "text": "90 m.", "context": ["p1", "d:bridge/p1"]}]
-    judge("systems", "import", write_jsonl(tmp_path / "t.jsonl", rows))
+    outputs(judge, tmp_path, rows)
     result = score(judge, "rag", "--system", "t", "--part", "retrieval", "--partial")
     assert result["context_precision"]["missing"]["not judged"] == 1

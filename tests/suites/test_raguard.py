@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.formats import raguard, write_jsonl
-from tests.suites.helpers import Judge, answers, commands, give, score
+from tests.formats import raguard
+from tests.suites.helpers import Judge, answers, commands, give, items, ranking, score
 
 # Claims 1 true, 2 false, 3 false; documents 1 supporting, 2 misleading, 3 irrelevant (of claim 1), 4 irrelevant,
 # 5 supporting (2), 6 misleading (3). Documents 4 has a title only; all are units.
@@ -20,14 +20,7 @@ OWN = {"system": "m"}
 def study(judge: Judge, tmp_path: Path) -> None:
     claims, documents = raguard(tmp_path)
     judge("items", "import", "raguard", claims, documents)
-    lines = [
-        "1 Q0 2 1 3 own", "1 Q0 1 2 2 own",
-        "2 Q0 5 1 3 own", "2 Q0 6 2 2 own",
-        "3 Q0 4 1 3 own", "3 Q0 6 2 2 own",
-    ]  # fmt: skip
-    run = tmp_path / "own.run"
-    run.write_text("\n".join(lines) + "\n", "utf-8")
-    judge("systems", "import", "--stage", "retrieve", run)
+    ranking(judge, tmp_path, "own", {"1": "21", "2": "56", "3": "46"})
 
 
 def verdicts(context: str, labels: tuple[str, ...], units: tuple[str, ...] = CLAIMS) -> str:
@@ -121,9 +114,7 @@ def test_the_commands_that_are_missing_can_be_typed(judge: Judge, tmp_path: Path
 
 
 def test_without_gold_verdicts_there_is_no_score(judge: Judge, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"id": "q", "claim": "So.", "passages": ["So."]}\n', "utf-8")
-    judge("items", "import", "jsonl", rows, "--dataset", "own")
+    items(judge, tmp_path, "own", [{"id": "q", "claim": "So.", "passages": ["So."]}])
     message = judge("score", "raguard", "--dataset", "own", code=1).err
     assert message == "judge: no item of 'own' has a gold label 'claim_verdict', which the scores rest on\n"
 
@@ -142,7 +133,7 @@ def test_examples_are_training_claims_without_documents_where_there_are_none(
         }
         for name, part in parts.items()
     ]
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "t.jsonl", rows), "--dataset", "t")
+    items(judge, tmp_path, "t", rows)
     arguments = ("raguard", "--dataset", "t", "-m", "scripted/first", "--part", "zero", "--part", "oracle")
     lines = commands(judge, *arguments)
     assert all("--examples t:a,t:b" in line for line in lines) and len(lines) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.helpers import checked
-from tests.suites.helpers import Judge, commands, give, import_garage, score
+from tests.suites.helpers import Judge, commands, give, import_garage, items, score
 
 A1, A2, A3 = ("garage:g1@m@full", "garage:g2@m@full", "garage:g3@m@full")
 DEFLECTION = ("garage", "--part", "deflection")
@@ -97,19 +97,7 @@ def test_facts_ineligible_only_when_all_judges_say_so(judge: Judge) -> None:
     ):
         give("eligibility", {A1: first, A2: second}, model=model)
         give("grounding", grounded, model=model)
-    both = (
-        "garage",
-        "--part",
-        "factuality",
-        "--part",
-        "eligibility",
-        "--part",
-        "grounding",
-        "-m",
-        "one",
-        "-m",
-        "two",
-    )
+    both = shlex.split("garage --part factuality --part eligibility --part grounding -m one -m two")
     result = score(judge, *both, "--judges", "mean")
     # g2 is ineligible by both and inaccurate; g1 by one only, so it counts as grounded by both: 1/2 by each.
     assert result.value("factuality") == 0.5
@@ -170,31 +158,16 @@ def score_of_suite(judge: Judge) -> dict[str, object]:
 
 
 def test_suite_makes_the_answers_when_there_are_none(judge: Judge, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"id": "q", "question": "Why?", "passages": ["So."]}\n', "utf-8")
-    judge("items", "import", "jsonl", rows, "--dataset", "own")
+    items(judge, tmp_path, "own", [{"id": "q", "question": "Why?", "passages": ["So."]}])
     done = judge("suite", *DEFLECTION, "-m", "scripted/first", "--dataset", "own", "--json")
     result = checked(done.out, "score")
     assert (result["system"], result["condition"]) == ("scripted/first", "all")
 
 
 def test_answers_that_were_not_all_made_are_missing_too(judge: Judge, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(
-        "".join(f'{{"id": "{q}", "question": "{q}?", "passages": ["So."]}}\n' for q in "pq"), "utf-8"
-    )
-    judge("items", "import", "jsonl", rows, "--dataset", "own")
-    judge(
-        "answers",
-        "generate",
-        "qa_answer",
-        "-m",
-        "scripted/hash",
-        "--context",
-        "all",
-        "--where",
-        "item_id = 'own:p'",
-    )
+    items(judge, tmp_path, "own", [{"id": q, "question": f"{q}?", "passages": ["So."]} for q in "pq"])
+    generate = "answers generate qa_answer -m scripted/hash --context all"
+    judge(*shlex.split(generate), "--where", "item_id = 'own:p'")
     lines = commands(judge, *DEFLECTION, "--dataset", "own", "-m", "scripted/hash")
     assert lines[0].startswith("judge answers generate qa_answer.v2 -m scripted/hash --context all ")
     result = checked(

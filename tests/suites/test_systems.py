@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.answers.helpers import column
 from tests.cli.helpers import checked
-from tests.formats import mirage, raguard
-from tests.suites.helpers import Judge, answers, commands, give, score
+from tests.formats import mirage, raguard, write_jsonl
+from tests.suites.helpers import Judge, answers, commands, give, outputs, ranking, score
 
 DOCUMENTS = ("1/1", "1/2", "1/3", "2/4", "2/5", "3/6")
 UNITS = tuple(f"raguard:{d}" for d in DOCUMENTS)
 """Claims 1 true, 2 false, 3 false. Documents 2 and 6 mislead (claims 1 and 3), 1 and 5 support, 3 and 4 are irrelevant."""
+GOLD = dict(zip(UNITS, ("true", "true", "true", "false", "false", "false"), strict=True))
+"""The right verdict on each document."""
+N_RUNS = "SELECT count(*) FROM runs"
 
 
 @pytest.fixture
@@ -23,9 +27,12 @@ def claims(judge: Judge, tmp_path: Path) -> None:
 
 def ranked(judge: Judge, folder: Path, name: str, *first: str) -> None:
     """A ranking with this document at the first rank of claims 1, 2 and 3."""
-    path = folder / f"{name}.run"
-    path.write_text("".join(f"{n} Q0 {d} 1 1 {name}\n" for n, d in enumerate(first, 1)), "utf-8")
-    judge("systems", "import", "--stage", "retrieve", path, "--name", name)
+    ranking(judge, folder, name, {str(n): [document] for n, document in enumerate(first, 1)})
+
+
+def zero(judge: Judge, folder: Path, system: str) -> None:
+    """The answers of a system without context: always true, which is right on claim 1 alone."""
+    answers(judge, folder, [(n, system, "zero-context", "true") for n in "123"])
 
 
 @pytest.mark.usefixtures("claims")
@@ -37,20 +44,15 @@ def test_the_judges_verdicts_never_become_a_systems(judge: Judge, tmp_path: Path
         tmp_path,
         [(n, "a", "zero-context", v) for n, v in zip("123", ("true", "false", "false"), strict=True)],
     )
-    answers(judge, tmp_path, [(n, "b", "zero-context", "true") for n in "123"])
+    zero(judge, tmp_path, "b")
     give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
     parts = ("--part", "zero", "--part", "oracle")
     for system, right in (("a", 1.0), ("b", 1 / 3)):
         result = score(judge, "raguard", "--system", system, "-m", "the/judge", *parts)
         assert result.value("accuracy_zero") == pytest.approx(right)
         assert result.names == ["accuracy_zero"]
-        assert result.document["lacking"] == [
-            {
-                "system": system,
-                "condition": "oracle",
-                "add": f"judge systems import FILE --system {system} --condition oracle",
-            }
-        ]
+        add = f"judge systems import FILE --system {system} --condition oracle"
+        assert result.document["lacking"] == [{"system": system, "condition": "oracle", "add": add}]
         assert result.document["runs"] == []
     board = checked(
         judge("score", "raguard", "--system", "a", "--system", "b", *parts, "--json").out, "board"
@@ -58,15 +60,13 @@ def test_the_judges_verdicts_never_become_a_systems(judge: Judge, tmp_path: Path
     assert {gap["system"] for gap in board["lacking"]} == {"a", "b"}
     assert {row["measure"] for row in board["rows"]} == {"accuracy_zero"}
     out = judge("score", "raguard", "--system", "a", *parts).out
-    assert (
-        "missing: a has no output under 'oracle'; this adds it:\njudge systems import FILE --system a --condition oracle\n"
-        in out
-    )
+    add = "this adds it:\njudge systems import FILE --system a --condition oracle\n"
+    assert f"missing: a has no output under 'oracle'; {add}" in out
 
 
 @pytest.mark.usefixtures("claims")
 def test_a_system_on_one_document_at_a_time_is_its_own_run(judge: Judge, tmp_path: Path) -> None:
-    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    zero(judge, tmp_path, "a")
     give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
     # a says false to every document but 1: right on 1, 4, 5 and 6 of six; of the misleading ones (2, 6) on 6.
     outputs = dict.fromkeys(UNITS, "false") | {UNITS[0]: "true"}
@@ -81,7 +81,7 @@ def test_a_system_on_one_document_at_a_time_is_its_own_run(judge: Judge, tmp_pat
 
 @pytest.mark.usefixtures("claims")
 def test_a_named_run_of_another_is_not_read_and_the_score_says_so(judge: Judge, tmp_path: Path) -> None:
-    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    zero(judge, tmp_path, "a")
     run = give("verdict_document", dict.fromkeys(UNITS, "true"), model="the/judge")
     give("verdict_document", dict.fromkeys(UNITS, "false"), model="a", options={"imported": "sha"})
     words = ("raguard", "--system", "a", "--part", "oracle")
@@ -136,14 +136,10 @@ def test_the_papers_names_are_the_conditions(judge: Judge, tmp_path: Path) -> No
             *command, "mirage", "--system", "mine", "-m", "scripted/hash", "--part", "adaptability", "--json"
         )
         result = {m["measure"]: m["value"] for m in json.loads(done.out)["measures"]}
-        assert (result["noise_vulnerability"], result["context_acceptability"], result["accuracy_base"]) == (
-            0.0,
-            1.0,
-            1.0,
-        )
-    with sqlite3.connect("study.db") as conn:
-        assert conn.execute("SELECT count(*) FROM runs").fetchone() == (0,)
-        assert conn.execute("SELECT count(*) FROM answers").fetchone() == (9,)
+        names = ("noise_vulnerability", "context_acceptability", "accuracy_base")
+        assert [result[name] for name in names] == [0.0, 1.0, 1.0]
+    assert column(N_RUNS) == [0]
+    assert column("SELECT count(*) FROM answers") == [9]
 
 
 @pytest.mark.usefixtures("claims")
@@ -177,13 +173,10 @@ def test_a_suite_answers_for_nobody_but_its_model(judge: Judge, tmp_path: Path) 
         "missing: mine has no output under 'oracle'" in message
         and "missing: mine has no output under 'mixed'" in message
     )
-    with sqlite3.connect("study.db") as conn:
-        assert conn.execute("SELECT count(*) FROM runs").fetchone() == (0,)
+    assert column(N_RUNS) == [0]
     # A model's own outputs are made, under its own name.
     judge("suite", *part, "-m", "scripted/hash")
-    with sqlite3.connect("study.db") as conn:
-        made = conn.execute("SELECT DISTINCT system FROM answers ORDER BY 1").fetchall()
-    assert made == [("mine",), ("scripted/hash",)]
+    assert column("SELECT DISTINCT system FROM answers ORDER BY 1") == ["mine", "scripted/hash"]
 
 
 @pytest.mark.usefixtures("questions")
@@ -221,8 +214,7 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
         {"id": d[0], "condition": "oracle", "document": d[2:], "text": text}
         for d, text in zip(DOCUMENTS, replies, strict=True)
     ]
-    path = tmp_path / "outputs.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    path = write_jsonl(tmp_path / "outputs.jsonl", rows)
     words = ("systems", "import", path, "--system", "a", "--json")
     [counts] = checked(judge(*words).out, "systems_import")["rows"]
     assert (counts["answers"], counts["verdicts"], counts["unchanged"]) == (3, 6, 0)
@@ -232,12 +224,8 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
     # Gold: claim 1 true (documents 1, 2, 3), claims 2 and 3 false (4, 5 and 6). Wrong is "perhaps" alone: 5 of 6.
     assert result.value("accuracy_oracle") == pytest.approx(5 / 6)
     ranked(judge, tmp_path, "a", "2", "4", "6")
-    give(
-        "verdict",
-        {"raguard:1": "true"},
-        model="the/judge",
-        options={"context": "none", "system": "the/judge"},
-    )
+    made = {"context": "none", "system": "the/judge"}
+    give("verdict", {"raguard:1": "true"}, model="the/judge", options=made)
     assert systems(judge) == [
         ("a", "zero-context", 3, "imported"),
         ("a", "one document", 6, "imported"),
@@ -261,23 +249,23 @@ def test_one_file_has_a_systems_answers_and_its_verdicts_on_documents(judge: Jud
     ],
 )
 def test_what_cannot_be_imported(judge: Judge, tmp_path: Path, row: dict[str, str], message: str) -> None:
-    path = tmp_path / "bad.jsonl"
-    path.write_text(json.dumps({"id": "1", "system": "a", "condition": "zero-context", "text": "true"}) + "\n"
-                    + json.dumps({"id": "1", "system": "a", **row}) + "\n", "utf-8")  # fmt: skip
+    good = {"id": "1", "system": "a", "condition": "zero-context", "text": "true"}
+    path = write_jsonl(tmp_path / "bad.jsonl", [good, {"id": "1", "system": "a", **row}])
     error = judge("systems", "import", path, code=1).err
     assert error.startswith(f"judge: {path}:2: ") and message in error
     assert systems(judge) == []
 
 
+FIRST = {"id": "1", "condition": "oracle", "document": "1", "text": "true"}
+"""A right verdict on the first document."""
+
+
 @pytest.mark.usefixtures("claims")
 def test_nothing_is_kept_of_a_file_with_another_output(judge: Judge, tmp_path: Path) -> None:
     """Answers and verdicts are one transaction: a second verdict that contradicts the first keeps the answers out, too."""
-    path = tmp_path / "outputs.jsonl"
-    first = {"id": "1", "condition": "oracle", "document": "1", "text": "true"}
-    path.write_text(json.dumps(first) + "\n", "utf-8")
-    judge("systems", "import", path, "--system", "a")
-    rows = [{"id": "1", "condition": "zero-context", "text": "true"}, {**first, "text": "false"}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    outputs(judge, tmp_path, [FIRST], "--system", "a")
+    rows = [{"id": "1", "condition": "zero-context", "text": "true"}, {**FIRST, "text": "false"}]
+    path = write_jsonl(tmp_path / "more.jsonl", rows)
     message = judge("systems", "import", path, "--system", "a", code=1).err
     assert "the study has another output of 'a' for 'raguard:1/1'; nothing is replaced" in message
     assert systems(judge) == [("a", "one document", 1, "imported")]
@@ -287,10 +275,9 @@ def test_nothing_is_kept_of_a_file_with_another_output(judge: Judge, tmp_path: P
 def test_a_judge_that_is_called_as_an_imported_system_is_not_that_system(
     judge: Judge, tmp_path: Path
 ) -> None:
-    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    zero(judge, tmp_path, "a")
     # As `judge run verdict_document -m openai/x --as a` leaves it: right on every document.
-    gold = dict(zip(UNITS, ("true", "true", "true", "false", "false", "false"), strict=True))
-    give("verdict_document", gold, model="a", options={"asked_as": "openai/x"})
+    give("verdict_document", GOLD, model="a", options={"asked_as": "openai/x"})
     result = score(judge, "raguard", "--system", "a", "--part", "zero", "--part", "oracle")
     assert result.names == ["accuracy_zero"]
     assert [gap["condition"] for gap in result.document["lacking"]] == ["oracle"]
@@ -299,7 +286,7 @@ def test_a_judge_that_is_called_as_an_imported_system_is_not_that_system(
 @pytest.mark.usefixtures("claims")
 def test_a_name_with_a_slash_is_no_model(judge: Judge, tmp_path: Path) -> None:
     """acme is no vendor: nothing is ever asked in the name of a system that was not imported yet."""
-    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    zero(judge, tmp_path, "a")
     message = judge("score", "raguard", "--system", "acme/rag", "--part", "zero", code=2).err
     assert message.startswith("judge: 'acme/rag' has no output for any condition of raguard (zero-context)")
 
@@ -316,10 +303,7 @@ def test_two_outputs_for_one_item_need_a_column_of_systems(judge: Judge, tmp_pat
 def test_a_removed_command_names_its_replacement(judge: Judge) -> None:
     for was in ("answers", "rankings"):
         message = judge(was, "import", "x.jsonl", "--condition", "c", code=2).err
-        assert (
-            message
-            == f"judge: judge {was} import is gone: judge systems import has its options and takes its files\n"
-        )
+        assert f"judge {was} import is gone" in message and "judge systems import" in message
 
 
 @pytest.mark.usefixtures("questions")
@@ -335,7 +319,7 @@ def test_answers_of_a_run_with_other_settings_are_not_taken_for_imported_ones(ju
 @pytest.mark.usefixtures("claims")
 def test_what_a_model_was_allowed_to_add_counts_afterwards(judge: Judge, tmp_path: Path) -> None:
     """Verdicts on documents by permission: the score has them, without any option, and resumes them."""
-    answers(judge, tmp_path, [(n, "mine", "zero-context", "true") for n in "123"])
+    zero(judge, tmp_path, "mine")
     parts = ("raguard", "--system", "mine", "--part", "zero", "--part", "oracle")
     judge("suite", *parts, "-m", "scripted/first", "--also-generate")
     result = score(judge, *parts)
@@ -356,16 +340,7 @@ def test_what_a_model_was_allowed_to_add_counts_afterwards(judge: Judge, tmp_pat
 def test_a_condition_that_was_imported_is_not_made_again(judge: Judge, tmp_path: Path) -> None:
     """Two outputs for one condition could not be scored: the model is not asked for the second one."""
     answers(judge, tmp_path, [("m0", "mine", "base", "m0")])
-    words = (
-        "answers",
-        "generate",
-        "mirage_answer",
-        "-m",
-        "scripted/hash",
-        "--system",
-        "mine",
-        "--also-generate",
-    )
+    words = shlex.split("answers generate mirage_answer -m scripted/hash --system mine --also-generate")
     message = judge(*words, "--context", "none", code=2).err
     assert "'mine' has imported answers under 'base', which is --context none" in message
     assert judge(*words, "--context", "oracle").code == 0
@@ -375,17 +350,7 @@ def test_a_condition_that_was_imported_is_not_made_again(judge: Judge, tmp_path:
 def test_a_suite_compares_several_systems(judge: Judge, tmp_path: Path) -> None:
     """An imported system beside the model: what the model lacks is made, and both stand on one leaderboard."""
     answers(judge, tmp_path, [(n, "mine", "zero-context", "false") for n in "123"])
-    words = (
-        "raguard",
-        "-m",
-        "scripted/first",
-        "--system",
-        "mine",
-        "--system",
-        "scripted/first",
-        "--part",
-        "zero",
-    )
+    words = shlex.split("raguard -m scripted/first --system mine --system scripted/first --part zero")
     result = checked(judge("suite", *words, "--json").out, "board")
     [row] = [row for row in result["rows"] if row["measure"] == "accuracy_zero"]
     # Claim 1 is true, 2 and 3 are false; the model says true each time.
@@ -404,21 +369,9 @@ def test_the_limits_of_a_suite_are_those_of_all_systems_together(judge: Judge, t
     """GaRAGe's eligibility of two systems: where the limit stops the first run, nothing is asked for the second."""
     rows = [(f"m{n}", name, "base", f"It is m{n}.") for name in ("a", "b") for n in range(3)]
     answers(judge, tmp_path, rows)
-    words = (
-        "suite",
-        "garage",
-        "-m",
-        "scripted/hash",
-        "--part",
-        "deflection",
-        "--system",
-        "a",
-        "--system",
-        "b",
-    )
+    words = shlex.split("suite garage -m scripted/hash --part deflection --system a --system b")
     assert judge(*words, "--max", "200tokens", code=None).code == 4
-    with sqlite3.connect("study.db") as conn:
-        assert conn.execute("SELECT count(*) FROM judgements").fetchone()[0] < 6
+    assert column("SELECT count(*) FROM judgements")[0] < 6
     judge(*words)
 
 
@@ -453,15 +406,11 @@ def test_the_import_that_is_printed_names_the_study(judge: Judge, tmp_path: Path
     """Typed as it is printed, with the file's name in place of FILE, it adds to the same study."""
     Path("study.db").rename("other.db")
     rows = [{"id": f"m{n}", "system": "mine", "condition": "base", "text": f"m{n}"} for n in range(3)]
-    file = tmp_path / "rows.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    judge("systems", "import", file, "-d", "other.db")
+    outputs(judge, tmp_path, rows, "-d", "other.db")
+    file = write_jsonl(tmp_path / "rows.jsonl", [{"id": f"m{n}", "text": f"m{n}"} for n in range(3)])
     words = ("mirage", "--system", "mine", "--part", "adaptability", "-d", "other.db")
     for condition in ("oracle", "mixed"):
         [add] = [g["add"] for g in score(judge, *words).document["lacking"] if g["condition"] == condition]
-        file.write_text(
-            "".join(json.dumps({"id": f"m{n}", "text": f"m{n}"}) + "\n" for n in range(3)), "utf-8"
-        )
         judge(*shlex.split(add.replace("FILE", str(file)))[1:])
     assert score(judge, *words).document["lacking"] == []
     message = judge("score", "mirage", "--system", "nobody", *words[3:], code=2).err
@@ -481,7 +430,7 @@ def test_a_run_called_as_the_system_becomes_its_own_only_by_permission(
     judge: Judge, tmp_path: Path, limit: tuple[str, ...]
 ) -> None:
     """`judge run --as mine`, whole or interrupted, then `--also-generate`: the suite and the score give the same."""
-    answers(judge, tmp_path, [(n, "mine", "zero-context", "true") for n in "123"])
+    zero(judge, tmp_path, "mine")
     judge("run", "verdict_document", "-m", "scripted/first", "--as", "mine", *limit)
     assert oracle_scores(judge) == (None, ["oracle"])
     suite = ("suite", "raguard", "--system", "mine", "--part", "zero", "--part", "oracle")
@@ -493,33 +442,25 @@ def test_a_run_called_as_the_system_becomes_its_own_only_by_permission(
 @pytest.mark.usefixtures("claims")
 def test_verdicts_that_were_imported_are_not_made_as_well(judge: Judge, tmp_path: Path) -> None:
     """Of six documents mine has an output for one, which is right: five failures, also where a model may add outputs."""
-    path = tmp_path / "outputs.jsonl"
-    path.write_text(
-        json.dumps({"id": "1", "condition": "oracle", "document": "1", "text": "true"}) + "\n", "utf-8"
-    )
-    judge("systems", "import", path, "--system", "mine")
-    answers(judge, tmp_path, [(n, "mine", "zero-context", "true") for n in "123"])
+    outputs(judge, tmp_path, [FIRST], "--system", "mine")
+    zero(judge, tmp_path, "mine")
     assert oracle_scores(judge) == (pytest.approx(1 / 6), [])
     words = ("suite", "raguard", "--system", "mine", "--part", "zero", "--part", "oracle", "-m")
     result = json.loads(judge(*words, "scripted/first", "--also-generate", "--json").out)
     [oracle] = [m for m in result["measures"] if m["measure"] == "accuracy_oracle"]
     assert oracle["value"] == pytest.approx(1 / 6)
-    with sqlite3.connect("study.db") as conn:
-        assert conn.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+    assert column(N_RUNS) == [1]
 
 
 @pytest.mark.usefixtures("claims")
 def test_verdicts_may_come_in_several_files(judge: Judge, tmp_path: Path) -> None:
     """Three right verdicts in each of two files are six right ones."""
-    gold = ("true", "true", "true", "false", "false", "false")
     rows = [
         {"id": d[0], "condition": "oracle", "document": d[2:], "text": text}
-        for d, text in zip(DOCUMENTS, gold, strict=True)
+        for d, text in zip(DOCUMENTS, GOLD.values(), strict=True)
     ]
-    path = tmp_path / "outputs.jsonl"
     for half in (rows[:3], rows[3:]):
-        path.write_text("".join(json.dumps(row) + "\n" for row in half), "utf-8")
-        judge("systems", "import", path, "--system", "mine")
+        outputs(judge, tmp_path, half, "--system", "mine")
     assert oracle_scores(judge)[0] == 1.0
     assert [row for row in systems(judge) if row[1] == "one document"] == [
         ("mine", "one document", 6, "imported")
@@ -531,8 +472,7 @@ def test_a_named_run_of_a_judge_is_no_output_of_a_model_either(judge: Judge) -> 
     """The system is a model that made its own verdicts; --run names a judge's, which is right on every document."""
     parts = ("raguard", "--system", "scripted/first", "--part", "oracle")
     judge("suite", *parts, "-m", "scripted/first")
-    gold = dict(zip(UNITS, ("true", "true", "true", "false", "false", "false"), strict=True))
-    run = give("verdict_document", gold, model="the/judge")
+    run = give("verdict_document", GOLD, model="the/judge")
     result = score(judge, *parts, "--run", run)
     # The model says true on all six documents; claim 1, which has three of them, is true.
     assert result.value("accuracy_oracle") == 0.5
@@ -560,7 +500,7 @@ def test_a_ranking_that_is_called_as_no_system_is_named(judge: Judge, tmp_path: 
 @pytest.mark.usefixtures("claims")
 def test_a_judges_run_alone_makes_no_system(judge: Judge, tmp_path: Path) -> None:
     """Nothing of `mine` was imported; a judge was called so, as `judge run -m openai/x --as mine` leaves it."""
-    answers(judge, tmp_path, [(n, "a", "zero-context", "true") for n in "123"])
+    zero(judge, tmp_path, "a")
     give("verdict_document", dict.fromkeys(UNITS, "true"), model="mine", options={"asked_as": "openai/x"})
     message = judge("score", "raguard", "--system", "mine", "--part", "oracle", code=2).err
     assert message.startswith(
@@ -570,21 +510,16 @@ def test_a_judges_run_alone_makes_no_system(judge: Judge, tmp_path: Path) -> Non
 
 @pytest.mark.usefixtures("claims")
 def test_verdicts_imported_under_an_older_task_are_known(judge: Judge, tmp_path: Path) -> None:
-    path = tmp_path / "outputs.jsonl"
-    row = {"id": "1", "condition": "oracle", "document": "1", "text": "true"}
-    path.write_text(json.dumps(row) + "\n", "utf-8")
+    path = write_jsonl(tmp_path / "outputs.jsonl", [FIRST])
     judge("systems", "import", path, "--system", "mine")
     with sqlite3.connect("study.db") as conn:
         # As an earlier version left it: the same task with a smaller number.
         conn.execute("PRAGMA foreign_keys = OFF")
         conn.execute("UPDATE runs SET task = 'verdict_document.v1'")
         conn.execute("UPDATE tasks SET task = 'verdict_document.v1', version = 1")
-    [again] = checked(judge("systems", "import", path, "--system", "mine", "--json").out, "systems_import")[
-        "rows"
-    ]
+    done = judge("systems", "import", path, "--system", "mine", "--json")
+    [again] = checked(done.out, "systems_import")["rows"]
     assert (again["verdicts"], again["unchanged"]) == (0, 1)
-    path.write_text(json.dumps({**row, "text": "false"}) + "\n", "utf-8")
-    assert (
-        "the study has another output of 'mine'"
-        in judge("systems", "import", path, "--system", "mine", code=1).err
-    )
+    write_jsonl(path, [{**FIRST, "text": "false"}])
+    message = judge("systems", "import", path, "--system", "mine", code=1).err
+    assert "the study has another output of 'mine'" in message

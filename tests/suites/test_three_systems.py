@@ -4,13 +4,15 @@ The newer setting (seed 2) is planted wrong and lacks a part, so the newest set 
 number that mixes the two, or that is another system's, differs from those worked out here.
 """
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from judge.scores.mirage import CELLS
 from tests.formats import mirage, raguard, write_jsonl
-from tests.suites.helpers import Judge, Scored, answers, give, import_garage, score
+from tests.suites.helpers import Judge, Scored, answers, give, import_garage, outputs, score
 from tests.suites.test_confirmation import CLAIMS, LISTS, PAIRS, STANCES, lists
 from tests.suites.test_systems import UNITS, ranked
 from tests.suites.test_urag import RIGHT, URAG, WITH, distributed
@@ -98,19 +100,7 @@ def test_raguard(judge: Judge, tmp_path: Path) -> None:
     give("verdict_document", wrong, model="the/judge", options=ONE)
     # The only imported outputs on one document at a time are another system's.
     give("verdict_document", gold, model="third", options={"imported": "sha"})
-    words = (
-        "raguard",
-        "--part",
-        "zero",
-        "--part",
-        "rag",
-        "--part",
-        "oracle",
-        "--part",
-        "retrieval",
-        "--k",
-        "1",
-    )
+    words = shlex.split("raguard --part zero --part rag --part oracle --part retrieval --k 1")
     a, b = (score(judge, *words, "--system", name) for name in "ab")
     recall = "misleading_retrieval_recall@1[own/owning]"
     # a: without documents wrong on claim 3; b has no such answers. With one document both are right on claim 1 alone.
@@ -147,20 +137,14 @@ def test_mirage(judge: Judge, tmp_path: Path) -> None:
     made("fixed5", ONE, "m1")
     made("none", TWO, "")
     made("oracle", TWO, "")
-    cells = (
-        "noise_vulnerability",
-        "context_acceptability",
-        "context_insensitivity",
-        "context_misinterpretation",
-    )
     part = ("mirage", "--part", "adaptability", "--system")
-    assert [score(judge, *part, "a").value(name) for name in cells] == [0, 1, 0, 0]
+    assert [score(judge, *part, "a").value(name) for name in CELLS] == [0, 1, 0, 0]
     # s: m0 is misinterpreted, m1 accepted, m2 vulnerable to noise.
     result = score(judge, *part, "s")
-    assert [result.value(name) for name in cells] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
+    assert [result.value(name) for name in CELLS] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3])
     assert seeds(result) == {1}
     b = score(judge, *part, "b")
-    assert [b.value(name) for name in (*cells, "accuracy_base")] == [None] * 4 + [1.0]
+    assert [b.value(name) for name in (*CELLS, "accuracy_base")] == [None] * 4 + [1.0]
     assert [gap["condition"] for gap in b.document["lacking"]] == ["oracle", "mixed"]
 
 
@@ -182,7 +166,7 @@ def test_urag(judge: Judge, tmp_path: Path, urag_study: None) -> None:
         for system, condition, test in (("a", "plain", (0.9, 0.9)), ("a", "llm-only", (0.1, 0.9)), ("b", "llm-only", (0.9, 0.1)))
         for item, p in {**calibration, "t1": test[0], "t2": test[1]}.items()
     ]  # fmt: skip
-    judge("systems", "import", write_jsonl(tmp_path / "urag.jsonl", rows), "--paper", "urag")
+    outputs(judge, tmp_path, rows, "--paper", "urag")
     assert (RIGHT["t1"], RIGHT["t2"]) == ("A", "B")
     words = ("urag", "--alpha", "0.5", "--part", "sets", "--part", "ratio", "--system")
     for system, expected in (("a", (1 / 2, 0.0)), ("s", (1.0, 1 / 2))):

@@ -13,7 +13,7 @@ from judge.store import Store
 from tests.answers.helpers import column
 from tests.cli.helpers import checked
 from tests.formats import urag, write_jsonl
-from tests.suites.helpers import Judge, commands, give, score
+from tests.suites.helpers import Judge, commands, give, items, outputs, score
 
 RIGHT = {"c1": "A", "c2": "B", "c3": "A", "t1": "A", "t2": "B"}
 # p(A) over the item's own options, A and B. The true option has 0.9, 0.6, 0.8; then 0.95 and 0.3.
@@ -61,7 +61,7 @@ def study(judge: Judge, tmp_path: Path) -> None:
         }
         for name, right in RIGHT.items()
     ]
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "u.jsonl", rows), "--dataset", "u")
+    items(judge, tmp_path, "u", rows)
     chosen("all", WITH)
     chosen("none", ALONE)
 
@@ -174,7 +174,7 @@ def judged(judge: Judge, tmp_path: Path) -> str:
     for n in range(8):
         gold = {"gold": {"stance": LABELS[n % 3]}} if n < 6 else {}
         rows.append({"id": str(n), "claim": f"c{n}", "passages": [{"id": "p", "text": f"t{n}", **gold}]})
-    judge("items", "import", "jsonl", write_jsonl(tmp_path / "s.jsonl", rows), "--dataset", "s")
+    items(judge, tmp_path, "s", rows)
     labels = {f"s:{n}/p": LABELS[n % 3] for n in range(8)}
     run = give("stance", labels)
     masses: dict[str, Mapping[str, float]] = {}
@@ -229,9 +229,8 @@ def test_what_conformal_needs(judge: Judge, judged: str) -> None:
 
 def test_probabilities_of_ones_own_system_are_imported(judge: Judge, study: None, tmp_path: Path) -> None:
     rows = [{"id": item, "probabilities": {"A": p, "B": 1 - p}} for item, p in WITH.items()]
-    judge(
-        "systems", "import", write_jsonl(tmp_path / "p.jsonl", rows), "--system", "own", "--condition", "all"
-    )
+    own = ("--system", "own", "--condition", "all")
+    outputs(judge, tmp_path, rows, *own)
     calibrated_on_own = score(judge, *URAG, "--part", "sets", "--system", "own")
     judged = score(judge, *URAG, "--part", "sets")
     # The same probabilities make the same sets as those of a run.
@@ -256,12 +255,11 @@ def test_an_imported_answer_that_chooses_nothing_is_wrong(judge: Judge, study: N
         for name in ("c1", "c2", "c3", "t1")
     ]
     rows.append({"id": "t2", "text": " "})
-    file = write_jsonl(tmp_path / "own.jsonl", rows)
-    judge("systems", "import", file, "--system", "own", "--condition", "all")
+    outputs(judge, tmp_path, rows, "--system", "own", "--condition", "all")
     sets = score(judge, *URAG, "--part", "sets", "--system", "own")
     # t1 has A at 0.95 and is right; t2 is empty: wrong, and of no set.
     assert (sets.value("accuracy"), sets["accuracy"]["n_units"]) == (0.5, 2)
     assert sets["set_size"]["n_units"] == 1
     rows[-1] = {"id": "t2", "text": "I cannot say."}
-    judge("systems", "import", write_jsonl(tmp_path / "o.jsonl", rows), "--system", "o", "--condition", "all")
+    outputs(judge, tmp_path, rows, "--system", "o", "--condition", "all")
     assert score(judge, *URAG, "--part", "sets", "--system", "o").value("accuracy") == 0.5

@@ -9,8 +9,8 @@ import pytest
 from judge.runner import second
 from judge.store import Store
 from tests.answers.helpers import column
-from tests.formats import urag, write_jsonl
-from tests.suites.helpers import Judge, commands, give, score
+from tests.formats import urag
+from tests.suites.helpers import Judge, commands, give, outputs, score
 from tests.suites.test_urag import URAG, WITH, distributed, study
 
 __all__ = ["study"]
@@ -82,17 +82,8 @@ def test_what_is_shown_is_plain_and_tells_no_gold(judge: Judge, study: None) -> 
     assert (shown["u:c1"], wrong["u:c1"]) == ("A. 0.900\nB. 0.100", "A. 0.100\nB. 0.900")
     assert (shown["u:c2"], wrong["u:c2"]) == ("A. 0.400\nB. 0.600", "A. 0.600\nB. 0.400")
     assert (shown["u:t2"], wrong["u:t2"]) == ("A. 0.700\nB. 0.300", "A. 0.300\nB. 0.700")
-    options = (
-        "-m",
-        "scripted/hash",
-        "--context",
-        "all",
-        "--shown",
-        f"{run}:wrong",
-        "--where",
-        "item_id = 'u:c1'",
-    )
-    prompt = judge("answers", "generate", "urag_aware", *options, "--estimate").out
+    generate = f"answers generate urag_aware -m scripted/hash --context all --shown {run}:wrong --estimate"
+    prompt = judge(*shlex.split(generate), "--where", "item_id = 'u:c1'").out
     block = prompt.partition("Probabilities:\n")[2].partition("\nAnswer:")[0]
     # Nothing beside it of what the first pass gave or what is right.
     assert "A. 0.100\nB. 0.900" in block and prompt.count("0.900") == 1 and "correct" not in prompt
@@ -129,8 +120,7 @@ def test_a_second_pass_step_by_step(judge: Judge, tmp_path: Path) -> None:
 def test_both_passes_of_ones_own_system_are_imported(judge: Judge, study: None, tmp_path: Path) -> None:
     def given(p: dict[str, float], condition: str) -> None:
         rows: list[dict[str, Any]] = [{"id": i, "probabilities": {"A": a, "B": 1 - a}} for i, a in p.items()]
-        path = write_jsonl(tmp_path / "p.jsonl", rows)
-        judge("systems", "import", path, "--system", "own", "--condition", condition)
+        outputs(judge, tmp_path, rows, "--system", "own", "--condition", condition)
 
     given(WITH, "all")
     aware = (*AWARE, "--system", "own", "--aware", "self")
