@@ -200,7 +200,7 @@ def split_and_look(world: World, rng: Random) -> bool:
     if not world.oracle.labels():
         return False
     world.judge("split", "side", "--reference", rng.choice([*PEOPLE, "majority"]), code=(0, 1, 2))
-    world.judge("compare", "side", "--part", "test", "--interval", "none", code=(0, 1, 2))
+    world.judge("compare", "side", "--part", "test", code=(0, 1, 2))
     return True
 
 
@@ -242,14 +242,8 @@ def draw_batch(world: World, rng: Random) -> bool:
         world.rows("SELECT 1 FROM labels AS l JOIN runs AS r ON r.run_id = l.annotator_id")
     )
     reveal = judged and rng.random() < 0.6
-    words: list[object] = [
-        "-n",
-        rng.randrange(2, 6),
-        "--seed",
-        rng.randrange(99),
-        "--annotators",
-        ",".join(people),
-    ]
+    drawn = ["-n", rng.randrange(2, 6), "--seed", rng.randrange(99)]
+    words: list[object] = [*drawn, "--annotators", ",".join(people)]
     sure = judged and bool(world.rows("SELECT 1 FROM labels WHERE distribution IS NOT NULL LIMIT 1"))
     if sure and rng.random() < 0.5:
         words += ["--draw", "least-sure", "--run", "scripted/hash"]
@@ -261,10 +255,11 @@ def draw_batch(world: World, rng: Random) -> bool:
         words += ["--repeats", "50%"]
     if rng.random() < 0.2:
         words += ["--fresh"]
-    words += ["--allow-exposed", "--prompts", world.folder / "prompts"]
+    words += ["--allow-exposed"]
+    path = world.folder / "prompts" / f"{task}.v1.md"
 
     def work() -> Any:
-        return world.annotate("batches", "new", name, task, *words, code=(0, 1, 2))
+        return world.annotate("batches", "new", name, path, *words, code=(0, 1, 2))
 
     if rng.random() < 0.2:
         world.killed(rng, work)
@@ -518,16 +513,8 @@ def sheet(world: World, rng: Random) -> bool:
             writer.writerow(
                 [unit, person, "" if notes else batch.field, "" if notes else label, "odd" if notes else ""]
             )
-    words = [
-        "import",
-        file,
-        "--from",
-        "csv",
-        "--batch",
-        batch.name,
-        "--blind",
-        *(["--latest"] if latest else []),
-    ]
+    newer = ["--latest"] if latest else []
+    words = ["import", file, "--from", "csv", "--batch", batch.name, "--blind", *newer]
     if notes:
         world.annotate(*words, code=(0, 1))
         for person, unit in dict.fromkeys((p, u) for p, u, _ in rows):
@@ -590,15 +577,8 @@ def studio(world: World, rng: Random) -> bool:
         record["annotations"].append(made)
     file = world.folder / f"studio{world.number()}.json"
     file.write_text(json.dumps(list(found.values())))
-    words = [
-        "import",
-        file,
-        "--from",
-        "label-studio",
-        "--batch",
-        batch.name,
-        *(["--latest"] if latest else []),
-    ]
+    newer = ["--latest"] if latest else []
+    words = ["import", file, "--from", "label-studio", "--batch", batch.name, *newer]
     _take_in(world, batch, rows, latest, "studio", lambda code: world.annotate(*words, code=code), rng)
     return True
 

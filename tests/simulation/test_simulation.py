@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.simulation.oracle import Entry, Oracle
-from tests.simulation.run import plan, simulate
+from tests.simulation.run import Counts, plan, simulate
 from tests.simulation.steps import STEPS
 from tests.simulation.world import DERIVE
 
@@ -16,6 +16,14 @@ SEEDS = (1, 2, 3, 4, 5, 6)
 def test_everybody_s_labels_are_as_meant(seed: int) -> None:
     wrong = simulate(plan(seed, 24))
     assert wrong is None, "\n".join([*wrong[1], wrong[0], f"python -m tests.simulation --seed {seed}"])
+
+
+def test_batches_are_drawn() -> None:
+    """Without a batch, 15 of the 21 steps find nothing to act on, and the simulation tests little."""
+    counts = Counts()
+    for seed in SEEDS:
+        simulate(plan(seed, 0), counts)
+    assert counts.steps["draw_batch"]
 
 
 def test_every_step_is_drawn() -> None:
