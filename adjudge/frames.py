@@ -37,6 +37,7 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], **attribute
     for name in columns:
         cells = [row.get(name) for row in listed]
         if name in _WHOLE:
+            # The type with gaps: with int64 a missing count would turn all of them into floats.
             made[name] = pd.Series(cells, dtype="Int64")
         elif name in _REAL and not any(isinstance(cell, str) for cell in cells):
             made[name] = pd.Series([float("nan") if c is None else float(c) for c in cells], dtype="float64")
@@ -57,18 +58,22 @@ def rows_of(data: Any) -> tuple[list[dict[str, Any]], list[str] | None]:
 
     Missing cells of a table are None. Raises UsageError for anything else.
     """
+    # Recognised by its methods, so that rows of dictionaries need no pandas.
     if hasattr(data, "to_dict") and hasattr(data, "columns"):
         return _rows_of_frame(data)
     if isinstance(data, Mapping):
         import pandas as pd
 
+        # A value without a length is the cell of a single row.
         lengths = {name: len(values) for name, values in data.items() if hasattr(values, "__len__")}
+        # A text has a length, too: each of its letters would be a row.
         if any(isinstance(values, str) for values in data.values()) or len(lengths) < len(data):
             raise UsageError("a mapping is {column: values}; one row alone goes in a list: [row]")
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} {n}" for name, n in lengths.items())
             raise UsageError(f"the columns of a mapping have different lengths: {listed}")
         return _rows_of_frame(
+            # dtype=object keeps numbers, text and None side by side as they are.
             pd.DataFrame({name: pd.Series(list(v), dtype=object) for name, v in data.items()})
         )
     if isinstance(data, str | bytes) or not isinstance(data, Iterable):
@@ -90,23 +95,23 @@ def _rows_of_frame(data: Any) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _cells(column: Any) -> list[Any]:
-    """A column's values as JSON has them. pandas turns whole numbers with gaps into floats: they are whole again.
-
-    JSON has no infinite numbers (log scores have): they are text, as in a CSV file.
-    """
+    """Return a column's values as JSON has them."""
     values = [plain(value) for value in column]
+    # JSON has no infinite numbers, but log scores do. They become text, as in a CSV file.
     values = [str(v) if isinstance(v, float) and math.isinf(v) else v for v in values]
     floats = [v for v in values if isinstance(v, float)]
+    # pandas turns whole numbers with gaps into floats, and an id 1.0 would be another id than 1.
     if str(column.dtype) == "float64" and len(floats) < len(values) and all(v.is_integer() for v in floats):
         return [int(v) if isinstance(v, float) else v for v in values]
     return values
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: numpy's scalars and arrays as Python's, times as ISO 8601, what is missing as None."""
+    """Return a value as JSON has it: numpy's scalars and arrays as Python's, times as ISO 8601, missing values as None."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
+        # NaN is the only number that differs from itself.
         return None if value != value else value
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
@@ -114,9 +119,11 @@ def plain(value: Any) -> Any:
         return [plain(v) for v in value]
     if hasattr(value, "tolist"):  # numpy
         return plain(value.tolist())
+    # By name, because pandas may not be imported.
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if hasattr(value, "isoformat"):
         text = value.isoformat()
+        # pandas has no dates: a day is a time at midnight.
         return text.removesuffix("T00:00:00")
     return str(value)

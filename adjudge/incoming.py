@@ -14,15 +14,17 @@ def import_items(
     study: Path,
     data: Any,
     format: str | None,
+    skip_bad: bool,
+    *,
     dataset: str | None,
     maps: Mapping[str, str],
     label_maps: Mapping[str, Mapping[str, str]],
-    skip_bad: bool,
-    system: str | None,
-    as_text: Iterable[str],
-    scores: Mapping[str, str],
+    **more: Any,
 ) -> Outcome:
-    """Import items. Raises BadInput, with the maps to pass if columns have other names, and UsageError."""
+    """Import items; `more` are other fields of `judge.importers.base.Options`.
+
+    Raises BadInput, with the maps to pass if columns have other names, and UsageError.
+    """
     from judge.asking.items import from_files, from_rows
     from judge.importers.base import Options
     from judge.importers.guess import MissingFields
@@ -32,14 +34,13 @@ def import_items(
 
     _check_maps(maps, label_maps)
     said: list[str] = []
-    options = Options(
-        dataset, maps, label_maps, said.append, system=system, as_text=frozenset(as_text), scores=scores
-    )
+    options = Options(dataset, maps, label_maps, said.append, **more)
     rows: Iterable[Any]
     try:
         paths = _paths(data)
         if paths:
             format = format or found_format(paths)
+            # Kept for the maps that are offered if columns have other names.
             rows = file_rows(format, paths[0])
             done = from_files(study, format, paths, options, skip_bad)
         else:
@@ -48,6 +49,7 @@ def import_items(
             options = understood(Path(name), rows, options)
             names_itself = options.taken is not None and options.taken.derives_id
             if not names_itself and not any(row.get("dataset") for row in rows):
+                # Rows in memory have no file whose name could name the data set.
                 options = dataclasses.replace(options, dataset=dataset or "data")
             done = from_rows(study, name, rows, options, skip_bad, columns=columns)
     except MissingFields as lacking:

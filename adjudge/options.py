@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from judge.runner.plan import Live, RunDisplay
 
 
-class CallArguments(TypedDict, total=False):
-    """The options of every call of a model, by the names of `judge.run_options.RunOptions`, which says what each does.
+class CommonArguments(TypedDict, total=False):
+    """The commonest options of a run, by the names of `judge.run_options.RunOptions`, which says what each does.
 
     `max` are limits as text (5usd, 2h, 1Mtokens); `patience` may be seconds or text as 2h.
     """
@@ -24,24 +24,24 @@ class CallArguments(TypedDict, total=False):
     patience: float | str
     retry: Sequence[str]
     max: str | Sequence[str]
-    prices: str | Path | None
-    max_output_tokens: int
     temperature: float | None
     answers: str
     rationale: str | None
-    label_order: str
-    guidelines: bool
     asked_as: str | None
-    same_model: bool
     prompts: str | Path | None
     base_url: str | Sequence[str]
     settings: Mapping[str, str]
-    timeout: float
 
 
-class ImproveArguments(CallArguments, total=False):
+class ImproveArguments(CommonArguments, total=False):
     """The options of `Study.improve`, which chooses the units, the examples and the recipe itself."""
 
+    prices: str | Path | None
+    max_output_tokens: int
+    label_order: str
+    guidelines: bool
+    same_model: bool
+    timeout: float
     repeats: int
     seed: int | None
     workers: int | None
@@ -61,8 +61,8 @@ class RunArguments(ImproveArguments, total=False):
     recipe: str | Path | None
 
 
-class SuiteArguments(TypedDict, total=False):
-    """The options of `Study.suite`: which rows are asked about, and the commonest options of a run.
+class SuiteArguments(CommonArguments, total=False):
+    """The options of `Study.suite`: the rows that are judged, and the commonest options of a run.
 
     `also_generate` lets the model add outputs to a system whose outputs were imported; `limit` is a number of questions.
     """
@@ -73,17 +73,6 @@ class SuiteArguments(TypedDict, total=False):
     limit: int | None
     sample: int | None
     parts: Sequence[str]
-    concurrency: int | None
-    patience: float | str
-    retry: Sequence[str]
-    max: str | Sequence[str]
-    temperature: float | None
-    answers: str
-    rationale: str | None
-    asked_as: str | None
-    prompts: str | Path | None
-    base_url: str | Sequence[str]
-    settings: Mapping[str, str]
 
 
 def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOptions:
@@ -106,48 +95,31 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values as the command takes them. Raises UsageError for one out of its range or choices."""
     import click
 
-    from judge.cli.options import LimitText, NumberOrNone
-    from judge.cli.run import run
+    from judge.cli.options import LimitText, NumberOrNone, option_of
     from judge.console import Duration
 
+    # Only these types check a value. The others would turn an object of Python's into text.
     kinds = (click.IntRange, click.FloatRange, click.Choice, Duration, LimitText, NumberOrNone)
-    types = {p.name: p.type for p in run.params if isinstance(p.type, kinds)}
     checked = dict(given)
     for name, value in given.items():
-        if name not in types or value is None or (name == "patience" and isinstance(value, int | float)):
+        kind = option_of(name).type
+        if not isinstance(kind, kinds) or value is None:
             continue
         several = isinstance(value, list | tuple)
         try:
-            converted = [types[name].convert(entry, None, None) for entry in (value if several else [value])]
+            converted = [kind.convert(entry, None, None) for entry in (value if several else [value])]
         except click.BadParameter as problem:
             raise UsageError(f"{name}={value!r}: {problem.message}") from None
         checked[name] = converted if several else converted[0]
     return checked
 
 
-def known(given: Mapping[str, Any], function: Callable[..., Any], name: str) -> None:
-    """Raise UsageError for an argument that a function does not take."""
-    import inspect
-
-    _refuse_others(given, inspect.signature(function).parameters, name)
-
-
-def known_names(given: Mapping[str, Any], arguments: type, name: str) -> None:
-    """Raise UsageError for an argument that is not in a TypedDict."""
-    _refuse_others(given, getattr(arguments, "__annotations__"), name)  # noqa: B009
-
-
-def _refuse_others(given: Iterable[str], names: Iterable[str], method: str) -> None:
-    known = list(names)
+def known(given: Iterable[str], names: Iterable[str], method: str) -> None:
+    """Raise UsageError for an argument that a method does not take."""
+    names = list(names)
     for argument in given:
-        if argument not in known:
-            raise UsageError(f"{method} has no option '{argument}'; available: {', '.join(known)}")
-
-
-def how(interval: str | None, confidence: float, replicates: int, seed: int) -> Any:
-    """Return the settings of intervals."""
-    kind = None if interval == "none" else interval
-    return {"interval": kind, "confidence": confidence, "replicates": replicates, "seed": seed}
+        if argument not in names:
+            raise UsageError(f"{method} has no option '{argument}'; available: {', '.join(names)}")
 
 
 class WatchedCall:
@@ -173,11 +145,12 @@ class WatchedCall:
             try:
                 self._to(live)
             except Exception as error:
+                # Raised at the end: the answers that the server has already sent are stored first.
                 self._error = error
                 self._stop()
 
     def end(self) -> None:
-        """Do nothing: a function has no last line to end."""
+        """End the progress line, if there is one."""
         getattr(self._to, "end", lambda: None)()
 
     def __enter__(self) -> WatchedCall:

@@ -46,6 +46,7 @@ class Outcome:
         path = Path(path)
         if self.page is None:
             raise UsageError(f"{self.title}: there is no page of it to write")
+        # A page under another name would not open in a browser.
         format_of(path, PAGE)
         path.write_text(self.page, encoding="utf-8")
         return path
@@ -75,6 +76,7 @@ class Outcome:
 
 
 def _text(value: Any) -> str:
+    # Labels and names come from other people's files, and a notebook runs the scripts in its HTML.
     return escape(visible(str(value)))
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from judge.asking.panel import PanelOutcome
     from judge.asking.run import Ran
     from judge.improve.outcome import Improved
+    from judge.runner.plan import RunReport
     from judge.suites.contest import Contest
     from judge.suites.route import Route
 
@@ -31,15 +32,21 @@ def imported(study: Path, done: Imported, said: Sequence[str]) -> Outcome:
     return Outcome(f"{new:,} new item{'s' if new != 1 else ''} in {study}", document, rows, notes)
 
 
-def ran(done: Ran) -> Outcome:
-    """Return the counts of a run. Raises the error that ended it, KeyboardInterrupt included."""
-    from judge.runner.plan import STATUSES
-
-    report, plan = done.report, done.plan
+def raise_ending(report: RunReport) -> None:
+    """Raise the error that ended a run, KeyboardInterrupt included."""
     if (error := report.ending) is not None:
         raise error
     if report.interrupted:
+        # The stop button of a notebook ends the cell, as Ctrl-C ends a command.
         raise KeyboardInterrupt
+
+
+def ran(done: Ran) -> Outcome:
+    """Return the counts of a run. Raises the error that ended it."""
+    from judge.runner.plan import STATUSES
+
+    report, plan = done.report, done.plan
+    raise_ending(report)
     document = report.as_json(plan)
     notes = report.remarks(plan)
     if report.stopped:
@@ -60,6 +67,7 @@ def panel(done: Sequence[Ran], made: PanelOutcome | None) -> Outcome:
         return replace(
             last, run_id=None, notes=[*last.notes, "the panel is kept when its last member is done"]
         )
+    # The panel has the runs that its recipe calibrated, not those that were asked.
     rows = [{"member": member.plan.model, "run_id": run_id, "units": member.report.units, "labelled": member.report.labelled}
             for member, run_id in zip(done, made.table.run_ids, strict=True)]  # fmt: skip
     title = f"run {made.run_id}: {made.method} of {len(done)} judges on {int(made.pooled.only.sum()):,} units of {made.table.task.name}"

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adjudge.options import SuiteArguments, known_names, run_options
+from adjudge.options import SuiteArguments, known, run_options
 from adjudge.outcome import Outcome
+from adjudge.outcomes import raise_ending
 from adjudge.terms import call_of
 from judge.asking.scores import ScoreArguments, prepare
 from judge.errors import BadInput, LimitReached, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
     from judge.asking.run import Stop
     from judge.asking.systems import Outputs
-    from judge.runner.plan import RunDisplay, RunReport
+    from judge.runner.plan import RunDisplay
     from judge.store import Store
     from judge.store.nuggets import Assigner
-    from judge.suites.board import Board
     from judge.suites.result import Result
 
 ALL = "all"
@@ -78,14 +76,15 @@ def import_nuggets(store: Store, data: Any, whose: Assigner, dataset: str | None
         name = "rows" if columns is None else "DataFrame"
         refuse_index(data, columns, {"id", "nugget", "importance", "system", "assignment"})
         done = import_rows(store, name, rows, whose, dataset, skip_bad)
-    new = sum(int(str(row["nuggets"])) for row in done.rows)
-    document = {"study": str(store.path), "rows": done.rows, "skipped": done.skipped}
+    rows = done.rows()
+    new = sum(row["nuggets"] for row in rows)
+    document = {"study": str(store.path), "rows": rows, "skipped": done.skipped}
     notes = [f"skipped: {text}" for text in done.skipped]
-    return Outcome(f"{new:,} new nuggets in {store.path}", document, done.rows, notes)
+    return Outcome(f"{new:,} new nuggets in {store.path}", document, rows, notes)
 
 
 def systems_asked(system: Any, systems: Any) -> list[str] | None:
-    """The systems named by the arguments `system` (one name) and `systems` (a list, or "all": None is returned).
+    """Return the systems named by `system` (one name) and `systems` (a list); None for systems="all".
 
     The list is empty when none is named. Raises UsageError for what is neither.
     """
@@ -97,6 +96,7 @@ def systems_asked(system: Any, systems: Any) -> list[str] | None:
         raise UsageError(f"system={ALL!r}: one name; for every system of the study give systems={ALL!r}")
     if systems == ALL:
         return None
+    # Each of its letters would be taken for a system.
     if isinstance(systems, str):
         raise UsageError(f"systems={systems!r}: a list of names, as in systems=[{systems!r}], or {ALL!r}")
     return [system] if system is not None else list(systems or ())
@@ -108,7 +108,7 @@ def scores(
     """Return the scores as one frame, a row a system and measure. Raises Incomplete with the calls that make the rest."""
     from judge.suites.result import score
 
-    known_names(given, ScoreArguments, method)
+    known(given, ScoreArguments.__annotations__, method)
     paper, request, _ = prepare(store, paper_name, **given)
     results = []
     names: list[str | None] = [*_named(store, paper, request, systems)]
@@ -122,20 +122,23 @@ def scores(
 def board(store: Store, paper_name: str, systems: list[str] | None, given: ScoreArguments) -> Outcome:
     """Return the leaderboard of systems, or with judges="each" of judges, on the rows that all of them share."""
     from judge.suites import board as boards
-    from judge.suites.board_files import as_html
+    from judge.suites.board_files import COLUMNS, as_html, cells_of
 
-    known_names(given, ScoreArguments, "board")
+    known(given, ScoreArguments.__annotations__, "board")
     each = given.get("judges") == "each"
     paper, request, how = prepare(store, paper_name, **given)
     if each:
+        # Each judge is a row of the leaderboard, so the request itself names none.
         names, request, how = list(request.models), replace(request, models=()), {**how, "judges": None}
     else:
         names = _named(store, paper, request, systems)
     with _calls_for_steps(paper.name):
         table = boards.board(store, paper, request, names, axis="judge" if each else "system", **how)
     title = f"{paper.title}: {len(table.contenders)} {table.axis}s on the rows that all share"
-    document = table.as_json()
-    return Outcome(title, document, _board_rows(table), _notes(table), page=as_html(table))
+    # The rows have the columns of the leaderboard's CSV file.
+    rows = [dict(zip(COLUMNS, values, strict=True)) for values in cells_of(table)]
+    notes = [*table.notes, *_lacking(table.lacking)]
+    return Outcome(title, table.as_json(), rows, notes, page=as_html(table))
 
 
 def suite(
@@ -154,7 +157,7 @@ def suite(
     from judge.asking.suite import ASKING
     from judge.asking.suite import suite as make
 
-    known_names(given, SuiteArguments, "suite")
+    known(given, SuiteArguments.__annotations__, "suite")
     asking = {name: value for name, value in given.items() if name in ASKING}
     run_settings = run_options(asking)
     rows: Any = {name: given[name] for name in ("condition", "dataset", "parts") if name in given}
@@ -170,18 +173,10 @@ def suite(
     done = make(
         store, paper, request, names, model, run_settings, list(asking), lambda: watched, stop=stop, **how
     )
-    if done.performed.stopped is not None:
-        _raise(done.performed.stopped)
+    if (report := done.performed.stopped) is not None:
+        raise_ending(report)
+        raise LimitReached(f"stopped: {report.stopped}; {report.pending} units to go; the same call goes on")
     return _frame(done.results, [f"not kept: {text}" for text in done.performed.problems])
-
-
-def _raise(report: RunReport) -> None:
-    """Raise what ended a run before there was a score."""
-    if (error := report.ending) is not None:
-        raise error
-    if report.interrupted:
-        raise KeyboardInterrupt
-    raise LimitReached(f"stopped: {report.stopped}; {report.pending} units to go; the same call goes on")
 
 
 def _named(store: Store, paper: Any, request: Any, systems: list[str] | None) -> list[str]:
@@ -195,6 +190,7 @@ def _named(store: Store, paper: Any, request: Any, systems: list[str] | None) ->
     there = {str(row["system"]) for row in list_outputs(store)}
     models = {str(row[0]) for row in store.conn.execute("SELECT DISTINCT model FROM runs")}
     for name in systems:
+        # A model has no outputs before its first run.
         if name not in there | models and not is_model(name):
             listed = ", ".join(sorted(there)) or "none"
             raise BadInput(f"no system '{name}' in the study; available: {listed}")
@@ -209,6 +205,7 @@ def _calls_for_steps(paper: str) -> Iterator[None]:
     try:
         yield
     except Incomplete as missing:
+        # Python and notebooks print the notes of an exception below its message.
         missing.add_note("these calls make what is missing:")
         for call in dict.fromkeys(call_of(step, paper) for step in missing.steps):
             missing.add_note(call)
@@ -226,9 +223,11 @@ def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame
     rows = [{**line.as_json(), "system": result.system} for result in results for line in result.lines]
     documents = [result.as_json() for result in results]
     shared = {name: documents[0][name] for name in ("title", "dataset", "condition", "readings")}
-    remarks = [
-        text for result in results for text in (*_prefixed(result, len(results)), *_lacking(result.lacking))
-    ]
+    remarks = []
+    for result in results:
+        # Notes of several systems stand in one list.
+        system = f"{result.system}: " if len(results) > 1 else ""
+        remarks += [*(f"{system}{text}" for text in result.notes), *_lacking(result.lacking)]
     return frame(
         rows,
         (*columns, "missing"),
@@ -241,11 +240,6 @@ def _frame(results: Sequence[Result], notes: Sequence[str] = ()) -> pd.DataFrame
     )
 
 
-def _prefixed(result: Result, n: int) -> list[str]:
-    """Return the notes of a score. With several systems, each note names its system."""
-    return [f"{result.system}: {text}" if n > 1 else text for text in result.notes]
-
-
 def _lacking(gaps: Sequence[Any]) -> list[str]:
     """Return the missing outputs of systems, each with the call that adds it."""
     return [
@@ -253,14 +247,3 @@ def _lacking(gaps: Sequence[Any]) -> list[str]:
         f"this adds it: {gap.add}"
         for gap in gaps
     ]
-
-
-def _notes(board: Board) -> list[str]:
-    return [*board.notes, *_lacking(board.lacking)]
-
-
-def _board_rows(board: Board) -> list[dict[str, Any]]:
-    """Return a row a measure, stratum and contender, with the columns of the leaderboard's CSV file."""
-    from judge.suites.board_files import COLUMNS, cells_of
-
-    return [dict(zip(COLUMNS, values, strict=True)) for values in cells_of(board)]

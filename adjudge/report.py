@@ -54,6 +54,7 @@ class Report:
         from annotate.report import FORMATS
 
         for path in map(Path, paths):
+            # All names are checked before the first file is written.
             if path.suffix.lstrip(".").lower() not in FORMATS:
                 raise UsageError(f"{path}: name it with one of {', '.join('.' + name for name in FORMATS)}")
         for path in map(Path, paths):

@@ -21,6 +21,7 @@ from judge.console import note, script
 from judge.errors import Exit, UsageError
 
 if TYPE_CHECKING:
+    from judge.asking.run import Asking
     from judge.prompts.load import Task
     from judge.runner.estimate import Forecast
     from judge.store import Store
@@ -58,6 +59,7 @@ class Start:
             code = int(Exit.DONE)
             for name in (CLAIMS, SUPPORT) if task == FAITHFULNESS else (task,):
                 forecast = self._estimate(name)
+                # Without calls the command was typed again, and nothing has to be confirmed.
                 if forecast.calls and not self._is_wanted(forecast):
                     note(f"nothing was asked of {self.model}; run the same command again to continue")
                     return Exit.DONE
@@ -97,6 +99,7 @@ class Start:
                     return self._task(store)
         typed = ("judge", "items", "import", *map(str, self.files))
         with TemporaryDirectory() as folder:
+            # Imported elsewhere first: a task or a model that does not fit must leave no study behind.
             trial = Path(folder) / "study.db"
             try:
                 from_files(trial, found_format(self.files), self.files, Options())
@@ -112,8 +115,6 @@ class Start:
     def _task(self, store: Store) -> str:
         """Return the named task, or the one that fits the newest data. Raises UsageError if data or model do not fit."""
         from judge.asking.items import ANSWERS_ALONE, has_grounds
-        from judge.asking.run import prepare
-        from judge.run_options import RunOptions
         from judge.store.export import known_task
         from judge.store.selection import Selection, check_any
 
@@ -123,19 +124,24 @@ class Start:
             raise UsageError(
                 f"{FAITHFULNESS} needs answers with contexts, and this file has none; for answers alone: {fitting}"
             )
-        loaded = known_task(store, CLAIMS if task == FAITHFULNESS else task)
+        first = CLAIMS if task == FAITHFULNESS else task
+        loaded = known_task(store, first)
         check_any(store, loaded, Selection(None))
+        # The model gives one score for a passage, which can only separate two labels.
         if self.model == EMBEDDED and len(loaded.domain(loaded.spec.questions[0].field)) != 2:
             raise UsageError(
                 f"{EMBEDDED} tells relevant passages from others: -m MODEL names a judge for {task}"
             )
-        prepare(
-            CLAIMS if task == FAITHFULNESS else task,
-            self.model,
-            RunOptions(base_url=(self.base_url,) if self.base_url else ()),
-            store,
-        )
+        self._prepared(store, first)
         return task
+
+    def _prepared(self, store: Store, task: str) -> Asking:
+        """Prepare the run of a task. Raises UsageError if the judge cannot be made, as without its key."""
+        from judge.asking.run import prepare
+        from judge.run_options import RunOptions
+
+        options = RunOptions(base_url=(self.base_url,) if self.base_url else ())
+        return prepare(task, self.model, options, store)
 
     def _proposed(self, store: Store) -> str:
         """Return the task that fits the newest data. Raises UsageError if the model has none of the tasks."""
@@ -171,17 +177,13 @@ class Start:
 
         Raises UsageError where no unit of the study fits the task.
         """
-        from judge.asking.estimate import estimated
-        from judge.asking.run import prepare
-        from judge.run_options import RunOptions
+        from judge.asking.run import estimated
         from judge.store import Store
         from judge.store.selection import check_any
 
         note(f"\n2. The judge: {self.model} on {task}")
         with Store.open(self.db, create=False) as store:
-            prepared = prepare(
-                task, self.model, RunOptions(base_url=(self.base_url,) if self.base_url else ()), store
-            )
+            prepared = self._prepared(store, task)
             check_any(store, prepared.plan.task, prepared.plan.selection)
             forecast = estimated(store, prepared)
         if forecast.calls:
@@ -191,7 +193,7 @@ class Start:
         return forecast
 
     def _is_wanted(self, forecast: Forecast) -> bool:
-        """Whether the calls may be made: they cost nothing, --yes was typed, or the user says so.
+        """Return whether the calls may be made: they cost nothing, --yes was typed, or the user confirms.
 
         Raises UsageError where nobody can be asked.
         """
@@ -206,6 +208,7 @@ class Start:
             raise UsageError(
                 f"{forecast.calls:,} calls of {self.model} may cost money, and no terminal is here to ask: --yes makes them"
             )
+        # On stderr, because stdout belongs to the tables of the commands.
         return click.confirm(f"Make these {forecast.calls:,} calls?", err=True)
 
     def _label(self, task: str) -> list[str]:
@@ -227,6 +230,7 @@ class Start:
             words = self._draw(store, loaded, mine)
         if words:
             first = f"pilot-{loaded.task_id}"
+            # A later import gets a batch of its own, under the next free name.
             names = [first, *(f"{first}-{n}" for n in range(2, len(every) + 3))]
             name = next(name for name in names if name not in [b["batch"] for b in every])
             self._type("annotate", "batches", "new", name, task, *words, "--annotators", self.person)
@@ -241,6 +245,7 @@ class Start:
                 note(f"batch '{batch}': {self.person} has nothing left to label")
             elif sys.stdin.isatty() and sys.stdout.isatty():
                 self._type(*typed)
+                # One screen at a time: the same command opens the next batch.
                 break
             else:
                 note(
@@ -249,7 +254,7 @@ class Start:
         return mine
 
     def _draw(self, store: Store, task: Task, mine: list[str]) -> tuple[str, ...]:
-        """The words of the draw: of all units, or of those that came since this person's last batch. Empty: there are none."""
+        """Return the arguments that draw all units, or those newer than this person's last batch; empty if there are none."""
         from annotate.drawing.whole import plain_draw
 
         last = mine[-1] if mine else None
@@ -276,6 +281,7 @@ class Start:
             with Store.open(self.db, create=False) as store:
                 several = len({row["system"] for row in listing.list_systems(store)}) > 1
             words = ["--system", "all"] if several else []
+            # The other parts of the paper need runs that were not made here.
             self._type("judge", "score", FAITHFULNESS, "-m", self.model, "--part", "claims", *words)
         page = self.db.with_suffix(".html")
         code = self._type("annotate", "report", "--task", judged, "-o", str(page))
@@ -310,9 +316,12 @@ class Start:
         main = annotate if program == "annotate" else click.get_current_context().find_root().command
         typed = [*words, "-d", str(self.db)]
         note(f"$ {shlex.join([program, *typed])}")
+        # click parses the words as if they were typed, so the printed line is what runs.
         with main.make_context(program, typed) as context:
             code = int(main.invoke(context) or Exit.DONE)
+        # Units without a label do not end the script, because the report counts them.
         if code not in (Exit.DONE, Exit.INCOMPLETE):
             raise click.exceptions.Exit(code)
+        # The next command is announced on stderr, which would overtake the text in a pipe.
         sys.stdout.flush()
         return code

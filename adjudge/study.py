@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from adjudge import outcomes
-from adjudge.options import (
-    ImproveArguments,
-    RunArguments,
-    SuiteArguments,
-    WatchedCall,
-    how,
-    known,
-    run_options,
-)
+from adjudge.options import ImproveArguments, RunArguments, SuiteArguments, WatchedCall, known, run_options
 from adjudge.outcome import Outcome
 from adjudge.report import Report
 from adjudge.terms import python_terms
@@ -46,13 +39,14 @@ class Study:
         self.path = Path(path)
         if str(path) == ":memory:":
             raise UsageError("a study is a file: name one, as in Study('study.db')")
+        # A file that is no study is refused here, and not by the first call.
         Store.open(self.path, create=not self.path.exists()).close()
 
     def __enter__(self) -> Study:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Nothing is held open between calls."""
+        """Do nothing: no connection is kept between calls."""
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"
@@ -90,17 +84,9 @@ class Study:
         from adjudge.incoming import import_items
 
         return import_items(
-            self.path,
-            data,
-            format,
-            dataset,
-            maps or {},
-            label_maps or {},
-            skip_bad,
-            system,
-            as_text,
-            scores or {},
-        )
+            self.path, data, format, skip_bad, dataset=dataset, maps=maps or {}, label_maps=label_maps or {},
+            system=system, as_text=frozenset(as_text), scores=scores or {},
+        )  # fmt: skip
 
     # Judges
 
@@ -166,10 +152,11 @@ class Study:
         """Calibrate a judge's label probabilities (`judge calibrate`); the new run is `run_id`, None if none was stored."""
         from judge.asking import judges
 
+        intervals: Any = {"interval": None if interval == "none" else interval, "confidence": confidence}
         with self._open() as store:
             done = judges.calibrate(
                 store, task, run, method=method, prior=prior, field=field, reference=reference, keep=keep,
-                **how(interval, confidence, replicates, seed),
+                replicates=replicates, seed=seed, **intervals,
             )  # fmt: skip
         return outcomes.calibrated(done)
 
@@ -218,6 +205,7 @@ class Study:
         """Compare runs of a task on the same units, against one reference (`judge compare`); differences are second minus first."""
         from judge.asking import judges
 
+        # A text is a sequence of letters. An outcome that stored no run has None.
         if isinstance(runs, str) or not all(isinstance(run, str) for run in runs):
             raise UsageError(
                 f"runs={runs!r}: a list of ids of runs; an outcome that kept no run has run_id None, and says why in .notes"
@@ -241,7 +229,7 @@ class Study:
         progress: bool | RunDisplay = True,
         **options: Unpack[ImproveArguments],
     ) -> Outcome:
-        """Look for a better way to ask, and prove it on the sealed test (`judge improve`); the task must be split.
+        """Search for a better judge, and prove it on the sealed test (`judge improve`); the task must be split.
 
         `rewriter` names a model that rewrites the instructions. A proved recipe is written to `recipe` (default:
         TASK.recipe.yaml), for `run(..., recipe=...)`. Raises Halted when a run ended before its last unit: the same call
@@ -253,6 +241,7 @@ class Study:
 
         given = run_options(options, without=("recipe", "limit", "where", "sample", "examples", "relevant"))
         target = None if recipe is None else Path(recipe)
+        # Before the search, whose result could not be written.
         if target is not None and not target.resolve().parent.is_dir():
             raise UsageError(f"{target}: no such folder to write to")
         stop = asking.Stop()
@@ -279,7 +268,7 @@ class Study:
     # Labels and numbers out
 
     def labels(self, field: str | None = None) -> pd.DataFrame:
-        """Every label (of a field) as it stands: gold, people's, decisions and judges', one a row.
+        """Return every label (of a field), one a row: gold, human labels, decisions and judges.
 
         `value` is text; `distribution` is {label: probability} or missing; `model` is that of a run. These are the raw rows,
         those of a sealed test included. Raises UsageError for a field that nobody labelled, naming those with labels.
@@ -297,7 +286,7 @@ class Study:
         return frame(rows, EVERY)
 
     def judgements(self, run: str | None = None) -> pd.DataFrame:
-        """What models answered, one row a unit and repeat, of all runs or one (its id, the start of it, `last`, a model).
+        """Return the replies of models, one row a unit and repeat, of all runs or one (its id, a part of it, `last`, a model).
 
         A column `label.FIELD` for each field of the runs' tasks; where there is no label, `status` and `reason` say why.
         """
@@ -312,6 +301,7 @@ class Study:
                 task = export.stored_task(store, stored_run["task"])
                 fields += task.fields
                 for row in export.judged(store, stored_run, task):
+                    # A column for each field can be grouped and counted, which a dictionary cannot.
                     labels = row.pop("labels")
                     rows.append({**row, **{f"label.{name}": value for name, value in labels.items()}})
         columns = [*export.COLUMNS, *(f"label.{name}" for name in dict.fromkeys(fields)), "distributions"]
@@ -409,7 +399,7 @@ class Study:
         systems: Sequence[str] = (),
         **options: Unpack[ScoreArguments],
     ) -> pd.DataFrame:
-        """A paper's measures (`judge score PAPER`), a row a system and measure, with n, coverage and reason if undefined.
+        """Return a paper's measures (`judge score PAPER`), a row a system and measure, with n, coverage and reason if undefined.
 
         `systems` are scored each by itself (`board` compares them); "all" means every system. `.attrs` has the runs behind
         the numbers, the notes, and what a system is `lacking`. Raises Incomplete, with the calls that make what is missing.
@@ -422,7 +412,7 @@ class Study:
     def board(
         self, paper: str, systems: Sequence[str] | str = "all", **options: Unpack[ScoreArguments]
     ) -> Outcome:
-        """A leaderboard (`judge score PAPER --system all`): systems on the rows that all of them have a value for.
+        """Return a leaderboard (`judge score PAPER --system all`) on the rows for which all systems have a value.
 
         With judges="each" and several `runs` it compares judges. `.frame` has a row a measure and contender, `.save`
         writes the page. Raises Incomplete as `scores`.
@@ -579,7 +569,7 @@ class Study:
         from annotate.report import ReportOptions, build
         from judge.stats.alternative import epsilon_of
 
-        known(options, ReportOptions, "report")
+        known(options, inspect.signature(ReportOptions).parameters, "report")
         value, named = epsilon_of(epsilon)
         report_options = ReportOptions(field=field, task=task, epsilon=value, epsilon_name=named, **options)
         with self._open() as store:

@@ -57,6 +57,7 @@ class Calls:
         """Return the text with arguments in place of options, except in lines for a terminal."""
         if not self.lines:
             return in_python(text)
+        # A line for a terminal keeps its options, which are no arguments.
         parts = re.split("(" + "|".join(map(re.escape, self.lines)) + ")", text)
         return "".join(part if part in self.lines else in_python(part) for part in parts)
 
@@ -80,7 +81,7 @@ def _argument_of(match: re.Match[str]) -> str:
 
 
 def _argument(flag: str) -> str | None:
-    """The argument of an option, as it is written in a call; a paper's own reading is a key of `readings`. None: none has it."""
+    """Return the argument of an option as a call has it, None if no method has it. A paper's own option is a key of `readings`."""
     if flag == "--system-column":
         return "maps['system']"
     declared = _declared()
@@ -93,13 +94,13 @@ def _argument(flag: str) -> str | None:
 @functools.cache
 def _declared() -> Mapping[str, str]:
     """Return option -> argument, from the table of a run's options and the typed dictionaries of methods."""
-    from adjudge.options import CallArguments, ImproveArguments, RunArguments, SuiteArguments
+    from adjudge.options import RunArguments, SuiteArguments
     from judge.asking.scores import ScoreArguments
     from judge.run_options import WRITTEN
 
     options = {
         f"--{name.replace('_', '-')}": name
-        for names in (CallArguments, ImproveArguments, RunArguments, SuiteArguments, ScoreArguments)
+        for names in (RunArguments, SuiteArguments, ScoreArguments)
         for name in names.__annotations__
     }
     return options | {written.flag: name for name, written in WRITTEN.items()}
@@ -154,6 +155,7 @@ def _called(first: list[str], named: Mapping[str, Any]) -> str:
 
 def python_terms(of: type[T]) -> type[T]:
     """Make every public method of a class raise its errors, and return its notes, in Python's terms."""
+    # A list, because setattr changes the dictionary during the loop.
     for name, method in list(vars(of).items()):
         if not name.startswith("_") and callable(method):
             _ARGUMENTS.update(inspect.signature(method).parameters)
@@ -171,6 +173,7 @@ def _in_terms(method: Callable[..., Any]) -> Callable[..., Any]:
                 return _result(method(self, *args, **named), calls)
             except AdjudgeError as error:
                 error.args = (calls.in_python(str(error)), *error.args[1:])
+                # BadInput has its sentence twice: with the place and without it.
                 if isinstance(error, BadInput):
                     error.reason = calls.in_python(error.reason)
                 raise

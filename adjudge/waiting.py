@@ -19,7 +19,7 @@ def loop_is_running() -> bool:
 
 
 def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
-    """What `work` returns, done in this thread, or in one of its own where a loop runs in this one.
+    """Return what `work` returns. It runs in this thread, or in one of its own if this one has a running loop.
 
     Ctrl-C (a notebook's stop button) calls `stop` and waits for `work`, which ends in order; then KeyboardInterrupt goes on.
     """
@@ -30,6 +30,7 @@ def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
     def in_thread() -> None:
         try:
             done["value"] = work()
+        # Every error, because it is raised again in the caller's thread.
         except BaseException as error:
             done["error"] = error
         finally:
@@ -43,6 +44,7 @@ def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
     try:
         ended.wait()
     except KeyboardInterrupt:
+        # The answers on their way are stored before the notebook continues.
         stop()
         ended.wait()
         raise

@@ -130,8 +130,10 @@ def commands(
     """Every command with its words, the groups too."""
     yield words, command
     if isinstance(command, click.Group):
-        for name in sorted(command.commands):
-            yield from commands(command.commands[name], (*words, name))
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            if (member := command.get_command(context, name)) is not None:
+                yield from commands(member, (*words, name))
 
 
 def _tasks() -> str:

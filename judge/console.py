@@ -6,6 +6,7 @@ stdout carries data; everything that only a person reads goes to stderr.
 import csv
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from pathlib import Path
 from sqlite3 import DatabaseError, IntegrityError
 from typing import Any, TypeVar
@@ -86,34 +88,41 @@ class Duration(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 class Command(click.Group):
     """A command group that ends with our exit codes and prints an expected error as one line.
 
-    `sections` are its commands by purpose, for --help: title -> name -> what it does in one line. Commands that no section
-    names come last.
+    `sections` are its commands by purpose, for --help: title -> name -> what it does in one line. The command NAME is in the
+    module NAME of `package`, unless `modules` names another module.
     """
 
     def __init__(
-        self, *args: Any, sections: Mapping[str, Mapping[str, str]] | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        package: str = "",
+        sections: Mapping[str, Mapping[str, str]] | None = None,
+        modules: Mapping[str, str] | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self._sections = sections or {}
+        self._package, self._sections, self._modules = package, sections or {}, modules or {}
+        self._texts = {name: text for names in self._sections.values() for name, text in names.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted({*self.commands, *self._texts})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, whose module is imported only now."""
+        # A command that is typed needs no other one, and all of them together take most of the start-up time.
+        if cmd_name in self._texts and cmd_name not in self.commands:
+            module = import_module(f"{self._package}.{self._modules.get(cmd_name, cmd_name)}")
+            commands = (value for value in vars(module).values() if isinstance(value, click.Command))
+            self.add_command(next(command for command in commands if command.name == cmd_name))
+        return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by section, with all descriptions in one column."""
-        every = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        shown = {
-            name: command for name, command in every.items() if command is not None and not command.hidden
-        }
-        width = max(map(len, shown), default=0)
-        named = {name for names in self._sections.values() for name in names}
-        rest = {
-            name: command.get_short_help_str(formatter.width - width - 4)
-            for name, command in shown.items()
-            if name not in named
-        }
-        for title, names in {**self._sections, "Other" if named else "Commands": rest}.items():
-            rows = [(f"{name:<{width}}", text) for name, text in names.items() if name in shown]
-            if rows:
-                with formatter.section(title):
-                    formatter.write_dl(rows)
+        width = max(map(len, self._texts), default=0)
+        for title, names in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", text) for name, text in names.items()])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Call click, and handle a closed pipe ourselves."""
@@ -354,7 +363,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     body = [[visible(_listed(v)).replace("\n", " ") for v in row] for row in rows]
     columns = list(zip(*rows, strict=True))
     align = ["right" if all(isinstance(v, int | float | None) for v in c) else "left" for c in columns]
-    names = [visible(name) for name in head]
+    # The names of columns may be labels and annotators of a file, with any characters.
+    names = [visible(name).replace("\n", " ") for name in head]
     return str(tabulate(body, names, tablefmt="simple", disable_numparse=True, colalign=align or None))
 
 
@@ -379,6 +389,19 @@ def short(text: str | None, width: int) -> str:
     """Return one line of at most `width` characters."""
     flat = " ".join((text or "").split())
     return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def named_number(text: str, option: str, form: str) -> tuple[str, float]:
+    """Split `NAME=NUMBER`. Raises UsageError, which shows the form."""
+    # At the last sign, because some measures have one in their names.
+    name, _, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not name or not math.isfinite(value):
+        raise UsageError(f"{option} {text}: write it as {form}")
+    return name, value
 
 
 def pairs(values: Sequence[str], option: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ conditions; reporting is the same for all of them.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +95,8 @@ def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
     `title` is the command with its subject. Without gates nothing is written. Raises UsageError for files without a gate: a
     build would take the missing test for a passed one.
     """
+    # The result comes before the gates, which are reported on stderr, also if stdout is a pipe.
+    sys.stdout.flush()
     if not gates:
         for path in (*files.junit, *files.summaries):
             raise UsageError(f"{path}: there is no gate to report; add one, as --fail-under MEASURE=0.6")

@@ -418,11 +418,6 @@ def _order_text(first: str, orders: int) -> str:
     return str(orders) if first == "declared" else f"{first}*{orders}"
 
 
-def names_of(*parts: str) -> list[str]:
-    """The names of the options of these parts."""
-    return [name for name, written in WRITTEN.items() if written.part in parts]
-
-
 def given(options: RunOptions) -> dict[str, Any]:
     """The options that are not the defaults, by name. A seed of 0 is a seed."""
     every = {name: getattr(options, name) for name in WRITTEN}

@@ -1,24 +1,21 @@
-"""The `annotate` command: one file per noun; heavy imports stay inside the commands (fast --help)."""
+"""The `annotate` command. The modules of its commands are imported when a command is typed."""
 
 import click
 
-from annotate.cli.agreement import agreement
-from annotate.cli.annotators import annotators
-from annotate.cli.conflicts import conflicts, verify
-from annotate.cli.label_studio import pull, push
-from annotate.cli.leading import batches
-from annotate.cli.plan import plan
-from annotate.cli.quarantine import quarantine
-from annotate.cli.report import report
-from annotate.cli.sitting import adjudicate, open_, serve, watch
-from annotate.cli.transfer import export, formats, import_
-from annotate.cli.view import view
 from judge.console import Command
 
 
 @click.group(
     cls=Command,
     name="annotate",
+    package="annotate.cli",
+    modules={
+        **dict.fromkeys(["open", "adjudicate", "serve", "watch"], "sitting"),
+        **dict.fromkeys(["import", "export", "formats"], "transfer"),
+        **dict.fromkeys(["push", "pull"], "label_studio"),
+        "verify": "conflicts",
+        "batches": "leading",
+    },
     sections={
         "Label": {
             "open": "Label a batch in this terminal.",
@@ -54,26 +51,3 @@ from judge.console import Command
 @click.version_option(package_name="adjudge", message="adjudge %(version)s")
 def main() -> None:
     """Collect human labels, and use them to check judges."""
-
-
-for command in (
-    agreement,
-    annotators,
-    batches,
-    open_,
-    adjudicate,
-    serve,
-    watch,
-    export,
-    import_,
-    push,
-    pull,
-    quarantine,
-    conflicts,
-    verify,
-    formats,
-    plan,
-    report,
-    view,
-):
-    main.add_command(command)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from annotate.cli._show import MOST_SHOWN, table
-from judge.console import visible
+from annotate.cli._show import MOST_SHOWN
+from judge.console import table, visible
 from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.stats import AltTest, DawidSkene, alt_test, dawid_skene, measures
@@ -20,8 +20,9 @@ class Extras:
     """The alt-test of each judge and the latent labels of one field, where they are asked for."""
 
     def __init__(self, panel: Panel, how: How, epsilon: float | None, latent: bool) -> None:
-        """`epsilon` None: no alt-test is asked for. Raises UsageError where there is not enough to compute them from."""
+        """Compute what is requested; no alt-test if `epsilon` is None. Raises UsageError if there is too little for it."""
         self.panel = panel
+        # Not gold: the estimated labels are compared with it.
         self.names = panel.people + panel.judges
         self.alt_tests = [] if epsilon is None else _alt_tests(panel, epsilon)
         self.latent: DawidSkene | None = None
@@ -45,14 +46,14 @@ class Extras:
             self.against = measures(pair, keys, level=panel.level, field=panel.field, **how)
 
     def texts(self) -> list[str]:
-        """One text for each thing computed."""
+        """Return one text for each result."""
         parts = [_alt_test_text(test) for test in self.alt_tests]
         if self.latent is not None:
             parts.append(self._latent_text(self.latent))
         return parts
 
     def as_json(self) -> dict[str, Json]:
-        """`alt_tests` and `dawid_skene`, null when not asked for."""
+        """Return `alt_tests` and `dawid_skene`, null if they were not requested."""
         return {
             "alt_tests": [_alt_test_json(test) for test in self.alt_tests],
             "dawid_skene": None if self.latent is None else self._latent_json(self.latent),
@@ -84,6 +85,7 @@ class Extras:
         every = zip(self.names, self._counts(), latent.accuracies, latent.right, strict=True)
         rows: list[list[Any]] = [[name, n, accuracy, *right] for name, n, accuracy, right in every]
         title = "annotator"
+        # Of hundreds of people in a crowd, those with most labels show most.
         if len(rows) > 3 * MOST_SHOWN:
             title = f"annotator ({MOST_SHOWN} of {len(rows)} with most labels)"
             rows = sorted(rows, key=lambda row: -int(row[1]))[:MOST_SHOWN]
@@ -95,6 +97,7 @@ class Extras:
 
 
 def _alt_tests(panel: Panel, epsilon: float) -> list[AltTest]:
+    # The test leaves one person out and compares judge and person with the others, so it takes two.
     if len(panel.people) < 2 or not panel.judges:
         raise UsageError("--measure alt_test takes a judge (--judge NAME) and two people, better three")
     if panel.are_scores:
@@ -142,4 +145,5 @@ def _alt_test_json(test: AltTest) -> dict[str, Json]:
 
 
 def _no_nan(matrix: list[list[float]]) -> list[list[float | None]]:
+    # A label that nobody has in the latent classes has no rates, and JSON has no NaN.
     return [[None if math.isnan(v) else v for v in row] for row in matrix]

@@ -16,7 +16,7 @@ from judge.errors import UsageError
 
 
 def in_study(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """-d FILE; the command gets `store`, the study opened for people's work, which closes when it returns."""
+    """Give a command -d FILE. It gets `store`, the study opened for human annotators, which closes when it returns."""
 
     @db_option
     @wraps(command)
@@ -37,6 +37,7 @@ class BatchName(click.Argument):
         except click.MissingParameter:
             rows = _batches(ctx)
             listed = ", ".join(f"{row['batch']} ({', '.join(row['annotators'])})" for row in rows)
+            # The newest batch, which is the last one, is most likely meant.
             raise UsageError(f"which batch? available: {listed}; as in: {_typed(ctx, rows[-1])}") from None
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from annotate.cli._show import table
 from annotate.drawing.looks import StudyDraws
 from annotate.drawing.verdicts import judge_verdicts
-from judge.console import visible
+from judge.console import table, visible
 from judge.errors import BadInput, UsageError
 from judge.labels.reference import Reference
 from judge.stats.verdict_plan import VerdictPlan, plan_of
@@ -25,7 +24,7 @@ def verdict_plans(
     power: float,
     **rule: Any,
 ) -> list[VerdictPlan]:
-    """A plan for each judge of the field; `rule` has the verdict's limits, as `verdict` takes them.
+    """Return a plan for each judge of the field; `rule` has the limits of the verdict.
 
     Raises UsageError without a judge, BadInput for what cannot be judged.
     """
@@ -61,7 +60,7 @@ def as_json(plan: VerdictPlan) -> dict[str, Json]:
 
 
 def text(plan: VerdictPlan) -> str:
-    """The plan for a terminal: the conditions, what is missing, with what chance, what is assumed."""
+    """Return the plan for a terminal: the conditions, what is missing, the chances, and the assumptions."""
     lines = [f"{plan.verdict.judge}: {plan.decision}", plan.verdict.because, ""]
     head = ["condition", "", "value", "low", "high", "limit"]
     rows = [
@@ -85,11 +84,12 @@ def text(plan: VerdictPlan) -> str:
 
 
 def needs(plan: VerdictPlan) -> str:
-    """One sentence: how many more, by whom, and the range."""
+    """Say in one sentence how many more units are needed, by whom, and the range."""
     if plan.decision != "undecided":
         return "Decided: no more labels are needed for a verdict."
     if plan.more_units is None or plan.more_clusters is None:
         return f"More labels may not decide it: {plan.why}."
+    # With one unit for each question, both numbers are the same.
     questions = f" on {plan.more_clusters:,} more questions" if plan.more_clusters != plan.more_units else ""
     start = (
         f"Still needed: about {plan.more_units:,} more units{questions}, labelled by {by(plan.labelled_by)}"
@@ -102,9 +102,10 @@ def needs(plan: VerdictPlan) -> str:
 
 
 def by(names: tuple[str, ...]) -> str:
-    """Who labels: all that take part."""
+    """Return the names of everybody who labels."""
     if len(names) == 1:
         return names[0]
+    # A sentence with the names of a whole crowd is not read.
     if len(names) > MOST_NAMED:
         return f"the {len(names)} people"
     return f"{', '.join(names[:-1])} and {names[-1]}, each of them"

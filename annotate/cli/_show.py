@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from annotate.agreement.one_field import MOST_PAIRS, Agreement, Block, Many
-from judge import console
-from judge.console import visible
+from judge.console import table, visible
 from judge.notes import Note, general
 from judge.stats import Confusion
 from judge.types import AnnotatorKind, Measure
@@ -20,13 +19,8 @@ MOST_REASONS = 10
 SUMMARY = ("min", "q25", "median", "q75", "max", "mean", "weighted_mean")
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table whose heads, which here are labels and names of people's files, are safe to print too."""
-    return console.table([visible(title).replace("\n", " ") for title in head], rows)
-
-
 def text(result: Agreement) -> str:
-    """Everything of one field, section by section; notes and reasons once, at the end."""
+    """Return the results of one field, section by section, with each note and reason once at the end."""
     parts = [_head(result)]
     parts += [f"{_title(block)}\n{_group(block)}" for block in result.groups]
     for block in result.pairs:
@@ -63,6 +57,7 @@ def _title(block: Block) -> str:
 
 
 def _group(block: Block) -> str:
+    # If every unit is a question of its own, a column of questions says nothing new.
     clustered = any(m.n_clusters not in (None, m.n_units) for m in block.measures)
     rows = []
     for m in block.measures:
@@ -110,6 +105,7 @@ def _many(many: Many) -> str:
         row = many.pairs.summary(key)
         name = row["measure"] + (f" ({row['weights']})" if row["weights"] else "")
         rows.append([name, row["n_defined"], *(row[column] for column in SUMMARY)])
+    # A crowd has thousands of pairs, so their distribution stands for them.
     shared = many.pairs.n_units
     title = f"{many.title}: {many.pairs.n_pairs:,} pairs, {len(shared):,} of them with units in common"
     if len(shared):
@@ -136,6 +132,7 @@ def _shares(result: Agreement) -> str:
     given = {name: int((ratings.column(name) >= 0).sum()) for name in ratings.annotators}
     names = list(ratings.annotators)
     rows: list[list[Any]] = []
+    # Quantiles say more than a line for each person of a crowd.
     if len(people) > MOST_SHOWN:
         names = [name for name in names if name not in people]
         shares = np.array(
@@ -166,6 +163,7 @@ def confusion_text(confusion: Confusion) -> str:
     without = confusion.n_asked - confusion.n_units
     left_out = f" ({without} units lack the label of one and are left out)" if without else ""
     text = f"{head}{left_out}\n{table(['', *confusion.labels, 'total'], rows)}"
+    # The shares of all units differ from the counts only if units are weighted.
     if confusion.shares is None:
         return text
     of_all = [

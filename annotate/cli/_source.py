@@ -13,6 +13,7 @@ import click
 from judge.console import db_option, note, together
 from judge.errors import UsageError
 from judge.store import Store
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from judge.labels.panel import Panel
@@ -55,7 +56,7 @@ class LabelSource:
         return str(self.table or self.db)
 
     def panels(self) -> list[Panel]:
-        """The labels asked for, one Panel a field.
+        """Return the selected labels, one panel for each field.
 
         Raises UsageError for options that do not go together, BadInput where there is nothing to compare.
         """
@@ -67,9 +68,7 @@ class LabelSource:
         with Store.open(self.db, create=False) as store:
             panels, left_out = panels_of(
                 store,
-                field=self.field,
-                task=self.task,
-                batch=self.batch,
+                **attributes(self, *STUDY),
                 runs=self.judges,
                 annotators=names(self.annotators),
                 **self.level._asdict(),
@@ -87,6 +86,7 @@ class LabelSource:
                 f"a study, not for the table {table}" if table else "a table; name one, as in labels.csv"
             )
             raise UsageError(f"--{wrong[0]} is for {problem}")
+        # A shell passes the output of another program as a pipe: annotate agreement <(...).
         if table is not None and not table.is_file() and not table.is_fifo():
             problem = "is a folder, not a table" if table.is_dir() else "does not exist"
             raise UsageError(f"{table}: {problem}; name a CSV, TSV, JSON, JSONL or Parquet file")
@@ -105,13 +105,14 @@ class LabelSource:
         # Probabilities are of labels; numbers have none.
         judges = self.judges if probabilities and level in ("nominal", "ordinal") else None
         layout = layout_of(self.table, names(self.annotators) or (), self.cluster, judges)
+        # The columns are recognised by their names, so the user must see how they were read.
         if layout_note := as_read(layout):
             note(f"note: {self.table} is {layout_note}")
         return read_table(self.table, layout, level=level, order=order, judges=self.judges)
 
 
 def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
-    """The options of a command as one object of a dataclass, instead of a keyword each."""
+    """Pass the options of a command as one object of a dataclass."""
 
     def wrap(command: Callable[[T], None]) -> Callable[..., None]:
         @wraps(command)
@@ -124,7 +125,7 @@ def as_one(kind: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[.
 
 
 def source_options(function: F) -> F:
-    """TABLE and the options that say which labels; the command gets them as `source`, a LabelSource."""
+    """Give a command TABLE and the options that select labels. It gets them as `source`, a LabelSource."""
     option_names = [f.name for f in fields(LabelSource)]
 
     @wraps(function)

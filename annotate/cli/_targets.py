@@ -21,6 +21,7 @@ def check_targets(files: Files, source: Path) -> None:
     """
     named: dict[Path, Path] = {}
     for path in (*files.pages, *files.junit, *files.summaries):
+        # Links are followed first, so that no spelling hides one file behind two names.
         where = path.resolve()
         if where in named:
             raise UsageError(f"-o {path}: the same file as -o {named[where]}; name each file once")
@@ -28,6 +29,7 @@ def check_targets(files: Files, source: Path) -> None:
         if where == source.resolve():
             raise UsageError(f"-o {path}: the labels are read from it; name another file")
         touched = where if where.exists() else where.parent
+        # A regular file appears by renaming, for which its folder must be writable.
         if not os.access(touched, os.W_OK) or not (_is_device(where) or os.access(where.parent, os.W_OK)):
             raise UsageError(f"-o {path}: may not be written; name another file or folder")
 
@@ -44,17 +46,21 @@ def write(texts: Mapping[Path, str]) -> None:
             target = path.resolve()
             with _explained(path):
                 if not _is_device(path):
+                    # A random name, because two reports may be written into one folder at once.
                     parts[target] = target.with_name(f".adjudge-{secrets.token_hex(6)}.part")
                     _put(parts[target], text)
                     if target.exists():
+                        # The new file keeps the permissions of the one that it replaces.
                         parts[target].chmod(stat.S_IMODE(target.stat().st_mode))
         for path, text in texts.items():
+            # After the parts of all files, because nothing can be taken back from a pipe.
             if _is_device(path):
                 with _explained(path), path.open("w", encoding="utf-8", newline="\n") as file:
                     file.write(text)
         for path, part in list(parts.items()):
             with _explained(path):
                 part.replace(path)
+                # What has its final name must not be removed by the clean-up below.
                 del parts[path]
     finally:
         for part in parts.values():
@@ -63,7 +69,7 @@ def write(texts: Mapping[Path, str]) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Whether it exists and is neither a file nor a folder."""
+    """Return whether the path exists and is neither a file nor a folder."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
@@ -71,6 +77,7 @@ def _put(path: Path, text: str) -> None:
     with path.open("x", encoding="utf-8", newline="\n") as file:
         file.write(text)
         file.flush()
+        # A power cut after the renaming could otherwise leave an empty file.
         os.fsync(file.fileno())
 
 
@@ -78,6 +85,7 @@ def _put(path: Path, text: str) -> None:
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
+    # A reader of stdout that has gone is no error (judge.console).
     except BrokenPipeError:
         raise
     except OSError as e:

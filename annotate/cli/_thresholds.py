@@ -1,10 +1,10 @@
 """--fail-under MEASURE[:A,B]=X: limits that a measure must not fall below."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Unpack
 
+from judge.console import named_number
 from judge.errors import UsageError
 from judge.labels.panel import Panel
 from judge.labels.reference import Reference
@@ -41,7 +41,7 @@ class LimitCheck:
     why: str
 
     def as_json(self) -> dict[str, Json]:
-        """The measure, with the limit it was held against."""
+        """Return the measure with its limit."""
         return {
             "threshold": self.limit.typed,
             "on": self.on,
@@ -54,16 +54,10 @@ class LimitCheck:
 
 
 def parse(values: Sequence[str]) -> list[Limit]:
-    """The limits asked for. Raises UsageError for what is not MEASURE[:A,B]=X."""
+    """Parse the requested limits. Raises UsageError for text that is not MEASURE[:A,B]=X."""
     limits = []
     for typed in values:
-        left, equals, number = typed.rpartition("=")
-        try:
-            least = float(number)
-        except ValueError:
-            least = math.nan
-        if not equals or not math.isfinite(least):
-            raise UsageError(f"--fail-under {typed}: write it as MEASURE=0.6 or MEASURE:A,B=0.6")
+        left, least = named_number(typed, "--fail-under", "MEASURE=0.6 or MEASURE:A,B=0.6")
         name = next((n for n in NAMES if left == n or left.startswith(n + ":")), None)
         if name is None:
             known = ", ".join(sorted(NAMES))
@@ -75,7 +69,7 @@ def parse(values: Sequence[str]) -> list[Limit]:
 def check(
     fields: Sequence[tuple[Panel, Reference | None]], limits: Sequence[Limit], on: On, **how: Unpack[How]
 ) -> tuple[list[LimitCheck], list[str]]:
-    """Every limit on every field it speaks of: once, or for each judge where no pair is named.
+    """Compare each limit with the measures of the fields that it is for: once, or for each judge if no pair is named.
 
     Also returns why a field was passed over, as when A,B did not label it. Raises UsageError where a
     limit speaks of no field at all.
@@ -83,6 +77,7 @@ def check(
     checked: list[LimitCheck] = []
     passed_over: list[str] = []
     for limit in limits:
+        # A limit without a pair is on the judge, so fields without a judge do not count.
         of_judges = [f for f in fields if f[0].judges] if not limit.who else []
         refused: list[UsageError] = []
         for panel, reference in of_judges or fields:
@@ -101,6 +96,7 @@ def check(
 
 def _who(panel: Panel, reference: Reference | None, limit: Limit) -> list[list[str]]:
     everyone = list(panel.ratings.annotators)
+    # An annotator may be called all, or people.
     if limit.who == ALL and ALL not in everyone:
         return [everyone]
     if limit.who == PEOPLE and PEOPLE not in everyone:
@@ -115,7 +111,7 @@ def _who(panel: Panel, reference: Reference | None, limit: Limit) -> list[list[s
 
 
 def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
-    """The two annotators that "A,B" names; a run also goes by the end of its name. Raises UsageError."""
+    """Return the two annotators that "A,B" names; a run may be named by the end of its id. Raises UsageError."""
     names = list(panel.table.annotators)
     parts = who.split(",")
     for i in range(1, len(parts)):  # names may hold commas
@@ -127,6 +123,7 @@ def pair_of(panel: Panel, who: str, typed: str) -> list[str]:
 
 
 def _named(names: Sequence[str], wanted: str) -> str | None:
+    # Runs are shown with the end of their ids.
     ends = [name for name in names if name.endswith(f" · {wanted.upper()}")]
     return wanted if wanted in names else ends[0] if len(ends) == 1 else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -109,6 +108,7 @@ def agreement(options: AgreementAsked) -> None:
         "confidence": options.confidence,
     }
     coefficients = [name for name in options.measures if name not in EXTRAS]
+    # Before the labels are read, so that a wrong name is reported at once.
     check_measures(coefficients)
     limits = thresholds.parse(options.fail_under)
     if options.on == "lower" and how["interval"] is None:
@@ -146,7 +146,6 @@ def agreement(options: AgreementAsked) -> None:
 
         parts = [part for r, e in zip(results, extras, strict=True) for part in (show.text(r), *e.texts())]
         print("\n\n".join(parts))
-    sys.stdout.flush()
     notes(passed_over)
     gates = [Gate(f"{check.limit.typed} ({check.on})", check.passed, check.why) for check in checked]
     decide(f"annotate agreement of {options.source}", gates, options.output)
@@ -204,5 +203,7 @@ def _field(result: Agreement) -> dict[str, Json]:
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    # With all digits, because others compute with the values of the table.
     whole = {k: repr(v) if isinstance(v, float) else v for k, v in row.items()}
+    # Names may contain commas.
     return {**whole, "annotators": " | ".join(row["annotators"] or [])}

@@ -38,6 +38,7 @@ def set_(name: str, db: Path, as_json: bool, **values: str | None) -> None:
     """
     from annotate.leading.profiles import KEYS, set_profile
 
+    # An empty text is a value: it removes the stored one.
     given = {key: value for key, value in values.items() if value is not None}
     if not given:
         raise UsageError(f"say something about '{name}': --{', --'.join(KEYS)}")
@@ -75,5 +76,6 @@ def list_(db: Path, as_json: bool) -> None:
         }
         for row in rows
     ]
+    # An empty column for each unused remark would break the table in a terminal.
     used = [key for key in KEYS if any(row[key] for row in flat)]
     emit_rows("annotators", flat, ["annotator", "kind", "labels", "fields", *used])

@@ -81,6 +81,7 @@ def batches() -> None:
 @click.option("--reveal", is_flag=True, help="Show the judge's label after each answer.")
 @click.option(
     "--looks",
+    # Other numbers of looks would need other boundaries than those that were simulated.
     type=click.IntRange(1, 1),
     metavar="1",
     help="Compute the verdict only once, at the end.",
@@ -150,14 +151,15 @@ def new(
 
 
 def print_strata(strata: Mapping[str, Mapping[str, Any]]) -> None:
-    """What was drawn of each stratum, as a table."""
+    """Print the units drawn from each stratum as a table."""
     rows = [[name, n["frame"], n["drawn"], _weight(n)] for name, n in strata.items()]
     print(table(["stratum", "frame", "drawn", "weight"], rows))
 
 
 def _weight(stratum: Mapping[str, Any]) -> Any:
-    """For how many units each stands: one number, or the least and the greatest."""
+    """Return the weight of the units: one number, or the least and the greatest."""
     low, high = stratum["weight_low"], stratum["weight_high"]
+    # Weights differ within a stratum if its units were drawn with unequal probabilities.
     return low if low == high else f"{low:.3f} … {high:.3f}"
 
 
@@ -226,6 +228,7 @@ def show(name: str | None, guidelines: bool, store: Store, as_json: bool) -> Non
     if document["measures"]:
         print("\nAgreement so far (blind labels)")
         cells = [
+            # Labels that were given after an exposure would agree too well.
             [m["field"], m["measure"], who, m["value"], m["n_units"], m["reason"]]
             for m in document["measures"]
             for who in [", ".join(m["annotators"] or []) or "all"]

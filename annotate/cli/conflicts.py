@@ -90,6 +90,7 @@ def resolve(
         if keep in ("earliest", "latest")
         else by_value(keep)
     )
+    # Of two conflicts, the one on another field may not even have such a label.
     if every and keep not in ("earliest", "latest"):
         raise UsageError(
             "--all requires --keep earliest or --keep latest: a single label cannot resolve every conflict"
@@ -104,7 +105,7 @@ def resolve(
 
 
 def _nothing(conn: Connection, unit: str, field: str | None, annotator: str | None) -> UsageError:
-    """Why there is nothing to resolve on a unit, to be raised."""
+    """Return the error for a unit without a conflict."""
     listed = f"; those that are: {command('annotate conflicts list')}"
     if conn.execute("SELECT 1 FROM units WHERE unit_id = ?", [unit]).fetchone() is None:
         return UsageError(

@@ -75,6 +75,7 @@ def push(
     from annotate.exchange.label_studio.push import push as send
     from annotate.sitting.desk import batch_info
 
+    # Before the server is asked, so that a wrong name costs no call.
     batch_info(store, name)
     if dry_run:
         seen = preview(store, name, url, run=run, separate=separate, new=new)
@@ -95,7 +96,7 @@ def push(
 
 
 def _where(seen: Pushed) -> str:
-    """Where a push would send to."""
+    """Return the destination of a push."""
     if not seen.projects:
         return f"{'a new project' if seen.project is None else f'project {seen.project}'} of {seen.url}"
     each = [f"{who}: {f'project {n}' if n else 'a new one'}" for who, n in seen.projects.items()]
@@ -160,6 +161,7 @@ def pull(name: str, url: str, annotators: tuple[str, ...], store: Store, as_json
     batch_info(store, name)
     with Server(url) as server:
         done = fetch(store, name, server, people=people, progress=_progress)
+    # If these labels complete a block, the next one is drawn (--until-decided).
     move_on(store, name)
     if as_json:
         document = attributes(done)
@@ -204,5 +206,6 @@ def _tell_pull(done: Pulled) -> None:
 
 
 def _progress(done: int, of: int) -> None:
+    # A log would get a line for each page of the server.
     if sys.stderr.isatty():
         print(f"\r{done:,} of {of:,}", end="\n" if done >= of else "", file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from annotate.batch_plan import Policy
 from annotate.cli._named import BatchName, in_study, open_command
 from annotate.cli.batches import allow_option, batches, print_strata
 from judge.commands import command
-from judge.console import emit_json, json_option, note
+from judge.console import emit_json, json_option, named_number, note
 from judge.errors import UsageError
 from judge.store import Store
 from judge.types import attributes
@@ -78,6 +78,7 @@ def assign(
         done = add_people(store, name, people, n=n, note=why, allow_exposed=allow_exposed)
         message = f"batch '{name}': {done.units} units have more people"
     else:
+        # A part of them would leave units with a person who is not there any more.
         if n is not None:
             raise UsageError("-n cannot be used with --from, which moves all units that are not begun")
         done = hand_over(store, name, person, people, note=why, allow_exposed=allow_exposed)
@@ -142,6 +143,7 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> N
     """
     from annotate.leading.lead import resume_person, stop_person
 
+    # The report names everybody whose labels are left out, with the reason.
     if not undo and not (why or "").strip():
         raise UsageError("--why: say why, as in --why 'failed training'; progress and report tell it")
     if undo:
@@ -187,6 +189,7 @@ def policy(name: str, rule: str | None, tolerance: tuple[str, ...], why: str | N
             raise UsageError("none cannot be used with --tolerance")
         set_policy(store, name, Policy(rule == "majority", _tolerances(tolerance)), note=why)
     info = batch_info(store, name)
+    # Units that everybody has finished are decided at once.
     decided = predecide(store, name) if changes else None
     print(f"{name}: {str(info.plan.adjudication) or 'every disagreement goes to the lead'}")
     if decided is not None:
@@ -196,11 +199,4 @@ def policy(name: str, rule: str | None, tolerance: tuple[str, ...], why: str | N
 
 
 def _tolerances(given: tuple[str, ...]) -> dict[str, float]:
-    tolerances = {}
-    for text in given:
-        name, _, number = text.partition("=")
-        try:
-            tolerances[name] = float(number)
-        except ValueError:
-            raise UsageError(f"--tolerance {text}: write it as FIELD=NUMBER") from None
-    return tolerances
+    return dict(named_number(text, "--tolerance", "FIELD=NUMBER") for text in given)

@@ -105,6 +105,7 @@ def plan(options: PlanAsked) -> None:
             raise UsageError(f"--icc {options.icc}: an intraclass correlation lies in 0..1")
         design = replace(design, icc=options.icc)
         assumed.append(f"units of one question are alike as you say: icc {options.icc:g}")
+    # Rounding can leave a spread that is not quite 0.
     if design.sd < 1e-9:
         raise BadInput(
             f"the pilot shows no spread ({options.measure} {design.value:.3f} on {design.n_units} units), so nothing "
@@ -156,6 +157,7 @@ def _verdict(options: PlanAsked) -> None:
     rule = attributes(options, "epsilon", "power")
     rule |= {key: value for key in ("margin", "threshold") if (value := getattr(options, key)) is not None}
     reference = resolve(panel, options.reference)
+    # The rule asks a study for earlier looks, and a table has none.
     with Store.open(":memory:" if options.source.table else options.source.db) as store:
         drawn = StudyDraws(store, panel, options.source.batch, options.source.table is not None)
         plans = verdict.verdict_plans(drawn, reference, options.name, CONFIDENCE, **rule)
@@ -194,6 +196,7 @@ def _expected(options: PlanAsked, value: float) -> tuple[Design, list[str] | Non
     icc = options.icc or 0.0
     assumed = [f"the value will be the one you expect, {value:g}"]
     if options.icc is None:
+        # Units of one question are usually alike, and then the plan is too small.
         assumed.append("units of one question are independent (icc 0); passages seldom are: see --icc")
     if name == "cohen_kappa" and weights in ("", "linear", "quadratic"):
         shares = _numbers(options.shares, "--shares")
@@ -248,6 +251,7 @@ def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
 
 
 def _names(panel: Panel, reference: Reference | None, takes_two: bool) -> list[str]:
+    # The usual question is how well the judge agrees with its reference.
     judge = next(iter(panel.judges), None)
     if judge is not None and reference is not None and reference.name != judge:
         return [judge, reference.name]
@@ -256,6 +260,7 @@ def _names(panel: Panel, reference: Reference | None, takes_two: bool) -> list[s
         raise UsageError(
             f"choose two annotators with --annotators A,B; available: {', '.join(everyone[:20])}"
         )
+    # Gold and judges are no part of the agreement of people.
     return panel.people if len(panel.people) >= 2 and not takes_two else everyone
 
 
@@ -279,6 +284,7 @@ class _Goal:
 def _plans(design: Design, options: PlanAsked) -> list[_Goal]:
     from judge.stats.planning import plan_decision, plan_width
 
+    # A pilot with one unit for each question cannot show how alike the units of a question are.
     alone = design.n_units > 0 and design.n_clusters == design.n_units and options.icc is None
     sizes = _numbers(options.per_question, "--per-question") or ([1] if alone else [1, 2, 3, 5, 10])
     if any(not 1 <= size <= MOST_PER_QUESTION or size != int(size) for size in sizes):

@@ -72,6 +72,7 @@ def accept(
     _some(numbers)
     if unit and len(numbers) > 1:
         raise UsageError("--unit is for one record")
+    # The function is passed, because annotate.exchange never imports annotate.packing.
     done = take_in(store, numbers, person=person, unit=unit, blind=blind, note=why, merged=settle_conflict)
     note(f"{len(numbers)} records accepted; new labels: {short_list(done.new)}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,10 +10,11 @@ import click
 
 from annotate.cli._source import LabelSource, as_one, names, reference_option, source_options
 from annotate.cli._targets import ENDINGS, check_targets, write
-from judge.console import json_option, note, visible
+from judge.console import json_option, named_number, note
 from judge.errors import UsageError
 from judge.gates import Files, Gate, decide, output_option
 from judge.store import Store
+from judge.types import attributes
 
 if TYPE_CHECKING:
     from annotate.report.model import Document
@@ -127,22 +127,16 @@ def report(arguments: ReportAsked) -> None:
     source.check()
     epsilon, named = epsilon_of(arguments.epsilon)
     options = ReportOptions(
-        task=source.task,
-        field=source.field,
+        **attributes(source, "task", "field", "batch"),
+        **attributes(arguments, "reference", "margin", "threshold", "least_others", "curve", "view"),
         runs=source.judges,
-        batch=source.batch,
-        reference=arguments.reference,
-        epsilon=epsilon,
-        epsilon_name=named,
-        margin=arguments.margin,
-        threshold=arguments.threshold,
-        least_others=arguments.least_others,
-        curve=arguments.curve,
         annotators=names(source.annotators),
         level=source.level.level,
         order=source.level.order,
-        view=arguments.view,
+        epsilon=epsilon,
+        epsilon_name=named,
     )
+    # Before anything is computed: a path that cannot be written would waste the work.
     check_targets(arguments.output, source.table or source.db)
     forms = {path: ENDINGS[path.suffix.lower()] for path in arguments.output.pages}
     renderers = SHORT if arguments.is_short else FORMATS
@@ -159,47 +153,44 @@ def report(arguments: ReportAsked) -> None:
     if arguments.as_json or not forms:
         sys.stdout.write(renderers["json" if arguments.as_json else "md"](written))
     for ruling in document.rulings:
+        # On stderr, because stdout may be the report itself.
         note(ruling.sentence)
     if document.no_ruling:
         note(document.no_ruling)
     if forms:
-        note(f"written: {', '.join(visible(str(path)) for path in forms)}")
+        note(f"written: {', '.join(map(str, forms))}")
     decide(document.title, _gates(document, limits, wanted), arguments.output)
 
 
 def _limits(typed: tuple[str, ...]) -> tuple[str, list[tuple[str, float]]]:
-    """--fail-under as the least verdict (empty: any), and (measure, least). Raises UsageError for what is neither."""
+    """Parse --fail-under as the least verdict (empty: any) and (measure, least) pairs. Raises UsageError."""
     verdict, limits = "", []
     for text in typed:
         name, _, number = text.partition("=")
         if name == "verdict" and number in VERDICTS:
             verdict = number
             continue
-        try:
-            least = float(number)
-        except ValueError:
-            least = math.nan
-        if name not in MEASURES or not math.isfinite(least):
-            raise UsageError(
-                f"--fail-under {text}: write it as verdict=trust, verdict=part or MEASURE=0.6; measures are "
-                f"{', '.join(MEASURES)}"
-            )
-        limits.append((name, least))
+        form = f"verdict=trust, verdict=part or MEASURE=0.6; measures are {', '.join(MEASURES)}"
+        if name not in MEASURES:
+            raise UsageError(f"--fail-under {text}: write it as {form}")
+        limits.append(named_number(text, "--fail-under", form))
     return verdict, limits
 
 
 def _gates(document: Document, limits: list[tuple[str, float]], verdict: str) -> list[Gate]:
-    """One gate for each judge and condition; a report without a verdict fails each of them."""
+    """Return one gate for each judge and condition."""
     good = VERDICTS.get(verdict, ())
     wanted = " or ".join(good)
     gates = []
     if verdict:
         for r in document.rulings:
+            # Labels in conflict keep a verdict undecided, which the log of a build should explain.
             conflicts = f" ({r.conflicts} labels in conflict)" if r.conflicts else ""
             gates.append(
                 Gate(f"{r.judge}: {wanted}", r.decision in good, f"{r.judge}: {r.decision}{conflicts}")
             )
         if document.no_ruling:
+            # A report without a verdict fails, because the build asked for one.
             gates.append(Gate(wanted, False, document.no_ruling.rstrip(".")))
     for name, least in limits:
         for ruling in document.rulings:

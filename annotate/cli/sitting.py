@@ -77,10 +77,12 @@ def _sit(
         raise UsageError(f"annotate {'adjudicate' if adjudicate else 'open'} needs a terminal{browser}")
     with open_study(db) as store:
         task = batch_info(store, name).task
+        # Before the desk is opened: a mistake in the keymap must not occupy the seat.
         keys = load_keymap(own_keymap(), task)
         if adjudicate and not fill_queue(store, name, person, allow_own=allow_own):
             note(f"batch '{name}': there is nothing to adjudicate so far")
             return
+        # A screen must go on drawing while the file is locked; a dialogue can wait.
         busy_ms = WHOLE_WAIT_MS if plain else BUSY_MS
         with Desk.open(
             store, name, person, adjudicate=adjudicate, allow_own=allow_own, busy_ms=busy_ms
@@ -92,20 +94,25 @@ def _sit(
                 else:
                     refused = run_app(desk, keymap=keys, theme=remembered_theme(), held_ms=held_ms())
             finally:
+                # Also after an error: an open session would keep its annotator out.
                 counts = desk.counts()
                 end_session(db, desk.seat.session)
-    command = "adjudicate" if adjudicate else "open"
     message = f"the last key was refused ({refused}), all before it" if refused else "everything"
     note(f"{counts['done']} of {desk.total} done, {counts['skipped']} skipped; {message} is stored")
     if not counts["open"] and not adjudicate:
         from annotate.report.until_decided import move_on
 
         with open_study(db) as store:
+            # Opened anew: the connection of a sitting may read only what its annotator may see.
             message = move_on(store, name)
         if message:
             note(message)
     if counts["open"]:
-        note(f"go on with: annotate {command} {name} --as {person}{' --plain' if plain else ''} -d {db}")
+        mode = ["--plain"] if plain else []
+        line = commands.command(
+            "annotate adjudicate" if adjudicate else "annotate open", name, "--as", person, *mode, study=db
+        )
+        note(f"to continue: {line}")
     elif not adjudicate and suggests_next():
         report = commands.command("annotate report", "--task", task.task_id, "-o", "report.html", study=db)
         note(f"next: {report}")
@@ -130,8 +137,10 @@ def serve(name: str, person: str, port: int, db: Path) -> None:
 
     check()  # Errors are printed here, before a browser is needed.
     with socket.socket() as probe:
+        # A port that was closed just now is free, although the system still waits for late packets.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
+            # Tried here, because the server would end with a traceback.
             probe.bind(("127.0.0.1", port))
         except OSError as e:
             raise StudyError(f"port {port} is taken; choose another with --port") from e
@@ -170,4 +179,5 @@ def watch(name: str, once: bool, db: Path) -> None:
             return
     from annotate.tui.watch import run_watch
 
+    # The study is closed by now: the screen opens the file at each look.
     run_watch(db, name, LOOK_SECONDS)

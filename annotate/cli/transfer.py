@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from annotate.cli._named import BatchName, in_study, open_command
-from judge.console import emit_json, json_option, note, notes, pairs, table, visible
+from judge.console import emit_json, json_option, note, notes, pairs, table
 from judge.errors import BadInput, Exit, UsageError
 from judge.files import format_of
 from judge.store import Store
@@ -91,18 +91,7 @@ def import_(
     from judge.store.export import known_task
 
     if name is None and path.suffix.lower() in PACKS:
-        if (
-            batch
-            or task_name
-            or blind
-            or person
-            or field
-            or latest
-            or maps
-            or new_people
-            or skip_bad
-            or options
-        ):
+        if any([batch, task_name, blind, person, field, latest, maps, new_people, skip_bad, options]):
             raise UsageError(
                 f"{path}: a packed study says itself whose labels it has: leave the other options out"
             )
@@ -136,6 +125,7 @@ def import_(
     if batch:
         # A block that is complete with this file is followed by the next one (--until-decided).
         move_on(store, batch)
+    # A record in quarantine is in no number until somebody decides on it.
     code = Exit.ERROR if done.quarantined and not skip_bad else Exit.DONE
     if as_json:
         emit_json(
@@ -153,7 +143,7 @@ def import_(
 
 
 def _merge(store: Store, path: Path, as_json: bool) -> int:
-    """Bring the labels of a packed study back. Merging again changes nothing."""
+    """Import the labels of a packed study. Importing them again changes nothing."""
     from annotate.packing.merge import merge
     from annotate.report.until_decided import move_on
 
@@ -176,7 +166,7 @@ def _merge(store: Store, path: Path, as_json: bool) -> int:
 
 
 def _maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Field (PERSON: the annotator) -> {old: new}. Raises UsageError for what is not FIELD:OLD=NEW."""
+    """Parse FIELD:OLD=NEW as field (PERSON: the annotator) -> {old: new}. Raises UsageError."""
     out: dict[str, dict[str, str]] = {}
     for left, new in pairs(values, "--map-label").items():
         field, colon, old = left.partition(":")
@@ -243,6 +233,7 @@ def export(
 
     if name is None:
         name = format_of(out, {".csv": "csv", ".jsonl": "jsonl", **dict.fromkeys(PACKS, PACK)}, None, "--to")
+    # One person's file must not contain the units or labels of others.
     if name == PACK:
         if labels or options or person is None:
             raise UsageError(
@@ -257,7 +248,7 @@ def export(
     else:
         rows = ", ".join(f"{file} {n:,}" for file, n in done.rows.items())
         row_counts = f" ({rows})" if rows else ""
-        note(f"{visible(str(out))}: {done.units:,} units of batch '{batch}' as {name}{row_counts}")
+        note(f"{out}: {done.units:,} units of batch '{batch}' as {name}{row_counts}")
         if done.adopted:
             note(
                 f"{done.adopted} units are left out: they are finished by labels that were given before the batch was drawn"
@@ -274,6 +265,7 @@ def _pack(store: Store, batch: str, person: str, path: Path, as_json: bool) -> N
     count = pack(store, batch, person, path)
     if as_json:
         emit_json("batch-pack", {"batch": batch, "annotator": person, "path": str(path), "units": count})
+    # The person has the file in another folder, so the command names the file alone.
     note(f"{path}: {count} units; send it to {person}: {open_command(batch, person, Path(path.name))}")
 
 

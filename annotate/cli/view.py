@@ -8,7 +8,7 @@ import click
 
 from annotate.cli._named import in_study
 from judge.commands import command
-from judge.console import TO_WRITE, note, visible
+from judge.console import TO_WRITE, note
 from judge.errors import UsageError
 from judge.store import Store
 
@@ -64,14 +64,16 @@ def view(
     if sample is not None and limit is None:
         raise UsageError("--sample requires -n, the number of units")
     task = stored_task(store, _task(store, task_name, batch))
+    # A condition may end with a comment, which would swallow the bracket on the same line.
     conditions = [f"({where}\n)"] if where else []
     if batch is not None:
         conditions.append(f"unit_id IN (SELECT unit_id FROM batch_units WHERE batch = {quoted(batch)})")
+    # A selection is one text of SQL without parameters, so the name of the batch is quoted in it.
     selection = Selection(" AND ".join(conditions) or None, limit, sample)
     shown_units = units_of(store, task, selection, reveal_to=readers)
     with whole_file(output) as partial:
         partial.write_text(as_html(shown_units), encoding="utf-8")
-    note(f"wrote {visible(str(output))}: {len(shown_units.units):,} units")
+    note(f"wrote {output}: {len(shown_units.units):,} units")
     if shown_units.withheld:
         note(
             f"labels of {shown_units.withheld:,} units are left out, because somebody must still label them blind "
@@ -80,7 +82,7 @@ def view(
 
 
 def _task(store: Store, name: str | None, batch: str | None) -> str:
-    """The task that is meant, with its version. Raises UsageError with those that there are."""
+    """Return the requested task with its version. Raises UsageError with the tasks of the study."""
     known = [task for (task,) in store.conn.execute("SELECT task FROM tasks ORDER BY task_id, version DESC")]
     if batch is not None and name is None:
         row = store.conn.execute("SELECT task FROM batches WHERE batch = ?", [batch]).fetchone()

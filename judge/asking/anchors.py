@@ -1,9 +1,7 @@
 """Anchors: units that a judge labels at the beginning and again later, to test whether it has changed.
 
 A set of anchors and its replies are runs of the study, marked so that no listing, score or report reads them by itself:
-check 0 is the opening, and each later check is a run of its own. Stored answers to identical requests are not reused. Each
-check requests `REPLIES` replies, as the opening does. With one reply a check, 20 % changed anchors of 100 are found in .57 (two
-labels) or .72 (three) of the simulated checks at a reply noise of 10 %; with three replies in all (benchmarks/drift.py).
+check 0 is the opening, and each later check is a run of its own. Each check requests `REPLIES` replies, as the opening does.
 """
 
 from __future__ import annotations
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
     from judge.runner.plan import RunDisplay
     from judge.store import Store
 
+# With one reply for each of 100 anchors and 10 % noise, .57 of simulated checks find 20 % changed anchors.
+# With three labels it is .72, and with three replies all do (benchmarks/drift.py).
 REPLIES = 3
 """Replies for each anchor, at the beginning and at each check."""
 CHANGED = 0.2
@@ -132,6 +132,7 @@ def opening_run(store: Store, asking: Asking, number: int) -> str | None:
     runs = matching_runs(store, plan, asking.provider)
     marks = ",".join("?" * len(runs))
     query = f"SELECT run_id FROM runs WHERE run_id IN ({marks}) AND finished IS NOT NULL"
+    # An interrupted opening has too few replies to compare with.
     finished = [run for (run,) in store.conn.execute(query, runs)]
     return finished[0] if finished else None
 
@@ -160,6 +161,8 @@ def _chosen(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], se
     if not units:
         raise UsageError(f"{store.path}: no unit that {plan.task.name} can show (outside a sealed test)")
     labelled = relation.labelled_by_people(store.conn, field)
+    # Labelled units first: on them a check also shows the change in agreement with people. The hash
+    # shuffles without a seed that would have to be stored.
     units.sort(key=lambda unit: (unit not in labelled, hashlib.sha256(unit.encode()).digest()))
     # Identical requests share one reply, and the test takes the anchors as independent.
     by_inputs: dict[str, str] = {}
@@ -186,6 +189,7 @@ def ask_about(
         selection=ladder.select(store, units),
         repeats=REPLIES,
         extra={**asking.plan.extra, **extra},
+        # A stored reply to an identical request would hide the change.
         fresh=True,
         # A model that reports another name today is the change to detect, not an error.
         same_model=True,
@@ -211,6 +215,7 @@ def is_incomplete(report: RunReport) -> bool:
 
 
 def _n_labels(plan: Plan, field: str) -> int:
+    # A field without fixed labels has at least two.
     return max(2, len(plan.task.domain(field)))
 
 

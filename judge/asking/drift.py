@@ -137,6 +137,7 @@ def _compared(
     usual = [(u, _usual(before[u]), _usual(after[u])) for u in units]
     truth, word = _truth(store, plan, field, opening, wanted)
     names = {name: tuple(_reported(store, run, name) for run in (opening, report.run_id)) for name in _NAMES}
+    # A new name or fingerprint may explain a change, but does not prove one.
     notes = [
         f"the server's {name.replace('_', ' ')} was {_list(a)}, and is {_list(b)} now"
         for name, (a, b) in names.items()
@@ -206,6 +207,7 @@ def _agreements(
         lost = replace(base, reason=none)
         return lost, lost, replace(lost, measure="agreement_difference")
     question = dict(store.conn.execute("SELECT unit_id, question_id FROM units"))
+    # Units of one question are not independent, so the sums are made by question.
     places = {name: n for n, name in enumerate(sorted({question[unit] for unit in units}))}
     sums = np.zeros((2, len(places), 2))
     for unit in units:

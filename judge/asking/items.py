@@ -67,6 +67,7 @@ def tried(
 
     from judge.store import Store
 
+    # An import needs a study, and a dry run must not change the user's.
     with TemporaryDirectory() as folder:
         db = Path(folder) / "study.db"
         done = from_files(db, format_name, paths, options, skip_bad)

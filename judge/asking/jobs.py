@@ -52,6 +52,7 @@ def write_files(store: Store, asking: Asking, options: RunOptions, folder: Path)
     plan = asking.plan
     check_any(store, plan.task, plan.selection)
     with store.run_lock(f"{plan.task.name} {plan.model}"):
+        # No server is asked here, so probabilities are used only where the user requests codes or words.
         provider = Offline(asking.provider, plan.sampling.answers in ("codes", "words"))
         return write_job(store, plan, provider, folder)
 
@@ -63,6 +64,7 @@ def check(asking: Asking, options: RunOptions, *, offline: bool = False) -> None
     if len(options.base_url) > 1:
         raise UsageError("several --base-url require single calls: a batch is posted to one provider")
     reader_of(asking.provider)
+    # The vendor's client posts a batch without the headers and the query of single calls.
     of_calls = [n for n in options.settings if n.partition(".")[0] in ("header", "query") or n == "key"]
     if of_calls and not offline:
         raise UsageError(
@@ -83,6 +85,7 @@ async def _opened(store: Store, asking: Asking) -> Plan:
         plan = await open_patiently(asking.provider, asking.plan, store=store)
         if isinstance(asking.provider, OpenAI):
             questions = plan.task.spec.questions
+            # A batch cannot find out how a server restricts answers to the labels, so single calls do.
             await asking.provider.learn(CODES[: len(plan.task.domain(questions[0].field))])
         return plan
     finally:

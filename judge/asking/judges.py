@@ -63,6 +63,7 @@ def _chosen(
     task = export.known_task(store, task_name)
     split = parts.find(store, task)
     name = split.drawn.field if split and not field else field_of(task, field)
+    # The parts were balanced by these labels.
     word = reference or (split.drawn.reference if split and split.drawn.field == name else None)
     return task, split, name, word
 
@@ -202,6 +203,7 @@ def calibrate(
     method = method or ("bias" if truth is not None else "batch")
     shares = prior_of(prior, method, table.task.domain(name))
     result = put_right(table, truth, name, method, shares, **how)
+    # A calibration that may do harm is shown, but not stored as a judge.
     why = _not_kept(result, shares) if keep else "dry run"
     run_id, known = None, False
     if why is None:
@@ -304,6 +306,7 @@ def improve(
                 progress.end()
             await asking.provider.close()
 
+    # The lock of judge run, because both would ask about the same units.
     with store.run_lock(f"{asking.plan.task.name} {asking.plan.model}"):
         return asyncio.run(work(rewriter))
 

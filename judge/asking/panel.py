@@ -74,6 +74,7 @@ def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOption
         panel.check(plan.task)
         if member.recipe is not None:
             plan = member.recipe.applied(plan)
+        # The recipe names the server, so the user must have allowed it.
         askings.append(Asking(plan, provider_of(member.model, member_options, options.recipe), member.recipe))
     return askings
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from judge.improve.recipe import Recipe
     from judge.prompts import Task
     from judge.providers.base import Provider
+    from judge.runner.estimate import Forecast
     from judge.runner.plan import Plan, RunDisplay, RunReport
     from judge.store import Store
 
@@ -65,6 +66,7 @@ class Stop:
 
     def __call__(self) -> None:
         if self._loop is not None and self._task is not None and not self._loop.is_closed():
+            # Ctrl-C reaches the main thread, while the loop of the run is in another one.
             self._loop.call_soon_threadsafe(self._task.cancel)
 
 
@@ -75,6 +77,7 @@ def prepare(task_name: str, model: str | None, options: RunOptions, store: Store
     if not isinstance(model, str):
         raise UsageError(f"model={model!r}: name one, as vendor/model")
     asking = asking_of(make_plan(task_name, model, options, store), model, options)
+    # A study keeps the version of a task that it began with, until its user names another.
     kept = newer_version(task_name, asking.plan.task)
     return asking if kept is None else dataclasses.replace(asking, notes=(*asking.notes, kept))
 
@@ -95,6 +98,7 @@ def like_run(store: Store, run: str | None, model: str | None, options: RunOptio
         return model, options
     row = named_run(store, run)
     typed_model, stored = of_stored(str(row["model"]), json.loads(str(row["options"])))
+    # Options that no run stores, as limits and units, are always the user's.
     changed = set(given(options)) | {name for name, written in WRITTEN.items() if not written.stored}
     kept = {name: getattr(options, name) for name in {*changed, "base_url"} - {"asked_as", "settings"}}
     settings = without_servers(typed_model.partition("/")[0], stored.settings)
@@ -176,6 +180,7 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
 
     vendor, allowed = model.partition("/")[0], Allowed.of(options.allow)
     url, *replicas = options.base_url or (None,)
+    # A file from somebody else must not choose the server that receives a key.
     given = check_server(source, vendor, url, options.settings, allowed)
     settings = base.Settings(url, options.timeout, given, tuple(map(str, replicas)))
     # Without workers these options would be silently ignored.
@@ -185,6 +190,16 @@ def provider_of(model: str, options: RunOptions, source: Path | None = None) -> 
         Workers(options.workers, options.worker_gpus, options.worker_command) if options.workers else None
     )
     return engines.provider(model, settings, workers)
+
+
+def estimated(store: Store, asking: Asking) -> Forecast:
+    """Return the estimate for a run; nothing is judged."""
+    from judge.runner.estimate import estimate
+
+    try:
+        return estimate(store, asking.plan, asking.provider)
+    finally:
+        asyncio.run(asking.provider.close())
 
 
 def with_recipe(plan: Plan, path: Path, options: RunOptions) -> tuple[Plan, Recipe, list[str]]:

@@ -92,6 +92,7 @@ def prepare(
     score_options: dict[str, Any] = {name: given.get(name) for name in ("judges", "by")}
     score_options["reference"] = given.get("reference") if paper.corrects else None
     intervals = {**INTERVALS, **{name: value for name, value in given.items() if name in INTERVALS}}
+    # The word of the command line, which many users know.
     if intervals["interval"] == "none":
         intervals["interval"] = None
     return Prepared(

@@ -85,6 +85,7 @@ def suite(
                 scored(
                     store,
                     paper,
+                    # Only at first: a unit that fails again would be asked about without end.
                     replace(each_request, retry=options.retry) if is_first else each_request,
                     # Only the missing steps count here, so no interval is computed.
                     interval=None,
@@ -159,6 +160,7 @@ async def _perform(
 
     if stop is not None:
         stop.bind()
+    # Stored labels can be scored without a server.
     if missing(True) is None:
         return Performed()
     try:

@@ -1,7 +1,9 @@
 """Import outputs of systems under test, for `judge systems import`, `Study.answers` and `Study.rankings`."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -36,10 +38,10 @@ class Outputs:
 
 
 @dataclass(slots=True)
-class SystemsImported:
+class FilesImported:
     """The files with the new rows of each, and the missing conditions of a paper's protocol, in words."""
 
-    reports: list[tuple[Path, "ImportReport"]] = field(default_factory=list)
+    reports: list[tuple[Path, ImportReport]] = field(default_factory=list)
     lacks: list[str] = field(default_factory=list)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -60,27 +62,31 @@ def is_ranking(path: Path) -> bool:
     from judge.importers.records import opened
 
     if not path.is_file():
+        # A missing file is reported by the import that its ending chooses.
         return path.suffix in (".run", ".trec")
     with opened(path) as handle:
         first = next((line for line in handle if line.strip()), b"")
     return _TREC.match(first.decode("utf-8", "replace")) is not None
 
 
-def import_files(
-    store: Store, paths: Sequence[Path], options: "Options", outputs: Outputs
-) -> SystemsImported:
+def import_files(store: Store, paths: Sequence[Path], options: Options, outputs: Outputs) -> FilesImported:
     """Import files of answers, verdicts and rankings, each in a transaction. Raises UsageError, and BadInput with the line."""
     from judge.importers import answers
+    from judge.importers.importing import import_each
 
-    done = SystemsImported()
+    done = FilesImported()
     # Only rankings have a stage.
     rankings = [path for path in paths if outputs.stage is not None or is_ranking(path)]
     others = [path for path in paths if path not in rankings]
     check_rankings(rankings, outputs)
-    read_rows = partial(
-        answers.read_answers, options=options, system=outputs.system, condition=outputs.condition
+    done.reports += import_each(
+        store,
+        others,
+        _info(options, outputs),
+        outputs.skip_bad,
+        lambda path, bad: answers.read_answers(path, options, outputs.system, outputs.condition, bad),
+        partial(_add, paper=outputs.paper),
     )
-    done.reports += _import(store, others, options, outputs, lambda path, bad: read_rows(path, bad=bad))
     done.reports += _import_rankings(store, rankings, options, outputs)
     _note_missing(store, done)
     return done
@@ -90,11 +96,11 @@ def import_rows(
     store: Store,
     name: str,
     rows: Iterable[Mapping[str, Any]],
-    options: "Options",
+    options: Options,
     outputs: Outputs,
     *,
     cells: bool,
-) -> SystemsImported:
+) -> FilesImported:
     """Import answers and verdicts in memory, as those of a file; `cells`: rows of a table. Raises as `import_files`."""
     from judge.importers import answers
     from judge.importers.importing import skipping
@@ -106,9 +112,7 @@ def import_rows(
     records = answers.of_records(
         Records(path, "row", numbered), options, outputs.system, outputs.condition, cells, bad
     )
-    done = SystemsImported(
-        [(path, _add(store, records, _info(options, outputs), skipped, bad, outputs.paper))]
-    )
+    done = FilesImported([(path, _add(store, records, _info(options, outputs), skipped, bad, outputs.paper))])
     _note_missing(store, done)
     return done
 
@@ -127,39 +131,23 @@ def check_rankings(paths: Sequence[Path], outputs: Outputs) -> None:
     )
 
 
-def _info(options: "Options", outputs: Outputs) -> Any:
+def _info(options: Options, outputs: Outputs) -> Any:
     from judge.store.imports import ImportInfo
 
     given = {"--system": outputs.system, "--condition": outputs.condition}
+    # The log of imports shows what the options added to every row.
     constants = {name: value for name, value in given.items() if value}
     return ImportInfo("answers", {}, options.dataset, {**options.maps, **constants}, options.label_maps)
 
 
-def _import(
-    store: Store,
-    paths: Sequence[Path],
-    options: "Options",
-    outputs: Outputs,
-    read_rows: Callable[[Path, "Bad"], Iterator["AnswerRow"]],
-) -> Iterator[tuple[Path, "ImportReport"]]:
-    from judge.importers.importing import import_each
-
-    def add(
-        store: Store, rows: Iterable["AnswerRow"], info: Any, skipped: list[BadInput], bad: "Bad"
-    ) -> "ImportReport":
-        return _add(store, rows, info, skipped, bad, outputs.paper)
-
-    return import_each(store, paths, _info(options, outputs), outputs.skip_bad, read_rows, add)
-
-
 def _add(
     store: Store,
-    rows: Iterable["AnswerRow"],
+    rows: Iterable[AnswerRow],
     info: Any,
     skipped: list[BadInput],
-    bad: "Bad",
+    bad: Bad,
     paper: str | None,
-) -> "ImportReport":
+) -> ImportReport:
     """Add answers as answers, and verdicts about one document as runs of the system."""
     from judge.importers.verdicts import Verdicts
     from judge.store.answers import add_answers
@@ -175,8 +163,8 @@ def _add(
 
 
 def _import_rankings(
-    store: Store, paths: Sequence[Path], options: "Options", outputs: Outputs
-) -> Iterator[tuple[Path, "ImportReport"]]:
+    store: Store, paths: Sequence[Path], options: Options, outputs: Outputs
+) -> Iterator[tuple[Path, ImportReport]]:
     from judge.importers import rankings
     from judge.importers.importing import import_each
     from judge.store.imports import ImportInfo
@@ -193,7 +181,7 @@ def _import_rankings(
     )
 
 
-def _note_missing(store: Store, done: SystemsImported) -> None:
+def _note_missing(store: Store, done: FilesImported) -> None:
     from judge.importers.needs import lacking
 
     done.lacks = lacking(store, {name for _, report in done.reports for name in report.datasets})

@@ -1,42 +1,14 @@
-"""The `judge` command: one file per noun; heavy imports stay inside the commands (fast --help)."""
+"""The `judge` command. The command NAME is in the module NAME, which is imported when it is typed."""
 
 import click
 
-from judge.cli.answers import answers
-from judge.cli.calibrate import calibrate
-from judge.cli.contest import compare as compare_runs
-from judge.cli.demo import demo
-from judge.cli.distractors import distractors
-from judge.cli.drift import drift
-from judge.cli.examples import examples
-from judge.cli.generate import generate
-from judge.cli.improve import improve
-from judge.cli.items import items
-from judge.cli.jobs import jobs
-from judge.cli.models import models
-from judge.cli.nuggets import nuggets
-from judge.cli.pairs import pairs
-from judge.cli.panel import panel
-from judge.cli.plugins import plugins
-from judge.cli.probe import probe
-from judge.cli.rankings import rankings
-from judge.cli.retrieve import retrieve
-from judge.cli.route import route
-from judge.cli.run import run
-from judge.cli.runs import runs
-from judge.cli.score import score
-from judge.cli.split import split
-from judge.cli.start import start
-from judge.cli.studies import studies
-from judge.cli.suite import suite
-from judge.cli.systems import systems
-from judge.cli.tasks import tasks
 from judge.console import Command
 
 
 @click.group(
     cls=Command,
     name="judge",
+    package="judge.cli",
     sections={
         "Label": {
             "run": "Label the units of a task with a model.",
@@ -90,11 +62,3 @@ def main() -> None:
 
     All data is stored in one SQLite file, the study.
     """
-
-
-answers.add_command(generate)
-for command in (
-    demo, start, examples, items, tasks, models, run, runs, systems, answers, rankings, retrieve, distractors, pairs, nuggets, score, suite,
-    jobs, split, studies, compare_runs, calibrate, panel, route, improve, probe, drift, plugins,
-):  # fmt: skip
-    main.add_command(command)

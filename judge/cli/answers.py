@@ -6,17 +6,10 @@ from pathlib import Path
 
 import click
 
+from judge.cli.generate import generate
 from judge.cli.items import print_labels
-from judge.cli.systems import removed
 from judge.commands import command
-from judge.console import (
-    db_option,
-    emit_json,
-    emit_rows,
-    json_option,
-    say,
-    short,
-)
+from judge.console import db_option, emit_json, emit_rows, json_option, say, short
 from judge.errors import BadInput, UsageError
 from judge.store import Store, listing
 
@@ -26,7 +19,7 @@ def answers() -> None:
     """Generate and show the answers of systems under test."""
 
 
-answers.add_command(removed("answers import", "systems import"))
+answers.add_command(generate)
 
 
 @answers.command("show")
@@ -58,11 +51,13 @@ def show(
         emit_json("answer", answer)
         return
     for name in ("answer_id", "system", "condition", "cited", "context", "meta", "origin"):
+        # Fields that the import did not have are empty.
         if answer[name] not in (None, {}, []):
             say(f"{name}: {answer[name]}")
     print_labels(answer["labels"], answer_id)
     for part in (*answer["sentences"], *answer["claims"]):
         cites = f" -> {', '.join(part['cited'])}" if part.get("cited") else ""
+        # Models cite passages that the item does not have.
         unknown = f" (stands for no passage: {', '.join(part['unknown'])})" if part.get("unknown") else ""
         say(f"\n{part['unit_id']}{cites}{unknown}\n{part['text']}")
         print_labels(answer["labels"], part["unit_id"])
@@ -72,6 +67,7 @@ def _list(system: str | None, condition: str | None, limit: int, db: Path, as_js
     with Store.open(db, create=False) as store:
         rows = listing.list_answers(store, system, condition, limit)
         if as_json:
+            # The document has the answers alone: judge systems list --json has the systems.
             emit_rows("answers", rows, ["answer_id", "text"], as_json)
             return
         counts = listing.list_systems(store)
@@ -101,6 +97,7 @@ def claims(run_name: str, db: Path, as_json: bool) -> None:
     with Store.open(db, create=False) as store:
         run = export.find_run(store, run_name)
         task = export.stored_task(store, run["task"])
+        # Only a question with many values lists the claims of an answer in one reply.
         lists = [q.field for q in task.spec.questions if q.many]
         if task.spec.unit != "answer" or not lists:
             raise UsageError(f"run {run['run_id']} is of {task.name}, which lists no claims of answers")

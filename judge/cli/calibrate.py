@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking import judges
-from judge.cli.chosen import field_option, reference_option, whole_runs
-from judge.cli.scoring import how, interval_options
+from judge.cli.score_options import how, interval_options
+from judge.cli.task_options import field_option, reference_option, whole_runs
 from judge.commands import command
 from judge.console import db_option, emit_json, json_option, notes, say, table
 from judge.store import Store
@@ -112,6 +112,7 @@ def _rows(result: Calibrated) -> list[list[Any]]:
     rows = []
     for before, after, difference in result.measures:
         d = difference.value if difference else None
+        # Without an interval there is no test, but the difference is known.
         if difference is None and before.value is not None and after.value is not None:
             d = after.value - before.value
         interval = (
@@ -128,15 +129,17 @@ def _rows(result: Calibrated) -> list[list[Any]]:
 
 def _fit_text(result: Calibrated) -> str:
     p = result.parameters
+    # An isotonic fit is a curve, without a temperature or a bias.
     if "steps" in p:
         return f"isotonic, {len(p['steps'][0]):,} probabilities"
+    # Batch calibration fits no temperature.
     parts = [f"temperature {p['temperature']:.3f}"] if result.method != "batch" else []
     parts += [f"{label} {b:+.3f}" for label, b in p.get("bias", {}).items()]
     return "fitted: " + ", ".join(parts)
 
 
 def _said(result: Calibrated, word: str | None) -> list[str]:
-    """What the numbers mean, in sentences."""
+    """Return what the numbers mean, in sentences."""
     if not result.measures:
         return ["no labels to compare with: whether this helps is unknown"]
     sentences = [f"{m.title}: {m.reason}" for pair in result.measures for m in pair[:2] if m.reason]
@@ -145,11 +148,13 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
         sure = s.low > 0
         verdict = "a signal" if sure else "none is shown"
         if not sure and result.has_signal:
+            # A weak signal that orders the units is one, even where few labels cannot show it.
             verdict = "too few labels to show it, but kappa is above 0"
         sentences.append(
             f"the probabilities tell {s.value:+.3f} nats ({s.low:+.3f} … {s.high:+.3f}) of a label beyond its share: {verdict}"
         )
     kappa = result.measures[0][2]
+    # Without a signal nothing is stored, so any change in agreement would be chance.
     if result.has_signal is False:
         return sentences
     if result.repaired:
@@ -170,5 +175,6 @@ def _said(result: Calibrated, word: str | None) -> list[str]:
         )
         sentences.append(f"agreement with '{word}': {verdict}")
     if result.method == "batch" and result.parameters["prior"] == "assumed":
+        # Where a label is rare, equal shares make the judge worse (judge.asking.judges has numbers).
         sentences.append("equal shares of the labels are only assumed: shown, not recommended")
     return sentences

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from judge.asking.run import provider_of
-from judge.cli.asked import exit_code
+from judge.cli.models import model_option
+from judge.cli.options import options_of
 from judge.cli.progress import Progress
-from judge.cli.run import of_run
+from judge.cli.run_result import exit_code
+from judge.console import db_option, json_option, together
 from judge.run_options import RunOptions
 from judge.store import Store
 
@@ -19,10 +21,15 @@ if TYPE_CHECKING:
     from judge.runner.plan import Plan
 
 T = TypeVar("T")
-chained = of_run(
-    "model", "limit", "where", "concurrency", "retry", "max", "max_output_tokens", "temperature", "base_url", "settings",
-    "prompts", "db", "as_json",
-)  # fmt: skip
+chained = together(
+    model_option(),
+    options_of(
+        *("limit", "where", "concurrency", "retry", "max", "max_output_tokens", "temperature"),
+        *("base_url", "settings", "prompts"),
+    ),
+    db_option,
+    json_option,
+)
 """Gives a command the options of `judge run` that make sense for all the runs that it chains."""
 
 
@@ -33,8 +40,10 @@ async def in_chain(
     options: RunOptions,
     work: Callable[[Flow, Flow], Awaitable[T]],
 ) -> T | int:
-    """What `work` returns with a flow that writes and one that checks (the same one when the model is the
-    same), or the exit code of the run that ended the chain."""
+    """Run `work` with a flow that writes and one that checks; one flow does both if the models are the same.
+
+    Returns the result of `work`, or the exit code of the run that ended the chain.
+    """
     from judge.runner import open_patiently
     from judge.runner.flow import Flow, Halted
 
@@ -44,6 +53,7 @@ async def in_chain(
     try:
         write = await open_patiently(writer, write, store=store)
         if checker is not writer:
+            # One limit for both models: the probes of the first server are already paid for.
             opened = (
                 await open_patiently(checker, check.less(*filter(None, [write.opened])), store=store)
             ).opened
@@ -51,10 +61,12 @@ async def in_chain(
             check, write = replace(check, opened=opened), write.less(*filter(None, [opened]))
         first = second = Flow(store, writer, write, progress)
         if checker is not writer:
+            # One list of reports, so that a limit counts the calls of both models.
             second = Flow(store, checker, check, progress, first.reports)
         return await work(first, second)
     except Halted as halted:
         progress.end()
+        # The line is ended first, because this prints below it.
         return exit_code(halted.report)
     finally:
         progress.end()

@@ -1,154 +1,192 @@
-"""judge score compare: two judges on the same units, or two systems on the rows they share."""
+"""judge compare: runs of one task on the same units, against one reference."""
 
 from __future__ import annotations
 
-import sys
+import csv
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.asking.scores import request_from
-from judge.cli.scored import write_whole
-from judge.cli.scoring import condition_option, dataset_option, how, interval_options, runs_option
-from judge.cli.thresholds import worse_gates
-from judge.console import csv_text, db_option, document, emit_json, json_option, say, table
-from judge.errors import UsageError
-from judge.gates import decide, output_option
+from judge import console
+from judge.asking import judges
+from judge.cli.task_options import check_files, field_option, reference_option, whole_runs
 from judge.store import Store
-from judge.suites.papers import PAPERS
 
 if TYPE_CHECKING:
-    from judge.scores.compare import Difference
-    from judge.suites.swap import Swap
+    from judge.suites.contest import Contest
+
+MOST_TOLD = 3
+"""Pairs whose errors are printed label by label; the page and --json have all of them."""
 
 
 @click.command("compare")
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
+@click.argument("task_name", metavar="TASK")
 @click.option(
-    "--axis",
-    type=click.Choice(["judge", "system"]),
-    default="judge",
-    help="Compare judges (or runs), or systems.",
-)
-@runs_option
-@click.option(
-    "--paper",
-    "papers",
+    "--run",
+    "runs",
     multiple=True,
-    type=click.Choice([*PAPERS]),
-    metavar="PAPER",
-    help="Compare only this paper's measures. Repeatable.",
+    metavar="RUN",
+    help="Compare this run. Repeatable (default: all runs of the task).",
 )
-@click.option("--system", metavar="NAME", help="System whose answers are judged, if there are several.")
-@condition_option
-@dataset_option
-@click.option("--reference", metavar="WHO", help="Also show the agreement of both judges with these labels.")
-@interval_options
 @click.option(
-    "--fail-if-worse",
-    multiple=True,
-    metavar="MEASURE",
-    help="With --axis system: exit with code 5 if B is significantly worse on this measure. Repeatable.",
+    "--part",
+    type=click.Choice(["open", "learn", "tune", "test", "all"]),
+    help="Part of the questions, if the task is split. 'open' means learn and tune. 'test' "
+    "and 'all' use the sealed test, and each use is logged.  [default: open]",
 )
-@output_option(
-    ".csv",
-    ".json",
-    help="Write a table (.csv, .json) or the pass/fail checks (.xml, .md) to FILE. Repeatable.",
+@click.option(
+    "--confidence",
+    default=0.95,
+    type=console.INSIDE,
+    help="Confidence level of the intervals. The sealed test has its own level.",
 )
-@json_option
-@db_option
-def compare(first: str, second: str, **options: Any) -> None:
-    """Compare every measure of two judges or two systems.
+@click.option("-o", "--output", type=console.TO_WRITE, help="Write the comparison to this .html file.")
+@click.option(
+    "--units", type=console.TO_WRITE, help="Write all shared units with their labels to this .csv file."
+)
+@field_option
+@reference_option
+@console.db_option
+@console.output_options
+@whole_runs
+def compare(task_name: str, **options: Any) -> None:
+    """Compare runs of a task on the same units.
+
+    The table shows each run's agreement with the reference, its errors, cost and time.
 
     \b
-    judge score compare openai/gpt-5-mini anthropic/claude-sonnet-5
-    judge score compare 01K9ZX3M 01K9ZY7Q -o swap.csv
-    judge score compare gpt-4 llama-2 --axis system --paper garage
-    judge score compare main branch --axis system --paper garage --fail-if-worse factuality
+    judge compare stance --run 01K9ZX3M --run 01K9ZY7Q --reference decided
+    judge compare stance --part test -o compared.html
 
-    Judges A and B are either runs of one task, or models with all their runs. Both judges are scored on the
-    same units. Units that only one judge labelled are left out, and the coverage shows how many.
+    Agreement is Cohen's kappa on the units that have a reference label and a label from every run. Each pair
+    of runs is compared with a paired test, clustered by question. Holm's method corrects the p values for the
+    number of pairs. Differences are B minus A.
 
-    Each difference is B minus A. For its interval, the same questions are resampled for A and B. The output
-    lists the measures of the papers first, and then the label shares of each task.
-
-    --fail-if-worse runs a paired test, clustered by question, with Holm's correction for the given measures.
-    At --confidence 0.95, at most 2.5 % of CI builds fail if nothing changed.
+    If the task is split (judge split), the questions in the sealed test are left out. To use them, add --part
+    test. Each use of the sealed test is logged, and the k-th use is tested at the level .05 / 2^k.
     """
-    from judge.suites.chosen import judges
-    from judge.suites.swap import swap, systems
+    from judge.suites import contest
+    from judge.suites.contest_page import as_html
 
-    on_systems = options["axis"] == "system"
-    if on_systems and (options["system"] or options["reference"]):
-        raise UsageError(
-            "--axis system: A and B are the systems; --system and --reference require a comparison of judges"
-        )
-    if options["fail_if_worse"] and not on_systems:
-        raise UsageError(
-            "--fail-if-worse requires --axis system: another judge's number is neither better nor worse; "
-            "judge compare tests judges against people"
-        )
-    papers = {name: PAPERS[name] for name in options["papers"] or PAPERS}
+    # First, because the comparison may spend a look at the sealed test.
+    check_files(options["output"], options["units"])
     with Store.open(options["db"], create=False) as store:
-        models, runs = judges(store, options["runs"])
-        if models and not on_systems:
-            raise UsageError(
-                "--run is for runs of other tasks, used for both judges; the judges to compare are A and B"
-            )
-        wanted = request_from(options, models=models, runs=runs)
-        if on_systems:
-            comparison = systems(store, papers, first, second, wanted, **how(options))
-        else:
-            comparison = swap(
-                store, papers, first, second, wanted, reference=options["reference"], **how(options)
-            )
-    gates = worse_gates(options["fail_if_worse"], comparison.differences, papers, options["confidence"])
-    _show(comparison, options["as_json"])
-    rows = _rows(comparison)
-    for path in options["output"].pages:
-        is_json = path.suffix.lower() == ".json"
-        write_whole(
-            path, document("score_compare", comparison.as_json()) if is_json else csv_text(rows, [*rows[0]])
+        comparison = judges.compare(
+            store,
+            task_name,
+            options["runs"],
+            part=options["part"],
+            confidence=options["confidence"],
+            field=options["field"],
+            reference=options["reference"],
         )
-    sys.stdout.flush()
-    decide(f"judge score compare {first} {second}", gates, options["output"])
+    console.write_page(options["output"], lambda: as_html(comparison))
+    if options["units"] is not None:
+        _write_units(options["units"], comparison)
+    if options["as_json"]:
+        console.emit_json("compare", contest.as_json(comparison))
+    elif options["as_csv"]:
+        rows = contest.as_json(comparison)["pairs"]
+        # The errors of a pair are a table of their own, which no cell can hold.
+        columns = [name for name in rows[0] if name != "errors"]
+        console.emit_rows("compare", rows, columns, False, True)
+    else:
+        console.say(_text(comparison))
 
 
-def _show(swap: Swap, as_json: bool) -> None:
-    """Print the differences as JSON or a table."""
-    if as_json:
-        emit_json("score_compare", swap.as_json())
-        return
-    rows = _rows(swap)
-    say(f"A: {swap.first.name}\nB: {swap.second.name}\n")
-    print(table([*rows[0]] if rows else ["paper"], [[*row.values()] for row in rows]))
-    undefined = [
-        f"{d.first.measure}: {d.difference.reason}"
-        for s in swap.differences.values()
-        for d in s
-        if d.difference.reason
+def _write_units(path: Path, contest: Contest) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for n, row in enumerate(contest.units()):
+            if not n:
+                writer.writerow(row)
+            # Texts come from other people, and a spreadsheet would run a formula in them.
+            writer.writerow([console.csv_cell(value) for value in row.values()])
+    console.note(f"wrote {path}: {contest.n_shared:,} units")
+
+
+def _text(contest: Contest) -> str:
+    from judge.suites.contest_page import number, span
+
+    where = {None: "", "open": " of learn and tune", "all": ", the sealed test included"}.get(
+        contest.part, f" of {contest.part}"
+    )
+    lines = [
+        f"{contest.panel.field} against {contest.reference.text}: {contest.coefficient} on the {contest.n_shared:,} units "
+        f"({contest.n_clusters:,} questions{where}) that all runs labelled"
     ]
-    for text in dict.fromkeys([*undefined, *swap.notes]):
-        say(f"- {text}")
-
-
-def _rows(swap: Swap) -> list[dict[str, Any]]:
-    return [_difference(paper, d) for paper, some in swap.differences.items() for d in some]
-
-
-def _difference(paper: str, compared: Difference) -> dict[str, Any]:
-    d = compared.difference
-    return {
-        "paper": paper,
-        "measure": compared.first.measure,
-        "A": compared.first.value,
-        "B": compared.second.value,
-        "B - A": d.value,
-        "low": d.low,
-        "high": d.high,
-        "p": compared.p,
-        "units": d.n_units,
-        "questions": d.n_clusters,
-        "coverage": d.coverage,
-    }
+    if contest.look is not None:
+        lines.append(
+            f"look {contest.look.look} at the sealed test: tested at {contest.level:.4g}, intervals at {100 * (1 - contest.level):.4g} %"
+        )
+    rows = [
+        [
+            # The names of runs are too long for the heads of the tables below.
+            chr(ord("A") + n) if n < 26 else str(n + 1),
+            c.name,
+            "undefined" if c.kappa.value is None else number(c.kappa.value),
+            span(c.kappa.low, c.kappa.high),
+            number(c.agreement),
+            f"{c.n_labelled:,} of {c.n_asked:,}",
+            # A single unit costs a fraction of a cent.
+            number(None if c.spent.cost is None else 1000 * c.spent.cost),
+            number(c.spent.seconds),
+            ", ".join(sorted(c.front)),
+        ]
+        for n, c in enumerate(contest.contenders)
+    ]
+    names = [row[0] for row in rows]
+    interval = f"{100 * contest.contenders[0].kappa.confidence:.6g} % interval"
+    head = [
+        "",
+        "run",
+        "kappa",
+        interval,
+        "agreement",
+        "labelled of asked",
+        "$ per 1,000",
+        "s a unit",
+        "front",
+    ]
+    lines += ["", console.table(head, rows), ""]
+    pairs = [
+        [
+            f"{names[d.second]} - {names[d.first]}",
+            "undefined" if (change := d.kappa.difference).value is None else f"{change.value:+.3f}",
+            span(d.kappa.difference.low, d.kappa.difference.high, True),
+            "" if (p := d.kappa.adjusted) is None else "<0.001" if p < 0.0005 else f"{p:.3f}",
+            "shown" if contest.shown(d) else "not shown",
+            sum(d.only_first),
+            sum(d.only_second),
+            sum(d.neither),
+        ]
+        for d in contest.duels
+    ]
+    heads = ["B - A", "difference", interval, "p (Holm)", "", "only A right", "only B right", "neither"]
+    lines.append(console.table(heads, pairs))
+    for d in contest.duels[:MOST_TOLD]:
+        first, second = names[d.first], names[d.second]
+        each = [
+            [label, d.both[k], d.only_first[k], d.only_second[k], d.neither[k]]
+            for k, label in enumerate(contest.table.domain)
+        ]
+        head = [contest.reference.word, "both right", f"only {first}", f"only {second}", "neither"]
+        lines += ["", f"where {first} and {second} are right", console.table(head, each)]
+        if some := contest.examples(d):
+            lines.append(f"{first} right, {second} wrong, for example: {', '.join(some)}")
+    if len(contest.duels) > MOST_TOLD:
+        lines += [
+            "",
+            f"{len(contest.duels) - MOST_TOLD} more pairs are in --json and on the page (-o FILE.html)",
+        ]
+    front = [c for c in contest.contenders if c.front]
+    lines.append("")
+    if front:
+        lines.append("- front: no other run has as much kappa for less cost, or less time")
+    lines.append("- paired t-test by question of jackknife pseudo-values, Holm over all pairs")
+    lines += [f"- {text}" for text in contest.notes]
+    for d in contest.duels:
+        if d.kappa.difference.reason:
+            lines.append(f"- {names[d.second]} - {names[d.first]}: {d.kappa.difference.reason}")
+    return "\n".join(lines)

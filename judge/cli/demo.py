@@ -93,6 +93,7 @@ def demo(
     if as_json:
         emit_json("demo", demo_text.document(db, model, results, beside, page, seconds))
     else:
+        # The remark on the tiny model is about its own labels, which an early end leaves out.
         is_small = model == MODEL and len(results) >= len(TASKS)
         print(demo_text.ending(db, results, page, seconds, is_small))
     return Exit.DONE
@@ -109,6 +110,7 @@ def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider 
     small = language = None
     try:
         embedded.weights()
+        # The weights may be there without the packages that run them.
         if find_spec("onnxruntime") and find_spec("tokenizers"):
             small = base.get(SMALL)
     except MissingExtra:
@@ -116,6 +118,7 @@ def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider 
     try:
         language = base.get(model, settings)
     except MissingExtra as e:
+        # A model that the user named must be there; the default model is left out if it is not.
         if not is_default:
             raise
         if small is None:
@@ -173,7 +176,7 @@ async def _label(
 
 
 def _ended(results: list[TaskResult]) -> bool:
-    """Whether what was begun has come to its end: no error, no Ctrl-C."""
+    """Return whether every run has ended without an error or an interruption."""
     return all(r.report.error is None and not r.report.interrupted for r in results)
 
 
@@ -188,15 +191,17 @@ async def _run(store: Store, plan: Plan, provider: Provider) -> RunReport:
 
 
 def _page(db: Path, page: Path, first: TaskResult, beside: Beside | None) -> Path | None:
-    """The report of the first task as a page, by the other program: its half knows reports. None where it failed."""
+    """Write the report on the first task as a page with `annotate report`. Returns None if that failed."""
     runs = [first.report.run_id] + ([beside.run_id] if beside and beside.run_id else [])
     task = first.task.partition(".")[0]
     words = ["report", "--task", task, *(w for run in runs for w in ("--judge", run)), "-d", str(db)]
     words += ["-o", str(page)]
     note("4. How far can this judge be trusted? The report, as a page")
     note(f"   $ annotate {shlex.join(words)}")
+    # In a process of its own, because judge never imports annotate.
     done = subprocess.run(
         [sys.executable, "-m", "annotate", *words],
+        # With --json, stdout belongs to the document of the demo.
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -20,14 +20,14 @@ LEAST, MOST, WIDTH = -0.4, 1.0, 57
 
 
 def imports(db: Path) -> list[str]:
-    """The commands that import the samples, as a user would type them."""
+    """Return the commands that import the samples."""
     from judge.demo import samples
 
     return [command("judge items import", name, *paths, study=db) for name, paths in samples().items()]
 
 
 def task(result: TaskResult, beside: Beside | None) -> str:
-    """One task: label counts, agreement with people, and the calibrated judge beside it."""
+    """Return the results of one task: label counts, agreement with people, and the calibrated judge beside it."""
     report = result.report
     judged = sum(report.ended.values())
     rate = f"{judged / report.seconds:.1f} units a second" if judged else "all judged before"
@@ -36,6 +36,7 @@ def task(result: TaskResult, beside: Beside | None) -> str:
         f"  {report.labelled} of {report.units} units have a label, {rate}",
     ]
     for f in result.fields:
+        # A derived field without gold has nothing to show. The first field always says why.
         if not f.measures and f.why_none and f.field != result.plan.task.fields[0]:
             continue
         lines.append(visible(f"  {f.field}: " + ", ".join(f"{value} {n}" for value, n in f.labels.items())))
@@ -67,7 +68,7 @@ def _number(measure: Measure) -> str:
 
 
 def drawing(results: list[TaskResult], beside: Beside | None) -> str:
-    """Cohen's kappa of each judge with people, and its interval, on one scale."""
+    """Draw Cohen's kappa of each judge with people, and its interval, on one scale."""
     rows: list[tuple[str, Measure | None]] = []
     for at, r in enumerate(results):
         measure = next((m for m in r.fields[0].measures if m.measure == "cohen_kappa"), None)
@@ -90,12 +91,13 @@ def drawing(results: list[TaskResult], beside: Beside | None) -> str:
 
 
 def _column(value: float) -> int:
+    # Kappa can be as low as -1, but so rarely that the scale ends at -0.4.
     part = (min(max(value, LEAST), MOST) - LEAST) / (MOST - LEAST)
     return round(part * (WIDTH - 1))
 
 
 def _bar(measure: Measure | None) -> str:
-    """`├───●───┤` at its place; `┊` stands at 0, and `┼` where the line crosses it."""
+    """Draw `├───●───┤` at its place; `┊` stands at 0, and `┼` where the line crosses it."""
     cells = [" "] * WIDTH
     cells[_column(0.0)] = "┊"
     if measure is None or measure.value is None:
@@ -103,6 +105,7 @@ def _bar(measure: Measure | None) -> str:
     if measure.low is not None and measure.high is not None:
         low, high = _column(measure.low), _column(measure.high)
         cells[low : high + 1] = ["─"] * (high + 1 - low)
+        # An interval that crosses the mark cannot exclude agreement by chance.
         if low < _column(0.0) < high:
             cells[_column(0.0)] = "┼"
         cells[low], cells[high] = "├", "┤"
@@ -111,7 +114,7 @@ def _bar(measure: Measure | None) -> str:
 
 
 def ending(db: Path, results: list[TaskResult], page: Path | None, seconds: float, is_small: bool) -> str:
-    """Where everything is, what the numbers mean, and what to type next."""
+    """Return where the results are, what the numbers mean, and what to type next."""
     lines = [f"\n{sum(r.report.units for r in results)} units in {seconds:.0f} s; everything is in {db}"]
     if page is not None:
         lines.append(f"The report, to open in a browser: {page}")
@@ -134,7 +137,7 @@ def ending(db: Path, results: list[TaskResult], page: Path | None, seconds: floa
 def document(
     db: Path, model: str, results: list[TaskResult], beside: Beside | None, page: Path | None, seconds: float
 ) -> dict[str, Any]:
-    """The documented shape."""
+    """Return the documented JSON shape."""
     tasks = [_task_document(r) for r in results]
     total: dict[str, int] = {
         s: sum(int(t[s]) for t in tasks) for s in ("units", "labelled", *STATUSES[1:], "reused")
@@ -147,6 +150,7 @@ def document(
         "model": model,
         **total,
         "seconds": round(seconds, 3),
+        # An earlier demo may have labelled all units, and then no time was spent.
         "units_per_second": judged / spent if spent else None,
         "tasks": tasks,
         "calibrated": None if beside is None else _calibrated(beside),

@@ -97,30 +97,32 @@ def generate(model: str, **options: Any) -> int:
     from judge.store.export import known_task
 
     task, reading = READINGS[options["way"]]
+    # --challenging overrides the definition that belongs to --reading.
     options["reading"] = options["reading"] or reading
     given = RunOptions.of(options)
     with Store.open(options["db"], create=False) as store:
         plan = make_plan(task, model, given, store)
         checker = make_plan("distractor_check", options["check_model"] or model, given, store)
-        write = known_task(store, task, options["prompts"])
-    making = Making(
-        write,
-        checker.task,
-        options["system"] or model,
-        options["slots"],
-        options["regenerate"],
-        options["reading"],
-    )
-    check_making(making)
-    with (
-        Store.open(options["db"], create=False) as store,
-        store.run_lock(f"distractors {model} {making.system}"),
-    ):
-        made = asyncio.run(
-            in_chain(
-                store, plan, checker, given, lambda write, check: make(write, check, making, plan.selection)
-            )
+        making = Making(
+            known_task(store, task, options["prompts"]),
+            checker.task,
+            options["system"] or model,
+            options["slots"],
+            options["regenerate"],
+            options["reading"],
         )
+        # Before the first call, which costs money: the name becomes part of ids.
+        check_making(making)
+        with store.run_lock(f"distractors {model} {making.system}"):
+            made = asyncio.run(
+                in_chain(
+                    store,
+                    plan,
+                    checker,
+                    given,
+                    lambda write, check: make(write, check, making, plan.selection),
+                )
+            )
         if isinstance(made, int):
             return made
         measures = _measures(made, making)
@@ -128,6 +130,7 @@ def generate(model: str, **options: Any) -> int:
 
 
 def _measures(made: MadeDistractors, making: Making) -> list[Measure]:
+    # Only here: pandas and numpy were a third of the time of a run of 50 units.
     import pandas as pd
 
     from judge.scores.score import measured_all
@@ -142,7 +145,7 @@ def _measures(made: MadeDistractors, making: Making) -> list[Measure]:
 
 
 def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
-    """Per iteration: questions tried, challenging, not challenging, unknown, and distractors that repeat a text."""
+    """Count for each iteration: questions tried, challenging, not challenging, unknown, and repeated distractors."""
     rows = []
     for n in range(1, made.iterations + 1):
         tried = [
@@ -192,6 +195,7 @@ def _finish(made: MadeDistractors, making: Making, measures: list[Measure], opti
         )
         print(table(list(rows[0]), [list(r.values()) for r in rows]) + "\n")
         print(measure_table(measures))
+        # The export has a default of its own, so another definition must be typed there, too.
         how = [] if making.reading == "entailed" else ["--challenging", making.reading]
         print(f"next: {command('judge distractors export -o questions.json', *how)}")
     notes(made.kept.problems, "not kept")
@@ -224,15 +228,7 @@ _WORDS = {
 @click.option("--check", "annotator", default="last", help="Use the checks of this run or annotator.")
 @SLOTS
 @READING
-@click.option("--name", default="distractors", help="Name of the data set in the file.")
-@click.option(
-    "--calibration",
-    default=0.5,
-    type=click.FloatRange(0, 1),
-    help="Share of questions to use for calibration (urag only).",
-)
 @click.option("--seed", default=0, help="Random seed of the option order and of the split.")
-@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @db_option
 @json_option
 def export(
@@ -242,10 +238,7 @@ def export(
     annotator: str,
     slots: int,
     reading: Reading,
-    name: str,
-    calibration: float,
     seed: int,
-    force: bool,
     db: Path,
     as_json: bool,
 ) -> None:
@@ -262,8 +255,8 @@ def export(
     from judge.store import distractors as made
 
     format_name = format_of(output, {".json": "urag", ".jsonl": "jsonl"}, format_name, "--format")
-    if output.exists() and not force:
-        raise UsageError(f"{output} is there already; --force overwrites it")
+    if output.exists():
+        raise UsageError(f"-o {output}: the file exists already; name another file, or delete it first")
     with Store.open(db, create=False) as store:
         system = made.only_system(store, system)
         check = _checker(store, annotator)
@@ -280,9 +273,7 @@ def export(
             )
         rows = made.choice_rows(store, chosen, seed)
     if format_name == "urag":
-        text = (
-            json.dumps(made.urag_document(rows, name, calibration, seed), ensure_ascii=False, indent=1) + "\n"
-        )
+        text = json.dumps(made.urag_document(rows, seed), ensure_ascii=False, indent=1) + "\n"
     else:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     output.write_text(text, encoding="utf-8")
@@ -301,7 +292,7 @@ def export(
 
 
 def _checker(store: Store, name: str) -> str:
-    """The annotator whose labels of distractor_check count. Raises UsageError when nobody is called so."""
+    """Return the annotator whose labels of distractor_check count. Raises UsageError if the name fits none, or several."""
     # Here, because the relation loads numpy, which no --help needs.
     from judge.labels import relation
     from judge.store.export import list_runs
@@ -310,6 +301,7 @@ def _checker(store: Store, name: str) -> str:
     runs = [r["run_id"] for r in list_runs(store) if r["run_id"] in annotators]
     if name == "last" and runs:
         return str(runs[-1])
+    # A run is named by the end of its id: ids begin with the time, which neighbours share.
     fit = [a for a in sorted(annotators) if a == name or (a in runs and a.endswith(name.upper()))]
     if len(fit) != 1:
         listed = (

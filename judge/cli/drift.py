@@ -9,10 +9,10 @@ import click
 
 from judge.asking.judges import field_of
 from judge.asking.run import in_study, like_run, prepare, task_of
-from judge.cli.asked import exit_code
-from judge.cli.chosen import field_option, reference_option
+from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
-from judge.cli.run import like_run_option, of_run
+from judge.cli.run_result import exit_code
+from judge.cli.task_options import field_option, reference_option
 from judge.console import db_option, json_option, tell
 from judge.errors import Exit, UsageError
 from judge.gates import Gate, decide, output_option
@@ -29,8 +29,7 @@ ENOUGH = 0.8
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("-m", "--model", metavar="TEXT", help="Model of the judge, as vendor/model.")
-@like_run_option
+@judge_options
 @click.option(
     "--anchors",
     type=click.IntRange(2),
@@ -38,8 +37,7 @@ ENOUGH = 0.8
     help="Draw N anchor units and label them for the first time, without a test.",
 )
 @click.option("--again", is_flag=True, help="With --anchors: draw a new set even if a set exists.")
-@click.option("--as", "asked_as", metavar="NAME", help="Name of the judge, if set with judge run --as.")
-@of_run("where", "concurrency", "max", "patience", "base_url", "settings")
+@options_of("where", "concurrency", "max", "patience", "asked_as", "base_url", "settings")
 @output_option(help="Write the result to a .xml (JUnit) or .md file. Repeatable.")
 @field_option
 @reference_option
@@ -69,6 +67,7 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
         raise UsageError("--again requires --anchors N")
     given = RunOptions.of(options)
     files = options["output"]
+    # A draw tests nothing, and a build would take its file for a passed test.
     if anchors is not None and (files.junit or files.summaries):
         raise UsageError("--output requires a check: leave --anchors out")
     with Store.open(options["db"], create=False) as store:
@@ -77,6 +76,7 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
             # A check asks as the draw did.
             run = anchor_sets.newest_run(store, task_of(store, task_name, None), given.asked_as or model)
         model, given = like_run(store, run, model, given)
+        # Checked before a call is made: examples and passages may be missing in this study.
         prepared = in_study(store, prepare(task_name, model, given, store), given)
         field = field_of(prepared.plan.task, options["field"])
         progress = Progress(sys.stderr)
@@ -95,7 +95,6 @@ def drift(task_name: str, model: str | None, anchors: int | None, again: bool, *
         if not isinstance(result, drifting.DriftCheck):
             return exit_code(result)
     tell("drift", {**_about(prepared, field), "checked": result.as_json()}, _text(result), options["as_json"])
-    sys.stdout.flush()
     decide(f"judge drift {prepared.plan.task.name} with {prepared.plan.model}", [_gate(result)], files)
     return Exit.DONE
 
@@ -144,6 +143,7 @@ def _text(result: DriftCheck) -> str:
 
 def _gate(result: DriftCheck) -> Gate:
     name = "the judge has not changed"
+    # Undefined fails: a build must not pass because every call failed.
     if result.p is None:
         return Gate(name, False, "whether the judge changed is undefined: no anchor has all its replies")
     verdict = "the judge changed" if result.is_changed else "no change shown"
@@ -155,5 +155,6 @@ def _gate(result: DriftCheck) -> Gate:
     return Gate(
         name,
         not result.is_changed,
+        # The 52 checks of a year of weekly builds share a level of 5 %.
         f"{verdict} ({p}, level {0.05 / 52:.5f}, {result.units:,} anchors){detail}",
     )

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
-from judge.asking.estimate import estimated, first_prompt
-from judge.asking.run import Asking
+import click
+
+from judge.asking.run import Asking, estimated
 from judge.console import emit_json, note, say
 from judge.errors import Exit
 from judge.store import Store
+from judge.types import Message
+
+estimate_option = click.option(
+    "--estimate",
+    "is_estimate",
+    is_flag=True,
+    help="Print cost, time and the first prompt, without calling the model.",
+)
 
 
 def estimate(store: Store, prepared: Asking, as_json: bool) -> int:
     """Print the estimated cost of the run and its first prompt. No unit is judged."""
     plan = prepared.plan
-    messages = first_prompt(store, plan, prepared.provider)
+    # First, because the estimate closes the provider.
+    messages = _first_prompt(store, prepared)
     forecast = estimated(store, prepared)
     if as_json:
         document = dataclasses.asdict(dataclasses.replace(forecast, price=None))
@@ -35,6 +46,18 @@ def estimate(store: Store, prepared: Asking, as_json: bool) -> int:
     return Exit.DONE
 
 
+def _first_prompt(store: Store, prepared: Asking) -> Sequence[Message]:
+    """Return the messages of the plan's first unit, empty where there is none."""
+    from judge.runner.requests import Asker
+    from judge.store import selection
+
+    plan = prepared.plan
+    selection.select(store, plan.task, plan.selection)
+    unit = next(iter(selection.pending(store, plan.task, run_id="")), None)
+    asker = Asker(plan.task, plan.model, prepared.provider, plan.sampling)
+    return () if unit is None else asker.request(unit, 0)[0].messages
+
+
 def _print(task: str, model: str, e: Any) -> None:
     print(f"{task} with {model}: {e.calls:,} calls for {e.units:,} units")
     print(
@@ -42,10 +65,12 @@ def _print(task: str, model: str, e: Any) -> None:
     )
     if e.price is None:
         print("cost: no price is known for this model (--prices FILE says one)")
+    # A model in this process costs nothing, and a server may have a price of 0.
     elif e.most == 0:
         print(f"cost: nothing but time ({e.price.source})")
     else:
         batch = "no batch price" if e.batch is None else f"as a batch {_money(e.batch)}"
+        # Not every vendor charges less for a prompt that it has cached.
         saved = "" if e.cached == e.online else f", with the beginning cached {_money(e.cached)}"
         print(f"cost: online {_money(e.online)}{saved}; {batch}; at most {_money(e.most)} ({e.price.source})")
     print(f"time: about {_words(e.seconds)}, by {e.bound_by}")
@@ -54,7 +79,7 @@ def _print(task: str, model: str, e: Any) -> None:
 
 
 def _money(dollars: float) -> str:
-    """Cents from a dollar on; below, as much as says something."""
+    """Return dollars with two digits from $1 on, and with four below."""
     return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 

@@ -8,6 +8,7 @@ from judge.commands import command
 from judge.console import note, say
 from judge.errors import UsageError
 
+# Not the folder of the embedding model, whose weights are read from the package.
 FOLDERS = ("examples", "noveleval", "scifact")
 
 
@@ -31,7 +32,9 @@ def examples(folder: Path) -> None:
     source = resource_dir("data")
     sources = [source / "SOURCES.md", *(p for name in FOLDERS for p in sorted((source / name).rglob("*")))]
     wanted = {p: folder / p.relative_to(source) for p in sources if p.is_file()}
+    # All targets are checked first, so that nothing is copied if one is refused.
     for path, target in wanted.items():
+        # A link could lead the copy into another folder.
         if target.is_symlink() or (target.exists() and not _same(path, target)):
             raise UsageError(
                 f"{target} is there and is another file: give another folder: {command('judge examples DIR')}"

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.run import Asking, make_plan, provider_of
-from judge.cli.asked import exit_code
-from judge.cli.estimate import estimate
+from judge.cli.estimate import estimate, estimate_option
+from judge.cli.models import model_option
+from judge.cli.options import options_of
 from judge.cli.progress import Progress
-from judge.cli.run import of_run
-from judge.cli.scoring import also_generate_option
+from judge.cli.run_result import exit_code
+from judge.cli.score_options import also_generate_option
 from judge.commands import command
-from judge.console import emit_json, note, notes
-from judge.errors import Exit, UsageError
+from judge.console import db_option, emit_json, json_option, note, notes
+from judge.errors import Exit
 from judge.providers.base import Provider
 from judge.run_options import RunOptions
 from judge.store import Store
@@ -29,20 +30,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@of_run(
-    *(
-        "model",
-        "limit",
-        "where",
-        "examples",
-        "concurrency",
-        "max",
-        "max_output_tokens",
-        "temperature",
-        "seed",
-    ),
-    *("asked_as", "base_url", "settings", "timeout", "is_estimate", "db", "as_json"),
+@model_option()
+@options_of(
+    *("limit", "where", "examples", "concurrency", "max", "max_output_tokens", "temperature", "seed"),
+    *("asked_as", "base_url", "settings", "timeout"),
 )
+@estimate_option
+@db_option
+@json_option
 @click.option(
     "--context",
     required=True,
@@ -57,7 +52,7 @@ if TYPE_CHECKING:
 )
 @click.option("--system", help="Name of the system under test (default: the model).")
 @also_generate_option
-def generate(task_name: str, model: str | None, **options: Any) -> int:
+def generate(task_name: str, model: str, **options: Any) -> int:
     """Answer items with a model, and store the answers.
 
     \b
@@ -76,8 +71,6 @@ def generate(task_name: str, model: str | None, **options: Any) -> int:
     from judge.runner.generate import Generation, check, check_not_imported, check_origin
 
     given = RunOptions.of(options)
-    if model is None:
-        raise UsageError("name a model with -m VENDOR/MODEL")
     provider = provider_of(model, given)
     with Store.open(options["db"], create=False) as store:
         plan = make_plan(task_name, model, given, store)
@@ -88,6 +81,7 @@ def generate(task_name: str, model: str | None, **options: Any) -> int:
             stage=options["stage"],
         )
         system = options["system"] or plan.model
+        # A model's output must not be scored as that of an imported system, unless the user allows it.
         check_origin(store, system, options["also_generate"])
         shown = second.read_probabilities(store, options["shown"]) if options["shown"] else None
         condition = context.name + (shown.mark if shown else "")
@@ -97,11 +91,13 @@ def generate(task_name: str, model: str | None, **options: Any) -> int:
         if options["examples"]:
             from judge.runner.examples import showing
 
+            # The examples are shown with passages of the same context as the questions.
             task = showing(store, plan.task, options["examples"].split(","), passages)
             plan = dataclasses.replace(plan, task=task)
         generation = Generation(plan, system, condition, passages, shown=shown)
         if options["is_estimate"]:
             return estimate(store, Asking(generation.with_contexts(), provider), options["as_json"])
+        # One model may answer under two conditions at the same time: these are different runs.
         with store.run_lock(f"{plan.task.name} {plan.model} {condition} {system}"):
             report, kept = asyncio.run(_execute(store, generation, provider))
     return _finish(generation, report, kept, options)
@@ -143,4 +139,5 @@ def _finish(generation: Generation, report: RunReport, kept: Kept, options: dict
             f"note: {report.left_out} items were left out: no passage for this context, or no input of the task"
         )
     code = exit_code(report)
+    # Every call may have ended well, and still an answer could not be stored.
     return Exit.ERROR if kept.problems and code == Exit.DONE else code

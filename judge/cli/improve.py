@@ -10,10 +10,10 @@ import click
 
 from judge.asking import judges
 from judge.asking.run import like_run, prepare
-from judge.cli.asked import exit_code
-from judge.cli.chosen import field_option
+from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
-from judge.cli.run import like_run_option, of_run
+from judge.cli.run_result import exit_code
+from judge.cli.task_options import field_option
 from judge.console import db_option, json_option, notes, table, tell, write_page
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("-m", "--model", metavar="TEXT", help="Judge to improve, as vendor/model.")
-@like_run_option
+@judge_options
 @click.option("--reference", metavar="WHO", help=f"Reference labels: {HELP}. Default: that of the split.")
 @click.option(
     "--anyway",
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
     gates=False,
     help="Write the attempts (.html) or the recipe (.yaml) to FILE. Repeatable.",
 )
-@of_run("max", "concurrency", "base_url", "settings")
-@click.option("--as", "asked_as", metavar="NAME", help="Name of the judge, if set with judge run --as.")
+@options_of("max", "concurrency", "asked_as", "base_url", "settings")
 @field_option
 @db_option
 @json_option
@@ -95,6 +93,7 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
             )
         except Halted as halted:
             return exit_code(halted.report)
+    # Only a recipe whose gain was shown on the sealed test is worth a file.
     path = written(outcome, recipes[0] if recipes else None) if outcome.proved else None
     for page in pages:
         write_page(page, lambda: as_html(outcome))
@@ -102,6 +101,7 @@ def improve(task_name: str, model: str | None, **options: Any) -> int:
     notes(outcome.notes)
     if outcome.refused:
         return Exit.ERROR
+    # A limit may end the search after the test: then the result is complete.
     return Exit.INCOMPLETE if outcome.stopped and outcome.proof is None else Exit.DONE
 
 

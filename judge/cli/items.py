@@ -6,21 +6,9 @@ from typing import Any, TypeVar
 
 import click
 
+from judge import console
 from judge.asking.items import MOST_SUGGESTED, from_files, tried
 from judge.commands import command
-from judge.console import (
-    db_option,
-    emit_json,
-    emit_rows,
-    json_option,
-    note,
-    notes,
-    pairs,
-    say,
-    short,
-    suggests_next,
-    together,
-)
 from judge.errors import BadInput, UsageError
 from judge.importers import base
 from judge.store import Store, listing
@@ -34,8 +22,8 @@ skip_option = click.option("--skip-bad", is_flag=True, help="Skip invalid rows a
 
 
 def map_options(metavar: str, maps: str, labels: str) -> Callable[[F], F]:
-    """`--map` (`metavar` names its values) and `--map-label`, with these words of help."""
-    return together(
+    """Return the options `--map` and `--map-label` with these help texts; `metavar` is that of `--map`."""
+    return console.together(
         click.option("--map", "maps", multiple=True, metavar=metavar, help=maps),
         click.option("--map-label", "label_maps", multiple=True, metavar="FIELD:OLD=NEW", help=labels),
     )
@@ -79,8 +67,8 @@ def items() -> None:
     is_flag=True,
     help="Check the files and show the first item, without storing anything.",
 )
-@db_option
-@json_option
+@console.db_option
+@console.json_option
 def import_(
     format_name: str,
     paths: tuple[Path, ...],
@@ -113,10 +101,11 @@ def import_(
     from judge.importers.signs import found_format
 
     given = Path(format_name)
+    # Without FORMAT the first word is a file. One that does not exist is recognised by its ending.
     if format_name not in base.names() and (given.is_file() or (given.suffix and not paths)):
         paths = (given, *paths)
         format_name = found_format(paths)
-        note(f"format: {format_name}, found from the file")
+        console.note(f"format: {format_name}, found from the file")
     importer = base.get(format_name)
     if not paths:
         raise UsageError(
@@ -124,9 +113,9 @@ def import_(
         )
     options = base.Options(
         dataset,
-        pairs(maps, "--map"),
+        console.pairs(maps, "--map"),
         read_label_maps(label_maps),
-        note,
+        console.note,
         system=system,
         as_text=frozenset(as_text),
         scores=read_scores(scores),
@@ -138,9 +127,11 @@ def import_(
             done, shown = from_files(db, format_name, paths, options, skip_bad), None
     except MissingFields as lacking:
         field_maps, strange = offered(lacking.maps, file_rows(format_name, paths[0]), options.maps)
+        # What the user typed is not replaced by a suggestion.
         renamed = list(label_maps) or [
             f"{f}:{old}={new}" for f, m in strange.items() for old, new in m.items()
         ]
+        # The command is printed with every option of this one, so that it works as it is.
         words = [format_name, *map(str, paths)]
         words += [word for name, path in field_maps.items() for word in ("--map", f"{name}={path}")]
         words += [word for value in renamed for word in ("--map-label", value)]
@@ -157,23 +148,24 @@ def import_(
             field=lacking.field,
         ) from None
     rows = done.rows()
-    notes(done.skipped, "skipped")
+    console.notes(done.skipped, "skipped")
     for text in done.notes:
-        note(text)
+        console.note(text)
     if as_json:
-        emit_json("import", {"study": str(db), "rows": rows, "skipped": done.skipped})
+        console.emit_json("import", {"study": str(db), "rows": rows, "skipped": done.skipped})
         return
     columns = ["files", "items", "passages", "answers", "labels", "unchanged", "skipped"]
-    emit_rows(
+    console.emit_rows(
         "import", rows, [name for name in columns if name != "answers" or any(row[name] for row in rows)]
     )
     if dry_run:
         for line in shown or ["no task that ships has a unit in this file"]:
-            say(line)
-        note("dry run: nothing was stored")
+            console.say(line)
+        console.note("dry run: nothing was stored")
         return
-    if not suggests_next():
+    if not console.suggests_next():
         return
+    # An import of items alone must not suggest to score the answers of an earlier file.
     if done.has_grounds and any(row["answers"] for row in rows):
         with Store.open(db, create=False) as store:
             several = len({row["system"] for row in listing.list_systems(store)}) > 1
@@ -183,17 +175,17 @@ def import_(
         if len(datasets) > 1:
             # A suite scores one data set: the one that was imported last.
             words += ["--dataset", datasets[-1]]
-            note(
+            console.note(
                 f"there are answers in {len(datasets)} data sets ({', '.join(datasets)}): systems are compared within one, so "
                 "import files with the same questions under one --dataset NAME"
             )
-        note(f"next: {command('judge suite faithfulness -m MODEL', *words)}")
+        console.note(f"next: {command('judge suite faithfulness -m MODEL', *words)}")
     for task in done.tasks[:MOST_SUGGESTED]:
-        note(f"next: {command('judge run', task, '-m', EMBEDDED if task == RELEVANT else 'MODEL')}")
+        console.note(f"next: {command('judge run', task, '-m', EMBEDDED if task == RELEVANT else 'MODEL')}")
 
 
 def read_scores(values: tuple[str, ...]) -> dict[str, str]:
-    """`TOOL=COLUMN,COLUMN` options as column -> tool. Raises UsageError."""
+    """Parse `TOOL=COLUMN,COLUMN` options as column -> tool. Raises UsageError."""
     out = {}
     for value in values:
         tool, equals, columns = value.partition("=")
@@ -205,9 +197,9 @@ def read_scores(values: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """`FIELD:OLD=NEW` options as field -> {old: new}. Raises UsageError."""
+    """Parse `FIELD:OLD=NEW` options as field -> {old: new}. Raises UsageError."""
     out: dict[str, dict[str, str]] = {}
-    for key, new in pairs(values, "--map-label").items():
+    for key, new in console.pairs(values, "--map-label").items():
         field, colon, old = key.partition(":")
         if not colon:
             raise UsageError(f"--map-label {key}={new}: write it as FIELD:OLD=NEW")
@@ -222,8 +214,8 @@ def read_label_maps(values: tuple[str, ...]) -> dict[str, dict[str, str]]:
     "--imports", is_flag=True, help="List the imports instead, with their options and skipped rows."
 )
 @click.option("-n", "limit", default=50, type=click.IntRange(1), help="Number of items to list.")
-@db_option
-@json_option
+@console.db_option
+@console.json_option
 def show(
     item_id: str | None, dataset: str | None, imports: bool, limit: int, db: Path, as_json: bool
 ) -> None:
@@ -243,15 +235,16 @@ def show(
     if item is None:
         raise BadInput(f"no item '{item_id}' in {db}; to list them: {command('judge items show')}")
     if as_json:
-        emit_json("item", item)
+        console.emit_json("item", item)
         return
     for name, value in item.items():
+        # Hashes and ids of imports are for programs, which read the document.
         if name not in ("passages", "labels", "content_sha", "import_id") and value not in (None, {}, []):
-            say(f"{name}: {value}")
+            console.say(f"{name}: {value}")
     print_labels(item["labels"], item_id)
     for passage in item["passages"]:
         title = f" · {passage['title']}" if passage["title"] else ""
-        say(f"\n{passage['passage_id']}{title}\n{passage['text']}")
+        console.say(f"\n{passage['passage_id']}{title}\n{passage['text']}")
         print_labels(item["labels"], passage["passage_id"])
 
 
@@ -260,19 +253,19 @@ def _list(dataset: str | None, imports: bool, limit: int, db: Path, as_json: boo
         if imports:
             rows = listing.list_imports(store)
             columns = ["imported_at", "format", "dataset", "files", "maps", "label_maps", "counts"]
-            emit_rows("imports", rows, columns, as_json)
+            console.emit_rows("imports", rows, columns, as_json)
             return
         rows = listing.list_items(store, dataset, limit)
         if not as_json:
             datasets = listing.list_datasets(store)
-            emit_rows("datasets", datasets, ["dataset", "items", "questions", "passages"])
+            console.emit_rows("datasets", datasets, ["dataset", "items", "questions", "passages"])
             print()
-            rows = [{**r, "text": short(r["claim"] or r["question"], 60)} for r in rows]
-        emit_rows("items", rows, ["item_id", "passages", "text"], as_json)
+            rows = [{**r, "text": console.short(r["claim"] or r["question"], 60)} for r in rows]
+        console.emit_rows("items", rows, ["item_id", "passages", "text"], as_json)
 
 
 def print_labels(labels: Iterable[Mapping[str, Any]], unit: str) -> None:
-    """Those of one unit, each on a line of its own."""
+    """Print the labels of one unit, each on a line of its own."""
     for label in labels:
         if label["unit_id"] == unit:
-            say(f"  {label['annotator_id']}: {label['field']}={label['value']}")
+            console.say(f"  {label['annotator_id']}: {label['field']}={label['value']}")

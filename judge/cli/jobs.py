@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from judge import console
 from judge.commands import command
-from judge.console import (
-    TO_READ,
-    db_option,
-    emit_json,
-    emit_rows,
-    json_option,
-    note,
-    notes,
-    visible,
-)
 from judge.errors import Exit
 from judge.permissions import Allowed, check_folder
 from judge.store import Store
+from judge.store import jobs as stored
 from judge.types import attributes
 
 if TYPE_CHECKING:
@@ -61,12 +53,11 @@ def _allowing(function: F) -> F:
 
 @contextmanager
 def _of(db: Path, name: str, allowed: Allowed | None = None) -> Iterator[tuple[Store, Job]]:
-    """A job and its study, for this process alone; with `allowed` also after a check of the job's folder."""
-    from judge.store import jobs as stored
-
+    """Open the study and find a job, locked for this process; with `allowed`, check the job's folder first."""
     with Store.open(db, create=False) as store:
         job = stored.find(store, name)
         if allowed is not None:
+            # A study from somebody else must not choose a folder that is read and written.
             check_folder(store.path, job.folder, job.job_id, allowed)
         with store.run_lock(f"job {job.job_id}"):
             yield store, job
@@ -82,8 +73,8 @@ def _served(store: Store, job: Job, allowed: Allowed) -> Iterator[BatchService]:
 
 @jobs.command("show")
 @click.argument("name", metavar="[JOB]", required=False)
-@db_option
-@json_option
+@console.db_option
+@console.json_option
 @_allowing
 def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
     """List the jobs, or ask the provider for the state of one JOB.
@@ -97,17 +88,14 @@ def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
     if name is None:
         _list(db, as_json)
         return
-    from judge.jobs.follow import poll
+    from judge.jobs import follow
 
     with _of(db, name) as (store, job):
         if job.base_url is None:
-            from judge.jobs.follow import FileStatus
-            from judge.store import jobs as stored
-
-            statuses = [FileStatus(file) for file in stored.files(store, job.job_id)]
+            statuses = [follow.FileStatus(file) for file in stored.files(store, job.job_id)]
         else:
             with _served(store, job, allowed) as service:
-                statuses = poll(store, job, service)
+                statuses = follow.poll(store, job, service)
     rows = [
         {
             **attributes(s.file, "file", "lines", "state"),
@@ -118,15 +106,13 @@ def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
         }
         for s in statuses
     ]
-    emit_rows("jobs_status", rows, list(rows[0]) if rows else [], as_json)
+    console.emit_rows("jobs_status", rows, list(rows[0]) if rows else [], as_json)
     for s in statuses:
         if s.remark:
-            note(visible(f"note: {s.file.file}: {s.remark}"))
+            console.note(f"note: {s.file.file}: {s.remark}")
 
 
 def _list(db: Path, as_json: bool) -> None:
-    from judge.store import jobs as stored
-
     with Store.open(db, create=False) as store:
         rows = [
             {
@@ -142,7 +128,7 @@ def _list(db: Path, as_json: bool) -> None:
             for job in stored.listed(store)
         ]
     columns = ["job", "run", "model", "state", "files", "open", "answered", "released", "made"]
-    emit_rows("jobs", rows, columns, as_json)
+    console.emit_rows("jobs", rows, columns, as_json)
 
 
 @jobs.command("cancel")
@@ -152,7 +138,7 @@ def _list(db: Path, as_json: bool) -> None:
     is_flag=True,
     help="Release all units now. You may pay twice for units that are still in a batch.",
 )
-@db_option
+@console.db_option
 @_allowing
 def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
     """Cancel JOB.
@@ -167,20 +153,21 @@ def cancel(name: str, release: bool, db: Path, allowed: Allowed) -> None:
 
     with (
         _of(db, name) as (store, job),
+        # A job of files has no server that could be asked to stop.
         nullcontext() if job.base_url is None else _served(store, job, allowed) as service,
     ):
         units, stopped, said = stop(store, job, service, release=release)
     print(f"job {job.job_id}: {units:,} units given back, {stopped:,} batches asked to stop")
     if stopped:
         print(f"next: {command('judge jobs read', job.job_id)}")
-    notes(said)
+    console.notes(said)
 
 
 @jobs.command("read")
 @click.argument("name", metavar="JOB", default="last")
-@click.argument("results", nargs=-1, type=TO_READ)
-@db_option
-@json_option
+@click.argument("results", nargs=-1, type=console.TO_READ)
+@console.db_option
+@console.json_option
 @_allowing
 def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, allowed: Allowed) -> int:
     """Store results as labels of the run.
@@ -196,7 +183,6 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
     """
     from judge.jobs import follow
     from judge.jobs.read import read_results
-    from judge.store import jobs as stored
 
     # Files that are named here are the user's own choice.
     with _of(db, name, None if results else allowed) as (store, job), _not_beside_live_calls(store, job):
@@ -213,10 +199,10 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
 
 @contextmanager
 def _not_beside_live_calls(store: Store, job: Job) -> Iterator[None]:
-    """Units that were given back are anybody's: nobody else may ask them while their answers are read."""
-    from judge.store import jobs as stored
+    """Keep other commands from the run's units, if some of the job's units were released."""
     from judge.store.export import named_run, stored_task
 
+    # Only a released unit can be in a live call. Its late answer from the job must not meet that call's answer.
     if not stored.counts(store, job.job_id)["released"]:
         yield
         return
@@ -241,7 +227,7 @@ def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool
             "tokens": dict(tally.usage),
             "cost": None if job.price is None else round(tally.spent.cost, 6),
         }
-        emit_json("jobs_read", document)
+        console.emit_json("jobs_read", document)
     else:
         listed = " · ".join(
             f"{n:,} {s}" for s, n in {**statuses, "reused": tally.reused}.items() if n or s == "ok"
@@ -254,5 +240,5 @@ def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool
         print(
             f"{counts['answered']:,} units answered, {counts['open']:,} waited for, {counts['released']:,} given back"
         )
-    notes(tally.notes())
+    console.notes(tally.notes())
     return Exit.INCOMPLETE if counts["open"] or counts["released"] else Exit.DONE

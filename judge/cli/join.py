@@ -35,21 +35,22 @@ class Join:
 
     @property
     def is_csv(self) -> bool:
-        """Whether the file is a table; else it is JSON lines."""
+        """Whether the file is a table, and not JSON Lines."""
         return self.path.suffix in (".csv", ".tsv")
 
 
 def join_file(store: Store, run: dict[str, Any], task: Task, join: Join) -> Iterator[str]:
-    """The file's own text, record by record, each with the run's labels at its end.
+    """Yield the file's own text, record by record, each with the run's labels at its end.
 
-    A row with one judged unit gets `adjudge.FIELD` and `adjudge.status`; a row with several gets
-    `adjudge.units`, a list with unit, status and labels of each; other rows get nothing in these
-    columns. A run that was fitted on labels has `adjudge.fitted_on` beside them, too. Raises BadInput for a row that cannot be read or has no id, UsageError when the data set
-    cannot be told or our columns are in the file already.
+    A row with one judged unit gets `adjudge.FIELD` and `adjudge.status`. A row with several gets `adjudge.units`, a list with
+    unit, status and labels of each. Other rows get nothing in these columns. A run that was fitted on labels also has
+    `adjudge.fitted_on`. Raises BadInput for a row that cannot be read or has no id, and UsageError if the data set is not
+    known or the file has these columns already.
     """
     units = _units(store, join)
     judged: dict[str, list[dict[str, Any]]] = {}
     for row in export.judged(store, run, task):
+        # Later repeats measure the noise of a judge; its label is the first one.
         if row["repeat"] == 0:
             kept = {"unit": row["unit_id"], "status": row["status"], **row["labels"], **_fitted(row)}
             judged.setdefault(row["item_id"], []).append(kept)
@@ -76,19 +77,24 @@ def _lines(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
     with join.path.open(encoding="utf-8", newline="") as file:
         for number, text in enumerate(_readable(file, join), 1):
             body = text.rstrip()
+            # A byte order mark at the beginning of the file is no JSON.
             bare = body.removeprefix("\ufeff").lstrip()
+            # Empty lines stay, so that the numbers of lines are those of the user's file.
             if not bare:
                 yield text
                 continue
             try:
                 row = json.loads(bare)
             except (ValueError, RecursionError) as e:
+                # The parser ends deep nesting with a RecursionError, which is no ValueError.
                 reason = "nested too deeply" if isinstance(e, RecursionError) else e
                 raise BadInput(f"not JSON: {reason}", path=str(join.path), line=number) from e
             if not isinstance(row, dict):
                 raise BadInput("not a JSON object", path=str(join.path), line=number)
             _refuse_clash(join, names, row)
             extra = json.dumps(_at(join, number, labels, row), ensure_ascii=False)
+            # Inserted before the closing brace: writing parsed JSON again would change numbers, escapes and
+            # spaces.
             yield body[:-1] + (", " if row else "") + extra[1:] + text[len(body) :]
 
 
@@ -97,15 +103,18 @@ def _table(join: Join, labels: Callable[[dict[str, Any]], dict[str, Any]], names
         delimiter = files.delimiter(join.path, handle)
     consumed: list[str] = []
 
+    # The parsed cells lack the quotes and spaces of the file, so its own text is kept beside them.
     def tee(lines: Iterator[str]) -> Iterator[str]:
         for text in lines:
             consumed.append(text)
+            # Excel writes a byte order mark, which would become part of the first column's name.
             yield text.removeprefix("\ufeff") if len(consumed) == 1 and not header else text
 
     header: list[str] = []
     with join.path.open(encoding="utf-8", newline="") as file:
         reader = csv.reader(tee(_readable(file, join)), delimiter=delimiter, strict=True)
         while True:
+            # A quoted cell may span lines, so the number of a record is not that of its line.
             number = reader.line_num + 1
             try:
                 cells = next(reader)
@@ -165,10 +174,11 @@ def _cell(value: Any) -> Any:
 
 
 def _units(store: Store, join: Join) -> Units:
-    """How a row's item and units are found: as the import of this very file, or of its data set, did it."""
+    """Return the function that finds a row's item and units, as the import of this file or of its data set did."""
     with join.path.open("rb") as file:
         sha = hashlib.file_digest(file, "sha256").hexdigest()
     imports = listing.list_imports(store)
+    # By content and not by name, because the file may have been moved or copied.
     same = [i for i in imports if sha in i["files"].values() and join.dataset in (None, i["dataset"])]
     if len({i["dataset"] for i in same}) > 1:
         names = ", ".join(sorted(str(i["dataset"]) for i in same))
@@ -183,6 +193,7 @@ def _units(store: Store, join: Join) -> Units:
         dataset, path = join.dataset or _only_dataset(store), join.path
         import_options = _import_of(store, dataset, imports)
     maps = import_options["maps"] | ({"id": join.id_field} if join.id_field else {})
+    # The importers of benchmarks make items from several files, so only ids can be compared.
     if import_options["format"] not in ("jsonl", "csv"):
         name = dataset or _only_dataset(store)
         return lambda row: (f"{name}:{_id(row, join.id_field or 'id')}", None)
@@ -192,6 +203,7 @@ def _units(store: Store, join: Join) -> Units:
         try:
             item = reader.item(row)
         except BadInput as e:
+            # A row without an id belongs to no item.
             if e.field == "id":
                 raise
             # No row that an import would take, such as one of nothing but an id.

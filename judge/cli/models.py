@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,6 +23,8 @@ from judge.types import Unit
 if TYPE_CHECKING:
     from judge.runner.requests import Asker
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """vendor/model; where it is missing, what there is."""
@@ -29,12 +32,24 @@ class ModelName(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     name = "vendor/model"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Text as it is: which model there is, its vendor knows."""
+        """Return the text: only its vendor can tell whether a model exists."""
         return str(value)
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
-        """Where models are shown, and one that is always there."""
+        """Return the command that lists models, and a model that is always there."""
         return f"-m scripted/hash tries things out without a model; these are the vendors: {command('judge models show')}"
+
+
+def model_option(*, required: bool = True) -> Callable[[F], F]:
+    """Return the option -m of a command that asks a model."""
+    return click.option(
+        "-m",
+        "--model",
+        required=required,
+        type=ModelName(),
+        metavar="TEXT",
+        help="Model as vendor/model, e.g. openai/gpt-5-mini.",
+    )
 
 
 provider_options = options_of("base_url", "settings")
@@ -74,6 +89,7 @@ def _list(as_json: bool) -> None:
         try:
             needs = base.needs(vendor)
         except plugins.PluginFailed as problem:
+            # A broken plugin must not hide the other vendors.
             rows.append({"vendor": vendor, "ready": False, "needs": str(problem), "models": f"{vendor}/NAME"})
             continue
         rows.append(
@@ -88,7 +104,7 @@ def _list(as_json: bool) -> None:
 
 
 def _asker(model: str, provider: Provider) -> Asker:
-    """On stance; where a model that compares two texts has no label of it, on relevance."""
+    """Return what asks for a stance, or for relevance if the model cannot give the labels of stance."""
     from judge.prompts import load_task
     from judge.runner.requests import Asker, Sampling
 
@@ -102,9 +118,11 @@ async def _probe(model: str, provider: Provider) -> dict[str, Any]:
     try:
         await provider.open()
         asker = _asker(model, provider)
+        # Enough for both tasks of `_asker`: one shows the claim, the other the question.
         claim = "Water boils at 100 °C at sea level."
         inputs = {"claim": claim, "question": claim, "passage": "At sea level, water boils at 100 °C."}
         request, _ = asker.request(Unit("check", inputs, {}), 0)
+        # The time of the call alone, because loading a local model takes longer.
         started = time.monotonic()
         reply = await provider.complete(request)
         parsed = asker.parse(reply, request)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from judge.cli.items import skip_option
-from judge.console import db_option, emit_json, emit_rows, json_option, note
+from judge.console import db_option, emit_json, emit_rows, json_option, notes
 from judge.store import Store
 
 
@@ -55,9 +55,8 @@ def import_(
     whose = assigner(judge, annotator, condition)
     with Store.open(db, create=False) as store:
         done = import_files(store, paths, whose, dataset, skip_bad)
-    for problem in done.skipped:
-        note(f"skipped: {problem}")
+    notes(done.skipped, "skipped")
     if as_json:
-        emit_json("nuggets_import", {"study": str(db), "rows": done.rows, "skipped": done.skipped})
+        emit_json("nuggets_import", {"study": str(db), "rows": done.rows(), "skipped": done.skipped})
         return
-    emit_rows("nuggets_import", done.rows, ["file", "nuggets", "labels", "unchanged", "skipped"])
+    emit_rows("nuggets_import", done.rows(), ["file", "nuggets", "labels", "unchanged", "skipped"])

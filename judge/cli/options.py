@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from judge.console import TO_READ, Duration
+from judge.console import TO_READ, Duration, together
 from judge.errors import UsageError
 from judge.run_options import SEVERAL, WRITTEN, Declared, RunOptions, limits_of
 
@@ -60,26 +60,15 @@ SHOW_ALL = "judge.cli.options.all"
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, is_wanted: bool) -> None:
+    # While a shell completes a word, nothing may be printed.
     if is_wanted and not ctx.resilient_parsing:
         ctx.meta[SHOW_ALL] = True
         click.echo(ctx.get_help(), color=ctx.color)
         ctx.exit()
 
 
-def with_params(params: Sequence[click.Parameter]) -> Callable[[F], F]:
-    """Gives a command these options."""
-
-    def give(function: F) -> F:
-        known = getattr(function, "__click_params__", [])
-        # click keeps them in the order of decorators, the last one first.
-        function.__click_params__ = [*known, *reversed(params)]  # type: ignore[attr-defined]
-        return function
-
-    return give
-
-
 def _type(written: Declared) -> Any:
-    """The type of an option on the command line, which checks its value."""
+    """Return the click type that checks the value of an option."""
     if written.choices:
         return click.Choice(written.choices)
     if written.kind == "whole":
@@ -130,21 +119,38 @@ class PlainOption(click.Option):
 
 
 def option_of(name: str) -> click.Option:
-    """An option of the table as click has it."""
+    """Return an option of the table as a click option."""
     written = WRITTEN[name]
     default = getattr(RunOptions(), name)
     flag = f"{written.flag}/{written.off}" if written.off else written.flag
     common: dict[str, Any] = {"help": written.help, "metavar": written.metavar}
     if written.kind == "flag":
+        # click would print the name of the second flag as the default.
         shown: dict[str, Any] = {"show_default": False} if written.off else {}
         return PlainOption([flag, name], is_flag=True, default=default, **common, **shown)
     if written.kind in (*SEVERAL, "pairs"):
         return PlainOption([flag, name], multiple=True, type=_type(written), **common)
     if written.kind == "time" and default is not None:
+        # The help shows a duration as users type it.
         default = f"{default / 60:g}m"
     return PlainOption([flag, name], type=_type(written), default=default, **common)
 
 
-def options_of(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:
-    """Gives a command these options of the table `judge.run_options`; without names all, but for some."""
-    return with_params([option_of(name) for name in WRITTEN if (name in names if names else name not in but)])
+def options_of(*names: str) -> Callable[[F], F]:
+    """Give a command these options of the table `judge.run_options`, in the order of the table."""
+    params = [option_of(name) for name in WRITTEN if name in names]
+
+    def give(function: F) -> F:
+        known = getattr(function, "__click_params__", [])
+        # click keeps them in the order of decorators, the last one first.
+        function.__click_params__ = [*known, *reversed(params)]  # type: ignore[attr-defined]
+        return function
+
+    return give
+
+
+judge_options = together(
+    click.option("-m", "--model", metavar="TEXT", help="Model of the judge, as vendor/model."),
+    click.option("--run", "like", metavar="RUN", help="Use the model and settings of this stored run."),
+)
+"""The judge that a command tests or improves: a model, or the settings of a stored run."""

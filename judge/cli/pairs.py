@@ -44,6 +44,7 @@ def build(model: str, **options: Any) -> int:
     """
     from judge.runner.counterclaims import build as make
 
+    # The name is the beginning of ids, which : and / take apart.
     if options["into"] is not None and not options["into"].replace("-", "").replace("_", "").isalnum():
         raise UsageError(f"--into '{options['into']}': use only letters, digits, - and _")
     given = RunOptions.of(options)
@@ -83,37 +84,36 @@ def build(model: str, **options: Any) -> int:
 
 @pairs.command("list")
 @click.option("--dataset", help="List only this data set.")
-@click.option(
-    "--consensus",
-    default=0.73,
-    type=click.FloatRange(0, 1),
-    help="Minimum share of annotators who must confirm a pair.",
-)
 @click.option("-n", "limit", default=50, type=click.IntRange(1), help="Number of pairs to list.")
 @db_option
 @output_options
-def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: bool, as_csv: bool) -> None:
-    """List pairs with their human labels (task counter_check)."""
+def list_(dataset: str | None, limit: int, db: Path, as_json: bool, as_csv: bool) -> None:
+    """List pairs with their human labels (task counter_check).
+
+    A pair is kept if at least 73 % of the annotators confirm it.
+    """
     from judge.store import pairs as stored
 
     with Store.open(db, create=False) as store:
         checked_pairs = stored.checked(store, dataset)
-    totals = stored.counts(checked_pairs, consensus)
+    totals = stored.counts(checked_pairs)
     rows = [
         {
             "pair": pair.pair_id,
             "unit": pair.unit_id,
-            **attributes(pair, "claim", "counter_claim", "yes", "votes"),
-            "kept": pair.kept(consensus),
+            **attributes(pair, "claim", "counter_claim", "yes", "votes", "kept"),
         }
         for pair in checked_pairs[:limit]
     ]
     if as_json:
-        emit_json("pairs", {"consensus": consensus, "pairs": len(checked_pairs), **totals, "rows": rows})
+        emit_json(
+            "pairs", {"consensus": stored.CONSENSUS, "pairs": len(checked_pairs), **totals, "rows": rows}
+        )
         return
     shown = [
         {
             **row,
+            # A file has the whole text; in a terminal it would break the table.
             "claim": row["claim"] if as_csv else short(str(row["claim"]), 40),
             "counter_claim": row["counter_claim"] if as_csv else short(str(row["counter_claim"]), 40),
             "kept": {True: "yes", False: "no", None: ""}[row["kept"]],
@@ -122,4 +122,4 @@ def list_(dataset: str | None, consensus: float, limit: int, db: Path, as_json: 
     ]
     emit_rows("pairs", shown, ["pair", "claim", "counter_claim", "yes", "votes", "kept"], False, as_csv)
     summary = ", ".join(f"{n} {name}" for name, n in totals.items())
-    note(f"{len(checked_pairs)} pairs: {summary} (kept: at least {consensus:g} of the votes say yes)")
+    note(f"{len(checked_pairs)} pairs: {summary} (kept: at least {stored.CONSENSUS:g} of the votes say yes)")

@@ -9,16 +9,13 @@ import click
 from judge.asking import panel as panels
 from judge.asking import run as asking
 from judge.asking.judges import field_of
-from judge.asking.panel import PanelOutcome
-from judge.asking.panel import pooled as pool
-from judge.asking.run import Asking, Ran
-from judge.cli.asked import exit_code, finish
-from judge.cli.chosen import field_option, reference_option, whole_runs
 from judge.cli.estimate import estimate
 from judge.cli.progress import Progress
-from judge.cli.scoring import how, interval_options
+from judge.cli.run_result import exit_code, finish
+from judge.cli.score_options import how, interval_options
+from judge.cli.task_options import field_option, reference_option, whole_runs
 from judge.commands import command
-from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, say, table, visible
+from judge.console import TO_WRITE, db_option, emit_json, json_option, note, notes, say, table
 from judge.errors import UsageError
 from judge.files import RECIPE, format_of
 from judge.run_options import RunOptions
@@ -75,12 +72,13 @@ def panel(task_name: str, **options: Any) -> None:
     target = options["recipe"]
     if target is not None:
         format_of(target, RECIPE)
+    # Before the panel is stored: half of the command would be done.
     if target is not None and not target.resolve().parent.is_dir():
         raise UsageError(f"{target}: no such folder to write to")
     with Store.open(options["db"], create=False) as store:
         task = export.known_task(store, task_name)
         field, method = field_of(task, options["field"]), options["method"]
-        made = pool(store, options["runs"], field, method, task.task_id)
+        made = panels.pooled(store, options["runs"], field, method, task.task_id)
         pool_table, pooled, run_id = made.table, made.pooled, made.run_id
         recipe = None if target is None else of_runs(pool_table, field, method)
         kept = (run_id, name_of(pool_table, method), pool_table.task.name)
@@ -117,7 +115,7 @@ def panel(task_name: str, **options: Any) -> None:
 
 
 def document(
-    made: PanelOutcome, word: str | None, rows: Sequence[Measure], remarks: Sequence[str]
+    made: panels.PanelOutcome, word: str | None, rows: Sequence[Measure], remarks: Sequence[str]
 ) -> dict[str, Any]:
     """Return the JSON document."""
     pooled = made.pooled
@@ -130,7 +128,7 @@ def document(
 
 
 def run_panel(task_name: str, model: str | None, given: RunOptions, options: dict[str, Any]) -> int | None:
-    """The run of a panel's recipe; None when the recipe is one judge's."""
+    """Run the members of a panel's recipe. Returns None if the recipe is that of one judge."""
     from judge.improve.panel import find
 
     assert given.recipe is not None
@@ -152,10 +150,10 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
         if options["is_estimate"]:
             return max(estimate(store, member, options["as_json"]) for member in every)
 
-        def ask(member: Asking) -> Ran:
+        def ask(member: asking.Asking) -> asking.Ran:
             ran = asking.run(store, member, Progress(sys.stderr))
             if not options["as_json"]:
-                note(visible(f"member {member.plan.model}: run {ran.calibrated or ran.report.run_id}"))
+                note(f"member {member.plan.model}: run {ran.calibrated or ran.report.run_id}")
             return ran
 
         done, made = panels.run(store, recipe, every, ask)
@@ -173,6 +171,7 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
             print(f"cost: ${sum(ran.report.spent.cost for ran in done):.4f}")
         print(f"next: {command('judge runs show', made.run_id)}")
         print(f"then: {then}")
+    # The members often have the same remarks.
     for said in dict.fromkeys(
         [*(text for ran in done for text in ran.report.remarks(ran.plan)), *made.pooled.notes]
     ):

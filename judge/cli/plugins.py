@@ -36,7 +36,7 @@ def plugins(as_json: bool, as_csv: bool) -> None:
 
 
 def built_in() -> dict[str, list[str]]:
-    """The names of each kind that no plugin can take."""
+    """Return the names of each kind that no plugin can take."""
     from judge.stats import METRICS
 
     # The other half of the program, which this one does not import.

@@ -16,10 +16,10 @@ import click
 
 from judge.asking.judges import field_of
 from judge.asking.run import like_run, make_plan, provider_of
-from judge.cli.asked import exit_code
-from judge.cli.chosen import field_option
+from judge.cli.options import judge_options, options_of
 from judge.cli.progress import Progress
-from judge.cli.run import like_run_option, of_run
+from judge.cli.run_result import exit_code
+from judge.cli.task_options import field_option
 from judge.console import TO_READ, TO_WRITE, db_option, json_option, table, tell
 from judge.errors import BadInput, Exit, UsageError
 from judge.gates import Gate, decide, output_option
@@ -34,8 +34,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
 
 @click.command()
 @click.argument("task_name", metavar="TASK")
-@click.option("-m", "--model", metavar="TEXT", help="Model of the judge, as vendor/model.")
-@like_run_option
+@judge_options
 @click.option("-n", "limit", default=50, type=click.IntRange(1), help="Number of units to probe.")
 @click.option("--where", help="Use only units that match this SQL condition.")
 @click.option(
@@ -73,7 +72,7 @@ PROBES = ("repeat", "order", "injection", "authority", "length", "paraphrase", "
     type=TO_WRITE,
     help="Store the answers in this study, to resume later (default: discard them).",
 )
-@of_run("concurrency", "max", "base_url", "settings")
+@options_of("concurrency", "max", "base_url", "settings")
 @field_option
 @db_option
 @json_option
@@ -117,6 +116,7 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
         options["nothing"],
         _paraphrases(options["paraphrases"]),
     )
+    # A limit on a probe that is left out would pass without a word.
     if missing := [name for name in limits if name and name not in wanted.probes]:
         raise UsageError(
             f"--fail-over {missing[0]}: this run leaves that probe out; add --probe {missing[0]}"
@@ -130,12 +130,7 @@ def probe(task_name: str, model: str | None, **options: Any) -> int:
     document = {"task": plan.task.name, "model": plan.model, "field": wanted.field, **as_json(results)}
     document["failed"] = [gate.name for gate in gates if not gate.passed]
     tell("probe", document, _text(results, plan.task.name, plan.model), options["as_json"])
-    sys.stdout.flush()
-    decide(
-        f"judge probe {plan.task.name} with {plan.model}",
-        gates,
-        options["output"],
-    )
+    decide(f"judge probe {plan.task.name} with {plan.model}", gates, options["output"])
     return Exit.DONE
 
 
@@ -144,6 +139,7 @@ async def _ask(store: Any, scratch: Any, plan: Any, provider: Any, wanted: Wante
 
     progress = Progress(sys.stderr)
     try:
+        # The study, and not the scratch file, may know the server: then no test calls are paid.
         plan = await open_patiently(provider, plan, store=store)
         return await probe.probe(store, scratch, plan, provider, wanted, progress)
     finally:
@@ -159,6 +155,7 @@ def _scratch(keep: Path | None) -> Iterator[Any]:
             yield store
         return
     with (
+        # Replies to changed units are no labels of the study, so they are stored elsewhere.
         tempfile.TemporaryDirectory(prefix="adjudge-probe-") as folder,
         Store.open(Path(folder) / "probe.db") as store,
     ):
@@ -166,7 +163,7 @@ def _scratch(keep: Path | None) -> Iterator[Any]:
 
 
 def _limits(given: tuple[str, ...]) -> dict[str, float]:
-    """Probe ('' for all) -> limit. Raises UsageError."""
+    """Parse `--fail-over` as probe -> limit, with '' for all probes. Raises UsageError."""
     limits = {}
     for text in given:
         name, _, value = text.rpartition("=")
@@ -183,15 +180,17 @@ def _limits(given: tuple[str, ...]) -> dict[str, float]:
 
 
 def _looked_at(row: ProbeOutcome, on: str) -> float:
+    # An undefined rate fails every limit.
     value = row.rate.value if on == "value" or row.rate.high is None else row.rate.high
     return 1.0 if value is None else value
 
 
 def _gates(rows: list[ProbeOutcome], limits: dict[str, float], on: str) -> list[Gate]:
-    """A gate for each probe with a limit; one without a rate fails, unless it does not apply to the model or the units."""
+    """Return a gate for each probe with a limit."""
     gates = []
     for row in rows:
         limit = limits.get(row.probe, limits.get(""))
+        # A probe that does not apply to the model or the units is no failure of the judge.
         if limit is None or row.why is not None:
             continue
         seen = _looked_at(row, on)

@@ -30,13 +30,14 @@ class Progress:
         self._last = now
         if self._rewrites:
             self._shown = True
+            # The code erases the line, because the new text may be shorter.
             self._stream.write("\r\x1b[K" + line(live, now))
         else:
             self._stream.write(line(live, now) + "\n")
         self._stream.flush()
 
     def end(self) -> None:
-        """Leave the line."""
+        """End the line."""
         if self._shown:
             self._stream.write("\n")
             self._stream.flush()
@@ -44,9 +45,11 @@ class Progress:
 
 
 def line(live: Live, now: float) -> str:
-    """done / total, per second, time left, tokens, failures, concurrency; or what is waited for."""
+    """Return the counts, rate, time left, tokens, failures and concurrency, or what the run waits for."""
     report = live.report
+    # Stored answers took no time, so they do not count in the rate.
     fresh = sum(report.ended.values())
+    # Both times may be the same at the first look.
     rate = fresh / max(now - live.started, 1e-9)
     left = f"{duration(report.pending / rate)} left" if rate > 0 and report.units else "…"
     units = f"{report.units:,}" if report.units else "…"
@@ -72,7 +75,7 @@ def _state(live: Live, now: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """h:mm:ss, or m:ss."""
+    """Return seconds as h:mm:ss, or as m:ss below an hour."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

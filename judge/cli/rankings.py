@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from judge.asking.systems import STAGES
-from judge.cli.systems import removed
 from judge.console import db_option, emit_json, emit_rows, json_option
 from judge.store import Store
 
@@ -13,9 +12,6 @@ from judge.store import Store
 @click.group()
 def rankings() -> None:
     """Copy ranked passages to the items that they were retrieved for."""
-
-
-rankings.add_command(removed("rankings import", "systems import"))
 
 
 @rankings.command("attach")

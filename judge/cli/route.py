@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.asking import judges
-from judge.cli.chosen import check_files, field_option, reference_option, whole_runs
+from judge.cli.task_options import check_files, field_option, reference_option, whole_runs
 from judge.commands import command
 from judge.console import INSIDE, db_option, json_option, note, table, tell, write_page
 from judge.errors import Exit, UsageError
@@ -90,10 +89,10 @@ def route(task_name: str, **options: Any) -> int:
             again = check_again(store, options["check"], since)
         gate = _gate(again)
         tell("route-check", again.as_json(), gate.why, options["as_json"])
-        sys.stdout.flush()
         decide(f"judge route {task_name} --check {again.run}", [gate], files)
         return Exit.DONE
     for page in files.pages:
+        # Before a look at the sealed test is spent.
         check_files(page)
     with Store.open(options["db"], create=False) as store:
         chosen, kept = judges.route(
@@ -114,6 +113,7 @@ def route(task_name: str, **options: Any) -> int:
             "is shown" if chosen.at is not None else "is shown by no threshold"
         )
         decide(f"judge route {task_name}", [Gate("the promise is shown", chosen.at is not None, why)], files)
+    # Without files no gate is reported, but the exit code is the same.
     if chosen.at is None:
         return Exit.BELOW
     if kept is not None:
@@ -134,7 +134,8 @@ def route(task_name: str, **options: Any) -> int:
 
 
 def _gate(again: RouteCheck) -> Gate:
-    """A promise that few labels can neither show nor refute fails, too: a build must not rest on it."""
+    """Return the gate on a stored route."""
+    # A guarantee that few labels can neither show nor refute fails, too: a build must not rest on it.
     result = "holds" if again.holds else "is broken" if again.is_broken else "is not shown"
     share = "" if not again.units else f", agreement {1 - again.wrong / again.units:.3f}"
     newer = "" if again.since is None else f" judged since {again.since}"
@@ -157,6 +158,7 @@ def _text(routing: Route) -> str:
     rows = [
         [
             "AB"[p.judge],
+            # A judge without probabilities is accepted for all of its labels, or for none.
             "all" if p.threshold < 0 else f"{p.threshold:.3f}",
             f"{p.coverage:.1%}",
             p.n_accepted,

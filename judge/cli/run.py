@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.asking import run as asking
 from judge.asking.jobs import run_in_batches, write_files
-from judge.cli.asked import finish
-from judge.cli.estimate import estimate
-from judge.cli.models import ModelName
-from judge.cli.options import Sectioned, option_of, options_of, with_params
+from judge.cli.estimate import estimate, estimate_option
+from judge.cli.models import model_option
+from judge.cli.options import Sectioned, options_of
 from judge.cli.panel import run_panel
 from judge.cli.progress import Progress
+from judge.cli.run_result import finish
 from judge.commands import command
 from judge.console import db_option, emit_json, json_option, note, notes, say
 from judge.errors import Exit, UsageError
-from judge.run_options import RunOptions, names_of
+from judge.run_options import WRITTEN, RunOptions
 from judge.store import Store
 from judge.types import attributes
 
 if TYPE_CHECKING:
     from judge.jobs.write import Written
 
-F = TypeVar("F", bound=Callable[..., Any])
 SECTIONS = {
     "What": ("limit", "where", "sample", "examples"),
     "Model": ("model", "base_url", "settings", "recipe", "temperature", "rationale"),
@@ -40,16 +38,10 @@ SECTIONS = {
 
 @click.command(cls=Sectioned, sections=SECTIONS)
 @click.argument("task_name", metavar="TASK")
-@click.option(
-    "-m", "--model", type=ModelName(), metavar="TEXT", help="Model as vendor/model, e.g. openai/gpt-5-mini."
-)
-@options_of(but=("prompts",))
-@click.option(
-    "--estimate",
-    "is_estimate",
-    is_flag=True,
-    help="Print cost, time and the first prompt, without calling the model.",
-)
+@model_option(required=False)
+# A task is named by its path, so there is no --prompts; commands that name several tasks have it.
+@options_of(*(name for name in WRITTEN if name != "prompts"))
+@estimate_option
 @click.option("--batch", is_flag=True, help="Use the provider's batch API (half price, up to a day).")
 @click.option(
     "--offline",
@@ -77,8 +69,10 @@ def run(task_name: str, model: str | None, **options: Any) -> int:
     if options["is_estimate"]:
         # The estimate is made in this process, whoever is asked later.
         given = dataclasses.replace(given, workers=None, worker_gpus=0.0, worker_command=None)
+    # A recipe may name a panel, whose members are runs of their own.
     if given.recipe is not None and (code := run_panel(task_name, model, given, options)) is not None:
         return code
+    # A panel's recipe names its models, so click cannot require the option.
     if model is None:
         context = click.get_current_context()
         raise click.MissingParameter(
@@ -110,6 +104,7 @@ def _check_ways(options: dict[str, Any]) -> None:
         "--offline": options["offline"],
     }
     given = [flag for flag, value in ways.items() if value]
+    # An estimate prints the price of a batch beside that of single calls.
     if len(given) > 1 and given != ["--estimate", "--batch"]:
         raise UsageError(f"{' and '.join(given)}: leave one of them out")
 
@@ -162,19 +157,3 @@ def _print_written(done: Written) -> None:
     say(f"{len(done.files):,} files with {size:,.1f} MB in {job.folder}")
     print(f"at most {job.most_tokens:,} tokens{cost}")
     print(f"next: run them, then: {command('judge jobs read', job.job_id, 'RESULTS')}")
-
-
-def of_run(*names: str, but: Sequence[str] = ()) -> Callable[[F], F]:
-    """Gives a command these options of `judge run`: by name, or all of a part of `judge.run_options`.
-
-    Without names all of them, but for some.
-    """
-    wanted = set(names) | set(names_of(*names))
-    # A task is named by its path, so `judge run` takes no --prompts; commands that name several tasks do.
-    params = [*run.params, option_of("prompts")]
-    return with_params([p for p in params if (p.name in wanted if names else p.name not in but)])
-
-
-like_run_option = click.option(
-    "--run", "like", metavar="RUN", help="Use the model and settings of this stored run."
-)

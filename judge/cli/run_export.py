@@ -47,6 +47,7 @@ def _write_parquet(path: Path, rows: Iterator[dict[str, Any]], task: Task, fitte
         import pyarrow.parquet
     except ImportError as e:
         raise MissingExtra("--to parquet needs pyarrow: pip install 'adjudge[parquet]'") from e
+    # The schema is fixed before the first row, because row groups are written one by one.
     schema, masses = _schema(pyarrow, task, fitted)
     count = 0
     with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -57,7 +58,7 @@ def _write_parquet(path: Path, rows: Iterator[dict[str, Any]], task: Task, fitte
 
 
 def _schema(pyarrow: Any, task: Task, fitted: bool) -> tuple[Any, dict[str, list[str]]]:
-    """The columns, and the labels whose probabilities each field's struct holds."""
+    """Return the columns, and the labels of each field's struct of probabilities."""
     kinds = {
         "int32": pyarrow.int32(),
         "int64": pyarrow.int64(),
@@ -71,9 +72,11 @@ def _schema(pyarrow: Any, task: Task, fitted: bool) -> tuple[Any, dict[str, list
         columns.append((field, pyarrow.string()))
         domain = task.domain(field)
         if domain:
+            # `unassigned` is the probability of the tokens that belong to no label.
             masses[field] = [*domain, *(["unassigned"] if "unassigned" not in domain else [])]
             inner = [(label, pyarrow.float64()) for label in masses[field]]
             columns.append((f"{field}.distribution", pyarrow.struct(inner)))
+    # The file alone shows which text of the task the labels belong to.
     metadata = {b"adjudge": json.dumps({"task": task.name, "sha256": task.sha256}).encode()}
     return pyarrow.schema(columns, metadata=metadata), masses
 
@@ -90,11 +93,11 @@ def _flat(row: Mapping[str, Any], masses: Mapping[str, list[str]]) -> dict[str, 
 def qrels(
     rows: Iterator[dict[str, Any]], task: Task, field: str | None, given: Mapping[str, str]
 ) -> Iterator[str]:
-    """One line a passage with a label. The second column, which no program reads, is 0, and `fitted_on` where the label was
-    given by what has seen the labels of its question. Notes the field and how many passages have no label.
+    """Yield one line for each passage with a label. Notes the field and how many passages have no label.
 
-    Raises UsageError for a field without grades, BadInput for units that are no passages and for ids with white
-    space, which these columns cannot hold.
+    The second column, which no program reads, is 0, or `fitted_on` if the judge was fitted on labels of the question.
+
+    Raises UsageError for a field without grades, BadInput for units that are no passages and for ids with white space.
     """
     field = field or graded_field(task, given)
     grades = grades_of(task, field, given)
@@ -104,6 +107,7 @@ def qrels(
 def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]) -> Iterator[str]:
     without = fitted = 0
     for row in rows:
+        # TREC tools take one grade for each pair.
         if row["repeat"]:
             continue
         if row["passage_id"] is None:
@@ -112,14 +116,17 @@ def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]
         if label is None:
             without += 1
             continue
+        # The topics of TREC tools have the ids of the source, without the name of our data set.
         query = str(row["item_id"]).partition(":")[2]
         document = str(row["passage_id"]).removeprefix(f"{row['item_id']}/")
         for name in (query, document):
+            # White space separates the columns.
             if name.split() != [name]:
                 raise BadInput(f"the id '{name}' has white space, which separates the columns of qrels")
         seen = bool(row.get(FITTED))
         fitted += seen
         yield f"{query} {FITTED if seen else 0} {document} {grades[label]}\n"
+    # The counts are complete only after the last row, because rows are streamed.
     if fitted:
         note(
             f"{fitted} lines have {FITTED} in the second column: the judge was fitted on labels of their questions, and "
@@ -129,10 +136,11 @@ def _lines(rows: Iterator[dict[str, Any]], field: str, grades: Mapping[str, int]
 
 
 def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> Iterator[str]:
-    """The rows of `judged` as lines of JSONL or CSV; CSV begins with its head."""
+    """Yield the rows of `judged` as lines of JSONL or CSV; CSV begins with the column names."""
     if form == "jsonl":
         yield from (json_text(row) + "\n" for row in rows)
         return
+    # The first row shows whether there is the column of a run that was fitted on labels.
     first = next(rows, None)
     rows = itertools.chain([] if first is None else [first], rows)
     columns = (*COLUMNS, *([FITTED] if first is not None and FITTED in first else []))
@@ -144,7 +152,7 @@ def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> 
 
 
 def span_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """The rows of `span_labels` as lines of CSV with their head."""
+    """Yield the rows of `span_labels` as lines of CSV, after the column names."""
     for cells in itertools.chain([SPAN_COLUMNS], (list(row.values()) for row in rows)):
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])
@@ -163,6 +171,7 @@ def write_lines(output: Path | None, lines: Iterator[str]) -> int:
     """Write to stdout, into a device or pipe, or to a file that appears when it is complete. Return the number of lines."""
     if output is None:
         return _put(sys.stdout, lines)
+    # A device or a pipe is written into: replacing it would destroy it.
     if output.exists() and not output.is_file():
         with output.open("w", encoding="utf-8", newline="") as file:
             return _put(file, lines)

@@ -10,7 +10,7 @@ import click
 from judge.cli.items import map_options, read_label_maps
 from judge.cli.tasks import prompts_option
 from judge.commands import command
-from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, say, visible
+from judge.console import TO_READ, db_option, emit_json, json_option, note, pairs, say
 from judge.errors import UsageError
 from judge.store import Store
 
@@ -63,6 +63,7 @@ def import_(
     """
     from judge.importers.judged import Given, import_run
 
+    # Scores and reports name a judge by its model.
     if not model.strip():
         raise UsageError("--model: give it a name")
     with Store.open(db, create=False) as store:
@@ -82,8 +83,9 @@ def import_(
             },
         )
         return
+    # The content of the table identifies the run, so a second import adds nothing.
     if kept.known:
-        note(visible(f"the study has this table already, as run {kept.run_id}: nothing added"))
+        note(f"the study has this table already, as run {kept.run_id}: nothing added")
         return
     by_status = ", ".join(f"{n:,} {status}" for status, n in counts.items() if n)
     say(f"run {kept.run_id}: {task.name}, {model}: {by_status}")

@@ -1,32 +1,17 @@
 """judge runs: what was judged, how it agrees with gold, and the labels as files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from judge import console
 from judge.cli.run_import import import_
 from judge.cli.watch import watch
-from judge.console import (
-    TO_READ,
-    TO_WRITE,
-    db_option,
-    emit_json,
-    emit_rows,
-    json_option,
-    note,
-    output_options,
-    pairs,
-    say,
-    table,
-)
 from judge.errors import UsageError
 from judge.files import CSV, format_of
 from judge.run_options import differences
 from judge.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.group()
@@ -39,8 +24,8 @@ runs.add_command(watch)
 
 
 @runs.command("list")
-@db_option
-@output_options
+@console.db_option
+@console.output_options
 def list_(db: Path, as_json: bool, as_csv: bool) -> None:
     """List the runs of the study."""
     from judge.store import export
@@ -68,14 +53,15 @@ def list_(db: Path, as_json: bool, as_csv: bool) -> None:
         "finished",
     ]
     if any(len(some) > 1 for some in alike.values()):
+        # Only where it is needed to tell runs apart, because settings are long.
         columns.insert(3, "settings")
-    emit_rows("runs", rows, columns, as_json, as_csv)
+    console.emit_rows("runs", rows, columns, as_json, as_csv)
 
 
 @runs.command("show")
 @click.argument("run_name", metavar="RUN", default="last")
-@db_option
-@json_option
+@console.db_option
+@console.json_option
 def show(run_name: str, db: Path, as_json: bool) -> None:
     """Show the counts and labels of a run.
 
@@ -95,14 +81,15 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
         task = export.stored_task(store, run["task"])
         results = compare(store, task, run["run_id"])
         origin_text = describe_origin(store, run["run_id"])
+        # Gold that was renamed on import may explain a surprising agreement.
         maps = {f: words for f, words in export.label_maps(store).items() if f in task.fields}
     if as_json:
-        emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
+        console.emit_json("run_show", {**run, "label_maps": maps, "fields": [r.as_json() for r in results]})
         return
     for name in ("run_id", "task", "model", "resolved_model", "options", "provider", "started", "finished"):
-        say(f"{name}: {run[name]}")
+        console.say(f"{name}: {run[name]}")
     if origin_text:
-        say(f"origin: {origin_text}")
+        console.say(f"origin: {origin_text}")
     counts = " · ".join(f"{run[s]} {s}" for s in ("ok", "unparsed", "refused", "truncated", "failed"))
     print(
         f"units: {run['units']} ({counts}); {run['input_tokens']:,} tokens in, {run['output_tokens']:,} out"
@@ -112,12 +99,12 @@ def show(run_name: str, db: Path, as_json: bool) -> None:
     if (probes := run["provider"].get(PROBES)) is not None:
         print(f"questions about the server: {probes_told(probes)}\n")
     for field, words in maps.items():
-        say(f"labels of '{field}' were mapped on import: {words}")
+        console.say(f"labels of '{field}' were mapped on import: {words}")
     print_results(results)
 
 
 def probes_told(probes: dict[str, Any]) -> str:
-    """What the questions with which the server was probed took."""
+    """Return the number, tokens and cost of the test calls to the server."""
     lost = f", {probes['lost']} of them lost" if probes["lost"] else ""
     cost = "" if probes["cost_usd"] is None else f"; ${probes['cost_usd']:.4f}"
     tokens = f"{probes['input_tokens']:,} tokens in, {probes['output_tokens']:,} out"
@@ -125,12 +112,12 @@ def probes_told(probes: dict[str, Any]) -> str:
 
 
 def print_results(results: list[Any]) -> None:
-    """Label counts and agreement of each field, with the reasons for what is not there."""
+    """Print the label counts and the agreement of each field, or the reason why there is none."""
     for result in results:
         shares = ", ".join(f"{value} {n}" for value, n in result.labels.items())
-        say(f"{result.field} ({result.level}): {shares or 'no labels'}")
+        console.say(f"{result.field} ({result.level}): {shares or 'no labels'}")
         if result.outside:
-            note(
+            console.note(
                 f"note: gold labels of '{result.field}' outside the task's labels, left out: {result.outside}"
             )
         if result.why_none:
@@ -140,14 +127,14 @@ def print_results(results: list[Any]) -> None:
 
 
 def measure_table(measures: list[Any]) -> str:
-    """Measures with interval, n and coverage; the reason for an undefined one; below, notes once."""
+    """Return measures with interval, n and coverage as a table; below it, why some are undefined, and each note once."""
     rows = [[m.title, m.shown, m.interval, m.n_units, m.n_clusters, m.coverage] for m in measures]
     levels = sorted({m.confidence for m in measures}) or [0.95]
     level = " or ".join(f"{100 * confidence:.6g}" for confidence in levels)
     head = ["measure", "value", f"{level} % interval", "units", "questions", "coverage"]
     undefined = [f"{m.title} is undefined: {m.reason}" for m in measures if m.reason]
-    notes = list(dict.fromkeys(note for m in measures for note in m.notes))
-    return "\n".join([table(head, rows), *(f"- {n}" for n in undefined + notes)])
+    notes = list(dict.fromkeys(text for m in measures for text in m.notes))
+    return "\n".join([console.table(head, rows), *(f"- {text}" for text in undefined + notes)])
 
 
 FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "qrels"}
@@ -171,12 +158,14 @@ FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet", ".qrels": "q
     metavar="LABEL=N",
     help="With qrels: grade of a label that is not a number, relevant or not_relevant. Repeatable.",
 )
-@click.option("-o", "--output", type=TO_WRITE, help="File to write (default: stdout).")
-@click.option("--join", type=TO_READ, help="Add label columns to the rows of this JSONL, CSV or TSV file.")
+@click.option("-o", "--output", type=console.TO_WRITE, help="File to write (default: stdout).")
+@click.option(
+    "--join", type=console.TO_READ, help="Add label columns to the rows of this JSONL, CSV or TSV file."
+)
 @click.option("--id", "id_field", help="With --join: id column of the file (default: as imported, else id).")
 @click.option("--dataset", help="With --join: data set of the file, if the study has several data sets.")
 @click.option("--prefix", default="adjudge", help="With --join: prefix of the new columns.")
-@db_option
+@console.db_option
 def export(
     run_name: str,
     form: str | None,
@@ -215,6 +204,7 @@ def export(
     if joined is not None:
         if form is not None and form != ("csv" if joined.is_csv else "jsonl"):
             raise UsageError(f"--format {form}: a joined file keeps its own format")
+        # The result would replace the user's own file.
         if output is not None and output.exists() and output.samefile(joined.path):
             raise UsageError(f"-o {output}: that is the joined file itself; name another")
         if output is not None and _is_file(output) and output.suffix.lower() != joined.path.suffix.lower():
@@ -234,19 +224,20 @@ def export(
         if joined is not None:
             lines = join_file(store, run, task, joined)
         elif form == "qrels":
-            lines = qrels(reading.judged(store, run, task), task, field, pairs(grades, "--grade"))
+            lines = qrels(reading.judged(store, run, task), task, field, console.pairs(grades, "--grade"))
         elif form == "spans":
             lines = span_lines(span_labels(store, run["run_id"], task.fields))
         elif form == "parquet":
             assert output is not None
             count = write_parquet(output, store, run, task)
-            note(f"{count} rows in {output}")
+            console.note(f"{count} rows in {output}")
             return
         else:
             lines = text_lines(reading.judged(store, run, task), form, task.fields)
         count = write_lines(output, lines)
+    # The line of column names is not a row.
     header = joined.is_csv if joined is not None else form in ("csv", "spans")
-    note(f"{count - header} rows" + (f" in {output}" if output else ""))
+    console.note(f"{count - header} rows" + (f" in {output}" if output else ""))
 
 
 def _is_file(path: Path) -> bool:

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.asking.scores import request_of
-from judge.cli import board as board_cli
-from judge.cli.compare import compare
+from judge.cli import leaderboard, score_options
 from judge.cli.options import Sectioned
-from judge.cli.scored import emit, write
-from judge.cli.scoring import (
-    Papers,
-    by_option,
-    condition_option,
-    dataset_option,
-    how,
-    interval_options,
-    paper_options,
-    part_option,
-    runs_option,
-    systems_option,
-)
-from judge.cli.thresholds import score_gate_options, score_gates, thresholds
+from judge.cli.score_compare import compare
+from judge.cli.score_gates import score_gate_options, score_gates, thresholds
+from judge.cli.score_output import emit, write
 from judge.console import db_option, json_option, note, say, together
 from judge.errors import Exit, UsageError
 from judge.gates import decide, output_option
@@ -38,7 +25,7 @@ if TYPE_CHECKING:
     from judge.suites.board import Axis
 
 
-@click.group(cls=Papers)
+@click.group(cls=score_options.Papers)
 def score() -> None:
     """Compute a paper's measures from stored labels.
 
@@ -58,7 +45,7 @@ def score() -> None:
 
 
 def _sections(paper: Paper) -> dict[str, list[str]]:
-    """The options of a paper's command in the order of its help."""
+    """Return the options of a paper's command in the order of its help."""
     readings = [o.name.replace("-", "_") for o in paper.options]
     rows = [*(["systems"] if paper.has_systems else []), *(["condition"] if paper.corrects else [])]
     return {
@@ -86,17 +73,17 @@ def _command(paper: Paper) -> click.Command:
     @click.command(
         paper.name, help=_help(paper), short_help=paper.title, cls=Sectioned, sections=_sections(paper)
     )
-    @together(*([systems_option] if paper.has_systems else []))
-    @together(*([condition_option] if paper.corrects else []))
-    @dataset_option
-    @part_option
-    @by_option
-    @paper_options(paper)
-    @runs_option
+    @together(*([score_options.systems_option] if paper.has_systems else []))
+    @together(*([score_options.condition_option] if paper.corrects else []))
+    @score_options.dataset_option
+    @score_options.part_option
+    @score_options.by_option
+    @score_options.paper_options(paper)
+    @score_options.runs_option
     @together(*([judges_option] if paper.is_judged else []))
     @click.option("--partial", is_flag=True, help="Score incomplete data, and show the coverage.")
     @together(*([reference_option] if paper.corrects else []))
-    @interval_options
+    @score_options.interval_options
     @score_gate_options
     @output_option(
         ".html",
@@ -113,6 +100,7 @@ def _command(paper: Paper) -> click.Command:
         from judge.suites.board import of_one
         from judge.suites.result import score as scored
 
+        # Papers without systems, judges or a correction do not have these options.
         options = {"systems": (), "judges": None, "reference": None, **options}
         limits = thresholds(options["fail_under"], options["fail_over"])
         if limits and options["on"] == "lower" and options["interval"] == "none":
@@ -125,10 +113,11 @@ def _command(paper: Paper) -> click.Command:
                 )
             try:
                 if contenders:
+                    # Each judge is a row of the leaderboard, so the request itself names none.
                     each = {"runs": (), "judges": None} if axis == "judge" else {}
                     wanted = request_of(store, paper, options | each)
-                    names = board_cli.names_of(store, paper, wanted, contenders)
-                    board_cli.make(store, paper, wanted, names, axis, options)
+                    names = leaderboard.names_of(store, paper, wanted, contenders)
+                    leaderboard.make(store, paper, wanted, names, axis, options)
                     return Exit.DONE
                 result = scored(
                     store,
@@ -137,15 +126,15 @@ def _command(paper: Paper) -> click.Command:
                     judges=options["judges"],
                     by=options["by"],
                     reference=options["reference"] if paper.corrects else None,
-                    **how(options),
+                    **score_options.how(options),
                 )
             except Incomplete as missing:
                 return tell_missing(missing, paper, options["db"])
+        # A limit is on the whole data; the measures of a stratum have the same names.
         measures = [line.measure for line in result.lines if not line.stratum]
         gates = score_gates(limits, measures, options["on"])
         emit(result, options["as_json"])
         write(options["output"].pages, "score", result.as_json(), of_one(result, options["confidence"]))
-        sys.stdout.flush()
         title = f"judge score {paper.name}" + (f" of {result.system}" if result.system else "")
         decide(title, gates, options["output"])
         return Exit.DONE
@@ -154,9 +143,9 @@ def _command(paper: Paper) -> click.Command:
 
 
 def _contenders(store: Store, options: dict[str, Any]) -> tuple[tuple[str, ...], Axis]:
-    """Who is compared, and on which axis; nobody for the score of one. Puts the one system where `request_of` looks for it.
+    """Return who is compared and on which axis, or nobody for the score of one system by one judge.
 
-    Raises UsageError for options that do not go together.
+    Sets `system` of the options to the only system. Raises UsageError for options that do not go together.
     """
     systems, each = options["systems"], options["judges"] == "each"
     options["system"] = systems[0] if len(systems) == 1 and systems != ("all",) else None
@@ -190,6 +179,7 @@ def tell_missing(missing: Incomplete, paper: Paper, db: Path) -> int:
 
 
 score.add_command(compare)
+# The papers of plugins get their commands when they are typed.
 score.make = _command
 for _paper in PAPERS.values():
     score.add_command(_command(_paper))

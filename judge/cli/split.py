@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.asking.judges import field_of, panel_of
-from judge.cli.chosen import field_option, reference_option, whole_runs
+from judge.cli.task_options import field_option, reference_option, whole_runs
 from judge.console import db_option, json_option, note, table, tell
 from judge.errors import UsageError
 from judge.labels.words import ALIASES
@@ -28,6 +28,7 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
         parts = []
     if len(parts) != 3 or not all(0 < part < float("inf") for part in parts):
         raise click.BadParameter(f"'{value}': three numbers above 0, as 20/20/60", ctx, param)
+    # Fractions, percentages and counts are all accepted.
     return tuple(part / sum(parts) for part in parts)
 
 
@@ -88,6 +89,7 @@ def split(task_name: str, **options: Any) -> None:
             if options["dry_run"]:
                 note("dry run: nothing is frozen")
         content, power = parts.content(task_split, panel), parts.power(task_split, panel)
+        # The contents are counted anew each time, because labels may have been added.
         document = _document(task_split, content, power, options["db"])
         tell("split", document, _text(task_split, content, power, panel.domain), options["as_json"])
 
@@ -98,6 +100,7 @@ def _same(split: Split, options: dict[str, Any]) -> None:
     word = options["reference"]
     differing = {
         "--shares": options["shares"]
+        # Shares are divided by their sum, so equal ones may differ in the last digits.
         and max(abs(a - b) for a, b in zip(options["shares"], drawn.shares, strict=True)) > 1e-9,
         "--seed": options["seed"] is not None and options["seed"] != drawn.seed,
         "--reference": word is not None and ALIASES.get(word, word) != drawn.reference,

@@ -11,19 +11,11 @@ import click
 from judge.asking.scores import INTERVALS, paper_of
 from judge.asking.suite import ASKING
 from judge.asking.suite import suite as make
-from judge.cli import board
-from judge.cli.asked import exit_code
+from judge.cli import leaderboard, score_options
+from judge.cli.options import options_of
 from judge.cli.progress import Progress
-from judge.cli.run import of_run
-from judge.cli.scored import emit, write
-from judge.cli.scoring import (
-    also_generate_option,
-    condition_option,
-    dataset_option,
-    how,
-    part_option,
-    systems_option,
-)
+from judge.cli.run_result import exit_code
+from judge.cli.score_output import emit, write
 from judge.console import db_option, json_option, note, notes
 from judge.errors import Exit, UsageError
 from judge.gates import output_option
@@ -33,7 +25,7 @@ from judge.suites.paper import ScoreRequest
 
 
 def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """A number of questions from 1, or a share of them of more than 0 and at most 100 %."""
+    """Check a number of questions, or a share of them as 10%. Raises BadParameter."""
     number = re.fullmatch(r"(\d+(?:\.\d+)?)%|[1-9]\d*", value or "1")
     if number is None or (number[1] is not None and not 0 < float(number[1]) <= 100):
         raise click.BadParameter(f"'{value}' is not a number from 1, nor a share as 10%", ctx, param)
@@ -45,18 +37,18 @@ def amount(ctx: click.Context, param: click.Parameter, value: str | None) -> str
 @click.option(
     "-m", "--model", required=True, help="Model that judges. Without --system, it also generates the answers."
 )
-@systems_option
-@also_generate_option
-@condition_option
-@dataset_option
-@part_option
+@score_options.systems_option
+@score_options.also_generate_option
+@score_options.condition_option
+@score_options.dataset_option
+@score_options.part_option
 @click.option(
     "-n", "limit", metavar="N|P%", callback=amount, help="Use only the first N questions, or a share (10%)."
 )
 @click.option(
     "--sample", type=int, metavar="SEED", help="With -n: random seed for drawing a sample of the questions."
 )
-@of_run(*ASKING)
+@options_of(*ASKING)
 @output_option(
     ".html",
     ".md",
@@ -86,6 +78,7 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
     paper = paper_of(paper_name)
     source = click.get_current_context().get_parameter_source
     run_settings = RunOptions.of({name: options[name] for name in ASKING})
+    # Only typed options decide which stored runs may be resumed: a default is not a wish.
     given = [name for name in ASKING if source(name) is click.core.ParameterSource.COMMANDLINE]
     if options["sample"] is not None and options["limit"] is None:
         raise UsageError("--sample requires -n, the number of questions")
@@ -97,9 +90,9 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
         },
     )
     with Store.open(options["db"], create=False) as store:
-        systems = board.names_of(store, paper, wanted, options["systems"])
+        systems = leaderboard.names_of(store, paper, wanted, options["systems"])
         # Where systems are compared afterwards, each by itself needs no intervals.
-        score = {"interval": None} if len(systems) > 1 else how(INTERVALS)
+        score = {"interval": None} if len(systems) > 1 else score_options.how(INTERVALS)
         done = make(
             store,
             paper,
@@ -115,10 +108,12 @@ def suite(paper_name: str, model: str, **options: Any) -> int:
         notes(done.performed.problems, "not kept")
         if done.performed.stopped is not None:
             code = exit_code(done.performed.stopped)
+            # A run that a limit stopped ends without an error of its own.
             return code if code != Exit.DONE else Exit.INCOMPLETE
         if len(systems) > 1:
+            # Only judge score has these options.
             plain = {"judges": None, "by": None, "reference": None, **INTERVALS}
-            board.make(store, paper, done.request, systems, "system", {**options, **plain})
+            leaderboard.make(store, paper, done.request, systems, "system", {**options, **plain})
         else:
             from judge.suites.board import of_one
 

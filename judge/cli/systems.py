@@ -6,24 +6,8 @@ import click
 
 from judge.asking.systems import STAGES
 from judge.cli.items import map_options, read_label_maps, skip_option
-from judge.console import db_option, emit_json, emit_rows, json_option, note, pairs
-from judge.errors import UsageError
+from judge.console import db_option, emit_json, emit_rows, json_option, note, notes, pairs
 from judge.store import Store, listing
-
-
-def removed(was: str, now: str) -> click.Command:
-    """A command that is gone: it names the one that replaces it."""
-
-    message = f"judge {was} is gone: judge {now} has its options and takes its files"
-
-    @click.command(
-        was.split()[-1], hidden=True, help=message, context_settings={"ignore_unknown_options": True}
-    )
-    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    def gone(words: tuple[str, ...]) -> None:
-        raise UsageError(message)
-
-    return gone
 
 
 @click.group()
@@ -102,13 +86,12 @@ def import_(
     outputs = Outputs(system, condition, paper, stage, name, skip_bad)
     with Store.open(db, create=False) as store:
         done = import_files(store, paths, options, outputs)
-    for problem in done.skipped:
-        note(f"skipped: {problem}")
-    for text in done.lacks:
-        note(f"note: {text}")
+    notes(done.skipped, "skipped")
+    notes(done.lacks)
     if as_json:
         emit_json("systems_import", {"study": str(db), "rows": done.rows(), "skipped": done.skipped})
         return
+    # A TREC run is recognised by its content, because its file may have any name.
     kinds = {stage is not None or is_ranking(path) for path in paths}
     counts = [*(COUNTS if False in kinds else ()), *(RANKING_COUNTS if True in kinds else ())]
     counts += ["verdicts"] if any(row.get("verdicts") for row in done.rows()) else []

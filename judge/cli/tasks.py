@@ -149,10 +149,12 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
     words = [label.strip() for label in labels.split(",")]
     path = folder / f"{name}.v1.md"
     text = scaffold(name, unit, words, [i.strip() for i in shown], ordinal)
+    # Checked before it is written, so that the new file can be used as it is.
     task = parse_task(text, path.name)
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder to write to")
     try:
+        # A task that its user has edited must not be overwritten.
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
@@ -167,7 +169,8 @@ def new(name: str, unit: str, labels: str, ordinal: bool, inputs: str | None, fo
 
 
 def _typed(path: Path) -> str:
-    """A path that a command takes as the path of a task."""
+    """Return the path in a form that a command does not take for the name of a shipped task."""
+    # A name without a folder is looked up among the shipped tasks.
     return str(path) if path.is_absolute() or len(path.parts) > 1 else f"./{path}"
 
 
@@ -213,6 +216,7 @@ def render(
         unit = next(selection.pending(store, task, run_id=""), None)
     if unit is None:
         raise UsageError(f"{db}: no unit for {task.name}" + (f" called '{unit_id}'" if unit_id else ""))
+    # No server is asked here, so label probabilities cannot be assumed.
     mode = choose_mode(task, False, answers)
     prompt = renderer_of(task, mode, label_orders(task, label_order)).render(unit.inputs)
     if as_json:

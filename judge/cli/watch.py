@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.progress import duration
-from judge.console import Duration, db_option, json_text, say, short, visible
+from judge.console import db_option, json_text, say, short, visible
 from judge.errors import Exit
 from judge.store import Store
 
@@ -20,18 +20,20 @@ if TYPE_CHECKING:
 
 RATE_SECONDS = 60.0
 """The rate is that of the last minute."""
+LOOK_SECONDS = 2.0
+"""How often the file is read, as by `annotate watch`."""
+MOST_FAILURES = 3
+"""Recent failures that one look shows."""
 
 
 @click.command("watch")
 @click.argument("run_name", metavar="RUN", default="last")
-@click.option("--every", type=Duration(), default="2s", metavar="TIME", help="Time between two updates.")
 @click.option("--once", is_flag=True, help="Print the state once and exit.")
-@click.option("--failures", default=3, type=click.IntRange(0), help="Number of recent failures to show.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document per update, each on its own line."
 )
 @db_option
-def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool, db: Path) -> int:
+def watch(run_name: str, once: bool, as_json: bool, db: Path) -> int:
     """Show the progress of a run until it ends.
 
     The output shows the counts, the rate, the time left, the cost and the most recent failures.
@@ -47,13 +49,13 @@ def watch(run_name: str, every: float, once: bool, failures: int, as_json: bool,
     from judge.store.watching import Watched
 
     with Store.open(db, create=False) as store:
-        watched, shown = Watched(store, run_name, failures), ShownRun(as_json)
+        watched, shown = Watched(store, run_name, MOST_FAILURES), ShownRun(as_json)
         while True:
             look = watched.look()
             shown.show(look, time.monotonic())
             if look.state != "running" or once:
                 break
-            time.sleep(max(0.1, every))
+            time.sleep(LOOK_SECONDS)
     shown.end()
     return Exit.DONE if look.is_whole or look.state == "running" else Exit.INCOMPLETE
 
@@ -68,12 +70,13 @@ class ShownRun:
         self._last = ""
 
     def show(self, look: RunStanding, now: float) -> None:
-        """One look, at this time in seconds."""
+        """Print one look; `now` is in seconds."""
         rate = self._rate(look, now)
         left = None if not rate or look.pending is None else look.pending / rate
         if self._as_json:
             document = {**look.as_json(), "rate": None if rate is None else round(rate, 3)}
             document["seconds_left"] = None if left is None else round(left, 1)
+            # A program reads line by line; a pipe would keep the lines back.
             print(json_text({"schema": "adjudge/runs-watch/1", **document}), flush=True)
             return
         new = [f for f in reversed(look.failures) if tuple(f.values()) not in self._printed]
@@ -91,13 +94,14 @@ class ShownRun:
         sys.stdout.flush()
 
     def end(self) -> None:
-        """Leave the line."""
+        """End the line."""
         if self._rewrites:
             print()
 
     def _rate(self, look: RunStanding, now: float) -> float | None:
-        """Units a second, None at the first look."""
+        """Return the units a second, None at the first look."""
         self._seen.append((now, look.done))
+        # One look that is older stays, so that the rate covers the whole minute.
         while len(self._seen) > 2 and now - self._seen[1][0] >= RATE_SECONDS:
             self._seen.popleft()
         since, done = self._seen[0]
@@ -105,7 +109,7 @@ class ShownRun:
 
 
 def line(look: RunStanding, rate: float | None, left: float | None) -> str:
-    """done / total, state, per second, time left, cost, statuses."""
+    """Return the counts, state, rate, time left, cost and statuses of a run."""
     of = "…" if look.units is None else f"{max(look.units, look.done):,}"
     parts = [f"{look.done:,}/{of}", look.state]
     if look.state == "running":

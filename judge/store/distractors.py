@@ -235,16 +235,14 @@ def choice_rows(
     return rows
 
 
-def urag_document(
-    choices: Sequence[Mapping[str, Any]], name: str, share: float, seed: int
-) -> dict[str, Json]:
-    """Return the rows as one URAG document; `share` of the questions, drawn with the seed, are for calibration.
+def urag_document(choices: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Json]:
+    """Return the rows as one URAG document; half of the questions, drawn with the seed, are for calibration.
 
     Raises BadInput for a question that contains an option mark such as 'A.': a reader could not separate the
     two.
     """
     order = sorted(range(len(choices)), key=lambda n: random.Random(f"{seed}:{choices[n]['id']}").random())
-    calibration = set(order[: round(share * len(choices))])
+    calibration = set(order[: round(len(choices) / 2)])
     splits: dict[str, list[Json]] = {"calibration": [], "test": []}
     for n, row in enumerate(choices):
         if _FIRST.search(row["question"]):
@@ -261,7 +259,7 @@ def urag_document(
                 "search_results": row["passages"],
             }
         )
-    return {"name": name, "version": "1", **splits}
+    return {"name": "distractors", "version": "1", **splits}
 
 
 def _stored_passages(store: Store, item: str) -> list[dict[str, Json]]:

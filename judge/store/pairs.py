@@ -17,6 +17,8 @@ from judge.types import AnnotatorKind, Item, Json, Passage, Row, Where
 
 FIELD = "counter_check"
 CONFIRMED = "yes"
+CONSENSUS = 0.73
+"""The share of the annotators who must confirm a pair, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,11 @@ class Checked:
     yes: int
     votes: int
 
-    def kept(self, consensus: float) -> bool | None:
-        """Return whether at least `consensus` of its annotators confirm it; None without any vote."""
+    @property
+    def kept(self) -> bool | None:
+        """Whether enough of its annotators confirm it; None without any vote."""
         # The tolerance makes 73 of 100 pass at 0.73, which binary floating point would reject.
-        return None if not self.votes else self.yes >= consensus * self.votes - 1e-9
+        return None if not self.votes else self.yes >= CONSENSUS * self.votes - 1e-9
 
 
 def add_pairs(store: Store, pairs: Iterable[NewPair], into: str | None = None) -> ImportReport:
@@ -131,7 +134,7 @@ def checked(store: Store, dataset: str | None = None) -> list[Checked]:
     return pairs
 
 
-def counts(pairs: Iterable[Checked], consensus: float) -> Mapping[str, int]:
+def counts(pairs: Iterable[Checked]) -> Mapping[str, int]:
     """Count the pairs that are kept, dropped, and not checked by anybody."""
-    outcomes = [pair.kept(consensus) for pair in pairs]
+    outcomes = [pair.kept for pair in pairs]
     return {"kept": outcomes.count(True), "dropped": outcomes.count(False), "unchecked": outcomes.count(None)}

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from judge.suites.queries import System
 
 STAGES = ("retrieve", "rerank", "top-k")
-CONSENSUS = 0.73
-"""The share of yes from which a pair that people checked is kept: at least 73 % in the paper."""
 _ANSWER = {"yes": "Yes", "no": "No", "others": "Others"}
 
 
@@ -77,13 +75,13 @@ def _pairs(study: PaperStudy) -> pd.DataFrame:
             f"no pairs in '{study.dataset}': import some ({command('judge items import claim-pairs FILE')}) or build some "
             f"({command('judge pairs build -m MODEL')})"
         )
-    n_checked = stored.counts(checked, CONSENSUS)
+    n_checked = stored.counts(checked)
     study.note(
-        f"{len(checked)} pairs: {n_checked['kept']} confirmed by at least {CONSENSUS:g} of their annotators, "
+        f"{len(checked)} pairs: {n_checked['kept']} confirmed by at least {stored.CONSENSUS:g} of their annotators, "
         f"{n_checked['dropped']} turned down (left out), {n_checked['unchecked']} not checked by people (kept)"
     )
     # Pairs that nobody checked are kept (the paper's automated numbers rest on all pairs); only people turn a pair down.
-    checked = [p for p in checked if p.kept(CONSENSUS) is not False]
+    checked = [p for p in checked if p.kept is not False]
     if not checked:
         raise UsageError(f"no pair is left: people turned all of them down: {command('judge pairs list')}")
     table = pd.DataFrame(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,12 +19,7 @@ from annotate.store import open_study
 from tests.annotate.agreement_helpers import annotate
 from tests.tui.studies import batch, build, judge_all, labels, rows_of
 
-
-def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as e:
-        main(list(args))
-    out, err = capsys.readouterr()
-    return int(str(e.value.code)), out, err
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -30,22 +27,35 @@ def study(tmp_path: Path) -> Path:
     return build(tmp_path / "s.db", items=10)
 
 
-def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def run(study: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`run("batches", "show")`: exit code, stdout and stderr of a command on the study."""
+
+    def typed(*args: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as e:
+            main([*args, "-d", str(study)])
+        out, err = capsys.readouterr()
+        return int(str(e.value.code)), out, err
+
+    return typed
+
+
+def test_new_list_show_labels_close(study: Path, run: Run) -> None:
     judge_all(study)
     new = ("batches", "new", "pilot", "stance", "-n", "8", "--by", "label", "--seed", "17", "--annotators", "alice,bob",
-           "--repeats", "25%", "--training", "2", "--attention", "20%", "-d", str(study), "--json")  # fmt: skip
-    code, _, err = run(capsys, "open", "-d", str(study))
+           "--repeats", "25%", "--training", "2", "--attention", "20%", "--json")  # fmt: skip
+    code, _, err = run("open")
     assert code == 2 and "has none yet: annotate batches new NAME TASK" in err
-    code, out, _ = run(capsys, *new)
+    code, out, _ = run(*new)
     assert code == 0 and json.loads(out)["positions"] == {"alice": 14, "bob": 14}
-    code, _, err = run(capsys, *new)
+    code, _, err = run(*new)
     assert code == 2 and "there is a batch 'pilot' already" in err
     with open_study(study) as store:
         for person in ("alice", "bob"):
             with Desk.open(store, "pilot", person) as desk:
                 for position in range(1, 15):
                     desk.label(position, "stance", "support")
-    _, out, _ = run(capsys, "batches", "show", "pilot", "-d", str(study), "--json")
+    _, out, _ = run("batches", "show", "pilot", "--json")
     shown = json.loads(out)
     assert shown["schema"] == "adjudge/batch/1"
     alice = shown["annotators"][0]
@@ -64,40 +74,47 @@ def test_new_list_show_labels_close(study: Path, capsys: pytest.CaptureFixture[s
         (["batches", "close"], f"annotate batches close pilot -d {study}"),
         (["export"], f"annotate export pilot -o FILE -d {study}"),
     ):
-        code, _, err = run(capsys, *words, "-d", str(study))
+        code, _, err = run(*words)
         assert (code, err) == (2, f"annotate: which batch? available: pilot (alice, bob); as in: {typed}\n")
-    code, _, err = run(capsys, "open", "pilot", "-d", str(study))
+    code, _, err = run("open", "pilot")
     asked = f"who are you? batch 'pilot' is for alice, bob; as in: annotate open pilot --as alice -d {study}"
     assert (code, err) == (2, f"annotate: {asked}\n")
-    code, _, err = run(capsys, "open", "pilto", "-d", str(study))
+    code, _, err = run("open", "pilto")
     assert (code, err) == (2, "annotate: no batch 'pilto'; available: pilot\n")
-    run(capsys, "export", "pilot", "--labels", "-o", str(study.with_name("labels.csv")), "-d", str(study))
+    run("export", "pilot", "--labels", "-o", str(study.with_name("labels.csv")))
     rows = list(csv.DictReader(study.with_name("labels.csv").read_text().splitlines()))
     assert len(rows) == 28 and {r["blind"] for r in rows} == {"true"}
-    run(capsys, "batches", "close", "pilot", "-d", str(study))
+    run("batches", "close", "pilot")
     with open_study(study) as store, pytest.raises(Exception, match="was closed on"):
         Desk.open(store, "pilot", "alice")
-    _, out, _ = run(capsys, "batches", "show", "-d", str(study), "--json")
+    _, out, _ = run("batches", "show", "--json")
     assert json.loads(out)["rows"][0]["done"] == 28
 
 
-def test_the_printed_command_opens_the_batch(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_printed_command_opens_the_batch(study: Path, run: Run) -> None:
     """A name is somebody's text: the shell that it is pasted into takes it as one word."""
-    new = ("batches", "new", "pilot", "stance", "-n", "4", "--annotators", "alice,<b>", "-d", str(study))
-    _, _, err = run(capsys, *new)
+    new = ("batches", "new", "pilot", "stance", "-n", "4", "--annotators", "alice,<b>")
+    _, _, err = run(*new)
     printed = [line.partition("to do: ")[2] for line in err.splitlines() if "to do: " in line]
     assert [shlex.split(line) for line in printed] == [
         ["annotate", "open", "pilot", "--as", person, "-d", str(study)] for person in ("alice", "<b>")
     ]
 
 
-def test_a_second_batch_never_holds_units_of_the_first(
-    study: Path, capsys: pytest.CaptureFixture[str]
+def test_the_printed_command_continues_a_sitting(
+    study: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    batch(study, n=4, annotators=["Ann B"])
+    monkeypatch.setattr("sys.stdin", io.StringIO("q!\n"))
+    _, _, err = run("open", "pilot", "--as", "Ann B", "--plain")
+    [line] = [line for line in err.splitlines() if "annotate open" in line]
+    words = ["annotate", "open", "pilot", "--as", "Ann B", "--plain", "-d", str(study)]
+    assert shlex.split(line.partition(": ")[2]) == words
+
+
+def test_a_second_batch_never_holds_units_of_the_first(study: Path, run: Run) -> None:
     batch(study, n=12)
-    code, _, err = run(
-        capsys, "batches", "new", "more", "stance", "-n", "9", "--annotators", "bob", "-d", str(study)
-    )
+    code, _, err = run("batches", "new", "more", "stance", "-n", "9", "--annotators", "bob")
     assert code == 2 and "only 8 units can be drawn" in err
     batch(study, n=8, name="more")
     assert rows_of(study, "SELECT count(DISTINCT unit_id) FROM batch_units") == [(20,)]
@@ -117,12 +134,8 @@ def test_a_second_batch_never_holds_units_of_the_first(
         ([], "say how many"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(
-    study: Path, capsys: pytest.CaptureFixture[str], args: list[str], told: str
-) -> None:
-    code, _, err = run(
-        capsys, "batches", "new", "p", "stance", "--annotators", "alice", "-d", str(study), *args
-    )
+def test_what_cannot_be_drawn_is_said(study: Path, run: Run, args: list[str], told: str) -> None:
+    code, _, err = run("batches", "new", "p", "stance", "--annotators", "alice", *args)
     assert code in (1, 2) and told in err, err
     assert rows_of(study, "SELECT count(*) FROM batches") == [(0,)]
 
@@ -136,33 +149,25 @@ def test_open_names_what_is_wrong(study: Path) -> None:
             Desk.open(store, "pilot", "eve")
 
 
-def test_a_changed_task_under_the_same_version_is_refused(
-    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_task_under_the_same_version_is_refused(study: Path, tmp_path: Path, run: Run) -> None:
     from tests.tui.studies import THREE, three
 
     batch(study, three(), n=4)
     changed = tmp_path / "three.v1.md"
     changed.write_text(THREE.replace("Three questions", "Changed"))
-    code, _, err = run(
-        capsys, "batches", "new", "b", str(changed), "-n", "2", "--annotators", "alice", "-d", str(study)
-    )
+    code, _, err = run("batches", "new", "b", str(changed), "-n", "2", "--annotators", "alice")
     assert code == 2 and "save the changed file as three.v2.md" in err
 
 
-def test_labels_made_elsewhere(study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_made_elsewhere(study: Path, tmp_path: Path, run: Run) -> None:
     batch(study, n=4, annotators=["alice", "bob"])
     with open_study(study) as store, Desk.open(store, "pilot", "bob") as desk:
         units = [desk.load(p).unit_id for p in range(1, 5)]
     table = tmp_path / "labels.csv"
     table.write_text("unit,field,annotator,label\n" + "".join(f"{u},stance,zoe,neutral\n" for u in units))
-    code, out, _ = run(
-        capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json", "--new-people"
-    )
+    code, out, _ = run("import", str(table), "--batch", "pilot", "--json", "--new-people")
     assert code == 0 and json.loads(out)["new"] == {"zoe": 4}
-    _, out, _ = run(
-        capsys, "import", str(table), "--batch", "pilot", "-d", str(study), "--json", "--new-people"
-    )
+    _, out, _ = run("import", str(table), "--batch", "pilot", "--json", "--new-people")
     assert json.loads(out)["unchanged"] == 4
     assert len(labels(study, "zoe")) == 4
     for row, told in [
@@ -172,16 +177,16 @@ def test_labels_made_elsewhere(study: Path, tmp_path: Path, capsys: pytest.Captu
         (f"{units[0]},stance,gold,support", "is a gold"),
     ]:
         table.write_text(f"unit,field,annotator,label\n{units[1]},stance,new,neutral\n{row}\n")
-        code, _, err = run(capsys, "import", str(table), "--batch", "pilot", "--new-people", "-d", str(study))
+        code, _, err = run("import", str(table), "--batch", "pilot", "--new-people")
         assert code == 1 and told in err and "labels.csv:3" in err
         assert labels(study, "new") == {}, "a bad row keeps the whole file out"
 
 
-def test_a_terminal_is_needed(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_is_needed(study: Path, run: Run) -> None:
     batch(study, n=4)
-    code, _, err = run(capsys, "open", "pilot", "--as", "alice", "-d", str(study))
+    code, _, err = run("open", "pilot", "--as", "alice")
     assert code == 2 and "needs a terminal" in err and "--plain" in err
-    code, _, err = run(capsys, "adjudicate", "pilot", "--as", "lead", "-d", str(study))
+    code, _, err = run("adjudicate", "pilot", "--as", "lead")
     assert code == 2 and "needs a terminal" in err and "--plain" not in err
 
 
@@ -213,7 +218,7 @@ async def test_the_browser_needs_the_token_and_it_works_once() -> None:
         await runner.cleanup()
 
 
-def test_agreement_on_one_batch_alone(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_agreement_on_one_batch_alone(study: Path, run: Run) -> None:
     batch(study, n=8, annotators=["alice", "bob"])
     batch(study, n=6, name="other", annotators=["alice", "carol"])
     with open_study(study) as store:
@@ -229,17 +234,7 @@ def test_agreement_on_one_batch_alone(study: Path, capsys: pytest.CaptureFixture
     result = {}
     for name in ("pilot", "other"):
         code, out, _ = run(
-            capsys,
-            "agreement",
-            "--batch",
-            name,
-            "--field",
-            "stance",
-            "--measure",
-            "percent",
-            "-d",
-            str(study),
-            "--json",
+            "agreement", "--batch", name, "--field", "stance", "--measure", "percent", "--json"
         )
         assert code == 0
         document = json.loads(out)
@@ -248,9 +243,9 @@ def test_agreement_on_one_batch_alone(study: Path, capsys: pytest.CaptureFixture
         result[name] = (people, first["value"], first["n_units"])
     # All eight agree in the one batch, none of the six in the other.
     assert result == {"pilot": (["alice", "bob"], 1.0, 8), "other": (["alice", "carol"], 0.0, 6)}
-    code, _, err = run(capsys, "agreement", "--batch", "pilto", "-d", str(study))
+    code, _, err = run("agreement", "--batch", "pilto")
     assert code == 2 and "no batch 'pilto'; available: pilot, other" in err
-    code, _, err = run(capsys, "agreement", "--batch", "pilot", "-d", str(study), str(study))
+    code, _, err = run("agreement", "--batch", "pilot", str(study))
     assert code == 2 and "--batch is for a study" in err
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.annotate.agreement_helpers import VOTES, annotate, document, make_study, write_csv
 
 PILOT = ("--annotators", "a,b")
+KAPPA = ("--expect", "0.6", "--width", "0.2", "--per-question", "1")
 # 100 units, 80 of them agreed on, with both margins one half: percent .8, kappa .6.
 CELLS = [("x", "x")] * 40 + [("x", "y")] * 10 + [("y", "x")] * 10 + [("y", "y")] * 40
 
@@ -34,9 +35,7 @@ def test_a_rate_with_and_without_questions() -> None:
 
 def test_kappa_of_two_even_labels() -> None:
     # Chance is 1/2 whatever the margins do to first order, so kappa = 2 p - 1 and sd = 2 sqrt(.8 .2) = .8.
-    result = document(
-        "plan", "--expect", "0.6", "--shares", "0.5,0.5", "--width", "0.2", "--per-question", "1"
-    )
+    result = document("plan", *KAPPA, "--shares", "0.5,0.5")
     assert result["design"]["sd"] == pytest.approx(0.8) and result["rows"][0]["n_units"] == 246
     assert result["source"] is None and result["annotators"] is None
 
@@ -50,13 +49,11 @@ def test_a_decision_takes_the_spread_at_the_threshold() -> None:
 
 
 def test_rare_labels_cost_more() -> None:
-    def units(shares: str) -> int:
-        result = document(
-            "plan", "--expect", "0.6", "--shares", shares, "--width", "0.2", "--per-question", "1"
-        )
-        return int(result["rows"][0]["n_units"])
-
-    assert units("0.95,0.05") > 3 * units("0.5,0.5")
+    rare, even = (
+        document("plan", *KAPPA, "--shares", shares)["rows"][0]["n_units"]
+        for shares in ("0.95,0.05", "0.5,0.5")
+    )
+    assert rare > 3 * even
 
 
 def test_a_pilot_table_says_what_is_missing(tmp_path: Path) -> None:
@@ -104,19 +101,8 @@ def test_the_pair_is_the_judge_and_its_reference_unless_named(tmp_path: Path) ->
 
 def test_a_study_is_a_pilot_too(tmp_path: Path) -> None:
     db = make_study(tmp_path)
-    result = document(
-        "plan",
-        "-d",
-        db,
-        "--field",
-        "stance",
-        "--annotators",
-        "ann,bob",
-        "--measure",
-        "percent",
-        "--width",
-        "0.3",
-    )
+    words = ("--field", "stance", "--annotators", "ann,bob", "--measure", "percent", "--width", "0.3")
+    result = document("plan", "-d", db, *words)
     assert result["design"]["value"] == 0.8 and result["design"]["n_units"] == 5
 
 

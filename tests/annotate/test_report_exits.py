@@ -34,29 +34,19 @@ def in_part(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_trust_is_what_is_asked_for(trusted: Path, tmp_path: Path) -> None:
-    annotate("report", "-d", str(trusted), "--fail-under", "verdict=trust", "--fail-under", "cohen_kappa=0.8")
+    annotate("report", "-d", trusted, "--fail-under", "verdict=trust", "--fail-under", "cohen_kappa=0.8")
     out = tmp_path / "r.json"
-    failed = annotate(
-        "report",
-        "-d",
-        str(trusted),
-        "--threshold",
-        "0.95",
-        "--fail-under",
-        "verdict=trust",
-        "-o",
-        str(out),
-        code=5,
-    ).stderr
+    limits = ("--threshold", "0.95", "--fail-under", "verdict=trust")
+    failed = annotate("report", "-d", trusted, *limits, "-o", out, code=5).stderr
     # .9 with its interval up to .96 or so: neither above nor below .95.
     assert "below what was asked for: m/judge: undecided" in failed
     assert json.loads(out.read_text())["verdicts"][0]["decision"] == "undecided"
 
 
 def test_trust_in_part_will_do_where_it_is_allowed(in_part: Path) -> None:
-    failed = annotate("report", "-d", str(in_part), "--fail-under", "verdict=trust", code=5).stderr
+    failed = annotate("report", "-d", in_part, "--fail-under", "verdict=trust", code=5).stderr
     assert "below what was asked for: m/judge: trust in part" in failed
-    shown = annotate("report", "-d", str(in_part), "--fail-under", "verdict=part", "--json")
+    shown = annotate("report", "-d", in_part, "--fail-under", "verdict=part", "--json")
     (ruling,) = json.loads(shown.stdout)["verdicts"]
     assert {row["label"]: (row["state"], row["n_units"]) for row in ruling["labels"]}["neutral"] == (
         "not shown",
@@ -66,12 +56,12 @@ def test_trust_in_part_will_do_where_it_is_allowed(in_part: Path) -> None:
 
 
 def test_a_measure_below_its_limit_is_named_with_its_value(trusted: Path, in_part: Path) -> None:
-    failed = annotate("report", "-d", str(trusted), "--fail-under", "cohen_kappa=0.95", code=5).stderr
+    failed = annotate("report", "-d", trusted, "--fail-under", "cohen_kappa=0.95", code=5).stderr
     assert "cohen_kappa of m/judge is 0.9000 < 0.95" in failed
     # The judge differs from a majority on 4 of 200, a and b too: all agreement lies above .9, and the gap near 0.
     limits = ("--fail-under", "pooled_kappa=0.9", "--fail-under", "pooled_kappa_difference=-0.05")
-    annotate("report", "-d", str(in_part), *limits)
-    failed = annotate("report", "-d", str(in_part), *limits, "--fail-under", "cohen_kappa=0.1", code=5).stderr
+    annotate("report", "-d", in_part, *limits)
+    failed = annotate("report", "-d", in_part, *limits, "--fail-under", "cohen_kappa=0.1", code=5).stderr
     assert failed.strip().endswith("below what was asked for: cohen_kappa of m/judge is not in this verdict")
 
 
@@ -85,13 +75,13 @@ def test_a_measure_below_its_limit_is_named_with_its_value(trusted: Path, in_par
     ],
 )
 def test_what_cannot_be_asked_for(trusted: Path, args: tuple[str, ...], told: str) -> None:
-    assert told in annotate("report", "-d", str(trusted), *args, code=2).stderr
+    assert told in annotate("report", "-d", trusted, *args, code=2).stderr
 
 
 def test_no_verdict_is_no_trust(tmp_path: Path) -> None:
     made = [U(S if i % 2 else R, {"ann": S}, {}) for i in range(12)]
     db = study(tmp_path / "study.db", made)
     failed = annotate(
-        "report", "-d", str(db), "--fail-under", "verdict=trust", "--fail-under", "pooled_kappa=0.1", code=5
+        "report", "-d", db, "--fail-under", "verdict=trust", "--fail-under", "pooled_kappa=0.1", code=5
     ).stderr
     assert "No judge labelled this field" in failed and "pooled_kappa: there is no verdict" in failed

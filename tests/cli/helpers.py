@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,6 +46,10 @@ class Done:
     code: int
     out: str
     err: str
+
+
+Judge = Callable[..., Done]
+"""The fixture `judge`: a command in this process, with the exit code that it must have."""
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]] = ROWS) -> Path:

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 import unicodedata
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import IO
 
 import click
 import pytest
@@ -35,11 +35,8 @@ from judge.errors import (
     UsageError,
     WriteFailed,
 )
-from tests.cli.helpers import Done, write_rows
+from tests.cli.helpers import Judge, write_rows
 from tests.store.helpers import import_jsonl
-
-Judge = Callable[..., Done]
-
 
 # Format characters (category Cf) that are signs of a script, which no terminal obeys.
 SIGNS = [
@@ -192,6 +189,13 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def printed_into(stdout: int | IO[str], words: str, folder: Path) -> tuple[int, str]:
+    """The exit code and stderr of a command whose stdout goes elsewhere."""
+    line = [sys.executable, "-m", "judge", *words.split()]
+    done = subprocess.run(line, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    return done.returncode, done.stderr
+
+
 @pytest.mark.parametrize(
     "words", ["items show -n 3000 --json", "items show", "runs list", "--help", "items --help"]
 )
@@ -199,25 +203,14 @@ def test_a_reader_that_has_enough_is_no_error(many: Path, words: str) -> None:
     # The reader is gone before the first byte: small outputs meet it at the last flush, large ones earlier.
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "judge", *words.split()],
-        cwd=many,
-        stdout=write,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    assert printed_into(write, words, many) == (0, "")
     os.close(write)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_head_gets_its_line(many: Path) -> None:
     line = f"{sys.executable} -m judge items show -n 3000 --json | head -n 1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=many, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (
-        0,
-        "{\n",
-        "",
-    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{\n", "")
 
 
 @pytest.mark.parametrize("words", ["items show", "items show -n 3000 --json"])
@@ -225,14 +218,7 @@ def test_output_that_cannot_be_written_is_an_error(many: Path, words: str) -> No
     if not Path("/dev/full").exists():
         pytest.fail("this test needs /dev/full")
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "judge", *words.split()],
-            cwd=many,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-    assert (done.returncode, done.stderr) == (1, "judge: No space left on device\n")
+        assert printed_into(full, words, many) == (1, "judge: No space left on device\n")
 
 
 def test_ctrl_c_prints_the_line_to_resume(tmp_path: Path) -> None:

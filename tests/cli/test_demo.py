@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,9 @@ from judge.cli.demo_text import _bar, _column
 from judge.errors import MissingExtra
 from judge.providers import embedded, llamacpp
 from judge.types import Measure
-from tests.cli.helpers import Done, checked
+from tests.cli.helpers import Judge, checked
 from tests.real import require
 
-Judge = Callable[..., Done]
 TASKS = ["stance.v2", "mirage_support.v2", "garage_relevance.v2"]
 COUNTS = ("ok", "unparsed", "refused", "truncated", "failed", "reused")
 

@@ -1,12 +1,9 @@
 """judge examples: the samples as they ship, and nothing of the user's replaced."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.cli.helpers import Done
+from tests.cli.helpers import Judge
 from tests.real import ROOT
-
-Judge = Callable[..., Done]
 
 
 def test_the_samples_are_copied_as_they_ship(judge: Judge, tmp_path: Path) -> None:

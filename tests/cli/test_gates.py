@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from judge.cli.thresholds import score_gates, thresholds
+from judge.cli.score_gates import score_gates, thresholds
 from judge.errors import BadInput, BelowThreshold, UsageError
 from judge.gates import Files, Gate, decide, output_option
 from judge.types import Measure

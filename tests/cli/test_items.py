@@ -1,14 +1,11 @@
 """judge items: import, list, show."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import ROWS, Done, checked, write_rows
-
-Judge = Callable[..., Done]
+from tests.cli.helpers import ROWS, Judge, checked, write_rows
 
 
 @pytest.fixture

@@ -3,14 +3,12 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import Done, write_rows
+from tests.cli.helpers import Judge, write_rows
 
-Judge = Callable[..., Done]
 MAPS = ["--map", "passages.text=evidence", "--map", "id=key"]
 
 

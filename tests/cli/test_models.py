@@ -1,12 +1,10 @@
 """judge models: list, check."""
 
-from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import Done, checked
-
-Judge = Callable[..., Done]
+from tests.cli.helpers import Judge, checked, write_rows
 
 
 def test_list_says_what_each_needs(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,3 +48,21 @@ def test_what_cannot_be_asked(judge: Judge, args: list[str], code: int, words: s
     done = judge("models", "show", *args, code=code)
     assert words in done.err
     assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run stance",
+        "answers generate qa_answer --context none",
+        "pairs build",
+        "distractors generate",
+        "suite garage",
+        "drift stance",
+        "probe stance",
+        "improve stance",
+    ],
+)
+def test_a_command_that_asks_a_model_needs_one(judge: Judge, tmp_path: Path, words: str) -> None:
+    judge("items", "import", "jsonl", write_rows(tmp_path / "pairs.jsonl"))
+    assert "-m" in judge(*words.split(), code=2).err

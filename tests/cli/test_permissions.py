@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from judge.prompts import load_task
 from judge.providers import base as providers
 from judge.providers.base import Settings
 from judge.suites.steps import Step
-from tests.cli.helpers import Done, write_rows
+from tests.cli.helpers import Judge, write_rows
 from tests.jobs.helpers import submit, threaded, write_batch
 from tests.loopback.batches_server import OpenAIBatchServer
 from tests.loopback.openai_server import OpenAIServer
@@ -36,7 +36,7 @@ from tests.loopback.wire import Out
 from tests.real import ROOT
 from tests.store.helpers import import_jsonl
 
-Judge = Callable[..., Done]
+TYPED = ("run", "stance", "-m", "openai/x")
 CANARIES = {
     name: f"canary-{name.lower()}"
     for name in (
@@ -220,17 +220,7 @@ def test_what_the_user_types_needs_no_option_and_is_remembered(
     judging: Judge, tmp_path: Path, far: None
 ) -> None:
     with listening() as there:
-        judging(
-            "run",
-            "stance",
-            "-m",
-            "openai/x",
-            "--base-url",
-            there.url,
-            "--option",
-            "key=env:QWEN_KEY",
-            code=None,
-        )
+        judging(*TYPED, "--base-url", there.url, "--option", "key=env:QWEN_KEY", code=None)
         assert "QWEN_KEY" in there.canaries() and "OPENAI_API_KEY" not in there.canaries()
         there.received.clear()
         judging(*words(recipe(tmp_path, base_url=there.url, option={"key": "env:QWEN_KEY"})), code=None)
@@ -259,17 +249,7 @@ def test_the_server_of_the_environment_is_the_users(
 def test_a_redirect_is_not_followed(judging: Judge, tmp_path: Path) -> None:
     with listening() as there, listening() as evil:
         there.respond = lambda *given: Out(b"", 307, f"Location: {evil.url}/chat/completions\r\n".encode())  # type: ignore[method-assign]
-        judging(
-            "run",
-            "stance",
-            "-m",
-            "openai/x",
-            "--base-url",
-            there.url,
-            "--option",
-            "key=env:QWEN_KEY",
-            code=None,
-        )
+        judging(*TYPED, "--base-url", there.url, "--option", "key=env:QWEN_KEY", code=None)
         assert evil.received == []
 
 

@@ -5,7 +5,6 @@ import re
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,9 @@ import click
 import pytest
 
 from judge.store import Store, study
-from tests.cli.helpers import ROWS, Done, checked, process, script, write_rows
+from tests.cli.helpers import ROWS, Judge, checked, process, script, write_rows
 from tests.prompts.helpers import write
 
-Judge = Callable[..., Done]
 STATUSES = ("ok", "unparsed", "refused", "truncated", "failed", "reused", "pending")
 HASH = ("run", "stance", "-m", "scripted/hash")
 

@@ -7,7 +7,7 @@ import shlex
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
@@ -177,13 +177,6 @@ def test_words_are_read_back_as_they_were_given(judge: Judge) -> None:
     context = run.make_context("run", ["stance", "-m", "m", *words(given)])
     assert RunOptions.of(context.params) == given
     assert words(RunOptions()) == []
-
-
-def test_the_python_arguments_are_those_of_the_table() -> None:
-    from adjudge.options import RunArguments
-
-    theirs, ours = get_type_hints(RunArguments), get_type_hints(RunOptions)
-    assert set(theirs) == set(ours)
 
 
 def test_a_stored_run_that_no_option_was_given_to_needs_none() -> None:

@@ -4,15 +4,13 @@ import csv
 import io
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import Done, checked, script, write_rows
+from tests.cli.helpers import Judge, checked, script, write_rows
 
-Judge = Callable[..., Done]
 # Gold of the four units is support, neutral, refute, neutral; these answers agree on the first three.
 REPLIES = [
     ("natural satellite", '{"stance": "support"}'),

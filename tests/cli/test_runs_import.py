@@ -4,7 +4,7 @@ import csv
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from tests.annotate.agreement_helpers import annotate
-from tests.cli.helpers import Done, checked, write_rows
+from tests.cli.helpers import Judge, checked, write_rows
 
-Judge = Callable[..., Done]
 HEAD = ("unit", "label", "probabilities", "rationale", "status")
 MASSES = '{"support": 0.7, "refute": 0.2, "neutral": 0.1}'
 STUDY = "study.db"

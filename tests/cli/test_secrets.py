@@ -2,12 +2,12 @@
 
 import base64
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import Done, write_rows
+from tests.cli.helpers import Judge, write_rows
 from tests.loopback.process import ServerProcess
 from tests.store.helpers import import_jsonl
 
@@ -15,9 +15,6 @@ KEY, USER, PASSWORD = "sk-canary-0123456789", "canary-user", "canary-password"
 # The password travels as base64 of `user:password`.
 SECRETS = (KEY, USER, PASSWORD, "canary", base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode())
 KEYS = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
-
-
-Judge = Callable[..., Done]
 
 
 @pytest.fixture(autouse=True)

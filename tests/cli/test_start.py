@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,26 +17,33 @@ import pytest
 import annotate.cli
 from judge.cli.start import start
 from judge.errors import Exit
-from tests.cli.helpers import Done
+from tests.cli.helpers import Judge
 from tests.forks import Command, together
 from tests.loopback.process import ServerProcess
 from tests.real import ROOT, require
 from tests.runner.helpers import select
 from tests.tui.terminal import Terminal
 
-Judge = Callable[..., Done]
 RAGAS = ROOT / "data" / "examples" / "ragas.csv"
 
 
-def table(path: Path, rows: int, **names: str) -> Path:
-    """A RAGAS table as pandas writes it: `rows` questions with two contexts and an answer each."""
-    columns = {"question": "user_input", "contexts": "retrieved_contexts", "answer": "response"} | names
+COLUMNS = ("user_input", "retrieved_contexts", "response")
+
+
+def table(
+    path: Path,
+    rows: int,
+    columns: Sequence[str] = COLUMNS,
+    first: int = 0,
+    answer: str = "Town {n} has {n}.",
+) -> Path:
+    """A RAGAS table as pandas writes it: questions from `first` on, with two contexts and an answer each."""
     with path.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.writer(handle)
-        writer.writerow(columns.values())
-        for n in range(rows):
+        writer.writerow(columns)
+        for n in range(first, first + rows):
             contexts = [f"Town {n} has {n} churches.", f"It's said that town {n} is old."]
-            writer.writerow([f"How many churches has town {n}?", repr(contexts), f"Town {n} has {n}."])
+            writer.writerow([f"How many churches has town {n}?", repr(contexts), answer.format(n=n)])
     return path
 
 
@@ -134,28 +141,18 @@ def test_calls_that_may_cost_money_need_a_yes(judge: Judge, study: Path, server:
 
 def test_a_second_export_adds_its_answers_and_asks_about_them_only(judge: Judge, study: Path) -> None:
     judge("start", "mine.csv", "-m", "scripted/hash")
-    other = table(study.parent / "other.csv", 12)
-    other.write_text(other.read_text("utf-8").replace(",Town", ",It is said that town"), "utf-8")
+    table(study.parent / "other.csv", 12, answer="It is said that town {n} has {n}.")
     done = judge("start", "other.csv", "-m", "scripted/hash")
     assert select(study, "SELECT count(*), count(DISTINCT item_id), count(DISTINCT system) FROM answers") == [
         (24, 12, 2)
     ]
     assert "12 calls for 24 units" in done.out
-    assert [
-        "judge",
-        "score",
-        "faithfulness",
-        "-m",
-        "scripted/hash",
-        "--part",
-        "claims",
-        "--system",
-        "all",
-    ] in [words[:-2] for words in printed(done.err)]
+    scored = "judge score faithfulness -m scripted/hash --part claims --system all"
+    assert scored.split() in [words[:-2] for words in printed(done.err)]
 
 
 def test_a_table_with_names_of_its_own_goes_on_after_the_import_by_hand(judge: Judge, study: Path) -> None:
-    table(study.parent / "mine.csv", 3, question="frage", contexts="texte", answer="antwort")
+    table(study.parent / "mine.csv", 3, ("frage", "texte", "antwort"))
     refused = judge("start", "mine.csv", "-m", "scripted/hash", code=Exit.ERROR)
     [told] = [line for line in refused.err.splitlines() if line.startswith("judge: ")]
     assert "judge items import" in told
@@ -275,29 +272,18 @@ def test_the_report_without_a_terminal_comes_from_the_installed_program(study: P
     assert json.dumps("No verdict yet")[1:-1] in done.stderr
 
 
-def sized(path: Path, rows: int, first: int = 0, answer: str = "Town {n} has {n}.") -> Path:
-    """A table as `table` writes it, with questions from `first` on."""
-    with path.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle)
-        writer.writerow(["user_input", "retrieved_contexts", "response"])
-        for n in range(first, first + rows):
-            contexts = repr([f"Town {n} has {n} churches.", f"It's said that town {n} is old."])
-            writer.writerow([f"How many churches has town {n}?", contexts, answer.format(n=n)])
-    return path
-
-
-def add_claims(db: Path, sizes: dict[str, list[int]]) -> None:
-    """Each system's answers get as many claims as the list says, in turn, as `judge answers claims` stores them."""
+def add_claims(db: Path, system: str, *counts: int) -> None:
+    """The system's answers without claims get so many, in turn, as `judge answers claims` stores them."""
+    query = (
+        "SELECT answer_id, item_id, question_id FROM answers JOIN items USING (item_id) WHERE system = ? "
+        "AND answer_id NOT IN (SELECT answer_id FROM units WHERE kind = 'claim') ORDER BY answers.rowid"
+    )
+    insert = "INSERT INTO units (unit_id, kind, item_id, question_id, answer_id, span) VALUES (?, 'claim', ?, ?, ?, ?)"
     with sqlite3.connect(db) as conn:
-        for system, counts in sizes.items():
-            query = "SELECT answer_id, item_id, question_id FROM answers JOIN items USING (item_id) WHERE system = ? ORDER BY answers.rowid"
-            for place, (answer, item, question) in enumerate(conn.execute(query, [system]).fetchall()):
-                for n in range(counts[place % len(counts)]):
-                    span = json.dumps({"n": n, "claim": f"Claim {n}."})
-                    conn.execute(
-                        "INSERT INTO units (unit_id, kind, item_id, question_id, answer_id, span) VALUES (?, 'claim', ?, ?, ?, ?)",
-                        [f"{answer}#c{n}", item, question, answer, span],
-                    )
+        for place, (answer, item, question) in enumerate(conn.execute(query, [system]).fetchall()):
+            for n in range(counts[place % len(counts)]):
+                span = json.dumps({"n": n, "claim": f"Claim {n}."})
+                conn.execute(insert, [f"{answer}#c{n}", item, question, answer, span])
 
 
 def drawn(db: Path, batch: str) -> list[tuple[str, str]]:
@@ -307,9 +293,9 @@ def drawn(db: Path, batch: str) -> list[tuple[str, str]]:
 
 
 def test_claims_are_drawn_as_whole_questions(judge: Judge, study: Path) -> None:
-    sized(study.parent / "many.csv", 120)
+    table(study.parent / "many.csv", 120)
     judge("items", "import", "many.csv")
-    add_claims(study, {"many": [1, 3]})
+    add_claims(study, "many", 1, 3)
     judge("start", "many.csv", "-m", "scripted/hash", "--task", "claim_support")
     sample = drawn(study, "pilot-claim_support")
     # Mean 2 and standard deviation 1: 2 k - 2 sqrt(k) is 98.9 at 57 questions and 100.8 at 58.
@@ -326,18 +312,18 @@ def test_claims_are_drawn_as_whole_questions(judge: Judge, study: Path) -> None:
 
 def test_what_came_later_gets_a_batch_of_its_own(judge: Judge, study: Path) -> None:
     """A second system's claims were in no batch, and nothing said so."""
-    sized(study.parent / "one.csv", 100)
-    sized(study.parent / "two.csv", 100, answer="It has {n} of them.")
+    table(study.parent / "one.csv", 100)
+    table(study.parent / "two.csv", 100, answer="It has {n} of them.")
     words = ("-m", "scripted/hash", "--task", "claim_support")
     judge("items", "import", "one.csv")
-    add_claims(study, {"one": [2]})
+    add_claims(study, "one", 2)
     judge("start", "one.csv", *words)
     first = drawn(study, "pilot-claim_support")
     # 100 claims are wanted, and each question has 2.
     assert (len(first), len({question for question, _ in first})) == (100, 50)
     assert "came since" not in judge("start", "one.csv", *words).err
     judge("items", "import", "two.csv")
-    add_claims(study, {"two": [2]})
+    add_claims(study, "two", 2)
     done = judge("start", "two.csv", *words)
     assert "200 units came since batch 'pilot-claim_support' was drawn" in done.err
     assert "annotate report --task claim_support --batch pilot-claim_support" in done.err
@@ -348,16 +334,9 @@ def test_what_came_later_gets_a_batch_of_its_own(judge: Judge, study: Path) -> N
     plan = "SELECT json_extract(options, '$.shares'), json_extract(options, '$.level') FROM batches"
     assert select(study, plan) == [("[]", 1.0), ("[]", 1.0)]
     # A larger export of the first system: 10 questions more, of which the same half is drawn.
-    sized(study.parent / "more.csv", 10, first=100)
+    table(study.parent / "more.csv", 10, first=100)
     judge("items", "import", "more.csv", "--system", "one")
-    with sqlite3.connect(study) as conn:
-        answers = conn.execute(
-            "SELECT answer_id, item_id, question_id FROM answers JOIN items USING (item_id) ORDER BY answers.rowid DESC LIMIT 10"
-        ).fetchall()
-        conn.executemany(
-            'INSERT INTO units (unit_id, kind, item_id, question_id, answer_id, span) VALUES (?, \'claim\', ?, ?, ?, \'{"n": 0, "claim": "A."}\')',
-            [(f"{answer}#c0", item, question, answer) for answer, item, question in answers],
-        )
+    add_claims(study, "one", 1)
     judge("start", "more.csv", *words)
     assert len(drawn(study, "pilot-claim_support-3")) == 5
     assert select(study, "SELECT DISTINCT probability FROM batch_units") == [(0.5,)]

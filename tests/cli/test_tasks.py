@@ -1,16 +1,14 @@
 """judge tasks: list, show, check, render; and a new task that is one file and no Python."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.helpers import ROWS, Done, checked, script, write_rows
+from tests.cli.helpers import ROWS, Judge, checked, script, write_rows
 from tests.prompts.helpers import STANCE, changed, write
 from tests.real import ROOT
 
-Judge = Callable[..., Done]
 RAG = ROOT / "data" / "examples" / "rag.jsonl"
 SHIPPED = ["garage_relevance.v2", "mirage_support.v2", "raguard_exam.v2", "stance.v2"]
 

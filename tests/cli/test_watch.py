@@ -17,10 +17,8 @@ from judge.cli.watch import ShownRun
 from judge.errors import StudyError
 from judge.store import Store
 from judge.store.watching import RunStanding, Watched
-from tests.cli.helpers import Done, checked, script, write_rows
+from tests.cli.helpers import Judge, checked, script, write_rows
 from tests.real import ROOT
-
-Judge = Callable[..., Done]
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +42,7 @@ def test_units_without_a_label_are_exit_4_with_their_reasons(judge: Judge, tmp_p
         tmp_path / "s.jsonl", [("Mars", "no label here"), ("Italy grows", '{"stance": "refute"}')]
     )
     judge("run", "stance", "-m", "scripted/file", "--option", f"script={replies}", code=None)
-    done = judge("runs", "watch", "--failures", "5", code=4)
+    done = judge("runs", "watch", code=4)
     assert "1 ok" in done.out and "1 unparsed" in done.out and "2 failed" in done.out
     assert done.out.count("no line of the script matches") == 2
     [look] = looks(judge("runs", "watch", "--json", code=4).out)
@@ -93,21 +91,12 @@ def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Pat
     rows = [{"id": f"r{n}", "claim": f"Claim {n}.", "passages": [{"text": f"Text {n}."}]} for n in range(400)]
     judge("items", "import", "jsonl", write_rows(tmp_path / "more.jsonl", rows))
     # 404 units at half a second, no more than four at once: 50 s, and it is killed after the first.
-    command = [
-        sys.executable,
-        "-m",
-        "judge",
-        "run",
-        "stance",
-        "-m",
-        "scripted/first",
-        "--option",
-        "delay=0.5",
-    ]
+    program = [sys.executable, "-m", "judge"]
+    place: dict[str, Any] = {"cwd": tmp_path, "env": {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}}
+    words = ["run", "stance", "-m", "scripted/first", "--option", "delay=0.5", "--concurrency", "4"]
     running = subprocess.Popen(
-        [*command, "--concurrency", "4"], cwd=tmp_path, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+        [*program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **place
+    )
     try:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -117,10 +106,8 @@ def test_a_run_in_another_process_until_it_is_killed(judge: Judge, tmp_path: Pat
             assert running.poll() is None
             time.sleep(0.05)
         assert look["state"] == "running" and look["units"] == 404 and 0 < look["ok"] < 404
-        watching = subprocess.Popen(
-            [sys.executable, "-m", "judge", "runs", "watch", "--every", "0.1s", "--json"], cwd=tmp_path,
-            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        words = ["runs", "watch", "--json"]
+        watching = subprocess.Popen([*program, *words], stdout=subprocess.PIPE, text=True, **place)
         assert watching.stdout is not None
         first = checked(watching.stdout.readline(), "runs-watch")
         assert first["state"] == "running"

@@ -247,7 +247,7 @@ def test_the_urag_file_comes_back(judge: Judge, study: None, tmp_path: Path) -> 
         "They say Rome\n and C. more.": 1,
     }
     assert all(options[letter] in text.replace("\n", "") for _, text, made_up, letter in passages if made_up)
-    assert "is there already" in judge(*export, "-o", "x.json", code=2).err
+    assert "-o x.json" in judge(*export, "-o", "x.json", code=2).err
     judge(*export, "-o", "y.jsonl", "--format", "jsonl")
     judge("items", "import", "jsonl", "y.jsonl", "--dataset", "y")
     assert column("SELECT correct FROM items WHERE item_id = 'y:france'") == [correct]

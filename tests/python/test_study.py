@@ -9,26 +9,21 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import Result
 
 import adjudge
 from adjudge import Study
 from judge.errors import BadInput, KeyProblem, StudyError, UsageError
-from judge.run_options import RunOptions
 from tests.annotate import agreement_helpers
-from tests.cli.helpers import Done
+from tests.cli.helpers import Judge
 from tests.loopback.process import ServerProcess
 from tests.real import ROOT
 
-Judge = Callable[..., Done]
 PAIRS = ROOT / "data" / "examples" / "pairs.jsonl"
 FRAME = pd.DataFrame(
     {
@@ -84,13 +79,13 @@ def test_a_frame_is_imported_as_its_csv_would_be(tmp_path: Path, judge: Judge) -
             study.report(field="stance", epsilon=epsilon)  # type: ignore[arg-type]
 
 
-def test_rows_mappings_and_files_are_items_too(study: Study, tmp_path: Path) -> None:
+def test_rows_mappings_and_files_are_items_too(study: Study, judge: Judge) -> None:
     study.items(
         [{"id": "r", "claim": "c", "passages": ["one", {"text": "two", "gold": {"stance": "refute"}}]}]
     )
     study.items({"id": ["m"], "question": ["q"], "passages.text": ["t"]})
     study.items(PAIRS)
-    shown = json.loads(_judge(tmp_path, "items", "show", "-d", "x.db", "--json"))
+    shown = json.loads(judge("items", "show", "-d", "x.db", "--json").out)
     assert [row["item_id"] for row in shown["rows"]] == ["data:r", "data:m", "pairs:1", "pairs:2"]
 
 
@@ -203,10 +198,10 @@ def test_what_is_no_map_and_no_column_is_said(study: Study, data: Any, options: 
         study.items(data, **options)
 
 
-def test_run_is_judge_run(study: Study, tmp_path: Path) -> None:
+def test_run_is_judge_run(study: Study, judge: Judge) -> None:
     study.items(FRAME)
     done = study.run("stance", model="scripted/hash", progress=False)
-    again = json.loads(_judge(tmp_path, "run", "stance", "-m", "scripted/hash", "-d", "x.db", "--json"))
+    again = json.loads(judge("run", "stance", "-m", "scripted/hash", "-d", "x.db", "--json").out)
     # The command finds this very run, with nothing left to do.
     assert again["run"] == done.run_id == done.document["run"]
     assert (again["reused"], again["labelled"], done.document["labelled"]) == (3, 3, 3)
@@ -344,23 +339,6 @@ def test_an_option_is_checked_as_the_command_checks_it(
         study.run("stance", **{"model": "scripted/hash", "progress": False, **options})
 
 
-def test_the_options_of_the_command_are_those_of_python() -> None:
-    from judge.cli.run import run
-
-    ours = RunOptions()
-    # Where a run is watched from is the command's; in Python `progress` may be anything that is called.
-    # Batches take a day: `judge run --batch` and `judge jobs` are for that.
-    others = ("task_name", "model", "is_estimate", "db", "as_json", "batch", "offline")
-    shown = {p.name: p for p in run.params if p.name not in others}
-    # A task is named by its path there; a suite names several, and takes a folder.
-    assert set(shown) == set(RunOptions.__dataclass_fields__) - {"prompts"}, (
-        "add it to judge.asking.run.RunOptions"
-    )
-    defaults = run.make_context("run", ["stance", "-m", "scripted/hash"]).params
-    for name in shown:
-        assert (defaults[name] or None) == (getattr(ours, name) or None), name
-
-
 def test_agreement_is_what_the_command_prints(study: Study, tmp_path: Path) -> None:
     study.items([
         {"id": str(n), "claim": f"c{n}", "passages": [
@@ -370,8 +348,8 @@ def test_agreement_is_what_the_command_prints(study: Study, tmp_path: Path) -> N
     ])  # fmt: skip
     study.run("stance", model="scripted/first", progress=False)
     table = study.agreement(field="stance", interval=None)
-    words = ("agreement", "--field", "stance", "--interval", "none", "-d", "x.db", "--json")
-    shown = json.loads(_judge(tmp_path, *words, program=agreement_helpers.annotate))["measures"]
+    words = ("agreement", "--field", "stance", "--interval", "none", "-d", tmp_path / "x.db", "--json")
+    shown = json.loads(agreement_helpers.annotate(*words).stdout)["measures"]
     assert table["value"].isna().tolist() == [m["value"] is None for m in shown]
     expected = [(m["measure"], m["n_units"], m["n_clusters"], m["coverage"]) for m in shown]
     assert (
@@ -412,7 +390,9 @@ def test_scores_are_those_of_the_command(tmp_path: Path, judge: Judge) -> None:
             study.scores(**wrong)
 
 
-def test_compare_calibrate_and_route_are_those_of_the_commands(study: Study, tmp_path: Path) -> None:
+def test_compare_calibrate_and_route_are_those_of_the_commands(
+    study: Study, judge: Judge, tmp_path: Path
+) -> None:
     study.items([
         {"id": str(n), "claim": f"c{n}", "passages": [{"text": f"p{n}", "gold": {"stance": ["support", "refute"][n % 2]}}]}
         for n in range(40)
@@ -421,28 +401,28 @@ def test_compare_calibrate_and_route_are_those_of_the_commands(study: Study, tmp
     second = study.run("stance", model="scripted/first", progress=False)
     compared = study.compare("stance", [first.run_id, second.run_id])
     words = ("compare", "stance", "--run", first.run_id, "--run", second.run_id, "-d", "x.db", "--json")
-    shown = json.loads(_judge(tmp_path, *words))
+    shown = json.loads(judge(*words).out)
     assert compared.document == {k: v for k, v in shown.items() if k != "schema"}
     assert compared.save(tmp_path / "page.html").read_text("utf-8").startswith("<!doctype html>")
     with pytest.raises(UsageError, match="has no label probabilities"):
         study.calibrate("stance", first.run_id)
     routed = study.route("stance", first.run_id)
     words = ("route", "stance", "--run", first.run_id, "-d", "x.db", "--json")
-    shown = json.loads(_judge(tmp_path, *words, code=5))  # no threshold holds: the judge knows nothing
+    shown = json.loads(judge(*words, code=5).out)  # no threshold holds: the judge knows nothing
     assert routed.document == {k: v for k, v in shown.items() if k != "schema"}
     assert routed.run_id is None
     with pytest.raises(UsageError, match="judge split"):
         study.improve("stance", model="scripted/hash", progress=False)
 
 
-def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(study: Study, tmp_path: Path) -> None:
+def test_a_panels_recipe_is_asked_and_a_model_that_is_not_named_is_told(
+    study: Study, judge: Judge, tmp_path: Path
+) -> None:
     study.items(FRAME)
     for seed in ("1", "2"):
-        _judge(
-            tmp_path, "run", "stance", "-m", "scripted/hash", "--as", f"m{seed}", "--seed", seed, "-d", "x.db"
-        )
+        judge("run", "stance", "-m", "scripted/hash", "--as", f"m{seed}", "--seed", seed, "-d", "x.db")
     words = ("panel", "stance", "--run", "m1", "--run", "m2", "--recipe", "p.yaml", "-d", "x.db", "--json")
-    first = json.loads(_judge(tmp_path, *words))
+    first = json.loads(judge(*words).out)
     recipe = tmp_path / "p.yaml"
     # What is left of the tokens is too little for a member: no panel, and the same call goes on.
     with Study(tmp_path / "y.db") as other:
@@ -483,11 +463,3 @@ def test_importing_it_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout.strip() == "[]"
-
-
-def _judge(
-    folder: Path, *words: str, program: Callable[..., Result] = agreement_helpers.judge, code: int = 0
-) -> str:
-    """What a command prints, in a folder."""
-    with chdir(folder):
-        return program(*words, code=code).stdout

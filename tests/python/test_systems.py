@@ -6,7 +6,7 @@ documents only.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -15,22 +15,22 @@ import pytest
 from click.testing import CliRunner
 
 from adjudge import AdjudgeError, Study
-from adjudge.options import ImproveArguments, SuiteArguments
+from adjudge.options import ImproveArguments, RunArguments, SuiteArguments
 from adjudge.terms import Calls, in_python
 from annotate.cli import main as annotate
 from judge.asking.scores import ScoreArguments
 from judge.asking.suite import ASKING
+from judge.cli.run import run as run_command
 from judge.cli.score import score as score_command
 from judge.cli.suite import suite as suite_command
 from judge.commands import command, written_by
 from judge.errors import BadInput, UsageError
-from judge.run_options import WRITTEN
+from judge.run_options import WRITTEN, RunOptions
 from judge.store import Store
 from judge.suites.papers import PAPERS
-from tests.cli.helpers import Done
+from tests.cli.helpers import Judge
 from tests.real import ROOT
 
-Judge = Callable[..., Done]
 EXAMPLES = ROOT / "data" / "examples" / "systems"
 FILES = {
     "raguard": ("claims.csv", "documents.csv"),
@@ -334,7 +334,14 @@ def test_commands_are_calls_where_a_method_does_the_same() -> None:
 def test_the_arguments_are_those_of_the_commands() -> None:
     """The typed dictionaries against the table and the options that click has."""
     left_out = {"recipe", "limit", "where", "sample", "examples", "relevant"}
+    assert set(get_type_hints(RunArguments)) == set(WRITTEN)
     assert set(get_type_hints(ImproveArguments)) == set(WRITTEN) - left_out
+    # Batches take a day: `judge run --batch` and `judge jobs` are for that. A task is named by its path there.
+    others = {"task_name", "model", "is_estimate", "db", "as_json", "batch", "offline"}
+    assert {p.name for p in run_command.params} - others == set(WRITTEN) - {"prompts"}
+    defaults = run_command.make_context("run", ["stance", "-m", "scripted/hash"]).params
+    for name in set(WRITTEN) - {"prompts"}:
+        assert (defaults[name] or None) == (getattr(RunOptions(), name) or None), name
     shared = {"db", "as_json", "systems", "output", "on", "fail_under", "fail_over", "paper_name", "model"}
     garage = score_command.commands["garage"]
     readings = {o.name.replace("-", "_") for o in PAPERS["garage"].options}

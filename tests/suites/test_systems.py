@@ -300,12 +300,6 @@ def test_two_outputs_for_one_item_need_a_column_of_systems(judge: Judge, tmp_pat
     assert [row[:2] for row in systems(judge)] == [("a", "zero-context"), ("b", "zero-context")]
 
 
-def test_a_removed_command_names_its_replacement(judge: Judge) -> None:
-    for was in ("answers", "rankings"):
-        message = judge(was, "import", "x.jsonl", "--condition", "c", code=2).err
-        assert f"judge {was} import is gone" in message and "judge systems import" in message
-
-
 @pytest.mark.usefixtures("questions")
 def test_answers_of_a_run_with_other_settings_are_not_taken_for_imported_ones(judge: Judge) -> None:
     """The model's answers at temperature 1 are none that a suite at 0.5 asks for: it says so, and takes neither."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from judge.cli.scored import say_lacking, write
-from judge.cli.scoring import how
+from judge.cli.score_options import how
+from judge.cli.score_output import say_lacking, write
 from judge.console import emit_json, say, table
 from judge.gates import decide
 
@@ -34,8 +34,10 @@ def make(
         wanted,
         names,
         axis=axis,
+        # If the judges themselves are compared, there is no mean of them to compute.
         judges=options["judges"] if axis == "system" else None,
         by=options["by"],
+        # Other papers have a --reference of their own, which is already part of the request.
         reference=options["reference"] if paper.corrects else None,
         **how(options),
     )
@@ -44,6 +46,8 @@ def make(
     else:
         _print(leaderboard)
     write(options["output"].pages, "board", leaderboard.as_json(), leaderboard)
+    # A leaderboard has no gates, so this refuses .xml files: a build would take a missing test for a passed
+    # one.
     decide(f"judge score {paper.name}", [], options["output"])
 
 
@@ -60,6 +64,7 @@ def _print(board: Board) -> None:
     say(board.paper.title)
     say(f"data set {board.dataset}; {len(board.contenders)} {board.axis}s on the rows that all share\n")
     _print_values(board)
+    # Without human labels the column would be empty.
     people = bool(board.corrections)
     stratified = any(row.stratum for row in board.rows)
     columns = [
@@ -79,6 +84,7 @@ def _print(board: Board) -> None:
     if others:
         print("\nwhat the paper prints: another judge, other answers, other rows")
         heads = [head(board, c) for c in columns_of(board)]
+        # The papers print only some of the measures.
         shown_columns = [
             n for n in range(len(heads)) if any(values[n] is not None for _, values, _, _ in others)
         ]
@@ -98,6 +104,7 @@ def _print_values(board: Board) -> None:
     from judge.suites.board_files import MOST_MEASURES, columns_of, head, number
 
     columns = columns_of(board)
+    # Several tables, because a line of a terminal has no room for every measure.
     for at in range(0, len(columns), MOST_MEASURES):
         part = columns[at : at + MOST_MEASURES]
         rows = [
@@ -111,10 +118,12 @@ def _print_values(board: Board) -> None:
 
 
 def _ordered(row: BoardRow) -> list[Cell]:
-    """The best first; as they were named where no side is better."""
+    """Return the cells with the best first, or in their own order if neither more nor less is better."""
+    # Of coverage, for example, neither more nor less is better, so no system is first.
     if not row.better:
         return list(row.cells)
     worst = float("-inf")
+    # A system whose value is undefined comes last.
     return sorted(
         row.cells,
         key=lambda c: worst if c.shared.value is None else row.better * c.shared.value,

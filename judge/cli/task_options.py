@@ -1,4 +1,4 @@
-"""What split, compare and route share: options that name a field and a reference, and files that can be written."""
+"""Options of commands about a task: its field, the reference labels, and files that can be written."""
 
 import functools
 import gc
@@ -17,11 +17,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def whole_runs(function: F) -> F:
-    """For a command that reads whole runs and ends: nothing looks for cycles among millions of rows that have none, which
-    takes a fifth of its time."""
+    """Disable the garbage collector for a command that reads whole runs and then ends."""
 
     @functools.wraps(function)
     def quiet(*args: Any, **kwargs: Any) -> Any:
+        # Millions of rows of labels form no cycles, and the search for some took a fifth of the command's time.
         was = gc.isenabled()
         gc.disable()
         try:
@@ -44,12 +44,13 @@ reference_option = click.option(
 
 
 def check_files(page: Path | None, table: Path | None = None) -> None:
-    """Check the files to write before a look at a sealed test is spent: a page is HTML, a table is CSV, and the folders can
-    be written. Raises UsageError."""
+    """Check that a page is HTML, a table is CSV, and both can be written. Raises UsageError."""
+    # Called before anything is computed: a look at a sealed test would be spent on a result that nobody gets.
     for path, endings in ((page, PAGE), (table, CSV)):
         if path is None:
             continue
         format_of(path, endings)
+        # An existing file is overwritten in place, so its folder need not be writable.
         if path.exists() and os.access(path, os.W_OK):
             continue
         folder = path.resolve().parent

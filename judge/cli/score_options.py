@@ -1,4 +1,4 @@
-"""What the commands of judge score share: which runs and rows, how intervals are made, and a command for each paper."""
+"""Options of the commands of judge score: runs, rows and intervals; and the group with a command for each paper."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _once(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
-    """The one value of an option: given several times it would silently be the last."""
+    """Return the only value of an option. Raises BadParameter for a second one, which click would take silently."""
     if len(values) > 1:
         message = f"{param.opts[0]} is given {len(values)} times ({', '.join(values)}): one at a time"
         raise click.BadParameter(message, ctx, param)
@@ -33,6 +33,7 @@ condition_option = click.option(
     "--condition",
     multiple=True,
     metavar="NAME",
+    # click would silently take the last of several values.
     callback=_once,
     help="Condition of the answers, if a system has several conditions.",
 )
@@ -73,12 +74,12 @@ by_option = click.option(
 
 
 def _joined(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str:
-    """An option that was given several times, as the one text that a reading is."""
+    """Return the values of an option as one text, which is how a request has them."""
     return ",".join(given)
 
 
 def paper_options(paper: Paper) -> Callable[[F], F]:
-    """The readings between which a paper leaves a choice."""
+    """Return the paper's own options."""
     return together(
         *(
             click.option(
@@ -97,7 +98,7 @@ def paper_options(paper: Paper) -> Callable[[F], F]:
 
 
 def how(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of intervals."""
+    """Return the settings of the intervals."""
     kind = None if options["interval"] == "none" else options["interval"]
     return {"interval": kind, "confidence": options["confidence"], "replicates": REPLICATES}
 
@@ -110,6 +111,7 @@ class Papers(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a built-in command, else that of a plugin. Raises PluginFailed for a broken plugin."""
         command = super().get_command(ctx, cmd_name)
+        # Built-in papers come first, so that no plugin replaces one.
         if command is None and (paper := papers.find(cmd_name)) is not None:
             return self.make(paper)
         return command

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from judge.console import together
+from judge.console import named_number, together
 from judge.errors import UsageError
 from judge.gates import Gate
 
@@ -54,24 +53,17 @@ class Threshold:
 
 
 def thresholds(fail_under: Sequence[str], fail_over: Sequence[str]) -> list[Threshold]:
-    """The limits asked for. Raises UsageError for what is not MEASURE=VALUE."""
+    """Parse the requested limits. Raises UsageError for text that is not MEASURE=VALUE."""
     limits = []
     for option, side, values in (("--fail-under", 1, fail_under), ("--fail-over", -1, fail_over)):
         for typed in values:
-            # The last sign: some measures have one in their names.
-            name, _, number = typed.rpartition("=")
-            try:
-                limit = float(number)
-            except ValueError:
-                limit = math.nan
-            if not name or not math.isfinite(limit):
-                raise UsageError(f"{option} {typed}: write it as MEASURE=0.6")
+            name, limit = named_number(typed, option, "MEASURE=0.6")
             limits.append(Threshold(option, typed, name, limit, side))
     return limits
 
 
 def score_gates(wanted: Sequence[Threshold], measures: Sequence[Measure], on: On) -> list[Gate]:
-    """Each limit against the measure of its name. Raises UsageError for a name that the score does not have."""
+    """Compare each limit with the measure of its name. Raises UsageError for a name that the score does not have."""
     by_name = {measure.measure: measure for measure in measures}
     for threshold in wanted:
         _known(f"{threshold.option} {threshold.typed}", threshold.measure, list(by_name))
@@ -83,12 +75,14 @@ def _score_gate(threshold: Threshold, measure: Measure, on: On) -> Gate:
     name = f"{threshold.measure} {'>=' if threshold.side > 0 else '<='} {threshold.limit:g}"
     if on == "lower":
         name = f"{bound} bound of {name}"
+    # An undefined measure fails, because nothing was shown.
     if measure.value is None:
         return Gate(name, False, f"{threshold.measure} is undefined: {measure.reason}")
     seen = measure.value if on == "value" else measure.low if threshold.side > 0 else measure.high
     if seen is None:
         why = "; ".join(measure.notes) or "no interval was computed"
         return Gate(name, False, f"{threshold.measure} has no {bound} bound: {why}")
+    # The side turns "not above" into "not below", so one comparison serves both.
     passed = threshold.side * (seen - threshold.limit) >= 0
     sign = (">=" if passed else "<") if threshold.side > 0 else ("<=" if passed else ">")
     subject = threshold.measure if on == "value" else f"the {bound} bound of {threshold.measure}"
@@ -103,7 +97,7 @@ def worse_gates(
     papers: Mapping[str, Paper],
     confidence: float,
 ) -> list[Gate]:
-    """One gate for each measure: B must not be shown to be worse than A, by the paired test by question.
+    """Return a gate for each measure, which fails if a paired test by question shows that B is worse than A.
 
     Holm's method shares the level among the measures named. The gate does not ask B to be shown as good: few questions
     cannot show that. Raises UsageError for a measure that nothing compares, or of which neither more nor less is better.
@@ -123,6 +117,7 @@ def worse_gates(
         if not differences[0][0].better(name):
             raise UsageError(f"--fail-if-worse {name}: neither more nor less of it is better")
         named[name] = differences[0]
+    # An undefined difference has no p value to adjust, and its gate fails anyway.
     tested = [name for name, (_, d) in named.items() if d.p is not None]
     adjusted = dict(zip(tested, holm([d.p for _, d in named.values() if d.p is not None]), strict=True))
     return [

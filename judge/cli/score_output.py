@@ -41,6 +41,7 @@ def write(pages: Sequence[Path], schema: str, content: Mapping[str, Any], board:
 def write_whole(path: Path, text: str) -> None:
     """Write a file of --output, whole or not at all. Raises BadInput."""
     try:
+        # Two commands may write the same leaderboard at once, so each has a partial file of its own.
         with whole_file(path.resolve(), f".{os.getpid()}") as partial:
             partial.write_text(text, "utf-8")
     except OSError as error:
@@ -50,6 +51,7 @@ def write_whole(path: Path, text: str) -> None:
 
 def _print(result: Result) -> None:
     if result.others:
+        # Several runs would fit, so the reader must see which one was used.
         used_runs = ", ".join(f"{run['run']} ({in_words(run['settings'])})" for run in result.runs)
         say(f"runs read: {used_runs}; --run chooses another: {', '.join(result.others)}")
     say(result.paper.title)
@@ -104,7 +106,7 @@ def _print(result: Result) -> None:
 
 
 def say_lacking(lacking: Sequence[Lacking]) -> None:
-    """What systems have no output for, each with the command that adds it on a line of its own."""
+    """Print the missing outputs of systems, each with the command that adds it on a line of its own."""
     for gap in lacking:
         problem = (
             "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
@@ -113,7 +115,7 @@ def say_lacking(lacking: Sequence[Lacking]) -> None:
 
 
 def _print_correction(correction: Correction) -> None:
-    """Judge only, people only and both, for every measure that is a mean over units."""
+    """Print every mean over units by the judge only, by people only, and corrected."""
     say(f"\ncorrected by {correction.reference} (PPI++):")
     rows = [
         [
@@ -154,6 +156,7 @@ def _row(result: Result, line: Line) -> list[Any]:
     m = line.measure
     from judge.suites.result import is_of
 
+    # The papers print values of their whole data, not of our strata.
     printed = sorted(p.value for p in result.published if is_of(p, m.measure)) if not line.stratum else []
     span = (
         f"{printed[0]:.3f} … {printed[-1]:.3f}"
@@ -183,6 +186,7 @@ def _notes(result: Result) -> list[str]:
     ]
     of_lines = [text for line in result.lines for text in line.measure.notes if code_of(text) not in _SELDOM]
     few = sum(_is_small(line.measure) for line in result.lines)
+    # One remark for all intervals: with strata, most of them would have it.
     small = [
         f"{few} of {len(result.lines)} intervals rest on few units or questions: unreliable, too narrow (--json says which)"
     ]
@@ -208,6 +212,7 @@ def _print_published(result: Result) -> None:
     rows: dict[tuple[str, ...], dict[str, float]] = {}
     for p in result.published:
         rows.setdefault((p.system, p.setting, f"{p.by}; {p.where} ({p.seen})"), {})[p.measure] = p.value
+    # Settings are numbered, because each is a sentence that many rows share.
     settings = list(dict.fromkeys(key[1:] for key in rows))
     for number, (setting, by) in enumerate(settings, 1):
         say(f"  [{number}] {setting}; {by}")

@@ -1,4 +1,4 @@
-"""What commands that ask a model share: the plan that their options describe, the progress, and how it ended."""
+"""The end of a run: what every command that asks a model prints, and its exit code."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 
 def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) -> int:
-    """Print how a run went; the exit code."""
+    """Print the result of a run, and return its exit code."""
     from judge.runner.plan import STATUSES
 
     document = report.as_json(plan)
     if options["as_json"]:
         emit_json("run", document)
     else:
+        # A run whose units all have an answer takes no measurable time.
         rate = sum(report.ended.values()) / report.seconds if report.seconds > 0 else 0.0
         counts = " · ".join(f"{document[s]} {s}" for s in (*STATUSES, "reused") if document[s] or s == "ok")
         print(f"run {report.run_id}: {plan.task.name} with {plan.model}")
@@ -29,6 +30,7 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
             f"{report.labelled} of {report.units} units have a label ({counts}) in {report.seconds:.1f} s, {rate:.1f}/s"
         )
         if report.price is not None:
+            # The server may have billed a call whose reply was lost, so it counts with its maximum.
             lost = f", {report.spent.lost} lost calls at their most" if report.spent.lost else ""
             if report.spent.uncounted:
                 lost += f", {report.spent.uncounted} calls without counts at their most"
@@ -37,14 +39,17 @@ def finish(plan: Plan, report: RunReport, options: dict[str, Any], then: str) ->
             print(f"next: {command('judge runs show', report.run_id)}")
             print(f"then: {then}")
     notes(report.remarks(plan))
+    # After the counts: this raises the error that ended the run, and the labels so far are stored and paid
+    # for.
     code = exit_code(report)
+    # The earlier use of a run counts against its limits, so the same command would stop at once.
     if report.stopped and not (plan.max_tokens is None and plan.max_cost is None):
         note("--max counts the tokens and dollars that the run used before: raise the limit that was reached")
     return code
 
 
 def exit_code(report: RunReport) -> int:
-    """The exit code of a run, after what people should know; raises the error that ended it."""
+    """Return the exit code of a run, after its notes. Raises the error that ended the run."""
     error = report.ending
     if report.interrupted or error is not None:
         note(f"stopped with {report.pending} units to go; to resume: {_resume_line()}")
