@@ -166,7 +166,7 @@ def test_the_list_shows_votes_of_people_only(judge: Judge, study: None) -> None:
     ]
     assert (document["kept"], document["dropped"], document["unchecked"]) == (1, 0, 1)
     # Three of five are less than 73 %.
-    vote("e", unit, "no")
+    people("counter_check", {"e": {unit: "no"}})
     fewer = checked(judge("pairs", "list", "--json").out, "pairs")
     assert (fewer["kept"], fewer["dropped"]) == (0, 1)
     assert "data sets with pairs: d-pairs" in judge("pairs", "list", "--dataset", "d", code=2).err
