@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from annotate.drawing.looks import StudyDraws
-from judge.labels.reference import Reference, voices
+from judge.labels.reference import Reference, compared_people
 from judge.labels.scope import Scope, read_panel
 from judge.stats import Ratings, Verdict, verdict
 from judge.stats.looks import Draw
@@ -25,7 +25,7 @@ def judge_verdicts(
     stay undecided at the share for their number, and so on.
     """
     panel = drawn.panel
-    people = drawn.people(voices(panel, resolved))
+    people = drawn.people(compared_people(panel, resolved))
     compared = {judge: _Compared(drawn, judge, resolved, people) for judge in panel.judges}
     shown = {drawn.run_of(judge): judge for judge in panel.judges}
     family = {run for member in compared.values() for run in member.draw.family}

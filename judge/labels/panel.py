@@ -140,9 +140,6 @@ class Panel:
             )
         )
 
-    def _labelled(self, names: Sequence[str]) -> BoolArray:
-        return np.asarray(self.ratings.select(names).codes != MISSING)
-
     @cached_property
     def majority(self) -> Derived | None:
         """The label that most of two or more people gave; a tie has none."""
@@ -160,16 +157,15 @@ class Panel:
         """
         if len(self.people) < 2 or self.numeric:
             return None
-        human_codes, labelled = self.ratings.select(self.people).codes, self._labelled(self.people)
+        human_codes = self.ratings.select(self.people).codes
+        labelled = human_codes != MISSING
         codes = np.full(len(human_codes), MISSING, dtype=np.int64)
         for name in self.of_kind(AnnotatorKind.ADJUDICATED)[:1]:
             codes = self.ratings.column(name).copy()
         ruled = codes != MISSING
         # Equal labels have equal highest and lowest codes, which takes one pass over a table of any number of people.
-        highest, lowest = (
-            human_codes.max(axis=1),
-            np.where(labelled, human_codes, np.iinfo(human_codes.dtype).max).min(axis=1),
-        )
+        highest = human_codes.max(axis=1)
+        lowest = np.where(labelled, human_codes, len(self.domain)).min(axis=1)
         # A lead sees only units on which people differ, so the decisions alone would be the hardest units.
         agreed = ~ruled & (labelled.sum(axis=1) >= 2) & (highest == lowest)
         if not agreed.any():

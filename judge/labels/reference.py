@@ -30,7 +30,7 @@ class Reference:
     chosen: bool = False
 
 
-def there(panel: Panel) -> list[Reference]:
+def available_references(panel: Panel) -> list[Reference]:
     """Return the available references, in the order in which they are used by default."""
     references = []
     # A lead decides only where people differ. Decisions alone are the hardest units: a share of .25 there was .71 on all units.
@@ -56,7 +56,7 @@ def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
     Raises UsageError for a word without labels of the field, for an unknown name, and for the only judge
     itself.
     """
-    known = there(panel)
+    known = available_references(panel)
     if requested is None:
         return next(iter(known), None)
     word = ALIASES.get(requested, requested)
@@ -74,7 +74,7 @@ def resolve(panel: Panel, requested: str | None = None) -> Reference | None:
     )
 
 
-def voices(panel: Panel, reference: Reference | None) -> list[str]:
+def compared_people(panel: Panel, reference: Reference | None) -> list[str]:
     """Return the people with whom a verdict compares the judge."""
     # A single annotator is ignored when another reference is requested by name.
     alone = len(panel.people) == 1 and reference is not None and reference.chosen
@@ -175,5 +175,7 @@ class ReferenceLabels:
             return computed.codes
         names = list(panel.ratings.annotators)
         if self.word in (DECIDED, GOLD, MAJORITY):
-            names = [candidate.name for candidate in there(panel) if candidate.word == self.word]
+            names = [
+                candidate.name for candidate in available_references(panel) if candidate.word == self.word
+            ]
         return panel.ratings.column(names[0]) if names else None

@@ -73,7 +73,7 @@ def class_scores(
     sums = tally(features, cells, used, table)
     n_units = int(cells.count[used].sum())
     both = used[cells.of_unit]
-    n_clusters = n_present(table.clusters[both]) if table.clustered else n_units
+    n_clusters = n_present(table.clusters[both])
     package = _package_scores(confusion(ratings, predicted, reference)) if n_units else {}
     silent = f"no unit is labelled by both '{predicted}' and '{reference}'"
 
@@ -115,8 +115,7 @@ def class_scores(
 
 def _of_label(every: Measure, table: Ratings, mine: BoolArray) -> Measure:
     """Return the measure on the units of one label, with their number as n. The coverage stays that of all labels."""
-    n = int(mine.sum())
-    return replace(every, n_units=n, n_clusters=n_present(table.clusters[mine]) if table.clustered else n)
+    return replace(every, n_units=int(mine.sum()), n_clusters=n_present(table.clusters[mine]))
 
 
 def _f1(k: int, q: int) -> Callable[[FloatArray], FloatArray]:
@@ -173,7 +172,7 @@ def class_agreement(ratings: Ratings, *, field: str | None = None, **how: Unpack
     sums = tally(np.column_stack([agreeing, possible]), patterns, used, ratings)
     both = used[patterns.of_unit]
     n_units = int(both.sum())
-    n_clusters = n_present(ratings.clusters[both]) if ratings.clustered else n_units
+    n_clusters = n_present(ratings.clusters[both])
     resampled = settings.interval and sums.n_clusters >= 2 and sums.effective is None
     drawn = resample([sums], settings)[0] if resampled else None
     measures = []

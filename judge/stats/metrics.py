@@ -165,7 +165,7 @@ def estimate(
     used = coefficient.used(rows)
     both = (used if coefficient.pair else pairable(rows))[patterns.of_unit]
     n_units = int(both.sum())
-    n_clusters = n_present(ratings.clusters[both]) if ratings.clustered else n_units
+    n_clusters = n_present(ratings.clusters[both])
     sums = tally(coefficient.features(rows, numbers), patterns, used, ratings)
     by_package = None
     if isinstance(coefficient, Alpha) and n_units:

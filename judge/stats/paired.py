@@ -152,7 +152,7 @@ def compare(
     table = ratings.select([reference, *annotators])
     # All judges are compared on one set of units; otherwise each pair would have a reference of its own.
     table = table.subset((table.codes != MISSING).all(axis=1))
-    n = n_present(table.clusters) if table.clustered else table.n_units
+    n = n_present(table.clusters)
     base = replace(
         about(f"{METRICS[key].measure}_difference", table.n_units, ratings.n_units, n, field=field),
         level=METRICS[key].level,

@@ -11,7 +11,7 @@ from annotate.agreement.one_field import analyse
 from annotate.report import ReportOptions, build
 from annotate.report.model import Document
 from annotate.store import open_study
-from judge.labels.reference import ReferenceLabels, resolve, there
+from judge.labels.reference import ReferenceLabels, available_references, resolve
 from judge.labels.scope import Scope, read_panel
 from judge.notes import code_of
 from judge.stats import MISSING
@@ -140,7 +140,9 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_command_says_the_same(study: str) -> None:
     with Store.open("study.db", create=False) as store:
         panel = read_panel(store, Scope("eligibility", "eligibility"))
-        words = [one.word for one in there(panel)] + (panel.people[:1] if study == "two" else [])
+        words = [one.word for one in available_references(panel)] + (
+            panel.people[:1] if study == "two" else []
+        )
         assert words, "each study has something to hold the judges against"
         for chosen in scopes(study):
             for word in words:
