@@ -1,6 +1,4 @@
-"""The plan of an annotation batch: checked before the draw, stored in the batch's row, and read from there
-afterwards.
-"""
+"""The plan of an annotation batch: checked before the draw, and stored in the batch's row."""
 
 from __future__ import annotations
 
@@ -137,6 +135,7 @@ class BatchPlan:
 
         The units of the first look come first.
         """
+        # The import loads numpy, which no other use of a plan needs.
         from judge.stats.looks import PLACES
 
         return replace(self, until=self.n, n=self.n and min(self.n, PLACES[0]))
@@ -145,6 +144,7 @@ class BatchPlan:
         """Raise UsageError for a plan that cannot be drawn."""
         if not self.people:
             raise UsageError("--annotators: name at least one, as in --annotators alice,bob")
+        # With fewer people than `overlap`, somebody would label a unit twice.
         if not 1 <= self.each <= len(self.people):
             raise UsageError(f"--overlap {self.each}: the batch has only {len(self.people)} annotators")
         if self.n is None and self.by_question is None and self.from_route is None:
@@ -202,5 +202,6 @@ class BatchPlan:
         if "equal_parts" not in stored:
             # Version 0.2.0 drew equal parts unless proportions were requested.
             stored["equal_parts"] = bool(stored.get("by")) and not stored.get("proportional", False)
+        # Keys that are no options any more, such as `proportional`, are ignored: an old study stays readable.
         options = {name: value for name, value in stored.items() if name in known}
         return cls(**options | {"adjudication": Policy(**(options.get("adjudication") or {}))})

@@ -14,11 +14,11 @@ SPARE = "123456789" + ascii_lowercase + ascii_uppercase
 def label_keys(task: Task) -> dict[str, dict[str, str]]:
     """Return field -> {key: label}: the task's keys, and digits for labels without one.
 
-    Each question has its own digits; a key of the task is never reassigned. Raises UsageError if there are
-    more labels than
-    keys.
+    Raises UsageError if there are more labels than keys.
     """
     taken = {label.key for q in task.spec.questions for label in q.labels if label.key}
+    # Each question has its own digits, because one question is answered at a time. A key that the task gives
+    # to a label keeps this meaning on the whole screen.
     spare = [c for c in SPARE if c not in taken]
     return {q.field: _keys(q, list(spare)) for q in task.spec.questions}
 

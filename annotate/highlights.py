@@ -18,6 +18,7 @@ _UNSPACED = re.compile(f"(?P<long>[{_THAI}]+)|[{_HAN}]+")
 _GRAMMAR = re.compile(r"[\u3041-\u309f]+")
 """Hiragana alone are endings and particles, as the stop words are."""
 _KATAKANA = re.compile(r"[\u30a1-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
+# Highlighted, they would hide the words that distinguish one passage from another.
 _COMMON = """
     about after again also and any are because been before being between both but can could did does
     doing down during each few for from had has have having her here him his how into its just like
@@ -32,11 +33,13 @@ _STOP = frozenset(_COMMON.split())
 def words(text: str) -> tuple[tuple[int, int], ...]:
     """Return the spans of the words and punctuation marks of a text, by the boundaries of Unicode (UAX 29).
 
-    Scripts without spaces between words have a span for each character. UAX 29 does that for all but Katakana.
+    Scripts without spaces between words have a span for each character.
     """
     spans: list[tuple[int, int]] = []
     at = 0
     for segment in split_word_bounds(text):
+        # UAX 29 gives each character a segment in these scripts, except in Katakana, where a run is one
+        # segment.
         for part in graphemes(segment, True) if _KATAKANA.match(segment) else (segment,):
             if not part.isspace():
                 spans.append((at, at + len(part)))
@@ -54,13 +57,13 @@ def _edges(text: str) -> tuple[frozenset[int], frozenset[int]]:
 def query_terms(texts: Iterable[str]) -> list[str]:
     """Return the words of a question or claim to highlight, without common words.
 
-    In scripts without spaces, words cannot be separated without a dictionary: there, every short sequence of characters
-    is a term.
+    In scripts without spaces, every short sequence of characters is a term.
     """
     terms: set[str] = set()
     for text in texts:
         lowered = (text[start:end].casefold() for start, end in words(text))
         terms.update(w for w in lowered if len(w) > 2 and w not in _STOP)
+        # Separating the words of these scripts takes a dictionary.
         for run in _UNSPACED.finditer(text):
             terms.update(sequence for _, sequence in _sequences(run))
     return sorted(terms)
@@ -99,11 +102,13 @@ def find_answers(text: str, answers: Iterable[str]) -> Iterator[tuple[int, int]]
     for answer in answers:
         for start, end in find_text(text, answer.strip()):
             begins, ends = _edges(text)
+            # An answer "42" must not be highlighted inside "1942".
             if start in begins and end in ends:
                 yield start, end
 
 
 def find_text(text: str, searched: str) -> Iterator[tuple[int, int]]:
     """Return the spans of a searched text, also within words, in any case."""
+    # An empty text would match at every position.
     for match in re.finditer(re.escape(searched), text, re.IGNORECASE) if searched.strip() else ():
         yield match.span()

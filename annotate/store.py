@@ -18,6 +18,7 @@ def open_study(path: Path | str) -> Store:
 
 def check_name(name: str) -> None:
     """Raise UsageError for a reserved or malformed name of a person."""
+    # Options list several annotators in one word, separated by commas.
     if name in RESERVED or name != name.strip() or not name.isprintable() or not name or "," in name:
         raise UsageError(
             f"'{name}' cannot be an annotator's name: one line without commas, and none of {', '.join(RESERVED)}"

@@ -61,10 +61,13 @@ def all_pairs(
     q, names = len(ratings.domain), ratings.annotators
     rated = ratings.codes >= 0
     unit, annotator = np.nonzero(rated)
+    # One column for each annotator and label. The product of the matrix with itself counts the units of every
+    # two columns, which are the cells of all confusion matrices.
     column = annotator * q + ratings.codes[rated]
     shape = (ratings.n_units, len(names) * q)
     given = sparse.csr_array((np.ones(len(unit), dtype=np.int64), (unit, column)), shape=shape)
     product = sparse.csr_array(given.T @ given)
+    # `keep` selects cells of this product and of the weighted one: both must list them in the same order.
     product.sort_indices()
     cells = product.tocoo()
     left, k = np.divmod(cells.row.astype(np.int64), q)

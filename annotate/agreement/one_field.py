@@ -53,9 +53,8 @@ class Many:
 
 
 def check(panel: Panel) -> None:
-    """Raise BadInput if nothing can be compared on the panel: a single annotator, or numbers that are no
-    labels.
-    """
+    """Raise BadInput if nothing can be compared: the panel has one annotator, or too many different labels."""
+    # Ids or texts in place of labels have another value in almost every row.
     if len(panel.domain) > MOST_LABELS and not panel.are_scores:
         raise BadInput(
             f"'{panel.field}' has {len(panel.domain):,} different labels: is it the right column? "
@@ -89,11 +88,10 @@ def panels_of(
     level: str | None = None,
     order: Sequence[str] | None = None,
 ) -> tuple[list[Panel], list[str]]:
-    """Return the labels of a study, one Panel a field with at least two annotators, and why fields are left
-    out.
+    """Return a Panel for each field with at least two annotators, and the reasons why other fields are left out.
 
-    Without `field` and `task`, all fields. Raises UsageError for unknown names, BadInput if there is nothing
-    to compare.
+    Without `field` and `task`, all fields are read. Raises UsageError for unknown names, and BadInput if there is
+    nothing to compare.
     """
     if batch:
         members(store, batch)
@@ -117,6 +115,8 @@ def panels_of(
             panels.append(read_panel(store, scope, distributions=False).cut())
         except (BadInput, UsageError) as e:
             refused.append(e)
+    # A field that was requested must be measured. Without a request, the other fields still are, and this one
+    # is listed.
     if refused and (field or not panels):
         raise refused[0]
     enough = [panel for panel in panels if len(panel.ratings.annotators) >= 2]
@@ -176,8 +176,7 @@ def analyse(
     per_class: bool = False,
     **how: Unpack[How],
 ) -> Agreement:
-    """Compute the agreement of all annotators: groups, pairs, judges with references, judges compared,
-    labels.
+    """Compute the agreement of all annotators: groups, pairs, judges with the reference, and each label.
 
     `names` are the coefficients (default: those of the level). `per_class` adds precision, recall and F1 of
     each judge against the reference. `how` as in judge.stats.measures. Raises BadInput as `check` does,
@@ -190,6 +189,7 @@ def analyse(
     for title, group in _groups(panel):
         keys = list(dict.fromkeys(wanted[0] + (wanted[1] if len(group) == 2 else [])))
         result.groups.append(Block(title, group, panel.measure(group, keys, **how)))
+        # The block of a group of two has the coefficients of the pair, too, so the pair is not listed again.
         if len(group) == 2:
             done.add(frozenset(group))
     for title, pairs in _lists(panel):
@@ -198,6 +198,7 @@ def analyse(
         _add_pairs(result, title, left, wanted[1], how)
     if reference is not None:
         result.compared = panel.judges_compared(reference.name, **how)
+    # Numbers have no classes: no confusion matrix, no values label by label, no shares.
     if panel.numeric:
         return result
     vote = panel.majority
@@ -262,6 +263,7 @@ def _add_pairs(
     if len(pairs) <= MOST_PAIRS:
         every = [m for pair in pairs for m in panel.measure(pair, keys, **how)]
         result.pairs.append(Block(title, list(dict.fromkeys(n for pair in pairs for n in pair)), every))
+    # `all_pairs` counts labels in a matrix, which scores with many values would make too large.
     elif panel.are_scores:
         result.notes.append(f"{title}: {len(pairs)} pairs of scores are too many to list")
     else:

@@ -9,7 +9,7 @@ import click
 from annotate.cli._named import BatchName, in_study, open_command
 from judge.console import emit_json, json_option, note, notes, pairs, table
 from judge.errors import BadInput, Exit, UsageError
-from judge.files import format_of
+from judge.files import format_of, stop
 from judge.store import Store
 from judge.types import attributes
 
@@ -120,7 +120,7 @@ def import_(
         person=person,
         field=field,
         options=pairs(options, "-O"),
-        bad=bad.append if skip_bad else None,
+        bad=bad.append if skip_bad else stop,
     )
     if batch:
         # A block that is complete with this file is followed by the next one (--until-decided).

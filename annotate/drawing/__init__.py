@@ -1,1 +1,1 @@
-"""Which units people get: drawn once, seeded, extended, and who sits where."""
+"""Draw the units that people label, assign them to annotators, and select the units on which verdicts rest."""

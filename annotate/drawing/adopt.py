@@ -1,7 +1,5 @@
 """Adopt labels that a person gave before a batch was drawn, as events of its log with the same blindness."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Collection
 
@@ -23,6 +21,8 @@ def adopt(conn: sqlite3.Connection, task: Task, batch: str, person: str, units: 
     """Adopt the earlier labels of a person on units that were drawn for them, and return the units that these finish."""
     # Leaving such units out of the draw would make it unrepresentative, and a second answer would be influenced by the
     # first. A label in conflict is not adopted: the person labels the unit, and a lead decides.
+    # A hidden repeat measures whether the person gives the same answer again, so no earlier label replaces
+    # it.
     query = (
         "SELECT a.position, a.unit_id FROM assignments AS a WHERE a.batch = ? AND a.annotator_id = ? "
         "AND a.role = 'sample' AND a.repeat = 0 AND a.unit_id IN (SELECT value FROM json_each(?)) ORDER BY a.position"
@@ -67,5 +67,6 @@ def _known(conn: sqlite3.Connection, task: Task, person: str, field: str) -> dic
         unit: (value, layer)
         for layer in LAYERS
         for unit, value in relation.values(conn, person, field, layer).items()
+        # An import without a task accepts any label, also those that this task does not have.
         if not domain or value in domain
     }

@@ -1,7 +1,5 @@
 """Draw a batch with known inclusion probabilities, and assign its units to annotators."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
@@ -62,6 +60,8 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         frame_id, shared_with, level = (
             shared_level(store, field, candidates) if plan.is_even else (None, (), 1.0)
         )
+        # After the hash: without the units that earlier batches drew, each batch would seem to have a frame
+        # of its own.
         candidates.leave_out(taken)
         training, attention = _checks(store, task, candidates, plan)
         # A check unit cannot be drawn, so the sample does not represent it: the weights add up to the rest of the frame.
@@ -93,6 +93,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         for number, block in enumerate(blocks):
             shares = places.assign(block, people, plan.each, plan.seed, together=plan.by_question is not None)
             for person in people:
+                # Training comes once, before everything else. The attention units are spread over the blocks.
                 queue = places.sequence(
                     shares[person],
                     person,
@@ -110,6 +111,7 @@ def new_batch(store: Store, task: Task, plan: BatchPlan) -> BatchMade:
         for person, n in assigned.items():
             # Units that adopted labels have finished stay in the queue, but are no work.
             made.positions[person] -= n - len(units[person])
+        # Inside the transaction, so that a refusal leaves no batch behind.
         made.notes += seats.check_exposed(store, task, plan.name, units, allow=plan.allow_exposed)
     made.units, made.training, made.attention = len(drawn), len(training), len(attention)
     made.questions = len({d.question_id for d in drawn})
@@ -170,21 +172,18 @@ def _keep(conn: sqlite3.Connection, task: Task, plan: BatchPlan) -> None:
 
 def redraw(candidates: Frame, plan: BatchPlan) -> list[DrawnUnit]:
     """Draw the sample of a plan. With the same seed, a larger `n` gives a superset of the smaller sample."""
+    by_confidence = "least-sure" if plan.queue else "ppi" if plan.purpose == "ppi" else None
+    if by_confidence and not any(c.confidence is not None for c in candidates):
+        raise UsageError(
+            f"--draw {by_confidence} needs a run with stored distributions (a model that gives log-probabilities)"
+        )
     if plan.queue:
-        if not any(c.confidence is not None for c in candidates):
-            raise UsageError(
-                "--draw least-sure needs a run with stored distributions (a model that gives log-probabilities)"
-            )
         return sample.draw_queue(candidates, plan.n or 0)
     if plan.from_route:
         if not len(candidates):
             raise UsageError(f"--draw route --run {plan.from_route}: it left no unit that can be drawn")
         return sample.draw_rest(candidates, plan.n or len(candidates), plan.seed)
     if plan.purpose == "ppi":
-        if not any(c.confidence is not None for c in candidates):
-            raise UsageError(
-                "--draw ppi needs a run with stored distributions (a model that gives log-probabilities)"
-            )
         return sample.draw_uncertain(candidates, plan.n or 0, plan.seed)
     if plan.by_question:
         return sample.draw_questions(
@@ -239,6 +238,7 @@ def strata_of(drawn: Sequence[DrawnUnit], frame: Frame) -> dict[str, dict[str, J
     strata: dict[str, dict[str, Json]] = {}
     for stratum in sorted(sizes):
         weights = [d.weight for d in drawn if d.stratum == stratum]
+        # Rounded, because weights that differ in their last bits only are the same weight.
         known = [round(weight, 4) for weight in weights if weight is not None]
         low, high = min(known, default=None), max(known, default=None)
         strata[stratum] = {"frame": sizes[stratum], "drawn": len(weights), "weight": low if low == high else None,

@@ -32,13 +32,16 @@ def run_of(store: Store, task: Task, plan: BatchPlan) -> str | None:
 
 
 def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
-    """The run called `name`, else the newest of the task. Raises UsageError for one of other questions, and where
-    `what` needs one and there is none."""
+    """Return the run called `name`, else the newest run of the task.
+
+    Raises UsageError for a run with other questions, and if the task has no run. The message names `option`.
+    """
     if name:
         run = find_run(store, name)
         if not set(stored_task(store, run["task"]).fields) & {q.field for q in task.spec.questions}:
             raise UsageError(f"run {run['run_id']} ({run['task']}) did not answer what {task.name} asks")
         return str(run["run_id"])
+    # A derived judge, or a candidate of `judge improve`, is used only if it is named.
     row = store.conn.execute(
         "SELECT run_id FROM runs WHERE task = ? AND derived_from IS NULL AND json_extract(options, '$.tried') IS NULL "
         "ORDER BY started DESC, run_id DESC LIMIT 1",
@@ -52,11 +55,12 @@ def judge_run(store: Store, task: Task, name: str | None, option: str) -> str:
 
 
 def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None) -> Frame:
-    """Every unit with all inputs that no batch drew with equal probabilities on the same questions yet, in study order.
+    """Return the frame of a draw, in study order: units with all inputs that no batch drew with equal probabilities.
 
-    Units that were labelled in another way (imported, from a queue, drawn by label) stay: without them the draw would not
-    be representative. With the name of a batch that is there: as when that one was drawn, whatever came after it.
+    Only batches on the same questions count. `of` names a stored batch: the frame is then that of its draw.
     """
+    # Units that were labelled in another way (imported, from a queue, drawn by label) stay in the frame: without them
+    # the draw would not be representative.
     frame, taken = with_taken(store, task, plan, run, of)
     frame.leave_out(taken)
     return frame
@@ -65,10 +69,8 @@ def eligible(store: Store, task: Task, plan: BatchPlan, run: str | None, of: str
 def with_taken(
     store: Store, task: Task, plan: BatchPlan, run: str | None, of: str | None = None
 ) -> tuple[Frame, set[str]]:
-    """The units of `eligible` together with those that earlier batches took of them; and the latter alone.
-
-    Two draws from the same units have the same frame with the taken ones, whatever words asked for it.
-    """
+    """Return the frame of `eligible` with the units that earlier batches drew from it, and these units alone."""
+    # With the drawn units, two draws from the same units have the same frame, whatever options selected it.
     fields = {q.field for q in task.spec.questions}
     before = "" if of is None else " WHERE rowid < (SELECT rowid FROM batches WHERE batch = ?)"
     rows = store.conn.execute(
@@ -78,6 +80,7 @@ def with_taken(
     # A check is never drawn: its answer is known to whom it was shown. 0.2.0 left out the units of every batch.
     of_0_2_0 = of is not None and plan.left_out is None
     taken = [b for b in alike if of_0_2_0 or _is_equal(store.conn, b)]
+    # Few-shot examples are in the prompt with their labels, so the judge would be tested on what it was told.
     examples = [e.item_id for e in task.spec.examples if e.item_id]
     usable = " AND ".join(f"coalesce({column(task, n)}, '') <> ''" for n in task.required_inputs)
     first = task.spec.questions[0].field
@@ -133,6 +136,7 @@ def _candidates(store: Store, task: Task, plan: BatchPlan, rows: sqlite3.Cursor)
         confidence = None
         if distribution:
             masses = json.loads(distribution)
+            # The probability of tokens that stand for no label is no confidence in a label.
             confidence = max((m for k, m in masses.items() if k != "unassigned"), default=None)
         stratum = {"label": value, "dataset": dataset, "confidence": _bin(confidence)}.get(
             plan.by or "", "all"

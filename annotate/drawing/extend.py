@@ -1,7 +1,5 @@
 """Draw more units for a batch: the larger sample is the one that would have been drawn at once."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,6 +36,8 @@ def extend_batch(
     plan = info.plan
     if not plan.annotators:
         raise UsageError(f"batch '{name}' does not say how it was drawn: draw a new batch")
+    # A larger draw for PPI is not a superset of the smaller one: its probabilities depend on the number of
+    # units.
     if plan.purpose or plan.from_route:
         raise UsageError(f"batch '{name}' was drawn once for all (--draw ppi or route): draw another batch")
     if plan.looks == 1:
@@ -70,6 +70,8 @@ def extend_batch(
             again = {d.unit_id for d in redraw(frame, plan)}
         except UsageError:
             again = set()
+        # The old sample is drawn again. If it differs, the frame has changed, and no weight of the larger
+        # sample would be right.
         if again != before:
             raise UsageError(
                 f"batch '{name}': the units it was drawn from have changed since (imports, or labels of its run): "
@@ -113,6 +115,7 @@ def _larger(plan: BatchPlan, to: int) -> BatchPlan | None:
         return None
     if not plan.by_question:
         return replace(plan, n=to)
+    # As many units of each question as before.
     return replace(plan, by_question=to, n=None if plan.n is None else plan.n // plan.by_question * to)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from judge.store.study import dumps
 
+# A connection can have several frames at once, and each needs a table of its own.
 _NUMBER = itertools.count()
 _COLUMNS = "unit_id, question_id, stratum, confidence, answer, place"
 ALL = "all"
@@ -106,6 +107,7 @@ class Frame(Collection[Candidate]):
             yield Candidate(*row)
 
     def _index(self) -> None:
+        # Only draws of whole questions read the frame by question.
         if not self._by_question:
             schema, _, name = self._table.partition(".")
             columns = "question_id, place, stratum"

@@ -1,7 +1,5 @@
 """The units on which the verdict on each judge rests, the looks at them, and the judges that share the level."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,15 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from annotate.drawing.missing import among, missing_labels
-from annotate.drawing.sequences import (
-    DrawnBatch,
-    DrawnSequence,
-    decided_against,
-    drawn_batches,
-    imported_unequally,
-    seats_of,
-    sequences,
-)
+from annotate.drawing.sequences import DrawnBatch, DrawnSequence, drawn_batches, seats_of, sequences
 from judge.commands import command
 from judge.labels.panel import Panel
 from judge.labels.relation import judges_of, labelled_since
@@ -82,6 +72,7 @@ class StudyDraws:
         # Imported labels are not drawn with known probabilities, so beside a batch no verdict may rest on them.
         if self.sequence is None or not people or name in people:
             return name
+        # A majority with the votes of other people would bring imported labels back in.
         of_batch = (
             self.panel.kind(name) == MAJORITY and set(people) == set(self.panel.people) if name else False
         )
@@ -100,7 +91,7 @@ class StudyDraws:
                 codes[~drawn, column] = MISSING
         columns = {person: column for column, person in enumerate(ratings.annotators)}
         rows = {unit: row for row, unit in enumerate(ratings.units)}
-        for person, unit, value in decided_against(self.store, self.panel.field, self.sequence):
+        for person, unit, value in _decided_against(self.store, self.panel.field, self.sequence):
             if person in columns and unit in rows and value in ratings.domain:
                 codes[rows[unit], columns[person]] = ratings.domain.index(value)
         return replace(ratings, codes=codes) if self._given else ratings
@@ -149,7 +140,7 @@ class StudyDraws:
         if self.is_table:
             # The best of several judges is chosen on these labels: they share the level.
             return Draw(family=tuple(self.panel.judges))
-        if not self.batches and imported_unequally(self.store, self.panel.field):
+        if not self.batches and _imported_unequally(self.store, self.panel.field):
             return Draw(
                 "drawn with unequal probabilities (column 'weight' of their file)", refused=self._uneven
             )
@@ -295,6 +286,7 @@ class StudyDraws:
                 f"{command('judge compare TASK', '--part', 'test')}",
             )
         n = int(used.sum())
+        # The level of a look at the test is two-sided, and those of `Looks` are one-sided.
         return Draw(words, looks=Looks((used,), (n,), (), (look.level / 2,), n))
 
     def _looks(self, words: str, ratings: Ratings, sequence: DrawnSequence, first: int, judge: str) -> Draw:
@@ -316,7 +308,8 @@ class StudyDraws:
             size,
             1 - sum(covered) / len(covered) if covered else 0.0,
         )
-        family = [run for run in self.family(sequence, first) if not self._is_stand_in(run)]
+        # A scripted judge in the family would leave the real judges a smaller share of the level.
+        family = [run for run in sequence.batches[first].plan.judges if not self._is_stand_in(run)]
         missing = self._unlabelled(judge, sequence.units[start : done[-1]]) if done else ""
         draw = Draw(words, looks=looks, unlabelled=missing, family=tuple(family) if done else ())
         if done:
@@ -333,16 +326,10 @@ class StudyDraws:
         run = self.run_of(judge) or judge
         if self._is_stand_in(run):
             return 0
-        families = [self.family(sequence, i) for i in range(len(sequence.batches))]
-        # As long as a batch has no family, no label of it was read beside a judge.
+        families = [batch.plan.judges for batch in sequence.batches]
+        # A family is declared at the draw, or fixed when labels of the batch are first read beside a judge. So a batch
+        # without a family has shown no label yet.
         return next((i for i, family in enumerate(families) if not family or run in family), None)
-
-    def family(self, sequence: DrawnSequence, first: int) -> Sequence[str]:
-        """Return the runs that share the level on the units from a batch on.
-
-        They are declared at its draw, or fixed when its labels are first read beside a judge; empty before.
-        """
-        return sequence.batches[first].plan.judges
 
     def _is_stand_in(self, run: str) -> bool:
         """Return whether the scripted provider made these labels. Imported labels never count as scripted."""
@@ -354,3 +341,22 @@ class StudyDraws:
             return False
         model, options = row
         return str(model).startswith(STAND_IN) and model != FROM_FILE and IMPORTED not in json.loads(options)
+
+
+def _imported_unequally(store: Store, field: str) -> bool:
+    """Return whether a file of labels without a batch says that its units were drawn with unequal probabilities."""
+    query = "SELECT 1 FROM label_imports AS i, json_each(i.counts, '$.unequal') AS f WHERE i.batch IS NULL AND f.value = ?"
+    return store.conn.execute(query, [field]).fetchone() is not None
+
+
+def _decided_against(store: Store, field: str, sequence: DrawnSequence | None) -> list[tuple[str, str, str]]:
+    """Return (person, unit, label) for labels of a sequence that lost a conflict with another source."""
+    # The verdict keeps these labels: whoever imports labels and resolves conflicts could make people agree with the
+    # judge.
+    query = (
+        "SELECT s.annotator_id, s.unit_id, s.value FROM label_sources AS s JOIN label_resolutions AS r "
+        "USING (annotator_id, unit_id, repeat, source, field, value) WHERE r.given IS s.given AND s.field = ? "
+        "AND s.repeat = 0 AND s.layer = 'first' AND s.source IN (SELECT value FROM json_each(?))"
+    )
+    names = [f"batch:{b.name}" for b in sequence.batches] if sequence else []
+    return store.conn.execute(query, [field, dumps(names)]).fetchall()

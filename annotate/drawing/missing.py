@@ -1,6 +1,4 @@
-"""Labels of a judge that are missing on too many units, or on too many of the units to which people gave one label."""
-
-from __future__ import annotations
+"""Check whether a judge lacks labels on too many units, or on too many units of one label."""
 
 from collections.abc import Sequence
 
@@ -10,19 +8,18 @@ from judge.labels.panel import Panel
 from judge.stats import MISSING, Ratings
 from judge.stats.looks import MOST_MISSING
 
+# A verdict makes no statement on a label with fewer units either.
 LEAST_UNITS = 10
-"""Units of one label from which on a missing share says something: fewer show a label in no direction either."""
+"""The fewest units of a label for which the share of missing labels is checked."""
 
 
 def missing_labels(panel: Panel, judge: str, judged: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
-    """Return on how many of the `judged` units the judge has no label, where these are too many. Empty: they are not.
-
-    A judge that fails on most units of a rare label is missing on few units of all. What is left would then show it better
-    than it is, so the units of each label count by themselves.
-    """
+    """Return on how many of the `judged` units the judge has no label; empty if these are not too many."""
     table = panel.table
     missing = panel.labels_of(judge) == MISSING
     others = panel.people or [name for name in table.annotators if name not in panel.judges]
+    # A judge that fails on most units of a rare label lacks few labels in all, and would seem better than it
+    # is. So the units of each label count separately.
     parts = [("", judged)]
     for code, label in enumerate(panel.domain):
         given = np.zeros_like(judged)

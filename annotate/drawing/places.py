@@ -1,7 +1,5 @@
 """Assign the units of a draw to annotators, and order their queues: pure functions of a seed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +29,7 @@ def assign(
     out: dict[str, list[list[str]]] = {name: [] for name in annotators}
     for i, block in enumerate(shuffled(blocks, seed, "assign")):
         for k in range(overlap):
+            # Each block begins with the next annotator in turn, so that shares differ by one block at most.
             out[annotators[(i + k) % len(annotators)]].append(blocks[block])
     return out
 
@@ -47,8 +46,8 @@ def sequence(
 ) -> list[Place]:
     """Return an annotator's queue: training first, then the blocks in an order that differs between annotators.
 
-    `answer_of` maps a part of an answer to the answer, whose parts stay in a row. `repeats` is the share of units of the
-    first half that come again in the second half. Attention units are at random places.
+    `answer_of` maps a part of an answer to the answer, whose parts stay in a row. `repeats` is the share of units that
+    are shown twice. Attention units are at random places.
     """
     # The order must not depend on the judge: an order by uncertainty would reveal where it is unsure.
     by_name = {block[0]: block for block in blocks}
@@ -56,6 +55,8 @@ def sequence(
     chain = [[Place(u, "sample") for u in _inner(b, answer_of or {}, seed, annotator)] for b in order]
     total = sum(len(block) for block in chain)
     wanted = round(total * repeats)
+    # Units of the first half come again in the second half, when the person no longer remembers the first
+    # answer.
     half = len(chain) // 2
     early = [p.unit_id for block in chain[:half] for p in block]
     again = [[Place(u, "repeat", 1)] for u in shuffled(early, seed, f"again:{annotator}")[:wanted]]

@@ -1,7 +1,5 @@
 """Draw the units of a batch, in a fixed order: pure functions of a seed."""
 
-from __future__ import annotations
-
 import hashlib
 import heapq
 import itertools
@@ -145,6 +143,7 @@ def in_order(drawn: Iterable[DrawnUnit], plan: BatchPlan) -> list[DrawnUnit]:
     for name, units in heads.items():
         strata.setdefault(units[0].stratum, []).append(name)
     ranked = {stratum: shuffled(names, plan.seed, f"draw:{stratum}") for stratum, names in strata.items()}
+    # Equal parts have no order drawn: no verdict rests on them, so nothing depends on which units come first.
     order = (
         stratified(ranked, plan.strata or dict.fromkeys(strata, 0), plan.seed) if not plan.equal_parts else []
     )
@@ -160,6 +159,7 @@ class _First:
 
     def add(self, key: bytes, candidate: Candidate) -> None:
         self._kept.append((key, candidate.unit_id, candidate))
+        # Sorting after each unit would take too long, and keeping all units would fill the memory.
         if len(self._kept) > 2 * self._n + 1000:
             self._cut()
 
@@ -211,6 +211,7 @@ def draw_questions(
     for head in draw(heads, questions, seed, equal=equal):
         units = {c.unit_id: c for c in frame.of_question(head.question_id)}
         kept = shuffled(units, seed, "within")[:each] if each else list(units)
+        # The question is drawn first, and then units within it: the probabilities of both stages multiply.
         share = (head.probability or 1) * len(kept) / len(units)
         drawn += [_drawn(units[u], share, head.stratum) for u in kept]
     return drawn
@@ -222,6 +223,7 @@ def draw_queue(candidates: Collection[Candidate], n: int) -> list[DrawnUnit]:
     first = heapq.nsmallest(
         n,
         candidates,
+        # Units without a confidence come last, because nothing says that the judge is unsure of them.
         key=lambda c: (c.confidence is None, c.confidence if c.confidence is not None else 0.0, c.unit_id),
     )
     return [_drawn(c, None) for c in first]
@@ -279,6 +281,7 @@ def draw_uncertain(frame: Frame, n: int, seed: int) -> list[DrawnUnit]:
     """
     _check_enough(frame, n)
     probability = chances(frame, n)
+    # `rank` has 12 bytes: this is a number from 0 to 1.
     start = int.from_bytes(rank(seed, "ppi", "start"), "big") / 2 ** (8 * 12)
     drawn, total = [], start
     for c in frame.ordered_by(lambda name: rank(seed, "ppi", name)):

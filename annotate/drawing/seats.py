@@ -1,7 +1,5 @@
 """The queues of a batch's annotators: appending units, and the log of a lead's changes."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

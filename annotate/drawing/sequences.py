@@ -3,8 +3,6 @@
 Units of batches with unequal probabilities (equal parts of strata, by uncertainty, queues, routes) are in no sequence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence as Rows
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -16,7 +14,6 @@ from judge.prompts.load import Task
 from judge.stats.looks import LEVEL, PLACES, places_until, spent_at
 from judge.store import Store
 from judge.store.export import stored_task
-from judge.store.study import dumps
 
 ALIKE = 1e-9
 """Probabilities that differ by less are equal."""
@@ -200,10 +197,13 @@ def _sequence(store: Store, batches: list[DrawnBatch]) -> DrawnSequence:
         for seat in seats_of(store, b.name):
             by_unit.setdefault((b.name, seat.unit), []).append(seat)
     of_unit = [by_unit.get((b.name, d.unit_id), []) for d, b in units]
+    # A stopped annotator can label nothing any more, so no look waits for one.
     waiting = [any(seat.is_open and not seat.stopped for seat in seats) for seats in of_unit]
     complete = next((i for i, waits in enumerate(waiting) if waits), len(units))
     waited_for = units[complete][1] if complete < len(units) else None
     first, last = batches[0].plan, batches[-1].plan
+    # The end of a frame is itself a look. Imports may have enlarged the frame since, so the end lies beyond
+    # the drawn units until all are drawn.
     exhausted = last.frame and len(batches[-1].units) == last.frame
     return DrawnSequence(
         _words(batches[0]),
@@ -244,12 +244,6 @@ class DrawnSeat:
     adopted: bool
 
 
-def imported_unequally(store: Store, field: str) -> bool:
-    """Return whether a file of labels without a batch says that its units were drawn with unequal probabilities."""
-    query = "SELECT 1 FROM label_imports AS i, json_each(i.counts, '$.unequal') AS f WHERE i.batch IS NULL AND f.value = ?"
-    return store.conn.execute(query, [field]).fetchone() is not None
-
-
 def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
     """Return the assignments of the sample of a batch."""
     query = (
@@ -261,25 +255,12 @@ def seats_of(store: Store, batch: str) -> list[DrawnSeat]:
     return [DrawnSeat(p, u, *map(bool, flags)) for p, u, *flags in store.conn.execute(query, [batch])]
 
 
-def decided_against(store: Store, field: str, sequence: DrawnSequence | None) -> list[tuple[str, str, str]]:
-    """(person, unit, label) of a sequence where a conflict was resolved for another label.
-
-    The verdict keeps these: whoever imports and resolves labels could make people agree with the judge.
-    """
-    query = (
-        "SELECT s.annotator_id, s.unit_id, s.value FROM label_sources AS s JOIN label_resolutions AS r "
-        "USING (annotator_id, unit_id, repeat, source, field, value) WHERE r.given IS s.given AND s.field = ? "
-        "AND s.repeat = 0 AND s.layer = 'first' AND s.source IN (SELECT value FROM json_each(?))"
-    )
-    names = [f"batch:{b.name}" for b in sequence.batches] if sequence else []
-    return store.conn.execute(query, [field, dumps(names)]).fetchall()
-
-
 def in_blocks(store: Store, task: Task, batch: str, new: Rows[DrawnUnit]) -> list[list[DrawnUnit]]:
-    """New units of a batch that is stored, cut where the verdict will be computed: everybody finishes a block before the next.
+    """Return the new units of a stored batch in blocks, which end where a verdict will be computed.
 
-    So the first units drawn are the first labelled, whoever labels them. Units that no verdict rests on are one block.
+    Units on which no verdict rests are one block.
     """
+    # Everybody finishes a block before the next one, so that the first units drawn are the first ones labelled.
     sequence = sequence_of(store, task.spec.questions[0].field, batch)
     if sequence is None:
         return [list(new)]

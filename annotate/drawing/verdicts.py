@@ -1,7 +1,5 @@
 """Compute the verdict on each judge of a field, by Holm's steps for judges that share one level."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -49,6 +47,7 @@ def judge_verdicts(
         judges = [
             judge for judge, case in compared.items() if case.draw.family == members and not case.draw.refused
         ]
+        # Without a plan (power None): it simulates further units, and only the last step needs it.
         share |= holm_steps(
             judges, len(members), lambda judge, part: decide(judge, part, None).decision != "undecided"
         )

@@ -1,14 +1,8 @@
-"""A plain draw for `judge start`, which asks for no numbers: how many units, or whole questions.
-
-Parts of answers (claims, sentences, citations) are drawn as whole questions, because a measure of an answer needs all
-of its parts.
+"""Choose a plain draw for `judge start`: how many units, or how many whole questions.
 
 Units that were imported after a batch was drawn (another system, a longer export) are not in its frame. They become a
-frame with its own verdict, and get a plain batch with the same share of units. So every unit of the study has the same
-probability, and numbers over all of them need no weights.
+frame with its own verdict, and get a plain batch with the same share of units.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Iterable
@@ -50,10 +44,13 @@ def plain_draw(store: Store, task: Task, person: str, most: int, since: str | No
     frame = eligible(store, task, BatchPlan("", [person], n=1, where=where), None)
     if not len(frame):
         return None
+    # Parts of answers are drawn as whole questions, because a measure of an answer needs all of its parts.
     sizes = [n for _, _, n in frame.questions()] if task.spec.unit in PARTS else [1] * len(frame)
     n = enough(sizes, most)
     earlier = 1.0 if since is None else _share(store, since)
     if since is not None:
+        # With the share of the earlier batch, all units of the study have one probability, and numbers over
+        # all of them need no weights.
         n = min(n, max(1, round(earlier * len(sizes))))
     option = "--by-question" if task.spec.unit in PARTS else "-n"
     words = (option, str(n), *(("--where", where) if where else ()))

@@ -18,8 +18,6 @@ through `out`, which puts all of them in place or none, and stores the number of
 row with its line. `intake` checks the responses against the study and stores all of them or none.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import pkgutil
@@ -85,11 +83,10 @@ class ReadOptions:
     def each(
         self, path: Path, rows: Iterable[tuple[int, R]], read_row: Callable[[R, Where], Iterable[Response]]
     ) -> Iterator[Response]:
-        """Yield the result of `read_row` for each (line, row); an unusable row is reported with its line and
-        skipped.
-        """
+        """Yield the responses of each (line, row). An unusable row is reported with its line, and left out."""
         for line, row in rows:
             try:
+                # All of them before the first is yielded, so that a row is imported as a whole or not at all.
                 responses = list(read_row(row, Where(str(path), line)))
             except BadInput as e:
                 self.bad(BadInput(e.reason, path=str(path), line=line, field=e.field))
@@ -139,6 +136,7 @@ class Format:
 def names(direction: Literal["write", "read"] | None = None) -> list[str]:
     """Return every format, or those that can be written or read."""
     formats = {name: get(name) for name in _modules()}
+    # A plugin cannot replace a built-in format of the same name.
     formats |= {name: Format(module) for name, module in plugins.working("exchange") if name not in formats}
     return [
         n for n, f in formats.items() if direction is None or (f.reads if direction == "read" else f.writes)

@@ -89,6 +89,7 @@ class Checks:
         domain = task.domain(name)
         if domain and value not in domain:
             raise BadInput(f"'{value}' is not a label: {', '.join(domain)}", field=name)
+        # Derived labels have no question with further rules.
         if name not in answerable:
             return value
         question = task.question(name)
@@ -109,6 +110,7 @@ class Checks:
                 raise BadInput(
                     f"evidence in '{name}', which is not one of the unit's texts: {known}", field="spans"
                 )
+            # `name` is one of the task's inputs, as checked above: nothing from the file becomes SQL.
             query = f'SELECT "{name}" FROM unit_texts WHERE unit_id = ?'
             text = self._conn.execute(query, [response.unit]).fetchone()[0] or ""
             if not 0 <= start < end <= len(text):
@@ -131,6 +133,7 @@ def _plain_time(text: str) -> str:
 
 def _storable(text: str, name: str) -> str:
     try:
+        # JSON can contain half of a surrogate pair, which neither UTF-8 nor SQLite can store.
         text.encode()
     except UnicodeEncodeError as e:
         raise BadInput("half a character (a lone surrogate)", field=name) from e

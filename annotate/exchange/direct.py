@@ -1,4 +1,4 @@
-"""Imported labels without a batch: rows of `label_sources`, where each import is a separate source.
+"""Store imported labels without a batch, as rows of `label_sources`. Each import is a separate source.
 
 `log` stores labels that belong to a batch. If two imports give different labels, both are stored, and a lead
 resolves the conflict (`annotate conflicts`).
@@ -8,16 +8,9 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 
+from annotate.exchange import result
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.result import (
-    ImportOptions,
-    ImportResult,
-    Retracted,
-    check_person,
-    conflict,
-    kind_of,
-)
 from annotate.sitting import exposure
 from annotate.sitting.events import ASSISTED, UNDECLARED
 from annotate.sitting.standing import is_stopped
@@ -38,8 +31,8 @@ class DirectImport:
         store: Store,
         conn: sqlite3.Connection,
         task: Task | None,
-        how: ImportOptions,
-        done: ImportResult,
+        how: result.ImportOptions,
+        done: result.ImportResult,
         source: str,
     ) -> None:
         self._store, self._conn, self._task, self._how, self._done = store, conn, task, how, done
@@ -64,7 +57,7 @@ class DirectImport:
         ]
         kinds: Counter[str] = Counter()
         if fresh:
-            check_person(self._conn, response.annotator, create=True)
+            result.check_person(self._conn, response.annotator, create=True)
         for name, value, known in fresh:
             kinds[self._store_label(response, name, value, known)] += 1
         done.blind += kinds
@@ -87,11 +80,11 @@ class DirectImport:
         key = (response.unit, name, response.annotator, response.repeat)
         known = label_sources.said(self._conn, *key)
         same = [s for s in known if s.value == value]
-        kind = kind_of(response, name, self._how)
+        kind = result.kind_of(response, name, self._how)
         earlier = self._in_file.setdefault(key, value)
         if earlier != value and not self._how.latest:
             # Two imports may differ, and a lead resolves it. One file with two labels is a mistake in the file.
-            raise conflict(response, name, earlier, value)
+            raise result.conflict(response, name, earlier, value)
         if kind != UNDECLARED and any(s.layer == UNDECLARED for s in same):
             self._declare(key, kind, same)
             return None
@@ -116,7 +109,7 @@ class DirectImport:
         """Store a label beside the known ones. Returns whether it is blind, assisted or undeclared."""
         who, unit, conn = response.annotator, response.unit, self._conn
         seen = exposure.is_exposed(conn, self._task, who, unit, response.at)
-        kind = ASSISTED if seen else kind_of(response, name, self._how)
+        kind = ASSISTED if seen else result.kind_of(response, name, self._how)
         earlier = [s for s in known if _is_import(s) and s.value != value and self._how.latest]
         # A file may contradict itself: its first label is kept as a source beside the later one.
         number = sum(s.source.partition("/")[0] == self._source for s in known)
@@ -189,7 +182,7 @@ class DirectImport:
         self._done.declared += 1
         self._done.blind[kind] += 1
 
-    def retract(self, withdrawn: Retracted) -> int:
+    def retract(self, withdrawn: result.Retracted) -> int:
         """Do nothing: without a log, the record behind a label is unknown."""
         return 0
 

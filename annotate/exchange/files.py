@@ -33,7 +33,8 @@ class Out:
         self.path, self.kind = path, kind
         self.rows: dict[str, int] = {}
         """Name of a file -> number of its rows. `lines` counts them; a format that uses `open` counts its own."""
-        # Beside the target, because a rename is atomic only within one file system.
+        # Beside the target, because a rename is atomic only within one file system. The random part keeps two exports
+        # at the same time apart.
         self._part = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
 
     def __enter__(self) -> Out:
@@ -51,7 +52,7 @@ class Out:
             if any(self.path.iterdir()) and not (self.path / MARK).exists():
                 raise UsageError(f"-o {self.path}: has other files in it; name a new folder")
         if self.kind == "folder":
-            with _written(self.path):
+            with self.guarded():
                 self._part.mkdir()
                 (self._part / MARK).write_text("annotate export wrote this folder and may replace it\n")
         return self
@@ -61,7 +62,7 @@ class Out:
     ) -> None:
         try:
             if kind is None:
-                with _written(self.path):
+                with self.guarded():
                     self._put()
         finally:
             if self._part.is_dir():
@@ -97,16 +98,19 @@ class Out:
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
-        """Translate disk errors of code that writes to a `place` itself to WriteFailed."""
-        with _written(self.path):
+        """Convert errors of the disk to WriteFailed."""
+        try:
             yield
+        except OSError as e:
+            raise WriteFailed(f"{self.path}: {e.strerror or e}: nothing was written") from e
 
     @contextmanager
     def open(self, name: str = "") -> Iterator[IO[str]]:
         """Open a text file of the folder, or the file itself; it is on the disk when the block ends."""
-        with _written(self.path), self.place(name).open("w", encoding="utf-8", newline="") as file:
+        with self.guarded(), self.place(name).open("w", encoding="utf-8", newline="") as file:
             yield file
             file.flush()
+            # Otherwise the file could get its name before its content is on the disk.
             os.fsync(file.fileno())
 
     @contextmanager
@@ -117,6 +121,7 @@ class Out:
         with self.open(name) as file:
 
             def put(row: Json) -> None:
+                # Python would write NaN, which is no JSON and which other programs refuse.
                 file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
                 self.rows[key] += 1
 
@@ -126,14 +131,6 @@ class Out:
         """Write a complete JSON document, indented for people."""
         with self.open(name) as file:
             file.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
-
-
-@contextmanager
-def _written(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as e:
-        raise WriteFailed(f"{path}: {e.strerror or e}: nothing was written") from e
 
 
 def json_records(

@@ -29,8 +29,6 @@ from judge.store import Store
 from judge.store.study import dumps, now
 from judge.types import Json, Where, attributes
 
-__all__ = ["ImportOptions", "ImportResult", "store_responses"]
-
 
 def store_responses(
     store: Store,
@@ -73,6 +71,7 @@ def store_responses(
             done.retracted += inside.retract(withdrawn)
         for response in responses:
             named = replace(response, annotator=how.people.get(response.annotator, response.annotator))
+            # Before all checks: a decision of the lead holds, although the file still contains the record.
             status = None if decided else quarantine.status_of(conn, batch, how.format, named)
             if status is not None:
                 done.unchanged += 1
@@ -81,6 +80,8 @@ def store_responses(
             try:
                 proved = checks.checked(named)
                 _prove(named)
+                # After the checks of the content, so that nobody is added for a record that is refused
+                # anyway.
                 people.check(named.annotator)
                 inside.store(proved)
             except BadInput as e:
@@ -99,6 +100,7 @@ def store_responses(
             done.quarantined += 1
         inside.finish()
         done.people = people.new
+        # Importing the same file twice is one import.
         if done.changed:
             _remember(conn, import_id, how, batch, done, inside.sessions)
     return done
@@ -136,6 +138,7 @@ def accept(
                 response, annotator=person or response.annotator, unit=unit or response.unit,
                 where=Where(f"quarantine {number}", 0), differs="",
             )  # fmt: skip
+            # A lead has decided: the record replaces an earlier answer, and its annotator may be new.
             how = ImportOptions(record["format"], blind=blind, latest=True, new_people=True)  # type: ignore[arg-type]
             outcome = store_responses(store, [response], how, stop, batch=record["batch"], decided=True)
             done.new += outcome.new
@@ -166,10 +169,7 @@ def _prove(response: Response) -> None:
 
 
 class AcceptedPeople:
-    """The people whose labels are accepted: the batch's annotators, without a batch the study's people.
-
-    If a study has no people yet, everybody is accepted.
-    """
+    """The people whose labels are accepted: the batch's annotators, without a batch the study's people."""
 
     def __init__(self, conn: sqlite3.Connection, info: BatchInfo | None, how: ImportOptions) -> None:
         self._conn = conn
@@ -178,6 +178,7 @@ class AcceptedPeople:
         self._where = f"batch '{info.batch}'" if info else "the study"
         self._known = set(people_of(conn, info.batch)) if info else self._before
         self._batch = info.batch if info else None
+        # A study without people has nobody to mistake a name for: its first file brings its people.
         self._open = how.new_people or not self._known
         self.new: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Imported responses as events of a batch's log."""
+"""Store imported responses as events of a batch's log."""
 
 import hashlib
 import json
@@ -11,16 +11,8 @@ from ulid import ULID
 
 from annotate.drawing.places import Place
 from annotate.drawing.seats import add_places
+from annotate.exchange import result
 from annotate.exchange.responses import Response
-from annotate.exchange.result import (
-    COUNTED,
-    ImportOptions,
-    ImportResult,
-    Retracted,
-    check_person,
-    conflict,
-    kind_of,
-)
 from annotate.sitting import exposure
 from annotate.sitting.desk import BatchInfo
 from annotate.sitting.events import ASSISTED, BLIND, FIRST_LAYER, UNDECLARED, Event, Kind, State, fold
@@ -55,8 +47,8 @@ class BatchLog:
         store: Store,
         conn: sqlite3.Connection,
         info: BatchInfo,
-        how: ImportOptions,
-        done: ImportResult,
+        how: result.ImportOptions,
+        done: result.ImportResult,
         locks: ExitStack,
     ) -> None:
         self._store, self._conn, self._info, self._how, self._done = store, conn, info, how, done
@@ -74,7 +66,7 @@ class BatchLog:
     def store(self, response: Response) -> None:
         """Turn a response into its new events. Raises BadInput before any of them is stored."""
         place = self._place(response)
-        kinds = {name: kind_of(response, name, self._how) for name in response.answers}
+        kinds = {name: result.kind_of(response, name, self._how) for name in response.answers}
         kinds = self._exposed(response, place, kinds)
         new = self._new_events(response, place, kinds)
         self._done.retracted += self._withdraw(response, place)
@@ -108,7 +100,7 @@ class BatchLog:
             return kinds | dict.fromkeys(fresh, ASSISTED)
         return kinds
 
-    def retract(self, withdrawn: Retracted) -> int:
+    def retract(self, withdrawn: result.Retracted) -> int:
         """Undo the events of a withdrawn record; the log keeps both. Return the number of removed labels."""
         response = Response(withdrawn.unit, withdrawn.annotator, repeat=withdrawn.repeat)
         place = self._place(response)
@@ -175,7 +167,7 @@ class BatchLog:
                 event_id = str(ULID())
             if stored is not None:
                 if not self._how.latest:
-                    raise conflict(response, key, stored, value)
+                    raise result.conflict(response, key, stored, value)
                 if response.at and place.at.get(key, "") > response.at:
                     self._done.older += 1
                     continue
@@ -188,7 +180,7 @@ class BatchLog:
             new.append((kind, name, None if kind == Kind.SKIP else value, event_id))
         for kind, *_ in new:
             if kind != Kind.LABEL:
-                setattr(self._done, COUNTED[kind], getattr(self._done, COUNTED[kind]) + 1)
+                setattr(self._done, result.COUNTED[kind], getattr(self._done, result.COUNTED[kind]) + 1)
         return new
 
     def _append(self, response: Response, place: _Place, event: Event) -> None:
@@ -243,7 +235,7 @@ class BatchLog:
             raise BadInput(
                 f"{response.annotator} was not asked to label '{response.unit}' twice", field="repeat"
             )
-        check_person(self._conn, response.annotator, create=True)
+        result.check_person(self._conn, response.annotator, create=True)
         place = Place(response.unit, role)
         [position] = add_places(self._conn, self._info.batch, response.annotator, [place])
         self._done.joined[response.annotator] += 1
@@ -272,11 +264,13 @@ def _parts(response: Response, state: State) -> list[tuple[Kind, str | None, str
     """Return (kind, field, the response's value, the study's value or None) for everything in the response."""
     parts: list[tuple[Kind, str | None, str, str | None]] = []
     for name, value in response.answers.items():
+        # A skip hides earlier answers, so an answer to a skipped unit is new.
         parts.append((Kind.LABEL, name, value, None if state.skipped else state.answers.get(name)))
     if response.skipped:
         stored = SKIPPED if state.skipped else ", ".join(state.answers.values()) or None
         parts.append((Kind.SKIP, None, SKIPPED, stored))
     if response.spans is not None and (response.spans or state.spans):
+        # Sorted, because the order in which words were marked has no meaning.
         stored = dumps([list(s) for s in sorted(state.spans)]) if state.spans else None
         parts.append((Kind.SPAN, None, dumps([list(s) for s in sorted(response.spans)]), stored))
     if response.note:

@@ -35,7 +35,7 @@ def text_sha(inputs: Mapping[str, Any]) -> str:
 
 
 def differs_by_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | None:
-    """Return what is wrong with a record's hash: "" if it matches, None if there is nothing to compare."""
+    """Return how the hash of a record's text differs: "" if it is equal, None if there is nothing to compare."""
     if not sha:
         return None
     reason = "the hash of its text is another one: it was labelled on another text"
@@ -43,7 +43,10 @@ def differs_by_hash(sha: str | None, inputs: Mapping[str, Any] | None) -> str | 
 
 
 def differs_by_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
-    """Return the same for a record with the text: all inputs as we write them, or one of them unchanged."""
+    """Return how a record's text differs from the unit's, as `differs_by_hash` does.
+
+    The text may be all inputs as we write them, or one of them unchanged.
+    """
     if not isinstance(text, str) or not text:
         return None
     bare_text = bare(text)
@@ -56,7 +59,7 @@ def differs_by_text(text: Any, inputs: Mapping[str, Any] | None) -> str | None:
 
 
 def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | None:
-    """Return the same for a record with inputs by name; the message names the first difference."""
+    """Return the first input of a record that differs from the unit's, as `differs_by_hash` does."""
     if not isinstance(given, Mapping) or inputs is None:
         return None
     # The inputs of all tasks at once: a task with fewer inputs would compare less.
@@ -65,6 +68,7 @@ def differs_by_inputs(given: Any, inputs: Mapping[str, Any] | None) -> str | Non
     for name, value in compared.items():
         if bare(flat(value)) != bare(flat(inputs[name])):
             return f"its '{name}' is not that of the unit"
+    # A record with none of the inputs proves nothing about its text.
     return "" if compared else None
 
 

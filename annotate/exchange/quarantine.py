@@ -47,6 +47,7 @@ def add(
         f"{error.field}: {error.reason}" if error.field and not isinstance(error, Unproven) else error.reason
     )
     if response is None:
+        # An unreadable record has no content to identify it by: its place and its error do.
         record = hashlib.sha256(_clean(dumps([batch, form, str(error)])).encode()).hexdigest()[:32]
         who = unit = ""
         payload = None

@@ -1,4 +1,4 @@
-"""A response, one person's answers to one unit: the form between the study and every format."""
+"""Responses: one person's answers to one unit, the common form of all exchange formats."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +28,13 @@ def number_of(value: Json, name: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | None):
         raise BadInput("must be a number", field=name)
     return None if value is None else float(value)
+
+
+def text_of(value: Json, name: str) -> str:
+    """Return a text or number of a record as text. Raises BadInput for anything else."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise BadInput("must be text", field=name)
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,7 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
     """
     info = batch_info(store, batch)
     gold = bool(info.task.spec.shows_gold)
+    # The time of an answer is that of its last label or skip: `updated` changes with notes and flags, too.
     query = f"""
         SELECT a.unit_id, a.annotator_id, a.answers, a.spans, a.status, a.flag, a.note, a.active_ms,
                coalesce((SELECT max(e.at) FROM events AS e WHERE e.batch = a.batch AND e.annotator_id = a.annotator_id
@@ -104,8 +112,10 @@ def responses(store: Store, batch: str) -> Iterator[Response]:
             skipped=row[4] == "skipped",
             flag=row[5],
             note=row[6],
+            # Labels that were made elsewhere may have no time: 0 would count as a very fast answer.
             seconds=row[7] / 1000 if row[7] else None,
             at=row[8],
+            # A task that shows gold shows the answer, and a lead sees the answers of others.
             blind=not (gold or row[1] == ADJUDICATED),
             layers=json.loads(row[9]),
             repeat=row[10],

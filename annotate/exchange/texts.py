@@ -1,9 +1,10 @@
 """A unit as one plain text, for tools that show a single text, and evidence marked there mapped back to its input."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from judge.errors import BadInput
+from judge.prompts.spec import Label
 
 Spans = list[tuple[str, int, int]]
 EVIDENCE = "evidence"
@@ -40,6 +41,20 @@ class InputsOfAnyTask(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._all())
+
+
+MARKABLE = ("passage", "answer")
+"""The inputs in which evidence can be marked, here as in the terminal."""
+
+
+def marked_input(names: Collection[str]) -> str | None:
+    """Return the input in which evidence is marked: the passage, else the answer."""
+    return next((name for name in MARKABLE if name in names), None)
+
+
+def option_text(label: Label) -> str:
+    """Return a label with its meaning, as an option to choose."""
+    return f"{label.value}: {label.meaning}" if label.meaning else label.value
 
 
 class TextPart(NamedTuple):
@@ -108,6 +123,7 @@ def inward(spans: Sequence[tuple[Any, Any]], text: Any, inputs: Mapping[str, Any
             raise BadInput("is not the unit's text, so evidence in it cannot be placed", field="text")
     evidence: Spans = []
     for start, end in spans:
+        # True is an int in Python.
         if not all(isinstance(n, int) and not isinstance(n, bool) for n in (start, end)):
             raise BadInput("start and end must be whole numbers", field="spans")
         part = next((p for p in parts if p.start <= start < end <= p.end), None)

@@ -15,7 +15,7 @@ from annotate.exchange.units import ExchangeUnits, absent, inputs_of_any_task, i
 from annotate.sitting import exposure
 from annotate.sitting.desk import batch_info
 from judge.errors import BadInput, UsageError
-from judge.files import format_of, stop
+from judge.files import format_of
 from judge.prompts.load import Task
 from judge.store import Store
 from judge.types import Json, attributes
@@ -27,18 +27,17 @@ def import_file(
     form: Format,
     how: ImportOptions,
     *,
-    batch: str | None = None,
-    task: Task | None = None,
-    person: str | None = None,
-    field: str | None = None,
-    options: Mapping[str, str] | None = None,
-    bad: Bad | None = None,
+    batch: str | None,
+    task: Task | None,
+    person: str | None,
+    field: str | None,
+    options: Mapping[str, str],
+    bad: Bad,
 ) -> ImportResult:
-    """Store the labels of a file, all or nothing. `bad` is called for each unusable row; without it the first one raises.
+    """Store the labels of a file, all or nothing. `bad` is called for each unusable row, and raises or records it.
 
     Raises BadInput with file, line and field; UsageError and StudyError as `store_responses`.
     """
-    complain = bad or stop
     info = batch_info(store, batch) if batch else None
     with ExitStack() as stack:
         inputs: Callable[[str], Mapping[str, Any] | None]
@@ -51,12 +50,13 @@ def import_file(
         unread: list[BadInput] = []
 
         def unreadable(error: BadInput) -> None:
-            complain(error)
+            # First, because without --skip-bad this raises: then no record goes to the quarantine.
+            bad(error)
             unread.append(error)
 
-        reading = ReadOptions(unreadable, info.task if info else task, inputs, person, field, options or {})
+        reading = ReadOptions(unreadable, info.task if info else task, inputs, person, field, options)
         done = store_responses(
-            store, form.read_responses(path, reading), how, complain, batch=batch, task=task, unread=unread
+            store, form.read_responses(path, reading), how, bad, batch=batch, task=task, unread=unread
         )
         done.remarks = reading.remarks
         return done
@@ -97,9 +97,9 @@ def export_batch(
     form: Format,
     path: Path,
     *,
-    labels: bool = False,
-    person: str | None = None,
-    options: Mapping[str, str] | None = None,
+    labels: bool,
+    person: str | None,
+    options: Mapping[str, str],
 ) -> Exported:
     """Write the batch. Raises UsageError for an unknown batch or person, BadInput if there is nothing to export."""
     if form.ending is not None and path.suffix:
@@ -107,8 +107,9 @@ def export_batch(
     info = batch_info(store, batch)
     units = ExchangeUnits(store, info, person)
     export = Export(batch, info.task, labels, units.each_unit, lambda: iter(()), absent(store, info))
+    # `write` raises the error for a format that only reads, before the units are looked at.
     if form.writes is None:
-        form.write(export, Out(path, "file"), options or {})
+        form.write(export, Out(path, "file"), options)
     if not len(units):
         raise UsageError(f"batch '{batch}' has no units")
     # A unit that was labelled before the draw would be labelled a second time, by somebody who knows the first label.
@@ -124,7 +125,7 @@ def export_batch(
     if labels and next(answered(), None) is None:
         raise BadInput(f"nobody has answered anything in batch '{batch}' yet")
     with Out(path, form.writes or "file") as out:
-        form.write(replace(export, responses=answered), out, options or {})
+        form.write(replace(export, responses=answered), out, options)
     if not labels:
         # Whoever labels the file sees its units, so it counts as an exposure like a push to a server.
         with store.transaction() as conn:

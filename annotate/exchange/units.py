@@ -33,11 +33,6 @@ class ExchangeUnit:
     unit_id: str
     inputs: dict[str, Any]
 
-    @property
-    def main(self) -> str | None:
-        """The input in which evidence is marked, as in the terminal: the passage, else the answer."""
-        return next((n for n in ("passage", "answer") if self.inputs.get(n)), None)
-
 
 class ExchangeUnits:
     """The units of a batch, or of one person, each once, in a seeded order that is independent of their roles.
@@ -110,6 +105,7 @@ class ExchangeUnits:
             if unit not in self._places:
                 return None
             who, position = self._places[unit]
+            # A blind connection can read the queue of one person only.
             if who not in queues:
                 opened.append(Blind(self._store, Seat(self._info.batch, who, who, ""), self._info.task))
                 queues[who] = Queue(self._info, opened[-1])
@@ -146,7 +142,7 @@ def inputs_of_task(store: Store, task: Task) -> Callable[[str], dict[str, Any] |
 
     def passage(passage_id: str) -> dict[str, str]:
         row = store.conn.execute(about, [passage_id]).fetchone()
-        return {k: v for k, v in zip(_ABOUT, row, strict=True) if v}
+        return {k: v for k, v in zip(PASSAGE_KEYS, row, strict=True) if v}
 
     def value_of(name: str, value: Any) -> Any:
         if not value or name not in (*LISTS, *LIST_INPUTS):
@@ -165,7 +161,7 @@ def inputs_of_task(store: Store, task: Task) -> Callable[[str], dict[str, Any] |
 
 
 def inputs_of_any_task(store: Store) -> Callable[[str], InputsOfAnyTask]:
-    """Return the same for a file whose task is unknown: each task of the study, then each shipped task."""
+    """Return a function from a unit's id to its inputs under each task of the study, and each built-in task."""
     names = [name for (name,) in store.conn.execute("SELECT task FROM tasks ORDER BY task")]
     shown: list[Callable[[str], dict[str, Any] | None]] = []
     known: set[tuple[Any, ...]] = set()
@@ -189,10 +185,11 @@ def inputs_of_any_task(store: Store) -> Callable[[str], InputsOfAnyTask]:
     return lambda unit: InputsOfAnyTask(lambda: each(unit))
 
 
-_ABOUT = ("title", "date", "source", "text")
+PASSAGE_KEYS = ("title", "date", "source", "text")
+"""What a passage in a list of passages shows."""
 
 
 def _shown(name: str, value: Any) -> Any:
     if name not in LIST_INPUTS:
         return value
-    return [{k: v for k in _ABOUT if (v := getattr(passage, k))} for passage in value]
+    return [{k: v for k in PASSAGE_KEYS if (v := getattr(passage, k))} for passage in value]

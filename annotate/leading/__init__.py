@@ -1,1 +1,1 @@
-"""The lead's work: people, progress, pace, and the units on which people disagree."""
+"""Serve the lead of a batch: annotators, progress, reading pace, and the units on which people disagree."""

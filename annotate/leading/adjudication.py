@@ -17,12 +17,11 @@ from ulid import ULID
 from annotate.batch_plan import Policy
 from annotate.drawing.places import Place
 from annotate.drawing.sample import shuffled
-from annotate.drawing.seats import add_places, log
+from annotate.drawing.seats import add_places, log, open_batch
 from annotate.sitting.desk import BatchInfo, batch_info
 from annotate.sitting.events import Event, Kind, fold
 from annotate.sitting.standing import append, events_at, new_session, settle
 from annotate.store import ADJUDICATED, ensure_human
-from judge.commands import command
 from judge.errors import UsageError
 from judge.store import Store
 from judge.store.study import dumps
@@ -43,6 +42,7 @@ class _Unit:
 
     @property
     def differs(self) -> bool:
+        # Sorted, because people answer several questions in different orders.
         return len({json.dumps(a, sort_keys=True) for a in self.answers}) > 1
 
     @property
@@ -116,12 +116,11 @@ def _queue(conn: sqlite3.Connection, info: BatchInfo, units: set[str]) -> set[st
 
 
 def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = None) -> None:
-    """Store the policy of a batch; an empty one removes it. Raises UsageError for a field without numbers."""
-    info = batch_info(store, name)
-    if info.closed:
-        raise UsageError(
-            f"batch '{name}' was closed on {info.closed[:10]}: {command('annotate batches close', name, '--undo')}"
-        )
+    """Store the policy of a batch; an empty one removes it.
+
+    Raises UsageError for a batch that cannot be changed, and for a tolerance of a field without numbers.
+    """
+    info = open_batch(store, name)
     numbers = [q.field for q in info.task.spec.questions if q.level == "interval"]
     for field_name, most in policy.tolerance.items():
         if field_name not in numbers:
@@ -129,6 +128,7 @@ def set_policy(store: Store, name: str, policy: Policy, *, note: str | None = No
             raise UsageError(
                 f"--tolerance {field_name}: not a numeric question of {info.task.name} (numeric: {listed})"
             )
+        # `float` accepts "nan" and "inf": with these, no answers or all answers would agree.
         if not (math.isfinite(most) and most >= 0):
             raise UsageError(f"--tolerance {field_name}={most:g}: must be a number, 0 or more")
     with store.transaction() as conn:
@@ -197,6 +197,7 @@ def predecide(store: Store, batch: str) -> int:
             current, outcome = json.loads(text), outcomes.get(unit, {})
             if unit in leads or (unit not in before and not outcome) or current == outcome:
                 continue
+            # With the first change only: each `annotate adjudicate` runs this, and an empty session says nothing.
             session = session or new_session(conn, batch, ADJUDICATED, POLICY, "policy")
             _log_outcome(conn, info, session, (unit, position), outcome)
     return len(outcomes)
@@ -221,6 +222,7 @@ def _log_outcome(
     undone = {e.undoes for e in events}
     new = [
         Event(str(ULID()), Kind.UNDO, None, None, None, e.event_id)
+        # The latest first, as a person undoes them.
         for e in reversed(events)
         if e.kind == Kind.LABEL and e.event_id not in undone
     ]

@@ -1,22 +1,23 @@
 """Detect people who label faster than they can read, from the time that a unit was shown before its label.
 
-Adults read 238 words of non-fiction a minute (Brysbaert 2019, Journal of Memory and Language 109, table 2);
-reading three times as fast with understanding is impossible (Rayner et al. 2016, Psychological Science in the
-Public Interest 17(1)). A label is fast if its unit was shown for less than `MS_A_WORD` for each of its first
-`MOST_WORDS` words, both by the screen's clock and by the total time on the unit. A word counts as
-`CHARACTERS` characters, spaces included.
+A label is fast if its unit was shown for less than `MS_A_WORD` for each of its first `MOST_WORDS` words.
 """
 
 from typing import NamedTuple
 
 from judge.store import Store
 
+# Adults read 238 words of non-fiction a minute, which is 252 ms a word (Brysbaert 2019, Journal of Memory and
+# Language 109, table 2). Nobody reads three times as fast and understands the text (Rayner et al. 2016,
+# Psychological Science in the Public Interest 17(1)).
 MS_A_WORD = 80
 MOST_WORDS = 50
 CHARACTERS = 6
+"""The length of a word, including the space after it."""
 LEAST, SHARE = 5, 0.1
 """A person is named if at least this many labels, and more than this share of all, are fast."""
 
+# SQLite takes the other columns from the row with the minimum: the first label that was not undone.
 _FIRST = """
     SELECT e.annotator_id, e.shown_ms, a.active_ms, min(e.seq),
            coalesce(json_extract(u.span, '$.end') - json_extract(u.span, '$.start'), length(p.text), length(s.text),
@@ -58,6 +59,8 @@ def paces(store: Store, batch: str | None = None) -> dict[str, ReadingPace]:
         return people
     for who, shown, active, _, characters in store.conn.execute(_FIRST, {"batch": batch}):
         fast, timed = people.get(who, ReadingPace(0, 0))
+        # The longer of two times: somebody may have read the unit at an earlier visit, and the screen counts
+        # this visit only.
         people[who] = ReadingPace(fast + (max(shown, active) < reading_ms(characters)), timed + 1)
     return people
 

@@ -1,9 +1,7 @@
-"""A running batch: people join, leave and are stopped. Every change is recorded in `batch_changes`.
+"""Change a running batch: add, replace and stop annotators. Every change is recorded in `batch_changes`.
 
 Nothing here changes an existing label. Only untouched units are handed over.
 """
-
-from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -107,6 +105,7 @@ def hand_over(
     if person in to or not to:
         raise UsageError(f"--to: name others than {person}")
     done = Changed(name)
+    # While the person is at work, a unit could be labelled and handed over at the same time.
     busy = f"batch '{name}': {person} is at work at this moment; hand over after that"
     with store.run_lock(f"annotate {name} {person}", busy), store.transaction() as conn:
         _newcomers(conn, name, [p for p in to if p not in known])
@@ -154,6 +153,7 @@ def _move(
             place = [name, person, position]
             receiver = moved.get(unit) if role == "sample" else None
             # The old position is stored, because a pack with it may still return.
+            # A unit may have been handed over before and returned since.
             query = "INSERT OR REPLACE INTO handed_over VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             conn.execute(query, [*place, unit, role, repeat, receiver, stamp])
             conn.execute(
@@ -170,6 +170,7 @@ def _move(
     seats.finish(store, info, given, done, allow_exposed)
 
 
+# A unit with any event, such as a note, counts as started: the person would lose that work.
 _UNTOUCHED = """
     SELECT a.position, a.unit_id, a.role, a.repeat FROM assignments AS a
     WHERE a.batch = ? AND a.annotator_id = ? AND a.role <> 'adjudication' AND a.status = 'open' AND NOT EXISTS

@@ -1,7 +1,5 @@
 """The lead's view of a batch: progress, pace, checks, and agreement so far, without any label."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 
@@ -29,6 +27,7 @@ def list_batches(store: Store) -> list[dict[str, Json]]:
     """
     rows = []
     for row in dicts(store.conn, query, []):
+        # Names contain no comma: see `annotate.store.check_name`.
         row["annotators"] = sorted((row["annotators"] or "").split(",")) if row["annotators"] else []
         rows.append(row)
     return rows
@@ -103,6 +102,7 @@ def _person(store: Store, info: BatchInfo, who: str, pace_of: ReadingPace | None
     caught, checked = _known(store, info, who, "attention")
     same, again = _repeats(store, info, who)
     wanted = info.plan.training
+    # Nobody has passed or failed before the training is complete.
     finished = wanted and answered >= wanted
     return {
         "annotator": who,
@@ -188,6 +188,7 @@ def agreement(store: Store, info: BatchInfo) -> list[Measure]:
     for question in info.task.spec.questions:
         if question.level in ("interval", "text"):
             continue
+        # Repeats and checks are no units of the sample, and labels after a reveal are not blind.
         rows = store.conn.execute(
             "SELECT unit, annotator, label, question FROM batch_labels WHERE batch = ? AND field = ? "
             "AND layer = 'first' AND role = 'sample'",

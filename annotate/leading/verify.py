@@ -17,6 +17,7 @@ from judge.errors import UsageError
 from judge.reread import unlike_replies
 from judge.store import Store
 from judge.store.label_sources import PEOPLE
+from judge.store.listing import dicts
 from judge.types import Json
 
 NEAR = 1e-6
@@ -24,7 +25,7 @@ NEAR = 1e-6
 
 
 class Finding(NamedTuple):
-    """A row with a difference. `what` names the check, `where` the row."""
+    """A row with a difference: the check, the place of the row, the recomputed value and the stored one."""
 
     kind: str
     where: str
@@ -33,9 +34,7 @@ class Finding(NamedTuple):
 
 
 def verify(store: Store) -> list[Finding]:
-    """Return every difference between the stored rows and what follows from logs and sources; changes
-    nothing.
-    """
+    """Return every difference between the stored rows and those that follow from logs and sources."""
     conn = store.conn
     with store.reading_once():
         return [
@@ -58,14 +57,9 @@ def _logs(store: Store) -> Iterator[Finding]:
         query = "SELECT DISTINCT annotator_id FROM assignments WHERE batch = ? ORDER BY 1"
         for (person,) in conn.execute(query, [batch]).fetchall():
             events = events_of(conn, batch, person)
-            cursor = conn.execute(
-                "SELECT * FROM assignments WHERE batch = ? AND annotator_id = ? ORDER BY position",
-                [batch, person],
-            )
-            names = [column[0] for column in cursor.description]
             expected: set[tuple[Json, ...]] = set()
-            for values in cursor.fetchall():
-                row = dict(zip(names, values, strict=True))
+            seats = "SELECT * FROM assignments WHERE batch = ? AND annotator_id = ? ORDER BY position"
+            for row in dicts(conn, seats, [batch, person]):
                 seat, unit = (batch, person, row["position"]), (row["unit_id"], row["repeat"])
                 state = fold(events.pop(row["position"], []))
                 stands, labels = follow(conn, task, seat, row["role"], unit, state)
@@ -128,6 +122,7 @@ def _judges(store: Store) -> Iterator[Finding]:
 
 def _orphans(conn: sqlite3.Connection) -> Iterator[Finding]:
     """Check for labels whose source is not in the study."""
+    # Labels of a study of 0.2.0 that are in no log have the source 'study:0.2.0', which is no row of a table.
     query = """
         SELECT s.annotator_id, s.unit_id, s.field, s.source, s.value FROM label_sources AS s WHERE NOT CASE
             WHEN s.source GLOB 'batch:*' OR s.source GLOB 'adjudication:*' THEN EXISTS (SELECT 1 FROM assignments AS a
@@ -165,10 +160,9 @@ def _labels(conn: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _weights(store: Store) -> Iterator[Finding]:
-    """Check that each drawn unit's weight is the inverse of its probability, and that weights sum to the
-    frame.
-    """
+    """Check that each unit's weight is the inverse of its probability, and that weights add up to the frame."""
     conn = store.conn
+    # A pack contains no probabilities: its units were drawn in another study.
     batches = "SELECT batch FROM batches WHERE packed_for IS NULL ORDER BY rowid"
     for (batch,) in conn.execute(batches).fetchall():
         info = batch_info(store, batch)
@@ -206,6 +200,7 @@ def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[
     by_chance = not (plan.queue or plan.from_route) and plan.annotators
     return {
         unit: (
+            # nan is close to no number, so the stored value is reported.
             p if p is not None or not by_chance else math.nan,
             None if p is None else 1 / p if p > 0 else math.nan,
         )
@@ -214,12 +209,11 @@ def _expected(store: Store, info: BatchInfo, stored: dict[str, Design]) -> dict[
 
 
 def _drawn_again(store: Store, info: BatchInfo, units: set[str]) -> list[DrawnUnit] | None:
-    """Repeat the draw of a batch; None if its result has changed, or if the batch does not record how it was
-    drawn.
-    """
+    """Repeat the draw of a batch. Return None if the batch does not record it, or other units are drawn now."""
     plan, conn = info.plan, store.conn
     if not (plan.annotators and plan.frame):
         return None
+    # Labels that the judge gave after the draw may have changed the strata.
     later = "SELECT 1 FROM judgements WHERE run_id = ? AND judged_at > (SELECT created FROM batches WHERE batch = ?)"
     if plan.run and conn.execute(f"{later} LIMIT 1", [plan.run, info.batch]).fetchone():
         return None

@@ -1,4 +1,4 @@
-"""A batch as its lead watches it, in words: progress, pace, checks, agreement so far and flags.
+"""Describe a batch for its lead in words: progress, pace, checks, agreement so far and flags.
 
 Nothing here reveals a label, because whoever watches a batch may also label in it.
 """
@@ -29,6 +29,8 @@ class WatchSection:
 
 def look(store: Store, name: str) -> dict[str, Any]:
     """Read the batch's numbers in one snapshot of the file."""
+    # Between two queries without a transaction, a label could arrive that one of them counts and the other
+    # does not.
     store.conn.execute("BEGIN")
     try:
         return show_batch(store, name)
@@ -44,6 +46,7 @@ def title(document: dict[str, Any], at: datetime) -> str:
     state = f"closed {document['closed'][:10]}" if document["closed"] else f"{busy} at work"
     parts = [f"{document['batch']}", f"{done:,}/{units:,} done ({_percent(done, units)})", state]
     left = [hours for p in people if (hours := _hours(p)) is not None]
+    # Somebody who has not begun has no pace, so the time that is left is a lower bound.
     unknown = any(p["open"] and _hours(p) is None and not p["stopped"] for p in people)
     if left and not document["closed"]:
         parts.append(f"{'at least ' if unknown else ''}{duration(max(left) * 3600)} left")

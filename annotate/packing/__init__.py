@@ -1,1 +1,1 @@
-"""A batch for another machine, and its labels brought back."""
+"""Pack a batch for another machine, and merge the returned labels."""

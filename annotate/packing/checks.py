@@ -72,6 +72,7 @@ def check_rows(
             if _moment(started) is None or (ended is not None and _moment(ended) is None):
                 raise BadInput(f"session {session}: {started!r} to {ended!r} is not a time", path=str(path))
         sessions[session] = about
+    # SQLite stores any type in any column, so the type is checked for each value.
     odd = packed.execute(
         "SELECT seq, position, shown_ms FROM events WHERE shown_ms IS NOT NULL AND (typeof(shown_ms) <> 'integer' "
         "OR shown_ms NOT BETWEEN 0 AND ?) ORDER BY seq LIMIT 1",
@@ -87,6 +88,7 @@ def check_rows(
         where = f"event {row.seq}, unit {row.position}"
         mine = known.get(row.event.event_id)
         try:
+            # The study checked its own events when they were made.
             if mine is None:
                 _check(task, row, before)
         except (BadInput, TypeError, ValueError) as e:

@@ -1,4 +1,4 @@
-"""Contradictions between the changes of a unit here and in a pack, and their settlement by a lead."""
+"""Find contradictions between a pack and the study, and settle them as a lead has decided."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,10 +64,9 @@ def _said(state: State) -> str:
 
 
 def settle_conflict(store: Store, payload: Mapping[str, Any]) -> None:
-    """Take the file's side where the two contradict: what was done there here since packing is undone, what was undone
-    is done again, and what the file says comes in. Doing it again changes nothing.
+    """Store the file's version of a unit, and undo the changes in the study that contradict it. The log keeps all.
 
-    All of it stays in the log. Raises StudyError when the batch is closed or somebody has the seat.
+    A second call changes nothing. Raises StudyError if the batch is closed, or if the person is at work.
     """
     batch, person, position = payload["batch"], payload["annotator"], int(payload["position"])
     info = batch_info(store, batch)
@@ -106,6 +105,7 @@ def _giving_way(mine: Sequence[Event], payload: Mapping[str, Any]) -> list[Event
 
     def gives_way(event: Event) -> bool:
         part = _PART_OF.get(Kind(event.kind), _ANSWER)
+        # A first answer is final once the judge was shown: no later answer to this unit is blind.
         return event.kind in UNDOABLE and part in parts and not (locked and event.kind in FIRST_LAYER)
 
     done = [e for e in mine if gives_way(e) and e.event_id not in known | _undone(mine)]

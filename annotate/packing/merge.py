@@ -61,6 +61,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
             )
         batch, person = batches[0]
         theirs, ours = batch_info(packed, batch), batch_info(store, batch)
+        # Another wording is another question, under which the labels have another meaning.
         if theirs.task.sha256 != ours.task.sha256:
             raise BadInput(f"packed with another text of task {theirs.task.name}", path=str(path))
         back = _check_positions(packed.conn, store.conn, batch, person, path)
@@ -73,6 +74,7 @@ def merge(store: Store, path: Path) -> MergedLabels:
             # Nothing is new, so it does not matter whether the person's units were handed over or the batch closed.
             done.units = _done_units(store, batch, person)
             return done
+        # The desk locks the queue: the person cannot label here while the pack is merged.
         with Desk.open(store, batch, person, returning=True):
             with store.transaction() as conn:
                 done.back = give_back(conn, batch, person, back)

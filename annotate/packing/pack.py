@@ -34,6 +34,7 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
         raise UsageError(
             f"batch '{batch}' was closed on {info.closed[:10]}: nothing labelled in a pack could come back"
         )
+    # Repeats and attention units are packed as units of the sample, because anybody can open the file.
     rows = store.conn.execute(
         "SELECT position, unit_id, CASE role WHEN 'training' THEN role ELSE 'sample' END, 0 FROM assignments "
         "WHERE batch = ? AND annotator_id = ? AND role <> 'adjudication' ORDER BY position",
@@ -52,6 +53,7 @@ def pack(store: Store, batch: str, person: str, path: Path) -> int:
     _remove(part)
     try:
         _write(store, info, person, part, rows)
+        # Before the file gets its name: if this fails, no pack exists whose units count as unseen.
         with store.transaction() as conn:
             exposure.note_batch(conn, info.task, batch, [person], "pack")
         part.replace(path)

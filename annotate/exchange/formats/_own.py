@@ -6,7 +6,7 @@ from typing import Any
 
 from annotate.exchange.base import Export, ReadOptions
 from annotate.exchange.proof import SHA_KEY, differs_by_hash, differs_by_inputs, text_sha
-from annotate.exchange.responses import Response
+from annotate.exchange.responses import Response, text_of
 from annotate.store import ADJUDICATED
 from judge.errors import BadInput
 from judge.types import Where
@@ -14,6 +14,7 @@ from judge.types import Where
 COLUMNS = ("unit", "question", "field", "annotator", "label", "layer", "repeat", "role", "blind", "seconds",
            "flag", "note", "spans", "at", "stratum", "weight", "sources", SHA_KEY)  # fmt: skip
 """The columns of the labels, with evidence, time and sources."""
+# CSV has texts, and JSON and Parquet have booleans.
 BLIND = {"true": True, "false": False, "1": True, "0": False, True: True, False: False}
 
 
@@ -72,11 +73,7 @@ def _response(
 ) -> Response:
     def text(key: str) -> str:
         value = row.get(key)
-        if value is None:
-            return ""
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise BadInput("must be text", field=key)
-        return str(value)
+        return "" if value is None else text_of(value, key)
 
     name = text("field") or reading.field or ""
     if text("label"):

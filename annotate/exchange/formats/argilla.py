@@ -19,7 +19,8 @@ from typing import Any
 from annotate.exchange.base import ExchangeUnit, Export, Out, ReadOptions, Response
 from annotate.exchange.files import json_records
 from annotate.exchange.proof import differs_by_inputs
-from annotate.exchange.texts import EVIDENCE, flat, title
+from annotate.exchange.responses import text_of
+from annotate.exchange.texts import EVIDENCE, flat, marked_input, option_text, title
 from annotate.guidelines import markdown
 from judge.errors import BadInput, UsageError
 from judge.prompts.load import Task
@@ -38,19 +39,20 @@ NO_STATUS = (
     "-O status=submitted"
 )
 NOTE, SPANS = "adjudge-note", "adjudge-evidence"
+# Argilla names users by UUID. Made from the name, a user has the same id in every export.
 _PEOPLE = uuid.UUID("8f2c7f0e-6f0b-5b3e-9d59-6a1d5f1f0c11")
 """Our namespace for ids of people made from their names."""
-_MARKABLE = ("passage", "answer")
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
-    """`settings.json`, `records.jsonl` and, with labels, `users.json`."""
+    """Write `settings.json`, `records.jsonl` and, with labels, `users.json`."""
     task = export.task
     out.write_json("settings.json", settings(task))
     answered: dict[str, list[Response]] = {}
     if export.labels:
         users = {}
         for response in export.responses():
+            # A record has one response of each user, so a hidden repeat has no place in it.
             if not response.repeat:
                 answered.setdefault(response.unit, []).append(response)
                 users[_user(response.annotator)] = response.annotator
@@ -65,7 +67,7 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
 
 def settings(task: Task) -> dict[str, Any]:
     """Return the settings of a dataset for this task, as `rg.Settings.from_json` reads them."""
-    main = _main(task)
+    main = marked_input(task.input_names)
     required = [_field(name, True) for name in task.required_inputs]
     questions = [_question(q) for q in task.spec.questions]
     if main:
@@ -97,10 +99,7 @@ def _field(name: str, required: bool) -> dict[str, Any]:
 
 def _question(question: Question) -> dict[str, Any]:
     if question.labels:
-        options = [
-            {"value": v.value, "text": f"{v.value}: {v.meaning}" if v.meaning else v.value}
-            for v in question.labels
-        ]
+        options = [{"value": label.value, "text": option_text(label)} for label in question.labels]
         how: dict[str, Any] = {"type": "label_selection", "options": options, "visible_options": None}
     else:
         how = {"type": "text", "use_markdown": False}
@@ -117,10 +116,6 @@ def _argilla_name(field: str) -> str:
     return field.replace(".", "-")
 
 
-def _main(task: Task) -> str | None:
-    return next((n for n in _MARKABLE if n in task.input_names), None)
-
-
 def _user(name: str) -> str:
     return str(uuid.uuid5(_PEOPLE, name))
 
@@ -132,7 +127,7 @@ def fields(unit: ExchangeUnit) -> dict[str, str]:
 
 def _given(task: Task, unit: ExchangeUnit, responses: Iterable[Response]) -> dict[str, list[dict[str, Any]]]:
     answers: dict[str, list[dict[str, Any]]] = {}
-    main = unit.main
+    main = marked_input(unit.inputs)
     for response in responses:
         whole = all(q.field in response.answers for q in task.spec.questions)
         about = {
@@ -186,7 +181,7 @@ def _responses(
         raise BadInput("the record's id is missing: it is our unit's id", field="id")
     if reading.task is None:
         raise UsageError("argilla: say what was asked, with --batch or --task")
-    main = next((n for n in _MARKABLE if (reading.inputs(unit) or {}).get(n)), None)
+    main = marked_input(reading.inputs(unit) or ())
     by_user: dict[str, dict[str, Any]] = {}
     status: dict[str, str] = {}
     for name, value, user, state in _values(row):
@@ -205,14 +200,14 @@ def _responses(
         if unknown := [n for n in values if n not in (*questions, NOTE, SPANS)]:
             raise BadInput(f"question '{unknown[0]}' is none of {', '.join(questions)}", field="responses")
         skipped = status[user] == "discarded"
-        answers = {questions[n]: _text(v, n) for n, v in values.items() if n in questions and v is not None}
+        answers = {questions[n]: text_of(v, n) for n, v in values.items() if n in questions and v is not None}
         yield Response(
             unit=unit,
             annotator=users.get(user, user) if user else reading.as_person or "",
             answers={} if skipped else answers,
             spans=None if skipped or SPANS not in values else _spans(values[SPANS], main),
             skipped=skipped,
-            note=_text(values[NOTE], NOTE) if values.get(NOTE) else None,
+            note=text_of(values[NOTE], NOTE) if values.get(NOTE) else None,
             blind=False if _suggested(row) else None,
             where=where,
             # The nested export of SDK 2.8 leaves the status out, so a draft or a discarded response looks submitted.
@@ -258,12 +253,6 @@ def _values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str, str | None]
         statuses = states or [None] * len(values)
         for value, user, status in zip(values, people, statuses, strict=True):
             yield name, value, str(user or ""), None if status is None else str(status)
-
-
-def _text(value: Any, name: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise BadInput("must be a single text or number", field=name)
-    return str(value)
 
 
 def _spans(value: Any, main: str | None) -> list[tuple[str, int, int]] | None:

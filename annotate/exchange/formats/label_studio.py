@@ -61,6 +61,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
         return reading.as_person or _author(value, users)
 
     reader = Reader(layout, _check(layout), reading.inputs, author)
+    # In a first pass, because a prediction in the last task makes all labels of the file assisted.
     blind = _blind(path)
     for line, task in json_records(path, reading.bad):
         try:
@@ -83,6 +84,7 @@ def read_responses(path: Path, reading: ReadOptions) -> Iterator[Response]:
 
 
 def _check(layout: ConfigLayout) -> Check | None:
+    # The package is large, and files work without it: then only our own checks apply.
     try:
         return Check(layout.xml)
     except MissingExtra:
@@ -113,6 +115,7 @@ def _updated(annotation: Any) -> str:
 def _blind(path: Path) -> bool | None:
     """Return False if annotators saw predictions, True if the file says that there were none, else None."""
     is_stated = False
+    # The second pass reports bad rows.
     for _, task in json_records(path, lambda e: None):
         # An export reduces predictions to ids, which is enough to see that there were some.
         if task.get("predictions") or task.get("total_predictions"):

@@ -2,7 +2,7 @@
 
     load_dataset("DIR", "units"); load_dataset("DIR", "labels")     locally, or after uploading the folder
 
-pyarrow (Apache-2.0, 165 MB) is an optional package: pip install 'adjudge[parquet]'.
+It needs the extra `adjudge[parquet]`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,6 +13,7 @@ import yaml
 
 from annotate.exchange.base import ExchangeUnit, Export, Out
 from annotate.exchange.formats._own import COLUMNS, label_rows
+from annotate.exchange.units import PASSAGE_KEYS
 from annotate.guidelines import markdown
 from judge.errors import MissingExtra
 from judge.prompts.inputs import LIST_INPUTS
@@ -23,13 +24,13 @@ HELP = "Parquet with a data set card, for Hugging Face: units, and with --labels
 WRITES = "folder"
 OPTIONS = {"licence": "licence of the texts, as Hugging Face spells it (cc-by-4.0); default: other"}
 ROW_GROUP = 1000
-PASSAGE = ("title", "date", "source", "text")
 TYPES = {"repeat": "int32", "blind": "bool", "seconds": "float64", "weight": "float64"}
 """Columns of the labels that are not text."""
 
 
 def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
     """Write `data/units.parquet`, with labels `data/labels.parquet`, and `README.md` with the features."""
+    # pyarrow is optional, because it takes 165 MB.
     try:
         import pyarrow
         import pyarrow.parquet
@@ -61,7 +62,7 @@ def _unit_columns(task: Task) -> dict[str, Any]:
     kinds: dict[str, Any] = {"unit": "string"}
     for name in task.input_names:
         if name in LIST_INPUTS:
-            kinds[name] = [dict.fromkeys(PASSAGE, "string")]
+            kinds[name] = [dict.fromkeys(PASSAGE_KEYS, "string")]
         elif name == "options":
             kinds[name] = [{"letter": "string", "text": "string"}]
         else:

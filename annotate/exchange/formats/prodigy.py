@@ -18,7 +18,7 @@ from annotate.exchange.files import json_records
 from annotate.exchange.formats._own import whole
 from annotate.exchange.proof import differs_by_text
 from annotate.exchange.responses import number_of, stamp
-from annotate.exchange.texts import EVIDENCE, compose, inward, outward
+from annotate.exchange.texts import EVIDENCE, compose, inward, option_text, outward
 from judge.errors import BadInput
 from judge.prompts.spec import Question
 from judge.types import Where
@@ -44,6 +44,8 @@ def write(export: Export, out: Out, options: Mapping[str, str]) -> None:
             return
         units = {unit.unit_id: unit for unit in export.units()}
         for response in export.responses():
+            # Evidence, note, flag and time belong to the unit: they are in the row of its first question
+            # only.
             first = True
             for question in export.task.spec.questions:
                 if response.skipped or question.field in response.answers:
@@ -55,10 +57,7 @@ def _task(unit: ExchangeUnit, question: Question) -> dict[str, Any]:
     # Prodigy stores unknown keys and does not show them, so annotators do not see an id that may name a system.
     row: dict[str, Any] = {"text": compose(unit.inputs)[0], UNIT_KEY: unit.unit_id, FIELD_KEY: question.field}
     if question.labels:
-        options = [
-            {"id": v.value, "text": f"{v.value}: {v.meaning}" if v.meaning else v.value}
-            for v in question.labels
-        ]
+        options = [{"id": label.value, "text": option_text(label)} for label in question.labels]
         return row | {"options": options, "config": {"choice_style": "single"}, "_view_id": "choice"}
     return row | {"field_id": INPUT, "field_label": question.ask or question.field, "_view_id": "text_input"}
 

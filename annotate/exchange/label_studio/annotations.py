@@ -1,4 +1,4 @@
-"""An annotation of the JSON export, or of the server, as a response: its answers, evidence, note and annotator.
+"""Convert an annotation of Label Studio to a response: its answers, evidence, note and annotator.
 
 Regions are checked here too, because Label Studio's SDK may not be installed.
 """
@@ -83,6 +83,7 @@ def _add_answer(question: Question, region: Mapping[str, Any], value: Mapping[st
         number = value.get("number")
         if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
             raise BadInput(f"value.number is {number!r}, and must be a number", field=name)
+        # Labels are compared as text, and 2 and 2.0 are the same answer.
         answer = dumps(int(number) if float(number).is_integer() else number)
     elif question.level == "text":
         _need_type(region, "textarea", name)
@@ -144,6 +145,7 @@ def find_span(text: str, start: int, end: int, said: str | None) -> tuple[int, i
     if 0 <= start < end <= len(text) and text[start:end].split() == wanted:
         return start, end
     # The page of server 1.23 counts code points, but other programs that write this format count UTF-16 units.
+    # A text may contain half of a surrogate pair, which UTF-16 would otherwise refuse.
     units = text.encode("utf-16-le", "surrogatepass")
     if not 0 <= 2 * start < 2 * end <= len(units):
         return None
@@ -230,6 +232,7 @@ def _from_prediction(annotation: Mapping[str, Any]) -> bool:
     """Return whether an annotation says that it was made from a prediction."""
     result = annotation.get("result")
     regions = [r for r in result if isinstance(r, Mapping)] if isinstance(result, list) else []
+    # Regions that were copied from a prediction have the origin "prediction" or "prediction-changed".
     return bool(annotation.get("parent_prediction") or annotation.get("prediction")) or any(
         str(r.get("origin", "")).startswith("prediction") for r in regions
     )

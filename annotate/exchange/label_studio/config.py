@@ -1,17 +1,16 @@
-"""A task file as a Label Studio labelling configuration, and its guidelines as HTML.
+"""Convert a task file to a labelling configuration of Label Studio, and its guidelines to HTML.
 
 The texts of a unit are `Text` tags, which show markup as text. Every question is a control on the main text, named
 after its field. `adjudge_evidence` and `adjudge_note` are the controls for evidence and notes.
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from xml.etree import ElementTree as ET
 
-from annotate.exchange.texts import title
+from annotate.exchange.texts import MARKABLE, marked_input, title
 from annotate.guidelines import label_keys
 from judge.errors import UsageError
 from judge.prompts.load import Task
@@ -22,7 +21,6 @@ from judge.types import Json
 EVIDENCE = "adjudge_evidence"
 MARK = "evidence"
 NOTE = "adjudge_note"
-_MAIN = ("passage", "answer")
 _ORDER = ("question_date", "question", "claim", "counter_claim", "options", "reference_answers", "sentence",
           "answer_claim", "nugget", "answer", "baseline_answer", "passage_title", "passage_date", "passage_source",
           "passage")  # fmt: skip
@@ -59,12 +57,12 @@ class ConfigLayout:
     def main(self) -> str:
         """The input in which evidence is marked, and which the questions are about."""
         names = self.task.input_names
-        return next((n for n in _MAIN if n in names), names[-1])
+        return marked_input(names) or names[-1]
 
     @property
     def evidence(self) -> bool:
         """Whether annotators can mark evidence: only in a passage or an answer."""
-        return self.main in _MAIN
+        return self.main in MARKABLE
 
     def object_name(self, name: str) -> str:
         """Return the name of the tag that shows an input; it differs from every question's name."""
@@ -135,6 +133,7 @@ class ConfigLayout:
             )
             area.set("rows", "2")
             if not question.many:
+                # Without this limit, people can submit several texts.
                 area.set("maxSubmissions", "1")
         else:
             choices = ET.SubElement(
@@ -153,6 +152,7 @@ class ConfigLayout:
                 if label.meaning:
                     choice.set("hint", _literal(label.meaning))
             for label in question.labels:
+                # A hint appears only while the mouse is on the label, so the meanings follow as text, too.
                 if label.meaning:
                     meaning = _literal(f"{label.value}: {label.meaning}")
                     ET.SubElement(view, "Header", value=meaning, size="6", style=_MEANING)
@@ -175,25 +175,26 @@ class ConfigLayout:
     @cached_property
     def instruction(self) -> str:
         """Instructions, questions and guidelines as the HTML of the project's instruction page."""
-        return "\n".join(self._instruction())
-
-    def _instruction(self) -> Iterator[str]:
         spec = self.task.spec
-        yield f"<h3>{escape(spec.title)}</h3>"
+        parts = [f"<h3>{escape(spec.title)}</h3>"]
         if text := instructions(self.task):
-            yield _html(text)
+            parts.append(_html(text))
         for question in spec.questions:
-            yield f"<h4>{escape(question.ask or question.field)}</h4>"
+            parts.append(f"<h4>{escape(question.ask or question.field)}</h4>")
             items = [
                 f"<li><b>{escape(label.value)}</b>{key}{': ' + escape(label.meaning) if label.meaning else ''}</li>"
                 for label in question.labels
                 for key in [_shown_key(self.keys.get((question.field, label.value)))]
             ]
-            yield f"<ul>{''.join(items)}</ul>" if items else "<p>Answer in words or with a number.</p>"
+            parts.append(
+                f"<ul>{''.join(items)}</ul>" if items else "<p>Answer in words or with a number.</p>"
+            )
         if spec.guidelines.strip():
-            yield _html(spec.guidelines)
+            parts.append(_html(spec.guidelines))
         if self.evidence:
-            yield f"<p>Evidence{_shown_key(self.evidence_key)}: choose it, then mark the words that decide.</p>"
+            key = _shown_key(self.evidence_key)
+            parts.append(f"<p>Evidence{key}: choose it, then mark the words that decide.</p>")
+        return "\n".join(parts)
 
 
 def _html(markdown: str) -> str:

@@ -63,11 +63,6 @@ def all_stored(store: Store, batch: str, url: str) -> dict[str, Link]:
     return {who: Link(url, project, bool(assisted), run, who) for project, assisted, run, who in rows}
 
 
-def stored(store: Store, batch: str, url: str, person: str = "") -> Link | None:
-    """Return the stored link."""
-    return all_stored(store, batch, url).get(person)
-
-
 def keep(store: Store, batch: str, link: Link) -> None:
     """Store the link of a project, and mark the batch as assisted if it has predictions."""
     with store.transaction() as conn:
@@ -87,6 +82,7 @@ def mark_assisted(store: Store, batch: str, link: Link) -> Link:
         query = "UPDATE label_studio_projects SET assisted = 1 WHERE batch = ? AND url = ? AND person = ?"
         conn.execute(query, [batch, link.url, link.person])
         _mark(conn, batch, link)
+        # The server does not record who opened which prediction, so everybody counts as exposed to all of them.
         conn.execute(
             "INSERT OR IGNORE INTO exposures (person, unit_id, what, batch, how, at) SELECT annotator_id, unit_id, 'judge', "
             "batch, 'pull', ? FROM assignments WHERE batch = ? AND role <> 'adjudication' AND ? IN ('', annotator_id)",
@@ -120,7 +116,7 @@ def find(
     stored project was deleted or replaced on the server.
     """
     mark = mark_of(store, info, person)
-    link = stored(store, info.batch, server.url, person)
+    link = all_stored(store, info.batch, server.url).get(person)
     if link is None:
         project = server.find(mark)
         if project is None:
@@ -273,6 +269,7 @@ def units_there(store: Store, info: BatchInfo, server: Server, link: Link) -> tu
         if key := key_of(task, seats):
             named[int(task["id"])] = key
     units = sorted({unit for unit, _ in named.values()})
+    # Somebody may have imported tasks of another batch into this project.
     in_batch = {u for (u,) in store.conn.execute(query, [dumps(units), info.batch])}
     new = {task: key for task, key in named.items() if key[0] in in_batch}
     add_tasks(store, info.batch, link, new)

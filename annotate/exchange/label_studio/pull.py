@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from annotate.exchange.base import UNIT_KEY
-from annotate.exchange.intake import ImportOptions, store_responses
+from annotate.exchange.intake import store_responses
 from annotate.exchange.label_studio import link as links
 from annotate.exchange.label_studio.annotations import Authors, Reader
 from annotate.exchange.label_studio.config import ConfigLayout
@@ -17,7 +17,7 @@ from annotate.exchange.label_studio.sdk import Check
 from annotate.exchange.label_studio.server import Project, Server
 from annotate.exchange.proof import Unproven
 from annotate.exchange.responses import Response
-from annotate.exchange.result import Retracted
+from annotate.exchange.result import ImportOptions, Retracted
 from annotate.exchange.units import ExchangeUnits
 from annotate.sitting.desk import BatchInfo, batch_info
 from judge.commands import command
@@ -90,10 +90,12 @@ def pull(
         projects = _projects(store, info, server, out)
         surveys = {link: links.survey(store, info, server, link) for link in projects}
         of = sum(len(there.unread) for there in surveys.values())
+        # If nothing has changed, a pull asks for nothing but the list of tasks.
         authors = Authors(store, info, server.users() if of else {}, people or {})
         live: set[tuple[str, Key]] = set()
         known: set[tuple[str, Key]] = set()
         for link, there in surveys.items():
+            # At every pull, because everybody with access to the server can add predictions.
             if projects[link].predictions and not link.assisted:
                 link = links.mark_assisted(store, batch, link)
             if link.person:
@@ -188,6 +190,7 @@ class _Page:
             annotations = task.get("annotations")
             if not isinstance(annotations, list) or not all(isinstance(a, dict) for a in annotations):
                 raise ServerFault(f"{self.link.url}: task {task['id']} has no list of annotations")
+        # An edited annotation is a later answer of the same person, and no contradiction.
         how = ImportOptions("label-studio", latest=True)
         done = store_responses(
             self.store,
@@ -216,6 +219,7 @@ class _Page:
             unit = key[0] if key else None
             ours = unit is not None and self.reader.inputs(unit) is not None
             self.out.strange_tasks += not ours
+            # The last response counts, so the latest annotation comes last.
             for annotation in sorted(task["annotations"], key=lambda a: str(a.get("updated_at"))):
                 where = Where(_name(task, annotation), 0)
                 self.out.annotations += 1

@@ -1,4 +1,4 @@
-"""A batch out to a Label Studio server: its project, or one for each person, and the tasks."""
+"""Push a batch to a Label Studio server: its tasks, in one project or in one for each annotator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -224,6 +224,7 @@ class _Job:
         self.progress(out.there + out.new, self.of)
 
     def _existing(self, person: str, new: bool) -> tuple[Link, Project] | None:
+        # --new abandons a shared project, but of several projects only those that were deleted.
         if new and not person:
             return None
         try:
@@ -249,6 +250,7 @@ class _Job:
         title = f"adjudge: {info.batch}" + (f" ({person})" if person else "")
         number = self.server.create(
             {
+                # The server refuses titles of more than 50 characters.
                 "title": title if len(title) <= 50 else title[:49] + "…",
                 "description": links.description(self.store, info, run, person),
                 "label_config": self.layout.xml,
@@ -258,6 +260,7 @@ class _Job:
                 "enable_empty_annotation": False,
                 "show_collab_predictions": run is not None,
                 "maximum_annotations": 1 if person else info.plan.overlap or 1,
+                # In the order of the queue: training comes first, and a repeat long after its unit.
                 "sampling": "Sequential sampling",
             }
         )

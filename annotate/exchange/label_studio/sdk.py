@@ -139,6 +139,7 @@ def _detail(body: Any) -> str:
     text = " ".join(str(body or "").split())
     # A proxy answers with a page of HTML.
     text = "" if text.startswith("<") else text
+    # A server may repeat the key that it refuses.
     return re.sub(r"[\w-]{20,}(\.[\w-]+)*", "…", text)[:200]
 
 

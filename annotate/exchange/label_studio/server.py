@@ -23,7 +23,6 @@ class Project(NamedTuple):
     id: int
     description: str
     xml: str
-    tasks: int
     predictions: int
 
 
@@ -133,12 +132,15 @@ class Server:
         # In a file, because the export of a large project would fill the memory.
         with tempfile.TemporaryFile() as file:
             with sdk.explained(self.url, "the project was deleted"):
+                # Otherwise the export would leave out tasks without annotations, among them those whose
+                # annotations were deleted.
                 for part in self._client.projects.exports.download_sync(
                     number, export_type="JSON", download_all_tasks=True, request_options=options
                 ):
                     file.write(part)
             file.seek(0)
             try:
+                # By default, ijson reads numbers as Decimal.
                 for task in ijson.items(file, "item", use_float=True):
                     if not isinstance(task, dict):
                         raise ServerFault(
@@ -156,6 +158,5 @@ def _project(project: Any) -> Project:
         int(project.id),
         project.description or "",
         project.label_config or "",
-        project.task_number or 0,
         project.total_predictions_number or 0,
     )

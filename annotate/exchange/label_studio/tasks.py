@@ -1,6 +1,4 @@
-"""Units as Label Studio tasks: our unit id and the inputs as text, on request with the judge's labels, in pages to send."""
-
-from __future__ import annotations
+"""Convert units to tasks of Label Studio: the unit's id, its inputs as text and, on request, the judge's labels."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +13,9 @@ from annotate.sitting.desk import BatchInfo
 from judge.store import Store, label_rows
 from judge.store.study import dumps
 from judge.types import Json
+
+Judged = Mapping[str, Mapping[str, tuple[str, float | None]]]
+"""Unit -> field -> (label, its probability)."""
 
 
 def data_of(layout: ConfigLayout, unit: ExchangeUnit, place: int | None = None) -> dict[str, Json]:
@@ -120,10 +121,6 @@ def pages(tasks: Iterator[tuple[Key, dict[str, Json]]]) -> Iterator[list[tuple[K
         size += length
     if page:
         yield page
-
-
-Judged = Mapping[str, Mapping[str, tuple[str, float | None]]]
-"""Unit -> field -> (label, its probability)."""
 
 
 def judged(store: Store, info: BatchInfo, run: str) -> Judged:
