@@ -22,14 +22,8 @@ STUDY = [
     {"id": "2", "claim": "Two.", "passages": [("gamma", "neutral", "refute", "neutral"), ("delta", "support", "support", "refute")]},
     {"id": "3", "claim": "Three.", "passages": [("epsilon", "refute", None, "refute"), ("zeta", "neutral", "neutral", None)]},
 ]  # fmt: skip
-SCRIPT = {
-    "alpha": "support",
-    "beta": "refute",
-    "gamma": "neutral",
-    "delta": "refute",
-    "epsilon": "I cannot say.",
-    "zeta": "support",
-}
+SCRIPT = {"alpha": "support", "beta": "refute", "gamma": "neutral", "delta": "refute", "epsilon": "I cannot say.",
+          "zeta": "support"}  # fmt: skip
 """What the judge answers to each passage; epsilon's answer cannot be parsed."""
 
 
@@ -107,17 +101,15 @@ def make_study(folder: Path, runs: int = 1) -> Path:
         for text, ann, bob, gold in claim["passages"]:
             votes = {who: vote for who, vote in (("ann", ann), ("bob", bob)) if vote}
             labels = {"gold": {"stance": gold}} if gold else {}
-            passages.append(
-                {"id": text, "text": f"The {text} passage.", "votes": {"stance": votes}, **labels}
-            )
+            passage = {"id": text, "text": f"The {text} passage.", "votes": {"stance": votes}}
+            passages.append(passage | labels)
         rows.append({"id": claim["id"], "claim": claim["claim"], "passages": passages})
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     judge("items", "import", "jsonl", data, "-d", db)
-    replies = {
-        word: reply if reply.endswith(".") else json.dumps({"stance": reply})
-        for word, reply in SCRIPT.items()
-    }
-    lines = [{"match": f"The {word} passage.", "reply": reply} for word, reply in replies.items()]
+    lines = []
+    for word, reply in SCRIPT.items():
+        reply = reply if reply.endswith(".") else json.dumps({"stance": reply})
+        lines.append({"match": f"The {word} passage.", "reply": reply})
     script.write_text("".join(json.dumps(line) + "\n" for line in lines))
     model = ("-m", "scripted/file", "--option", f"script={script}", "-d", str(db))
     for number in range(runs):

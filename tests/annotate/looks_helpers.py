@@ -14,6 +14,7 @@ from annotate.report.model import Ruling
 from annotate.report.rulings import rule
 from annotate.report.subject import load
 from annotate.sitting.desk import Desk
+from annotate.store import open_study
 from judge.prompts import load_task
 from judge.store import Store
 from tests import words
@@ -30,6 +31,18 @@ def world(folder: Path, rare: float = 0.5) -> tuple[Path, dict[str, str]]:
     judged = [t if x > 1 / 15 else "refute" for t, x in zip(truth, rng.random(UNITS), strict=True)]
     db = study(folder / "s.db", [U(judges={"m/one": label}) for label in judged])
     return db, {f"study:{i}/p": label for i, label in enumerate(truth)}
+
+
+def sealed_world(folder: Path) -> tuple[Path, dict[str, str]]:
+    """A study that can be split, with 200 units that people labelled, and the truth by unit; its judge is always right."""
+    # Every claim has words of its own: items of the same words would be one question of a split.
+    named = ["support" if x < 0.5 else "refute" for x in np.random.default_rng(4).random(UNITS)]
+    made = [U(judges={"m/one": t}, claim=f"Claim {i}.") for i, t in enumerate(named)]
+    db, truth = study(folder / "s.db", made), {f"study:{i}/p": t for i, t in enumerate(named)}
+    with open_study(db) as store:
+        draw(store, "one", 200, seed=3)
+        label(store, "one", truth, 0, 200)
+    return db, truth
 
 
 def draw(store: Store, name: str, n: int, **plan: Any) -> list[str]:

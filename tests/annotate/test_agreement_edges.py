@@ -28,9 +28,8 @@ def test_a_number_on_a_unit_of_one_annotator_does_not_undo_alpha(tmp_path: Path)
 
 
 def test_total_agreement_in_three_questions_prints_bounds_on_the_scale(tmp_path: Path) -> None:
-    rows = [("unit", "question", "a", "b")] + [
-        (f"{i:02}", i // 10, *("yn"[i % 10 == 0] * 2)) for i in range(30)
-    ]
+    rows: list[tuple[object, ...]] = [("unit", "question", "a", "b")]
+    rows += [(f"{i:02}", i // 10, *("yn"[i % 10 == 0] * 2)) for i in range(30)]
     table = write_csv(tmp_path / "t.csv", rows)
     printed = annotate("agreement", str(table), "--annotators", "a,b").stdout
     assert "-1.000 … 1.000" in printed and "cut at -1, the least there can be" in printed
@@ -92,14 +91,15 @@ def test_numbers_that_are_none_are_named_with_their_line(tmp_path: Path, label: 
 
 
 def test_names_that_differ_in_spaces_are_pointed_out(tmp_path: Path) -> None:
-    rows = [
-        ("unit", "who", "label"),
-        ("1", "ann", "x"),
-        ("1", "bob", "x"),
+    rows = [("unit", "who", "label"), ("1", "ann", "x"), ("1", "bob", "x")]
+    rows += [
         ("2", "ann ", "y"),
         ("2", "bob", "y"),
+        ("3", "ann", "x"),
+        ("3 ", "bob", "y"),
+        ("4", "Bob", "x"),
+        ("4", "ann", "x"),
     ]
-    rows += [("3", "ann", "x"), ("3 ", "bob", "y"), ("4", "Bob", "x"), ("4", "ann", "x")]
     notes = document("agreement", str(write_csv(tmp_path / "t.csv", rows)))["fields"][0]["notes"]
     assert "'ann', 'ann ' are different annotators: they differ in case or spaces only" in notes
     assert "'Bob', 'bob' are different annotators: they differ in case or spaces only" in notes
@@ -125,19 +125,6 @@ def test_complaints_about_a_whole_table_name_the_file(tmp_path: Path) -> None:
     assert "many.csv: 'label' has 250 different labels" in annotate("agreement", table, code=1).stderr
     alone = str(write_csv(tmp_path / "alone.csv", [("unit", "who", "label"), ("1", "a", "x")]))
     assert "alone.csv: 'label' has one annotator, 'a'" in annotate("agreement", alone, code=1).stderr
-
-
-@pytest.mark.parametrize(
-    ("args", "complaint", "code"),
-    [
-        (("no-such.csv",), "no-such.csv: does not exist; name a CSV, TSV, JSON, JSONL or Parquet file", 2),
-        ((".",), ".: is a folder, not a table; name a CSV, TSV, JSON, JSONL or Parquet file", 2),
-        ((VOTES, "--judge", "gpt", "--reference", "gpt"), "--reference gpt: that is the judge", 2),
-    ],
-)  # fmt: skip
-def test_each_complaint_is_one_line(args: tuple[str, ...], complaint: str, code: int) -> None:
-    failed = annotate("agreement", *args, code=code).stderr
-    assert complaint in failed and len(failed.splitlines()) == 1
 
 
 def test_a_judge_may_be_held_against_another(tmp_path: Path) -> None:
@@ -209,10 +196,5 @@ def test_the_summary_has_quartiles_and_both_means() -> None:
 def test_nothing_in_common_is_no_number() -> None:
     ratings = Ratings.from_codes(np.array([[0, -1], [-1, 1]]), ["x", "y"], ["a", "b"])
     row = all_pairs(ratings, ["cohen_kappa"], level="nominal", first="ab", second="ab").summary("cohen_kappa")
-    assert (row["n_pairs"], row["n_sharing"], row["n_defined"], row["mean"], row["max"]) == (
-        1,
-        0,
-        0,
-        None,
-        None,
-    )
+    assert (row["n_pairs"], row["n_sharing"], row["n_defined"]) == (1, 0, 0)
+    assert row["mean"] is row["max"] is None

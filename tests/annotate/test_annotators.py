@@ -24,9 +24,8 @@ def profile(db: Path, name: str) -> object:
 
 
 def test_a_profile_is_kept_and_changed_key_by_key(db: Path) -> None:
-    said = annotate(
-        "annotators", "set", "ann", "-d", db, "--qualification", "PhD", "--paid", "15 EUR an hour"
-    )
+    profile_of_ann = ("--qualification", "PhD", "--paid", "15 EUR an hour")
+    said = annotate("annotators", "set", "ann", "-d", db, *profile_of_ann)
     assert said.stdout == "ann: qualification: PhD; paid: 15 EUR an hour\n"
     annotate("annotators", "set", "ann", "-d", db, "--consent", "signed", "--paid", "")
     assert profile(db, "ann") == ("human", {"qualification": "PhD", "consent": "signed"})
@@ -53,14 +52,9 @@ def test_judges_and_gold_have_no_profile_to_set(db: Path) -> None:
 
 
 def test_something_must_be_said(db: Path) -> None:
-    assert (
-        "say something about 'ann': --qualification"
-        in annotate("annotators", "set", "ann", "-d", db, code=2).stderr
-    )
-    assert (
-        "no such study"
-        in annotate("annotators", "set", "a", "-d", db.parent / "x.db", "--note", "x", code=1).stderr
-    )
+    assert "'ann': --qualification" in annotate("annotators", "set", "ann", "-d", db, code=2).stderr
+    failed = annotate("annotators", "set", "a", "-d", db.parent / "x.db", "--note", "x", code=1)
+    assert "no such study" in failed.stderr
 
 
 def test_the_list_has_everybody_with_labels_and_fields(db: Path) -> None:
@@ -73,9 +67,5 @@ def test_the_list_has_everybody_with_labels_and_fields(db: Path) -> None:
     assert rows["bob"]["profile"] == {"qualification": "student"}
     judge = next(row for row in rows.values() if row["kind"] == "judge")
     assert judge["shown"] == f"scripted/file · stance.v2 · {judge['annotator'][-4:]}"
-
-
-def test_the_list_as_table(db: Path) -> None:
-    annotate("annotators", "set", "bob", "-d", db, "--qualification", "student")
     printed = annotate("annotators", "list", "-d", db).stdout
     assert "qualification" in printed and "consent" not in printed, "columns that nobody fills are left out"

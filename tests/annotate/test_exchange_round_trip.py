@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.annotate.agreement_helpers import annotate, document
+from tests.annotate.agreement_helpers import annotate
 from tests.annotate.exchange_helpers import (
     VALUES,
     all_labels,
@@ -89,34 +89,13 @@ def test_skips_notes_flags_and_evidence_come_along(form: str, tmp_path: Path) ->
     path = study(tmp_path / "s.db")
     copy = empty_copy(path, "copy.db")
     full = {f: v[0] for f, v in VALUES.items()}
-    answer(
-        path,
-        "alice",
-        {1: full, 2: full},
-        skips=[3],
-        notes={1: "Straße — 東京 👍"},
-        spans={1: [("passage", 0, 7)]},
-    )
+    extra = {"skips": [3], "notes": {1: "Straße — 東京 👍"}, "spans": {1: [("passage", 0, 7)]}}
+    answer(path, "alice", {1: full, 2: full}, **extra)
     export(path, tmp_path / "out", form, "--labels")
     done = take_in(copy, _out(tmp_path / "out", form), form, "--blind")
     assert (done["skips"], done["spans"], done["notes"]) == (1, 1, 1)
     assert standing(copy) == standing(path)
     assert take_in(copy, _out(tmp_path / "out", form), form, "--blind")["skips"] == 0
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_agreement_is_the_same_as_when_labelled_here(form: str, tmp_path: Path) -> None:
-    path = study(tmp_path / "s.db")
-    copy = empty_copy(path, "copy.db")
-    for person, shift in (("alice", 0), ("bob", 1)):
-        answer(
-            path, person, {p: {f: v[(p * shift) % len(v)] for f, v in VALUES.items()} for p in range(1, 7)}
-        )
-    export(path, tmp_path / "out", form, "--labels")
-    take_in(copy, _out(tmp_path / "out", form), form, "--blind")
-    args = ("agreement", "--field", "stance", "--annotators", "alice,bob", "-d")
-    here, there = document(*args, path), document(*args, copy)
-    assert here["measures"] == there["measures"] and here["measures"]
 
 
 def test_repeats_and_checks_keep_their_roles(tmp_path: Path) -> None:
@@ -171,11 +150,8 @@ def test_assisted_labels_stay_apart(tmp_path: Path) -> None:
     assert {(row[2], row[3]) for row in all_labels(path)} == {("alice", "first"), ("bob", "assisted")}
     layers = rows_of(path, "SELECT DISTINCT annotator, layer FROM batch_labels ORDER BY 1")
     assert layers == [("alice", "first"), ("bob", "assisted")]
-    assert rows_of(path, "SELECT format, blind FROM label_imports ORDER BY imported_at") == [
-        ("csv", "undeclared"),
-        ("csv", "blind"),
-        ("csv", "assisted"),
-    ]
+    blindness = rows_of(path, "SELECT blind FROM label_imports ORDER BY imported_at")
+    assert blindness == [("undeclared",), ("blind",), ("assisted",)]
     # What is known of blindness goes with the file: no flag is needed on the way in.
     export(path, tmp_path / "labels.jsonl", "jsonl", "--labels")
     blind = {(r["annotator"], r["layer"], r["blind"]) for r in read_lines(tmp_path / "labels.jsonl")}
@@ -211,11 +187,8 @@ def test_the_zip_and_the_folder_of_doccano(tmp_path: Path) -> None:
     folder = tmp_path / "export"
     folder.mkdir()
     for person, value in (("alice", "support"), ("bob", "neutral")):
-        rows = [
-            {"id": i, "text": "", "label": [value], "Comments": [], "adjudge_unit_id": u}
-            for i, u in enumerate(units)
-        ]
-        rows.append({"id": 99, "text": "", "label": [], "Comments": [], "adjudge_unit_id": units[0]})
+        given = [(u, [value]) for u in units] + [(units[0], [])]
+        rows = [{"text": "", "label": label, "Comments": [], "adjudge_unit_id": u} for u, label in given]
         write_lines(folder / f"{person}.jsonl", rows)
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
         for file in folder.iterdir():
@@ -241,19 +214,12 @@ def test_what_doccano_itself_wrote(tmp_path: Path) -> None:
         for who, unit, answers in rows_of(path, "SELECT annotator_id, unit_id, answers FROM assignments")
         if json.loads(answers or "{}")
     }
+    units = ("d:1/p1", "d:6/p1", "d:0/p0", "d:0/p1", "d:3/p1", "d:1/p0")
+    alice = ("refute", "refute", "refute", "neutral", "refute", "support")
+    bob = ("support", "refute", "support", "refute", "refute", "neutral")
+    by_person = {"alice": dict(zip(units, alice, strict=True)), "bob": dict(zip(units, bob, strict=True))}
     assert given == {
-        ("alice", "d:1/p1"): "refute",
-        ("alice", "d:6/p1"): "refute",
-        ("alice", "d:0/p0"): "refute",
-        ("alice", "d:0/p1"): "neutral",
-        ("alice", "d:3/p1"): "refute",
-        ("alice", "d:1/p0"): "support",
-        ("bob", "d:1/p1"): "support",
-        ("bob", "d:6/p1"): "refute",
-        ("bob", "d:0/p0"): "support",
-        ("bob", "d:0/p1"): "refute",
-        ("bob", "d:3/p1"): "refute",
-        ("bob", "d:1/p0"): "neutral",
+        (who, unit): label for who, labels in by_person.items() for unit, label in labels.items()
     }
     [note] = rows_of(path, "SELECT unit_id, note FROM assignments WHERE note IS NOT NULL")
     assert note == ("d:1/p1", "not sure [b]here[/b]")
@@ -281,10 +247,8 @@ def test_what_prodigy_writes(tmp_path: Path) -> None:
     assert done["new"] == {"alice": 3} and (done["skips"], done["flags"], done["spans"]) == (2, 1, 1)
     assert done["remarks"] == {"rejected labels that say no other label": 1}
     unit = tasks[3]["adjudge_unit_id"]
-    result = rows_of(
-        path, "SELECT answers, spans FROM assignments WHERE annotator_id = 'alice' AND unit_id = ?", unit
-    )
-    assert result == [('{"stance":"neutral"}', '[["passage",0,7]]')]
+    query = "SELECT answers, spans FROM assignments WHERE annotator_id = 'alice' AND unit_id = ?"
+    assert rows_of(path, query, unit) == [('{"stance":"neutral"}', '[["passage",0,7]]')]
     # 1,700,000,000 s after the epoch
     assert rows_of(path, "SELECT DISTINCT at FROM events") == [("2023-11-14T22:13:20.000Z",)]
     export(path, tmp_path / "out.jsonl", "jsonl", "--labels")
@@ -351,7 +315,5 @@ def test_what_argilla_gives(tmp_path: Path) -> None:
     assert {c for (c,) in rows_of(other, "SELECT code FROM quarantine")} == {"status"}
     assert "to_list(flatten=True)" in rows_of(other, "SELECT reason FROM quarantine")[0][0]
     # The value of a discarded response is None: it is no label, whoever declares it to be submitted.
-    assert take_in(other, file, "argilla", "--blind", "-O", "status=submitted")["new"] == {
-        "alice": 3,
-        "bob": 2,
-    }
+    declared = take_in(other, file, "argilla", "--blind", "-O", "status=submitted")
+    assert declared["new"] == {"alice": 3, "bob": 2}

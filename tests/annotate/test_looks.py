@@ -22,10 +22,11 @@ from judge.errors import UsageError
 from judge.prompts import load_task
 from judge.store.label_sources import add
 from tests.annotate.agreement_helpers import annotate, judge
-from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, world
+from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, sealed_world, world
 from tests.annotate.report_helpers import U, add_run, study
 
 TABLES = ("prevalence", "latent_agreement")
+LATE = "labels of these units were shown beside a judge before m/late was added"
 
 
 def test_where_the_frame_ends_first_the_sentence_says_so(tmp_path: Path) -> None:
@@ -48,24 +49,17 @@ def test_the_verdict_is_computed_at_fixed_places(tmp_path: Path) -> None:
         label(store, "one", truth, 0, 60)
         (early,) = ruled(store)
         assert (early.decision, early.next_place) == ("undecided", 100)
-        assert (
-            "No verdict on 'stance': the first verdict is computed when the first 100 units are labelled or skipped"
-            in early.sentence
-        )
+        assert "the first verdict is computed when the first 100 units are labelled" in early.sentence
         assert {c.state for c in early.conditions} == {"not asked"} and early.measures[0].value is not None
         assert "next look" not in early.sentence and len(early.sentence.split()) <= 60
         # Another batch over the same frame goes on where the first one ended: its first block has 40 units for everybody.
         draw(store, "two", 90, seed=8)
         (result,) = sequences(store, "stance")
-        assert [b.name for b in result.batches] == ["one", "two"] and (result.complete, result.end) == (
-            60,
-            UNITS,
-        )
+        assert [b.name for b in result.batches] == ["one", "two"]
+        assert (result.complete, result.end) == (60, UNITS)
         first = set(result.units[60:100])
+        query = "SELECT unit_id FROM assignments WHERE batch = 'two' AND annotator_id = ? AND position <= 40"
         for person in PEOPLE:
-            query = (
-                "SELECT unit_id FROM assignments WHERE batch = 'two' AND annotator_id = ? AND position <= 40"
-            )
             assert {u for (u,) in store.conn.execute(query, [person])} == first
         label(store, "two", truth, 0, 39)
         assert ruled(store)[0].next_place == 100
@@ -100,10 +94,8 @@ def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
         assert any("no verdict rests on them" in note for note in notes)
         label(store, "rare", truth, 0, 60)
         (result,) = ruled(store)
-        assert (
-            result.decision == "undecided"
-            and "these units were not drawn with equal probability" in result.sentence
-        )
+        assert result.decision == "undecided"
+        assert "these units were not drawn with equal probability" in result.sentence
         assert "drawn so would decide" in result.sentence or "drawn so the chance is" in result.sentence
         assert "annotate batches new NAME stance.v2 -n 300 --annotators ann,bob" in result.sentence
         assert all(c.low is None and c.state == "not asked" for c in result.conditions)
@@ -114,9 +106,7 @@ def test_units_drawn_in_equal_parts_decide_nothing(tmp_path: Path) -> None:
         assert both.draw == f"100 units drawn with equal probability from {UNITS} units"
 
 
-def test_the_report_of_weighted_units_leaves_labels_outside_the_draw_out_of_the_estimated_classes(
-    tmp_path: Path,
-) -> None:
+def test_the_estimated_classes_of_weighted_units_leave_out_labels_outside_the_draw(tmp_path: Path) -> None:
     db, truth = world(tmp_path, rare=0.1)
     with open_study(db) as store:
         draw(store, "rare", 60, by="label", equal_parts=True)
@@ -124,15 +114,10 @@ def test_the_report_of_weighted_units_leaves_labels_outside_the_draw_out_of_the_
         # Labels that came without a batch, for units that no draw brought: nothing says what they stand for.
         drawn = {u for (u,) in store.conn.execute("SELECT unit_id FROM batch_units")}
         outside = sorted(set(truth) - drawn)[:30]
+        about = (None, None, "import:1", None, "2026-11-23")
         with store.transaction() as conn:
             ensure_human(conn, ["gina"])
-            add(
-                conn,
-                [
-                    (u, "stance", "gina", "first", 0, truth[u], None, None, "import:1", None, "2026-11-23")
-                    for u in outside
-                ],
-            )
+            add(conn, [(u, "stance", "gina", "first", 0, truth[u], *about) for u in outside])
         section = latent(load(store, ReportOptions()))
     classes, agreement = (next(b for b in section.blocks if getattr(b, "key", "") == i) for i in TABLES)
     assert sum(row[2] for row in classes.rows) == 60
@@ -166,9 +151,7 @@ def test_one_look_is_declared_before_the_first_label(tmp_path: Path) -> None:
             draw(store, "three", 20, looks=1)
 
 
-def test_judges_of_a_family_share_the_level_and_one_that_comes_later_takes_later_units(
-    tmp_path: Path,
-) -> None:
+def test_judges_of_a_family_share_the_level_and_a_later_one_takes_later_units(tmp_path: Path) -> None:
     db, truth = world(tmp_path)
     with open_study(db) as store:
         add_run(store, load_task("stance"), "m/two", truth)
@@ -181,11 +164,7 @@ def test_judges_of_a_family_share_the_level_and_one_that_comes_later_takes_later
         add_run(store, load_task("stance"), "m/late", truth)
         again = {r.judge: r for r in ruled(store)}
         assert again["m/one"].conditions == first["m/one"].conditions
-        assert again["m/late"].decision == "undecided"
-        assert (
-            "labels of these units were shown beside a judge before m/late was added"
-            in again["m/late"].sentence
-        )
+        assert again["m/late"].decision == "undecided" and LATE in again["m/late"].sentence
         # The printed command asks for no more units than are left.
         (drawn,) = sequences(store, "stance")
         assert f"-n {min(300, UNITS - len(drawn.units))} --annotators" in again["m/late"].sentence
@@ -207,11 +186,8 @@ def test_holm_takes_all_judges_of_the_family_where_one_is_asked_for(tmp_path: Pa
         draw(store, "one", 100, seed=3)
         label(store, "one", truth, 0, 100)
         result = {r.judge: r for r in ruled(store)}
-        assert [result[f"m/{name}"].decision for name in ("one", "guess", "open")] == [
-            "trust",
-            "do not trust",
-            "undecided",
-        ]
+        decisions = [result[f"m/{name}"].decision for name in ("one", "guess", "open")]
+        assert decisions == ["trust", "do not trust", "undecided"]
         (alone,) = ruled(store, runs=[open_run])
         # z = 2.841, as for a judge without a family; at a third of the level z would be 3.17 (a confidence of .9985).
         assert alone.conditions[1].confidence == pytest.approx(0.9955, abs=1e-4)
@@ -228,10 +204,7 @@ def test_judges_that_are_compared_before_any_report_fix_the_family(tmp_path: Pat
         add_run(store, load_task("stance"), "m/late", truth)
         label(store, "one", truth, 30, 100)
         result = {r.judge: r for r in ruled(store)}
-        assert (
-            result["m/late"].decision == "undecided"
-            and "before m/late was added" in result["m/late"].sentence
-        )
+        assert result["m/late"].decision == "undecided" and LATE in result["m/late"].sentence
         assert "one of" not in result["m/one"].sentence
 
 
@@ -287,11 +260,8 @@ def test_a_batch_is_labelled_until_it_is_decided(tmp_path: Path) -> None:
         decided = ruled(store)[0].decision != "undecided"
         assert (second.opened, second.closed) == ((0, True) if decided else (100, False))
         if not decided:
-            assert (
-                "100 units, 200 labels" in second.messages[-1]
-                and "the verdict is computed at 200 units" in second.messages[-1]
-            )
-            assert "trust takes all of that above -0.1" in second.messages[0]
+            assert "100 units, 200 labels" in second.messages[-1] and "at 200 units" in second.messages[-1]
+            assert "above -0.1" in second.messages[0]
             # Given again before the block is complete, nothing happens.
             assert next_block(store, "one").opened == 0
             label(store, "one", truth, 100, 200)
@@ -339,9 +309,7 @@ def test_a_judge_without_labels_on_many_drawn_units_is_not_trusted(tmp_path: Pat
         routed = add_run(store, task, "m/route", {u: t for i, (u, t) in enumerate(truth.items()) if i % 3})
         with store.transaction() as conn:
             made = {"kind": "routed", "method": "selective", "parents": [], "parameters": {}, "fitted": None}
-            conn.execute(
-                "UPDATE runs SET derived_from = json(?) WHERE run_id = ?", [json.dumps(made), routed]
-            )
+            conn.execute("UPDATE runs SET derived_from = ? WHERE run_id = ?", [json.dumps(made), routed])
         draw(store, "one", 200, seed=3)
         label(store, "one", truth, 0, 200)
         result = {r.judge: r for r in ruled(store)}
@@ -373,11 +341,8 @@ def test_units_labelled_with_gaps_need_no_negative_number_of_units(tmp_path: Pat
         draw(store, "one", 250, seed=3)
         # The first unit stays open, so that no place is complete although 249 units are labelled.
         label(store, "one", truth, 1, 250)
-        for result in ruled(store):
-            assert (
-                "when the first 100 units are labelled" in result.sentence
-                and "About -" not in result.sentence
-            )
+        (result,) = ruled(store)
+        assert "when the first 100 units are labelled" in result.sentence and "About -" not in result.sentence
 
 
 def test_a_filter_that_selects_the_same_units_goes_on_with_their_looks(tmp_path: Path) -> None:
@@ -407,10 +372,7 @@ def test_frames_that_share_units_share_one_level(tmp_path: Path) -> None:
         # One-sided .9 * .10 * .0225 = .002025, so the two-sided interval has a confidence of .99595.
         assert result.conditions[1].confidence == pytest.approx(0.99595, abs=1e-5)
         (old,) = ruled(store, batch="one")
-        assert (
-            old.decision == "undecided"
-            and "'two' was drawn since from a frame that shares units" in old.sentence
-        )
+        assert old.decision == "undecided" and "'two' was drawn since" in old.sentence
 
 
 def test_coming_back_to_a_frame_begins_no_looks_anew(tmp_path: Path) -> None:
@@ -446,12 +408,10 @@ def test_a_unit_that_two_batches_drew_counts_once(tmp_path: Path) -> None:
         draw(store, "one", 80, seed=3)
         with store.transaction() as conn:
             # As two studies of the same units, drawn apart and merged.
-            conn.execute(
-                "INSERT INTO batches SELECT 'two', task, purpose, seed, options, reveal_run, packed_for, created, closed, exposure FROM batches"
-            )
-            conn.execute(
-                "INSERT INTO batch_units SELECT 'two', unit_id, role, stratum, probability, weight FROM batch_units"
-            )
+            rest = "task, purpose, seed, options, reveal_run, packed_for, created, closed, exposure"
+            conn.execute(f"INSERT INTO batches SELECT 'two', {rest} FROM batches")
+            rest = "unit_id, role, stratum, probability, weight"
+            conn.execute(f"INSERT INTO batch_units SELECT 'two', {rest} FROM batch_units")
         (result,) = sequences(store, "stance")
         assert len(result.batches) == 2 and len(result.units) == len(set(result.units)) == 80
 
@@ -463,10 +423,8 @@ def test_a_closed_batch_with_open_units_says_what_to_do(tmp_path: Path) -> None:
         label(store, "one", truth, 0, 90)
         close_batch(store, "one")
         (result,) = ruled(store)
-        assert (
-            "batch 'one' is closed with open units: stop their annotators, or annotate batches close one --undo"
-            in result.sentence
-        )
+        assert "batch 'one' is closed with open units" in result.sentence
+        assert "annotate batches close one --undo" in result.sentence
 
 
 def test_a_block_that_a_file_completes_is_followed_by_the_next(tmp_path: Path) -> None:
@@ -482,17 +440,7 @@ def test_a_block_that_a_file_completes_is_followed_by_the_next(tmp_path: Path) -
                 wrong = "refute" if truth[u] == "support" else "support"
                 rows.append(f"{u},{person},{wrong if i % 16 == k else truth[u]}")
     (tmp_path / "labels.csv").write_text("\n".join(rows))
-    annotate(
-        "import",
-        str(tmp_path / "labels.csv"),
-        "--batch",
-        "one",
-        "--blind",
-        "--field",
-        "stance",
-        "-d",
-        str(db),
-    )
+    annotate("import", tmp_path / "labels.csv", "--batch", "one", "--blind", "--field", "stance", "-d", db)
     with open_study(db) as store:
         (result,) = sequences(store, "stance")
         assert (result.complete, len(result.units)) == (100, 200)
@@ -534,10 +482,8 @@ def test_judges_on_imported_labels_share_the_level(tmp_path: Path) -> None:
         assert alone.conditions == next(r for r in result if r.judge == alone.judge).conditions
     people = [f"{u.people['ann']},{u.people['bob']}," + ",".join(map(str, u.judges.values())) for u in made]
     table = tmp_path / "t.csv"
-    table.write_text(
-        "unit,ann,bob,one,two,three\n" + "".join(f"{i},{row}\n" for i, row in enumerate(people)),
-        encoding="utf-8",
-    )
+    rows = "".join(f"{i},{row}\n" for i, row in enumerate(people))
+    table.write_text(f"unit,ann,bob,one,two,three\n{rows}", encoding="utf-8")
     judges = [part for name in ("one", "two", "three") for part in ("--judge", name)]
     printed = annotate("report", table, "--annotators", "ann,bob,one,two,three", *judges).stdout
     assert printed.count("one of 3 judges") == 3
@@ -569,13 +515,8 @@ def test_the_sentence_names_people_whom_a_lead_stopped(tmp_path: Path) -> None:
 
 
 def test_a_test_that_is_sealed_after_a_late_judge_gives_it_no_verdict(tmp_path: Path) -> None:
-    # Every claim has words of its own: items of the same words would be one question of a split.
-    named = ["support" if x < 0.5 else "refute" for x in np.random.default_rng(4).random(UNITS)]
-    db = study(tmp_path / "s.db", [U(judges={"m/one": t}, claim=f"Claim {i}.") for i, t in enumerate(named)])
-    truth = {f"study:{i}/p": t for i, t in enumerate(named)}
+    db, truth = sealed_world(tmp_path)
     with open_study(db) as store:
-        draw(store, "one", 200, seed=3)
-        label(store, "one", truth, 0, 200)
         assert ruled(store)[0].next_place is not None
         add_run(store, load_task("stance"), "m/late", truth)
     judge("split", "stance", "-d", db)
@@ -589,12 +530,8 @@ def test_a_test_that_is_sealed_after_a_late_judge_gives_it_no_verdict(tmp_path: 
 
 def test_a_judge_that_is_added_after_the_test_was_opened_takes_further_units(tmp_path: Path) -> None:
     """Whoever saw how judges do on the sealed test may have chosen the next judge by it."""
-    named = ["support" if x < 0.5 else "refute" for x in np.random.default_rng(4).random(UNITS)]
-    db = study(tmp_path / "s.db", [U(judges={"m/one": t}, claim=f"Claim {i}.") for i, t in enumerate(named)])
-    truth = {f"study:{i}/p": t for i, t in enumerate(named)}
+    db, truth = sealed_world(tmp_path)
     with open_study(db) as store:
-        draw(store, "one", 200, seed=3)
-        label(store, "one", truth, 0, 200)
         ruled(store)
     judge("split", "stance", "-d", db)
     with open_study(db) as store:

@@ -34,17 +34,8 @@ def packed(tmp_path: Path, person: str, path: Path) -> dict[str, str]:
     return meant
 
 
-ODD = (
-    "NULL",
-    "''",
-    "'refute'",
-    "-1",
-    "7e300",
-    "x'00'",
-    "'2020-01-01'",
-    "(SELECT max(position) FROM events) + 1",
-    "1",
-)
+NEXT = "(SELECT max(position) FROM events) + 1"
+ODD = ("NULL", "''", "'refute'", "-1", "7e300", "x'00'", "'2020-01-01'", NEXT, "1")
 
 
 @pytest.mark.parametrize(
@@ -82,14 +73,8 @@ def test_a_pack_tampered_in_a_column_of_its_log(tmp_path: Path, column: str) -> 
 
 
 CHANGES = [
-    (
-        "UPDATE assignments SET unit_id = (SELECT unit_id FROM assignments WHERE position = 3) WHERE position = 2",
-        "differ",
-    ),
-    (
-        "UPDATE assignments SET position = CASE position WHEN 1 THEN 102 WHEN 2 THEN 101 ELSE position END",
-        "differ",
-    ),
+    ("UPDATE assignments SET unit_id = (SELECT unit_id FROM assignments WHERE position = 3) WHERE position = 2", "differ"),
+    ("UPDATE assignments SET position = CASE position WHEN 1 THEN 102 WHEN 2 THEN 101 ELSE position END", "differ"),
     ("DELETE FROM assignments WHERE position = 2", "differ"),
     ("UPDATE batches SET packed_for = 'bob'", "differ"),
     ("UPDATE sessions SET person = 'bob'", "session"),
@@ -97,7 +82,7 @@ CHANGES = [
     ("UPDATE sessions SET version = x'00'", "session"),
     ("UPDATE sessions SET started = 'soon'", "session"),
     ("UPDATE sessions SET ended = 7", "session"),
-]
+]  # fmt: skip
 
 
 def test_a_pack_whose_queue_or_sessions_were_changed_is_refused(tmp_path: Path) -> None:

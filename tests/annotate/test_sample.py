@@ -87,9 +87,8 @@ def test_a_larger_draw_begins_with_the_smaller_one_and_its_order_follows_from_th
     assert [d.unit_id for d in draw(POOL, 33, 5)] == [d.unit_id for d in whole[:33]]
     assert [d.unit_id for d in in_order(whole[::-1], plan)] == [d.unit_id for d in whole]
     plain = draw([replace(c, stratum="all") for c in POOL], 80, 5)
-    assert [d.unit_id for d in in_order(plain[::-1], replace(plan, by=None, strata={}))] == [
-        d.unit_id for d in plain
-    ]
+    again = in_order(plain[::-1], replace(plan, by=None, strata={}))
+    assert [d.unit_id for d in again] == [d.unit_id for d in plain]
 
 
 def test_weights_lead_back_to_the_frame() -> None:
@@ -104,9 +103,8 @@ def test_weights_lead_back_to_the_frame() -> None:
 def test_the_same_seed_gives_the_same_draw_whatever_the_order_of_rows() -> None:
     assert draw(POOL, 20, 1) == draw(POOL[::-1], 20, 1)
     assert draw(POOL, 20, 1) != draw(POOL, 20, 2)
-    assert {d.unit_id for d in draw(POOL, 20, 1)} == {
-        d.unit_id for d in draw([replace(c, confidence=None) for c in POOL], 20, 1)
-    }
+    unsure = [replace(c, confidence=None) for c in POOL]
+    assert [d.unit_id for d in draw(POOL, 20, 1)] == [d.unit_id for d in draw(unsure, 20, 1)]
 
 
 def test_questions_stay_whole_or_give_equally_many() -> None:
@@ -180,9 +178,8 @@ def test_probabilities_sum_to_n_and_rise_with_uncertainty() -> None:
 
 
 def test_who_would_be_drawn_twice_is_drawn_for_certain() -> None:
-    some = [Candidate("sure" + str(i), "q", confidence=0.999) for i in range(20)] + [
-        Candidate("torn", "q", confidence=0.5)
-    ]
+    some = [Candidate(f"sure{i}", "q", confidence=0.999) for i in range(20)]
+    some.append(Candidate("torn", "q", confidence=0.5))
     result = probabilities(some, 15)
     assert result["torn"] == 1.0 and sum(result.values()) == pytest.approx(15) and max(result.values()) == 1.0
     assert sum(probabilities(some, 21).values()) == pytest.approx(21)
@@ -233,27 +230,10 @@ def test_a_batch_for_ppi_stores_its_probabilities_and_the_report_weighs_by_them(
     rng = random.Random(5)
     labels = {f"study:{q:03}/0": gold(q, 0) if rng.random() < 0.8 else "neutral" for q in range(120)}
     sure = {unit: rng.choice([0.98, 0.5]) for unit in labels}
-    masses = {
-        u: [sure[u] if v == label else (1 - sure[u]) / 2 for v in LABELS] for u, label in labels.items()
-    }
+    masses = {u: [sure[u] if v == w else (1 - sure[u]) / 2 for v in LABELS] for u, w in labels.items()}
     add_run(db, "scripted/planted", labels, masses)
-    made = json.loads(
-        annotate(
-            "batches",
-            "new",
-            "ppi",
-            "stance",
-            "-n",
-            "30",
-            "--draw",
-            "ppi",
-            "--annotators",
-            "ann",
-            "-d",
-            db,
-            "--json",
-        ).stdout
-    )
+    new = ("batches", "new", "ppi", "stance", "-n", "30", "--draw", "ppi", "--annotators", "ann", "-d", db)
+    made = json.loads(annotate(*new, "--json").stdout)
     assert made["units"] == 30 and made["frame"] == 120
     with Store.open(db) as store:
         rows = store.conn.execute("SELECT unit_id, probability, weight FROM batch_units").fetchall()

@@ -189,18 +189,9 @@ def test_a_sentence_of_a_verdict(decision: str) -> None:
         # One source of labels has no label by label.
         ways = ((None, "people"), ("gold", "threshold"))[: 1 if decision == "trust in part" else 2]
         for source, regime in ways:
-            result = (
-                verdict(
-                    d,
-                    decision=decision,
-                    labels=labels,
-                    source=source,
-                    people=() if source else ("a", "b"),
-                    regime=regime,
-                )
-                for d in draws()
-            )
-            sentence = longest(result)
+            parts = {"decision": decision, "labels": labels, "source": source, "regime": regime}
+            people = () if source else ("a", "b")
+            sentence = longest(verdict(d, people=people, **parts) for d in draws())
             assert words.count(sentence) <= words.MOST, (words.count(sentence), sentence)
 
 
@@ -210,12 +201,8 @@ def test_an_undecided_sentence() -> None:
         SimpleNamespace(why="", curve=(SimpleNamespace(more_units=1000, decided=0.5),)),
         SimpleNamespace(why="even 1,000 more units have a chance of 50% only", curve=()),
     )
-    for name, state in (
-        ("evidence", "open"),
-        ("people_agree", "open"),
-        ("non_inferiority", "open"),
-        ("threshold", "holds"),
-    ):
+    names = ("evidence", "people_agree", "non_inferiority", "threshold")
+    for name, state in zip(names, ("open", "open", "open", "holds"), strict=True):
         for outlook, more in product(outlooks, (None, 1000)):
             condition = SimpleNamespace(name=name, state=state)
             result = (verdict(d, conditions=(condition,), outlook=outlook, more_units=more) for d in draws())

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copy
+from typing import Any
 
 import pytest
 
@@ -19,17 +20,22 @@ from tests.annotate.agreement_helpers import judge as judge_command
 from tests.cli.helpers import Done
 from tests.tui.studies import rows_of
 
+VOTED = {"id": "q", "claim": "Tea is hot.",
+         "passages": [{"id": "a", "text": "It is.", "votes": {"stance": {"alice": "support"}}}]}  # fmt: skip
 PILOT = [("d:q/a", "support", "first", "import"), ("d:q/b", "refute", "first", "import")]
+
+
+def import_items(folder: Path, item: dict[str, Any]) -> None:
+    """Import one item of the data set `d` into the study of the folder."""
+    (folder / "items.jsonl").write_text(json.dumps(item))
+    judge_command("items", "import", "items.jsonl", "--dataset", "d")
 
 
 @pytest.fixture
 def study(judge: Callable[..., Done], tmp_path: Path) -> Path:
     """One item with two passages, whose stance alice labelled in a pilot that was imported."""
     passages = [{"id": "a", "text": "It is."}, {"id": "b", "text": "No."}]
-    (tmp_path / "items.jsonl").write_text(
-        json.dumps({"id": "q", "claim": "Tea is hot.", "question": "Is it?", "passages": passages})
-    )
-    judge("items", "import", "items.jsonl", "--dataset", "d")
+    import_items(tmp_path, {"id": "q", "claim": "Tea is hot.", "question": "Is it?", "passages": passages})
     sheet(tmp_path / "pilot.csv", [("d:q/a", "support"), ("d:q/b", "refute")])
     annotate("import", "pilot.csv", "--task", "stance", "--blind", "--new-people")
     return tmp_path / "study.db"
@@ -81,28 +87,21 @@ def test_a_note_a_label_and_its_undo_on_the_screen_leave_imported_labels(study: 
         assert desk.undo() == 1
         unit = desk.load(1).unit_id
         desk.label(1, "stance", "neutral")
-        assert unit not in [row[0] for row in labels(study)], (
-            "two sources differ: no label until somebody decides"
-        )
+        assert unit not in [row[0] for row in labels(study)], "in conflict until somebody decides"
         desk.undo()
     assert labels(study) == adopted
 
 
 def test_votes_that_came_with_items_stay_beside_a_batch(judge: Callable[..., Done], tmp_path: Path) -> None:
-    passage = {"id": "a", "text": "It is.", "votes": {"stance": {"alice": "support"}}}
-    (tmp_path / "items.jsonl").write_text(
-        json.dumps({"id": "q", "claim": "Tea is hot.", "passages": [passage]})
-    )
-    judge("items", "import", "items.jsonl", "--dataset", "d")
+    import_items(tmp_path, VOTED)
     study = tmp_path / "study.db"
     annotate("batches", "new", "main", "stance", "-n", "1", "--annotators", "alice")
     with sit(study, "main") as desk:
         desk.skip(1)
-        assert labels(study) == [("d:q/a", "support", "first", "items")], (
-            "a skip in the batch is not about the vote"
-        )
-    judge("items", "import", "items.jsonl", "--dataset", "d")
-    assert labels(study) == [("d:q/a", "support", "first", "items")]
+        vote = [("d:q/a", "support", "first", "items")]
+        assert labels(study) == vote, "a skip in the batch is not about the vote"
+    import_items(tmp_path, VOTED)
+    assert labels(study) == vote
 
 
 # Finding 2: two tasks with a derived field of one name.
@@ -119,9 +118,7 @@ def test_two_tasks_with_one_derived_field_keep_both_values(study: Path) -> None:
     with sit(study, "two") as desk:
         desk.note(1, "odd")
         first = desk.load(1).unit_id
-        assert labels(study, field="relevance_grade") == zero, (
-            "a note in the second task deletes nothing of the first"
-        )
+        assert labels(study, field="relevance_grade") == zero, "a note deletes nothing of another task"
         desk.label(1, "relevance_0_3", "3")
         query = "SELECT value, source FROM label_sources WHERE field = 'relevance_grade' AND unit_id = '{}' ORDER BY 2"
         assert rows_of(study, query.format(first)) == [("0", "batch:one"), ("2", "batch:two")]
@@ -165,9 +162,7 @@ def test_imports_that_differ_are_a_conflict_until_one_is_to_count(study: Path) -
     annotate("import", "3.csv", "--latest", *where)
     assert in_conflict(study) == [] and [row[1] for row in labels(study, "carol")] == ["support"]
     annotate("import", "2.csv", *where)
-    assert {row[1] for row in in_conflict(study)} == {"support", "refute"}, (
-        "what was replaced can be said again"
-    )
+    assert {row[1] for row in in_conflict(study)} == {"support", "refute"}, "a replaced label can come again"
     assert annotate("verify").exit_code == 0
 
 
@@ -180,17 +175,6 @@ def test_a_file_that_contradicts_itself_is_refused(study: Path) -> None:
     sheet(study.with_name("2.csv"), [("d:q/a", "support"), ("d:q/a", "refute")])
     assert "2.csv:3" in annotate("import", "2.csv", "--blind", code=1).stderr
     assert labels(study) == PILOT
-
-
-def test_a_batch_is_one_source_and_refuses_another_answer(study: Path) -> None:
-    a_b_a(study)
-    where = ("--from", "csv", "--blind", "--batch", "main")
-    annotate("import", "1.csv", *where)
-    annotate("import", "2.csv", *where, code=1)
-    annotate("import", "2.csv", "--latest", *where)
-    told = annotate("import", "3.csv", *where, code=1).stderr
-    assert "carol has labelled 'd:q/a' 'refute' in the study, and 'support' here" in told
-    assert [row[1] for row in labels(study, "carol")] == ["refute"]
 
 
 def test_a_sheet_brings_back_what_was_undone_on_the_screen(study: Path) -> None:
@@ -240,10 +224,8 @@ def test_the_same_label_in_two_studies_is_one_with_the_stricter_layer(study: Pat
     two = copy_with(study, "two.db", [("d:q/a", "support")], "--assisted")
     judge_command("studies", "merge", one, two, "--into", "both.db")
     both = study.with_name("both.db")
-    assert (
-        labels(both, "bob") == [("d:q/a", "support", "assisted", "import, import")]
-        and in_conflict(both) == []
-    )
+    assert labels(both, "bob") == [("d:q/a", "support", "assisted", "import, import")]
+    assert in_conflict(both) == []
 
 
 def test_a_label_that_was_declared_in_one_of_two_copies_is_declared_once_they_are_merged(study: Path) -> None:
@@ -299,9 +281,8 @@ def test_a_conflict_counts_as_unlabelled_and_leaves_the_verdict_undecided(study:
     result = document("agreement", "--field", "stance", "--json")
     assert any("2 labels of alice are in conflict" in told for told in result["fields"][0]["notes"])
     assert result["fields"][0]["conflicts"] == 2
-    pair = next(
-        m for m in result["measures"] if m["annotators"] == ["alice", "bob"] and m["measure"] == "percent"
-    )
+    people = [m for m in result["measures"] if m["annotators"] == ["alice", "bob"]]
+    pair = next(m for m in people if m["measure"] == "percent")
     # Both units were asked about, and neither has a label of alice.
     assert (pair["value"], pair["coverage"]) == (None, 0.0)
     told = annotate("report", "--task", "stance", "--fail-under", "verdict=trust", code=5)
@@ -327,9 +308,8 @@ def test_agreement_says_so_where_every_label_is_in_conflict(study: Path) -> None
 def test_a_sheet_leaves_out_units_that_adopted_labels_finished(study: Path) -> None:
     alone = annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "alice").stderr
     assert "alice: 0 to do" in alone
-    assert (
-        "nothing is left to label" in annotate("export", "main", "--to", "csv", "-o", "1.csv", code=1).stderr
-    )
+    failed = annotate("export", "main", "--to", "csv", "-o", "1.csv", code=1)
+    assert "nothing is left to label" in failed.stderr
     annotate("batches", "new", "next", "relevant", "-n", "2", "--annotators", "alice")
     annotate("export", "next", "--to", "csv", "-o", "2.csv")
     assert study.with_name("2.csv").read_text().count("d:q/") == 2, "nobody said whether these are relevant"
@@ -373,9 +353,8 @@ def test_verify_finds_what_was_changed_behind_its_back(study: Path) -> None:
             conn.execute("UPDATE labels SET value = 'neutral' WHERE unit_id = 'd:q/a'")
             conn.execute("UPDATE assignments SET answers = '{}' WHERE unit_id = 'd:q/b'")
             conn.execute("UPDATE batch_units SET weight = 7")
-            conn.execute(
-                "UPDATE label_sources SET source = 'import:gone' WHERE unit_id = 'd:q/b' AND source GLOB 'import:*'"
-            )
+            moved = "unit_id = 'd:q/b' AND source GLOB 'import:*'"
+            conn.execute(f"UPDATE label_sources SET source = 'import:gone' WHERE {moved}")
         result = {(one.kind, one.stored) for one in verify(store)}
     assert {("label", "neutral (batch:main, import:" + _import(study) + ")"), ("log", "{}")} <= result
     # A row that was moved to another source is missing in its own.
@@ -401,9 +380,7 @@ def test_verify_finds_a_reason_that_was_changed(study: Path) -> None:
 
 
 @pytest.mark.parametrize("way", [(), ("--batch", "main")])
-def test_verify_finds_an_imported_label_of_a_unit_that_the_ledger_does_not_show(
-    study: Path, way: tuple[str, ...]
-) -> None:
+def test_verify_finds_an_imported_label_without_exposure(study: Path, way: tuple[str, ...]) -> None:
     annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "carol")
     sheet(study.with_name("2.csv"), [("d:q/a", "refute")], "carol")
     annotate("import", "2.csv", "--blind", "--new-people", *way)
@@ -411,33 +388,29 @@ def test_verify_finds_an_imported_label_of_a_unit_that_the_ledger_does_not_show(
         assert verify(store) == []
         query = "SELECT sql FROM sqlite_master WHERE name = 'exposures_stay'"
         (trigger,) = store.conn.execute(query).fetchone()
-        for statement in (
-            "DROP TRIGGER exposures_stay",
-            "DELETE FROM exposures WHERE person = 'carol'",
-            trigger,
-        ):
+        delete = "DELETE FROM exposures WHERE person = 'carol'"
+        for statement in ("DROP TRIGGER exposures_stay", delete, trigger):
             store.conn.execute(statement)
         result = [(one.kind, one.where.split(", ")[1:]) for one in verify(store)]
     assert result == [("exposure", ["carol", "unit 'd:q/a'"])]
 
 
-def test_verify_finds_a_row_of_an_import_that_was_changed(study: Path) -> None:
-    result = changed(study, "UPDATE label_sources SET value = 'neutral' WHERE unit_id = 'd:q/a'")
-    assert result == [("import", "support (first, given None)", "neutral (first, given None)")]
-    assert [row[1] for row in labels(study)] == ["neutral", "refute"], "the label follows its changed source"
-
-
-def test_verify_finds_a_row_of_an_import_that_was_deleted_or_added(study: Path) -> None:
+def test_verify_finds_rows_of_an_import_that_were_changed_deleted_or_added(study: Path) -> None:
+    sheet(study.with_name("1.csv"), [("d:q/a", "support")], "bob")
+    annotate("import", "1.csv", "--blind", "--new-people")
     result = changed(
         study,
-        "DELETE FROM label_sources WHERE unit_id = 'd:q/a'",
+        "UPDATE label_sources SET value = 'neutral' WHERE annotator_id = 'bob'",
+        "DELETE FROM label_sources WHERE unit_id = 'd:q/a' AND annotator_id = 'alice'",
         "INSERT INTO label_sources SELECT 'd:q/a', 'other', annotator_id, layer, repeat, source, 'neutral', NULL, NULL, "
         "given, stored FROM label_sources WHERE unit_id = 'd:q/b'",
     )
     assert sorted(result) == [
         ("import", "nothing", "neutral (first, given None)"),
+        ("import", "support (first, given None)", "neutral (first, given None)"),
         ("import", "support (first, given None)", "nothing"),
     ]
+    assert labels(study, "bob")[0][1] == "neutral", "the label follows its changed source"
 
 
 def test_verify_finds_an_assisted_label_that_was_made_blind(study: Path) -> None:
@@ -456,11 +429,7 @@ def test_a_label_that_is_declared_later_is_verified(study: Path) -> None:
 
 
 def test_verify_finds_a_vote_of_items_that_was_changed(judge: Callable[..., Done], tmp_path: Path) -> None:
-    passage = {"id": "a", "text": "It is.", "votes": {"stance": {"alice": "support"}}}
-    (tmp_path / "items.jsonl").write_text(
-        json.dumps({"id": "q", "claim": "Tea is hot.", "passages": [passage]})
-    )
-    judge("items", "import", "items.jsonl", "--dataset", "d")
+    import_items(tmp_path, VOTED)
     result = changed(tmp_path / "study.db", "UPDATE label_sources SET value = 'refute'")
     assert result == [("import", "support (first, given None)", "refute (first, given None)")]
 
@@ -481,10 +450,8 @@ def test_verify_finds_weights_that_do_not_add_up_to_what_was_drawn_from(
     annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "bob")
     if later:
         # The draw cannot be done again: there are more units by now. The plan says from how many it was.
-        (study.parent / "more.jsonl").write_text(
-            json.dumps({"id": "r", "claim": "Ice is cold.", "passages": [{"id": "a", "text": "Yes."}]})
-        )
-        judge("items", "import", "more.jsonl", "--dataset", "d")
+        more = {"id": "r", "claim": "Ice is cold.", "passages": [{"id": "a", "text": "Yes."}]}
+        import_items(study.parent, more)
     result = changed(study, change)
     assert {what for what, _, _ in result} == {"weight"}
     assert {expected for _, expected, _ in result} == {"1.0 (probability 1.0)"}
@@ -493,25 +460,22 @@ def test_verify_finds_weights_that_do_not_add_up_to_what_was_drawn_from(
 def test_weights_of_a_batch_that_grew_after_an_import_add_up(judge: Callable[..., Done], study: Path) -> None:
     # With this seed the unit that comes later is drawn last, so that the batch can grow.
     annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "bob", "--seed", "4")
-    (study.parent / "more.jsonl").write_text(
-        json.dumps(
-            {"id": "r", "claim": "Ice is cold.", "passages": [{"id": n, "text": f"{n}."} for n in "abcd"]}
-        )
-    )
-    judge("items", "import", "more.jsonl", "--dataset", "d")
+    passages = [{"id": n, "text": f"{n}."} for n in "abcd"]
+    import_items(study.parent, {"id": "r", "claim": "Ice is cold.", "passages": passages})
     with open_study(study) as store:
         assert extend_batch(store, "main", to=3).units == 1
         assert store.conn.execute("SELECT DISTINCT weight FROM batch_units").fetchall() == [(2.0,)]
     assert annotate("verify").exit_code == 0
 
 
+OF_JUDGE = "SELECT l.unit_id, l.value FROM labels AS l JOIN runs ON run_id = annotator_id"
+
+
 @pytest.mark.parametrize("mode", ["json", "codes"])
 def test_verify_finds_a_label_of_a_judge_that_its_reply_does_not_give(study: Path, mode: str) -> None:
     more = ("--option", "logprobs=1") if mode == "codes" else ()
     judge_command("run", "stance", "-m", "scripted/hash", "--answers", mode, *more)
-    before = dict(
-        rows_of(study, "SELECT l.unit_id, l.value FROM labels AS l JOIN runs ON run_id = annotator_id")
-    )
+    before = dict(rows_of(study, OF_JUDGE))
     runs = "annotator_id IN (SELECT run_id FROM runs)"
     result = changed(
         study,
@@ -523,9 +487,7 @@ def test_verify_finds_a_label_of_a_judge_that_its_reply_does_not_give(study: Pat
 
 def test_verify_finds_a_label_of_a_judge_without_a_judgement(study: Path) -> None:
     judge_command("run", "stance", "-m", "scripted/hash", "-n", "1")
-    ((unit, value),) = rows_of(
-        study, "SELECT l.unit_id, l.value FROM labels AS l JOIN runs ON run_id = annotator_id"
-    )
+    ((unit, value),) = rows_of(study, OF_JUDGE)
     other = "d:q/b" if unit == "d:q/a" else "d:q/a"
     result = changed(
         study,
@@ -547,9 +509,8 @@ def test_units_of_a_draw_with_unequal_probabilities_stay_in_the_frame(study: Pat
         unit = desk.load(1).unit_id
     done = annotate("batches", "new", "main", "stance", "-n", "2", "--annotators", "bob")
     assert "bob labelled 1 of the drawn units before" in done.stderr
-    assert [row for row in labels(study, "bob") if row[0] == unit] == [
-        (unit, "support", "first", "batch, batch")
-    ]
+    said = [row for row in labels(study, "bob") if row[0] == unit]
+    assert said == [(unit, "support", "first", "batch, batch")]
     annotate("batches", "new", "next", "stance", "-n", "1", "--annotators", "bob", code=2)
 
 
@@ -582,7 +543,6 @@ def test_evidence_alone_is_exported(study: Path) -> None:
 
 
 def test_more_repeats_than_there_can_be_are_refused(study: Path) -> None:
-    told = annotate(
-        "batches", "new", "main", "stance", "-n", "2", "--annotators", "bob", "--repeats", "100%", code=2
-    )
+    new = ("batches", "new", "main", "stance", "-n", "2", "--annotators", "bob")
+    told = annotate(*new, "--repeats", "100%", code=2)
     assert "at most 50%" in told.stderr

@@ -14,7 +14,7 @@ from annotate.store import open_study
 from judge.prompts import load_task
 from judge.store import Store
 from tests.annotate.agreement_helpers import annotate, judge
-from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, world
+from tests.annotate.looks_helpers import PEOPLE, UNITS, draw, label, ruled, sealed_world, world
 from tests.annotate.report_helpers import U, add_run, study
 
 OTHER = {"support": "refute", "refute": "support"}
@@ -29,11 +29,17 @@ def bad_world(
     truth = ["support" if x < 0.5 else "refute" for x in rng.random(UNITS)]
     judged = [OTHER[t] if x < share else t for t, x in zip(truth, rng.random(UNITS), strict=True)]
     people = [{p: OTHER[t] if i % 17 == k else t for k, p in enumerate(votes)} for i, t in enumerate(truth)]
-    db = study(
-        folder / "s.db", [U(people=p, judges={"m/bad": x}) for p, x in zip(people, judged, strict=True)]
-    )
+    made = [U(people=p, judges={"m/bad": x}) for p, x in zip(people, judged, strict=True)]
+    db = study(folder / "s.db", made)
     names = [f"study:{i}/p" for i in range(UNITS)]
     return db, dict(zip(names, truth, strict=True)), dict(zip(names, judged, strict=True))
+
+
+def import_like_the_judge(db: Path, units: list[str], judged: dict[str, str]) -> None:
+    """Import the judge's labels of these units as labels of both people, without their batch."""
+    rows = "".join(f"{unit},{person},{judged[unit]}\n" for unit in units for person in PEOPLE)
+    db.with_name("labels.csv").write_text(f"unit,annotator,label\n{rows}")
+    annotate("import", db.with_name("labels.csv"), "--field", "stance", "--blind", "-d", db)
 
 
 def family_of(store: Store, batch: str) -> list[str]:
@@ -42,9 +48,7 @@ def family_of(store: Store, batch: str) -> list[str]:
     return names
 
 
-def test_no_verdict_rests_on_a_batch_that_adopts_most_of_its_labels(
-    tmp_path: Path,
-) -> None:
+def test_no_verdict_rests_on_a_batch_that_adopts_most_of_its_labels(tmp_path: Path) -> None:
     # Everybody labelled all units before the draw, and the judge is wrong on a quarter of them. The frame leaves these out.
     db, truth, judged = bad_world(tmp_path, 0.25, PEOPLE)
     wrong = ",".join(f"'{u.split('/')[0]}'" for u in truth if judged[u] != truth[u])
@@ -91,11 +95,7 @@ def test_labels_imported_for_skipped_units_decide_nothing(tmp_path: Path) -> Non
                     else:
                         desk.label(position, "stance", OTHER[right] if number % 16 == k else right)
         before = ruled(store)
-    table = tmp_path / "labels.csv"
-    table.write_text(
-        "unit,annotator,label\n" + "".join(f"{u},{p},{judged[u]}\n" for u in skipped for p in PEOPLE)
-    )
-    annotate("import", table, "--field", "stance", "--blind", "-d", db)
+    import_like_the_judge(db, skipped, judged)
     with open_study(db) as store:
         (after,) = ruled(store)
         assert after.measures == before[0].measures and after.decision == before[0].decision
@@ -147,9 +147,7 @@ def test_short_runs_are_the_family_where_no_judge_has_half_of_the_units(tmp_path
         assert set(family_of(store, "one")) == set(runs)
 
 
-def test_a_run_that_is_finished_after_labels_were_shown_is_late_however_early_it_began(
-    tmp_path: Path,
-) -> None:
+def test_a_run_that_is_finished_after_labels_were_shown_is_late(tmp_path: Path) -> None:
     # Thirty prompts are begun on one unit each. Whoever sees the labels of the second batch would finish the best one.
     db, truth = world(tmp_path)
     with open_study(db) as store:
@@ -161,10 +159,7 @@ def test_a_run_that_is_finished_after_labels_were_shown_is_late_however_early_it
         label(store, "two", truth, 0, 150)
         result = {r.judge: r for r in ruled(store)}
         assert result["m/early"].decision == "undecided"
-        assert (
-            "labels of these units were shown beside a judge before m/early was added"
-            in result["m/early"].sentence
-        )
+        assert "before m/early was added" in result["m/early"].sentence
 
 
 def test_a_page_of_labels_fixes_the_family(tmp_path: Path) -> None:
@@ -199,20 +194,13 @@ def test_studies_that_were_looked_at_apart_are_merged_with_the_judges_of_both(tm
 
 def test_a_test_that_is_sealed_after_looks_gives_the_judge_no_further_ones(tmp_path: Path) -> None:
     # Looks at the test's units alone, or at the others alone, would be further looks at labels that looks were at.
-    named = ["support" if x < 0.5 else "refute" for x in np.random.default_rng(4).random(UNITS)]
-    db = study(tmp_path / "s.db", [U(judges={"m/one": t}, claim=f"Claim {i}.") for i, t in enumerate(named)])
-    truth = {f"study:{i}/p": t for i, t in enumerate(named)}
+    db, truth = sealed_world(tmp_path)
     with open_study(db) as store:
-        draw(store, "one", 200, seed=3)
-        label(store, "one", truth, 0, 200)
         (before,) = ruled(store)
     judge("split", "stance", "-d", db)
     with open_study(db) as store:
         (closed,) = ruled(store)
-        assert (
-            closed.decision == "undecided"
-            and "which this opens: judge compare stance --part test" in closed.sentence
-        )
+        assert closed.decision == "undecided" and "judge compare stance --part test" in closed.sentence
         add_run(store, load_task("stance"), "m/two", truth)
     judge("compare", "stance", "--part", "test", "-d", db)
     with open_study(db) as store:
@@ -228,12 +216,7 @@ def test_a_resolved_conflict_leaves_the_verdict_with_the_labels_of_the_batch(tmp
         label(store, "one", truth, 0, 200)
         (before,) = ruled(store)
         units = sequences(store, "stance")[0].units
-    table = tmp_path / "labels.csv"
-    wrong = [u for u in units if judged[u] != truth[u]]
-    table.write_text(
-        "unit,annotator,label\n" + "".join(f"{u},{p},{judged[u]}\n" for u in wrong for p in PEOPLE)
-    )
-    annotate("import", table, "--field", "stance", "--blind", "-d", db)
+    import_like_the_judge(db, [u for u in units if judged[u] != truth[u]], judged)
     with open_study(db) as store:
         assert "in conflict" in ruled(store)[0].sentence
     annotate("conflicts", "resolve", "--all", "--keep", "latest", "-d", db)

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from annotate.sitting.desk import Desk
 from annotate.store import open_study
 from tests.cli.helpers import Done
-from tests.label_studio.conftest import choice, document, evidence, remark
-from tests.tui.studies import CANARY, batch, build, judge_all, labels, rows_of
+from tests.label_studio.conftest import choice, document, dump, evidence, remark
+from tests.tui.studies import batch, build, labels, rows_of
 
 Run = Callable[..., Done]
+
+
+GOOD = {"result": [choice("stance", "support")]}
 
 
 def tasks(folder: Path) -> list[dict[str, Any]]:
@@ -44,34 +46,6 @@ def exported(study: Path, tmp_path: Path, annotate: Run) -> list[dict[str, Any]]
     return tasks(tmp_path / "ls")
 
 
-def test_no_file_holds_what_is_hidden(tmp_path: Path, annotate: Run) -> None:
-    path = build(tmp_path / "s.db", items=8)
-    judge_all(path)
-    batch(path, n=8, annotators=["alice", "bob"], training=2, attention=0.2, repeats=0.2)
-    with open_study(path) as store, Desk.open(store, "pilot", "bob") as desk:
-        desk.label(3, "stance", "refute")
-        desk.note(3, "BOBSAYS")
-    annotate("export", "pilot", "--to", "label-studio", "-o", str(tmp_path / "ls"), db=path)
-    files = [p for p in (tmp_path / "ls").rglob("*") if p.is_file()]
-    assert {"config.xml", "tasks.json", "guidelines.md"} <= {p.name for p in files}
-    for file in files:
-        for secret in (
-            CANARY,
-            "BOBSAYS",
-            "scripted/test",
-            "claim_verdict",
-            "Question 1?",
-            "training",
-            "attention",
-        ):
-            assert secret not in file.read_text("utf-8"), (file.name, secret)
-    rows = tasks(tmp_path / "ls")
-    # 8 sampled, 2 training, round(8 x 0.2) = 2 attention units; the repeats are not tasks of their own.
-    assert len(rows) == len({r["data"]["adjudge_unit_id"] for r in rows}) == 12
-    names = {"adjudge_unit_id", "claim", "passage", "passage_title", "passage_date", "passage_source"}
-    assert {name for r in rows for name in r["data"]} <= names and all(set(r) == {"data"} for r in rows)
-
-
 def test_inputs_that_no_unit_of_the_batch_has_get_no_heading(tmp_path: Path, annotate: Run) -> None:
     path = build(tmp_path / "s.db", items=2)
     batch(path, "garage_relevance", n=2)
@@ -93,34 +67,24 @@ def test_there_and_back(study: Path, tmp_path: Path, annotate: Run, exported: li
         rows.append(answered(task, i, {"result": said}))
     rows[0] = answered(exported[0], 1, {"result": [], "was_cancelled": True, "lead_time": None})
     path = put(tmp_path / "export.json", rows)
-    words = (
-        "import",
-        str(path),
-        "--from",
-        "label-studio",
-        "--batch",
-        "pilot",
-        "-O",
-        "users=1=alice",
-        "--json",
-    )
+    names = ("-O", "users=1=alice")
+    words = ("import", str(path), "--from", "label-studio", "--batch", "pilot", *names, "--json")
     done = document(annotate(*words, db=study))
     assert done["new"] == {"alice": 11} and done["skips"] == 1 and done["spans"] == 11
     assert document(annotate(*words, db=study))["new"] == {}
-    query = (
-        "SELECT status, active_ms, spans, note FROM assignments WHERE annotator_id = 'alice' ORDER BY status"
-    )
-    outcome = rows_of(study, query)
-    assert outcome == [("done", 4000, '[["passage",0,1]]', "hm")] * 11 + [("skipped", 0, "[]", None)]
-    assert {layer for _, _, layer, _ in labels(study)} == {"first"}, (
-        "the file says that there were no predictions"
-    )
+    query = "SELECT status, active_ms, spans, note FROM assignments WHERE annotator_id = 'alice' ORDER BY 1"
+    assert rows_of(study, query) == [("done", 4000, '[["passage",0,1]]', "hm")] * 11 + [
+        ("skipped", 0, "[]", None)
+    ]
+    assert {layer for _, _, layer, _ in labels(study)} == {"first"}, "the file has no predictions"
 
 
 def test_predictions_in_the_file_make_labels_assisted(
     study: Path, tmp_path: Path, annotate: Run, exported: list[dict[str, Any]]
 ) -> None:
-    rows = [answered(t, i, {"result": [choice("stance", "support")]}) for i, t in enumerate(exported, 1)]
+    # A task is sent with its data alone: neither labels nor roles.
+    assert all(set(task) == {"data"} for task in exported)
+    rows = [answered(t, i, GOOD) for i, t in enumerate(exported, 1)]
     rows[5]["predictions"] = [77]
     path = put(tmp_path / "export.json", rows)
     annotate("import", str(path), "--from", "label-studio", "--batch", "pilot", "--as", "bob", db=study)
@@ -137,15 +101,6 @@ def test_the_latest_of_two_annotations_counts(
     assert list(labels(study, "bob").values()) == ["refute"]
     events = rows_of(study, "SELECT value FROM events WHERE kind = 'label' ORDER BY seq")
     assert events == [("support",), ("refute",)]
-
-
-def dump(path: Path) -> list[tuple[Any, ...]]:
-    with open_study(path) as store:
-        names = ("labels", "events", "sessions", "label_imports", "annotators", "assignments")
-        return [row for name in names for row in store.conn.execute(f"SELECT * FROM {name}")]
-
-
-GOOD = {"result": [choice("stance", "support")]}
 
 
 @pytest.mark.parametrize(
@@ -183,9 +138,8 @@ def test_a_malformed_file_is_named_and_nothing_is_written(
     path = tmp_path / "export.json"
     path.write_text(made if isinstance(made, str) else json.dumps(made), encoding="utf-8")
     before = dump(study)
-    done = annotate(
-        "import", str(path), "--from", "label-studio", "--batch", "pilot", "--as", "alice", db=study, code=1
-    )
+    words = ("import", str(path), "--from", "label-studio", "--batch", "pilot", "--as", "alice")
+    done = annotate(*words, db=study, code=1)
     assert told in done.err and "export.json" in done.err and len(done.err.splitlines()) == 1
     assert dump(study) == before
 
@@ -209,9 +163,8 @@ def test_without_the_sdk_files_work_and_the_server_names_the_extra(study: Path, 
     blocked = "import sys; sys.modules['label_studio_sdk'] = None; from annotate.cli import main; main(sys.argv[1:])"
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", blocked, *words, "-d", str(study)], capture_output=True, text=True
-        )
+        call = [sys.executable, "-c", blocked, *words, "-d", str(study)]
+        return subprocess.run(call, capture_output=True, text=True)
 
     out = tmp_path / "ls"
     assert run("export", "pilot", "--to", "label-studio", "-o", str(out)).returncode == 0
