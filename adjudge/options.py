@@ -87,6 +87,7 @@ def run_options(given: Mapping[str, Any], without: Iterable[str] = ()) -> RunOpt
     paths = {name: Path(given[name]) for name in ("prices", "recipe", "prompts") if given.get(name)}
     examples = given.get("examples")
     if examples is not None and not isinstance(examples, str):
+        # The command line has the items as one text.
         given = {**given, "examples": ",".join(examples)}
     return RunOptions.of({**given, **paths})
 
@@ -159,4 +160,5 @@ class WatchedCall:
     def __exit__(self, *ended: object) -> None:
         """Raise the error of the progress function, in place of the interruption that it caused."""
         if self._error is not None:
+            # The interruption was only the means to stop the run.
             raise self._error from None

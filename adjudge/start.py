@@ -265,6 +265,7 @@ class Start:
             return ()
         if drawn is None:
             return ()
+        # Once a second system's claims were in no batch, and nothing said so.
         if last is not None:
             note(
                 f"{drawn.newer:,} units came since batch '{last}' was drawn (another system, or a larger export). They get a batch "

@@ -128,6 +128,7 @@ class Study:
                     if panel
                     else [asking.prepare(task, model, given, store)]
                 )
+                # A panel has one budget, so its members run one after the other.
                 return panels.run(store, panel, every, ask) if panel else ([ask(every[0])], None)
 
         with WatchedCall(progress, stop) as watched:
@@ -296,6 +297,7 @@ class Study:
         rows: list[dict[str, Any]] = []
         fields: list[str] = []
         with self._open() as store:
+            # The list has no checks for drift and no attempts of a search.
             runs = [export.named_run(store, run)] if run else export.list_runs(store)
             for stored_run in runs:
                 task = export.stored_task(store, stored_run["task"])
@@ -353,6 +355,7 @@ class Study:
         from adjudge.protocols import import_outputs
         from judge.asking.systems import STAGES, Outputs
 
+        # On the command line click checks this.
         if stage not in STAGES:
             raise UsageError(f"stage={stage!r}: one of {', '.join(STAGES)}")
         outputs = Outputs(system, stage=stage, name=name, skip_bad=skip_bad)
@@ -495,6 +498,7 @@ class Study:
                 looks=looks, judges=runs, reveal=reveal, where=where, pass_mark=pass_mark,
                 allow_exposed=allow_exposed, fresh=fresh, **drawn_by(draw, run),
             )  # fmt: skip
+            # The first block; the next one is drawn when it is complete.
             plan = plan.in_blocks() if until_decided else plan
             made = new_batch(store, known_task(store, task), plan)
         rows = [{"stratum": stratum, **counts} for stratum, counts in made.strata.items()]
@@ -569,6 +573,7 @@ class Study:
         from annotate.report import ReportOptions, build
         from judge.stats.alternative import epsilon_of
 
+        # The error of the dataclass would not name the possible arguments.
         known(options, inspect.signature(ReportOptions).parameters, "report")
         value, named = epsilon_of(epsilon)
         report_options = ReportOptions(field=field, task=task, epsilon=value, epsilon_name=named, **options)

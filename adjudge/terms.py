@@ -125,6 +125,7 @@ def _call_of_import(kind: str, words: Sequence[str]) -> str:
         elif word == "--map":
             key, _, path = next(rest).partition("=")
             named.setdefault("maps", {})[key] = path
+        # The study is that of the method.
         elif word != "-d":
             named[word.removeprefix("--")] = next(rest)
         else:

@@ -43,6 +43,7 @@ def outside_the_loop(work: Callable[[], T], stop: Callable[[], None]) -> T:
     threading.Thread(target=context.run, args=[in_thread], name="adjudge").start()
     try:
         ended.wait()
+    # The loop of a notebook leaves Ctrl-C to the code that runs in it.
     except KeyboardInterrupt:
         # The answers on their way are stored before the notebook continues.
         stop()

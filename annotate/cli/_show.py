@@ -40,6 +40,7 @@ def text(result: Agreement) -> str:
 def _head(result: Agreement) -> str:
     panel = result.panel
     ratings = panel.ratings
+    # Continuous numbers may have thousands of values.
     labels = f"{len(ratings.domain):,} different numbers" if panel.are_scores else ", ".join(ratings.domain)
     questions = f", {ratings.n_clusters:,} questions" if ratings.clustered else ""
     lines = [f"{panel.field} ({panel.level}): {labels}", f"{ratings.n_units:,} units{questions}"]
@@ -71,6 +72,7 @@ def _group(block: Block) -> str:
 def _pairs(block: Block) -> str:
     every = [
         (pair, list(measured))
+        # The measures of a pair stand side by side, as groupby needs them.
         for pair, measured in groupby(block.measures, key=lambda m: m.annotators or ("", ""))
     ]
     firsts = {pair[0] for pair, _ in every}

@@ -48,6 +48,7 @@ def list_(field: str | None, store: Store, as_json: bool) -> None:
             "layer": s.layer, "source": s.source, "given": s.given, "stored": s.stored,
         }
         for c in label_sources.conflicts(store.conn, None if field is None else [field])
+        # A row for each source, because the lead chooses between them.
         for s in c.said
     ]  # fmt: skip
     shown = [c for c in COLUMNS if c not in ("repeat", "layer", "stored")]

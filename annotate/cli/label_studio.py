@@ -88,6 +88,7 @@ def push(
     with Server(url) as server:
         done = send(
             store, name, server, run=run, new=new, restore=restore,
+            # The free edition cannot hide a project, but with one for each person nobody opens another.
             separate=separate, progress=_progress,
         )  # fmt: skip
     if as_json:

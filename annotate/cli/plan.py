@@ -103,6 +103,7 @@ def plan(options: PlanAsked) -> None:
     if options.icc is not None:
         if not 0 <= options.icc <= 1:
             raise UsageError(f"--icc {options.icc}: an intraclass correlation lies in 0..1")
+        # What is known of the questions replaces the estimate from a small pilot.
         design = replace(design, icc=options.icc)
         assumed.append(f"units of one question are alike as you say: icc {options.icc:g}")
     # Rounding can leave a spread that is not quite 0.
@@ -204,6 +205,7 @@ def _expected(options: PlanAsked, value: float) -> tuple[Design, list[str] | Non
             raise UsageError("kappa depends on how often each label occurs: add --shares, as in 0.4,0.3,0.3")
         assumed.append(f"both annotators use the labels with shares {', '.join(f'{s:g}' for s in shares)}")
         return expected_kappa(value, shares, weights=weights or None, icc=icc), None, assumed
+    # Only of these does the spread follow from the value alone.
     if name in ("percent", "accuracy", "share") and not weights:
         if options.shares:
             raise UsageError(f"--shares is for kappa, not for {name}")

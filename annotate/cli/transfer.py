@@ -104,6 +104,7 @@ def import_(
     how = ImportOptions(
         name,
         [path],
+        # A file cannot show whether its labels are blind, so they count only if its user says so.
         blind,  # type: ignore[arg-type]
         latest,
         fields.pop(PERSON, {}),

@@ -123,6 +123,7 @@ def newest_run(store: Store, task: Task, model: str) -> str | None:
 
 def mark(number: int, place: int) -> dict[str, Json]:
     """Return the options that mark the run of a set's check."""
+    # Without the mark, each check counted as a rival of the judge and took its share of a verdict's level.
     return {TRIED: DRIFT, SET: number, CHECK: place}
 
 
@@ -164,7 +165,8 @@ def _chosen(store: Store, plan: Plan, field: str, n: int) -> tuple[list[str], se
     # Labelled units first: on them a check also shows the change in agreement with people. The hash
     # shuffles without a seed that would have to be stored.
     units.sort(key=lambda unit: (unit not in labelled, hashlib.sha256(unit.encode()).digest()))
-    # Identical requests share one reply, and the test takes the anchors as independent.
+    # Identical requests share one reply, and the test takes the anchors as independent. With each text twice, 29 of
+    # 100 simulated sets raised a false alarm in 52 checks.
     by_inputs: dict[str, str] = {}
     for start in range(0, len(units), PAGE):
         some = units[start : start + PAGE]

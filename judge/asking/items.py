@@ -87,6 +87,7 @@ def _first_prompt(store: Store, tasks: Sequence[str]) -> list[str]:
         selection.select(store, task, selection.Selection(None, limit=1))
         unit = next(selection.pending(store, task, run_id=""), None)
         if unit is not None:
+            # No model is named yet, so no label probabilities can be assumed.
             mode = choose_mode(task, False, "json")
             prompt = renderer_of(task, mode, label_orders(task, "declared")).render(unit.inputs)
             head = f"{task.name} would show of {unit.unit_id}:"

@@ -30,6 +30,7 @@ def import_files(
     def add(
         store: Store, rows: Iterable[NuggetRow], info: ImportInfo, skipped: list[Any], bad: Bad
     ) -> ImportReport:
+        # An adder records the hash of its file, so each file needs its own.
         adder = NuggetAdder(store, dataset, whose, info.files)
         return add_rows(store, adder, rows, info, skipped, bad, adder.keep)
 

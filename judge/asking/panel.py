@@ -53,6 +53,7 @@ def pooled(store: Store, runs: Sequence[str], field: str, method: str, task_id: 
 
 def members(store: Store, task_name: str, panel: PanelRecipe, options: RunOptions) -> list[Asking]:
     """Prepare each member's run. Raises UsageError for options that the recipe decides, and for another task."""
+    # A common option would overwrite what makes the members different judges.
     given = [
         *decided(options),
         *(["--base-url"] if options.base_url else []),

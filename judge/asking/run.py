@@ -277,6 +277,7 @@ def continued(store: Store, asking: Asking) -> Asking:
 def ended(store: Store, asking: Asking, report: RunReport) -> Ran:
     """Return the result of the run, calibrated if its recipe says so. The caller holds the run's lock."""
     calibrated = None
+    # Without a label there is nothing to calibrate.
     if asking.recipe is not None and asking.recipe.calibration and report.labelled:
         from judge.improve.apply import calibrated as put_right
 

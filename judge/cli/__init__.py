@@ -9,6 +9,7 @@ from judge.console import Command
     cls=Command,
     name="judge",
     package="judge.cli",
+    # The commonest commands come first in each section.
     sections={
         "Label": {
             "run": "Label the units of a task with a model.",

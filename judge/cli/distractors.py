@@ -171,6 +171,7 @@ def _rows(made: MadeDistractors, making: Making) -> list[dict[str, int]]:
 
 def _finish(made: MadeDistractors, making: Making, measures: list[Measure], options: dict[str, Any]) -> int:
     rows = _rows(made, making)
+    # Of the last iteration, because earlier ones were made anew.
     unknown = rows[-1]["unknown"]
     if options["as_json"]:
         emit_json(

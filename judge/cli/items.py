@@ -180,6 +180,7 @@ def import_(
                 "import files with the same questions under one --dataset NAME"
             )
         console.note(f"next: {command('judge suite faithfulness -m MODEL', *words)}")
+    # Further tasks would hide the first one, which fits best.
     for task in done.tasks[:MOST_SUGGESTED]:
         console.note(f"next: {command('judge run', task, '-m', EMBEDDED if task == RELEVANT else 'MODEL')}")
 

@@ -190,6 +190,7 @@ def read_command(name: str, results: tuple[Path, ...], db: Path, as_json: bool, 
             tally = read_results(store, job, results)
         else:
             with _served(store, job, allowed) as service:
+                # Only a batch that is known to be finished is downloaded.
                 follow.poll(store, job, service)
                 follow.fetch(store, job, service)
             tally = follow.read_fetched(store, job)

@@ -208,6 +208,7 @@ def _units(store: Store, join: Join) -> Units:
                 raise
             # No row that an import would take, such as one of nothing but an id.
             return f"{dataset or dataset_name(path)}:{_id(row, maps.get('id', 'id'))}", None
+        # Without a look at its passages, each row of an item would get the labels of all rows.
         ids_of_row = {item.item_id, *(passage_id(item, p) for p in item.passages)}
         return item.item_id, ids_of_row if item.passages else None
 

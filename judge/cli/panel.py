@@ -135,6 +135,7 @@ def run_panel(task_name: str, model: str | None, given: RunOptions, options: dic
     recipe = find(given.recipe)
     if recipe is None:
         return None
+    # Each member has a model of its own, and a batch is of one model.
     extra = [
         flag
         for flag, there in (("-m", model), ("--batch", options["batch"]), ("--offline", options["offline"]))

@@ -145,6 +145,7 @@ def text_lines(rows: Iterator[dict[str, Any]], form: str, fields: list[str]) -> 
     rows = itertools.chain([] if first is None else [first], rows)
     columns = (*COLUMNS, *([FITTED] if first is not None and FITTED in first else []))
     head = [*columns, *(name for f in fields for name in (f, f"{f}.distribution"))]
+    # A reply may be a formula, which a spreadsheet would run.
     for cells in itertools.chain([head], (_cells(row, columns, fields) for row in rows)):
         line = io.StringIO()
         csv.writer(line, lineterminator="\n").writerow([csv_cell(cell) for cell in cells])

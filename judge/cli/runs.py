@@ -214,6 +214,7 @@ def export(
     elif form == "spans" and output is not None and _is_file(output):
         format_of(output, CSV)
     elif output is not None and _is_file(output):
+        # Without this check, a file called labels.xlsx had JSON Lines in it.
         form = format_of(output, FORMATS, form, "--to")
     form = form or "jsonl"
     if form == "parquet" and (output is None or (output.exists() and not output.is_file())):

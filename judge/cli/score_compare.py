@@ -103,6 +103,7 @@ def compare(first: str, second: str, **options: Any) -> None:
             comparison = swap(
                 store, papers, first, second, wanted, reference=options["reference"], **how(options)
             )
+    # Before anything is printed, because a wrong name is a usage error.
     gates = worse_gates(options["fail_if_worse"], comparison.differences, papers, options["confidence"])
     _show(comparison, options["as_json"])
     rows = _rows(comparison)

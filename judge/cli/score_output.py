@@ -111,6 +111,7 @@ def say_lacking(lacking: Sequence[Lacking]) -> None:
         problem = (
             "no ranking of its own" if gap.condition == "ranking" else f"no output under '{gap.condition}'"
         )
+        # The command has a line of its own, so that it can be copied.
         say(f"- missing: {gap.system} has {problem}; this adds it:\n{gap.add}")
 
 

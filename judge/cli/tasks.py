@@ -94,6 +94,7 @@ def check(names: tuple[str, ...], prompts: Path | None, as_json: bool) -> int:
         try:
             task = load_task(name, prompts)
             rows.append({"task": task.name, "ok": True, "problem": None})
+        # One malformed file must not hide the problems of the others.
         except TaskError as e:
             rows.append({"task": name, "ok": False, "problem": str(e)})
     if as_json:
@@ -211,6 +212,7 @@ def render(
 
     with Store.open(db, create=False) as store:
         task = known_task(store, task_name, prompts)
+        # A selection is one text of SQL without parameters.
         where = None if unit_id is None else "unit_id = " + quoted(unit_id)
         selection.select(store, task, selection.Selection(where, limit=1))
         unit = next(selection.pending(store, task, run_id=""), None)
