@@ -1,1 +1,1 @@
-"""Labels in the study to measures with their n, coverage and interval. One file per question asked."""
+"""Compute measures from tables of labels, with n, coverage and interval. There is one file per paper or kind of measure."""

@@ -20,7 +20,7 @@ SUPPORT = ("full", "partial", "none")
 
 
 def cited(answers: pd.DataFrame) -> list[Score]:
-    """Precision, recall and F1 of the cited ids against the reference's, micro and macro.
+    """Return precision, recall and F1 of the cited ids, compared with those of the reference, micro and macro.
 
     `answers`: unit_id, question_id, cited and reference_cited (lists of ids; None: not known), invented (optional:
     lists of cited names that are no passage), answerable (optional; rows where it is false are left out:
@@ -61,7 +61,7 @@ def cited(answers: pd.DataFrame) -> list[Score]:
 
 
 def judged(answers: pd.DataFrame, sentences: pd.DataFrame, citations: pd.DataFrame) -> list[Score]:
-    """Precision, recall and F1 of judged citations, micro (over citations and sentences) and macro.
+    """Return precision, recall and F1 of judged citations, micro (over citations and sentences) and macro.
 
     answers    unit_id, question_id
     sentences  unit_id, answer_id: those that need a citation (leave no_rad out); invented (optional: how many of
@@ -133,7 +133,7 @@ def invented_share(measure: str, marks: Units, citations: pd.DataFrame) -> Score
 
 
 def support_rates(answers: pd.DataFrame, citations: pd.DataFrame) -> list[Score]:
-    """Share of the judged citations with each support label. `citations`: unit_id, answer_id, label, status."""
+    """Return the share of the judged citations with each support label. `citations`: unit_id, answer_id, label, status."""
     marks = Parts(citations, "citations", units(answers, "answers"), "answers", "answer_id")
     labels = column(citations, "label", "citations")
     code = coded(labels, {name: float(i) for i, name in enumerate(SUPPORT)}, "citation support")
@@ -157,7 +157,7 @@ def best_support(support: FloatArray, citations: Parts) -> FloatArray:
 def _macro(
     name: str, who: Units, precision: FloatArray, recall: FloatArray, status: StatusArray | None = None
 ) -> list[Score]:
-    """Means over answers, and the harmonic mean of the two means."""
+    """Return the means over answers, and the harmonic mean of the two means."""
     p = scored(f"{name}_precision_macro", who, precision, status, why="no citation", bounds=SHARE)
     r = scored(f"{name}_recall_macro", who, recall, status, why="nothing to cite", bounds=SHARE)
     # The paper's F1 is the harmonic mean of its printed precision and recall, no mean of F1 values.

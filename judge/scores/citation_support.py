@@ -1,4 +1,4 @@
-"""Do the citations of a sentence carry it? ALCE's citation recall and precision, and TREC RAG's support.
+"""Do the citations of a sentence support it? ALCE's citation recall and precision, and TREC RAG's support.
 
 Tables (see `judge.scores.columns`):
     answers    unit_id, question_id

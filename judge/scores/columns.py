@@ -1,4 +1,4 @@
-"""Reading the plain tables that measures take: columns, ids, labels, statuses; what does not fit is named.
+"""Read the plain tables that measures take: columns, ids, labels and statuses. Errors name what does not fit.
 
 A table is a DataFrame with one row a unit. Columns that occur everywhere:
     unit_id      the unit; twice is an error (choose one system, condition and repeat first)

@@ -1,4 +1,4 @@
-"""Two scores at once: on the same units (judge swap, ratio to a baseline), or on different ones (drops)."""
+"""Combine two scores: on the same units (two judges, the ratio to a baseline), or on different ones (drops)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ Both = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Difference:
-    """`difference` = `second` - `first`, all three on the units that have a value in both runs.
+    """The difference of a measure between two runs: `second` - `first`, on the units that have a value in both.
 
     `p` is the two-sided p value of the paired test by question; None where there is only an interval.
     """

@@ -1,4 +1,4 @@
-"""How much of an answer its sources carry, claim by claim: RAGAS and FActScore (`judge.scores.rag` has RAGChecker).
+"""The share of an answer's claims that its sources support: RAGAS and FActScore (`judge.scores.rag` has RAGChecker).
 
 Tables (see `judge.scores.columns`):
     answers  unit_id, question_id, abstained (optional bool), n_claims (optional: 0 says that the answer has none)
@@ -33,7 +33,7 @@ NO_CLAIM = "no claim"
 
 
 def ragas(answers: pd.DataFrame, claims: pd.DataFrame) -> Score:
-    """RAGAS faithfulness: mean over answers of entailed / all statements (Es et al. 2023, arXiv 2309.15217, section 3).
+    """Return RAGAS faithfulness: the mean over answers of entailed / all statements (Es et al. 2023, arXiv 2309.15217, section 3).
 
     An empty or missing answer has 0; one that makes no claim has no value.
     """
@@ -48,7 +48,7 @@ GAMMA = 10
 
 
 def factscore(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
-    """FActScore: mean over answers that respond of supported share x penalty (Min et al. 2023, arXiv 2305.14251).
+    """Return FActScore: the mean, over answers that respond, of supported share x penalty (Min et al. 2023, arXiv 2305.14251).
 
     penalty = 1 where the answer has N > GAMMA facts, else exp(1 - GAMMA / N). Abstentions (`abstained`, and empty or
     missing answers) are no part of the mean; their complement is the respond ratio.
@@ -80,7 +80,7 @@ def factscore(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
 
 
 def _shares(answers: pd.DataFrame, claims: pd.DataFrame) -> tuple[Units, FloatArray, FloatArray, StatusArray]:
-    """Entailed share of each answer's claims (nan: none, or one without a label), how many it has, and why."""
+    """Return each answer's share of entailed claims (nan: no claim, or one without a label), its number of claims, and its status."""
     who = units(answers, "answers")
     claim_parts = Parts(claims, "claims", who, "answers", "answer_id")
     label = coded(column(claims, "label", "claims"), _ENTAILS, "claim support", fold=True)

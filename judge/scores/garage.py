@@ -162,7 +162,7 @@ def density(
     passages: pd.DataFrame,
     relevant_set: RelevantSet = "answer",
 ) -> pd.Series:
-    """Relevance density of each item: "low", "medium" or "high", None where no passage has a label.
+    """Return the relevance density of each item: "low", "medium" or "high", None where no passage has a label.
 
     The share of relevant passages among those with a label: low < 1/3, medium < 2/3, else high. Use it with
     `judge.scores.score.by_stratum`.

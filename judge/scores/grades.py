@@ -13,7 +13,7 @@ WORDS: Mapping[str, Mapping[str, int]] = {
 
 
 def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | None = None) -> dict[str, int]:
-    """Label -> grade of the task's `field`, or of the first of its fields that has grades (see `graded_field`).
+    """Return the grade of each label of the task's `field`, or of the first of its fields that has grades (see `graded_field`).
 
     `given`: label -> grade, for labels that are neither numbers nor known words. Raises UsageError for labels without
     a grade, and for given ones that the field does not have.
@@ -35,7 +35,7 @@ def grades_of(task: Task, field: str | None = None, given: Mapping[str, str] | N
 
 
 def graded_field(task: Task, given: Mapping[str, str] | None = None) -> str:
-    """The first field whose labels are whole numbers or known words, derived ones too. Raises UsageError for none."""
+    """Return the first field, derived ones included, whose labels are whole numbers or known words. Raises UsageError for none."""
     if given:
         fit = [f for f in task.fields if set(given) <= set(task.domain(f))]
     else:

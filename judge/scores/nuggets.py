@@ -1,4 +1,4 @@
-"""How many of a topic's nuggets an answer contains: TREC RAG (Pradeep et al. 2024, arXiv 2411.09607).
+"""The share of a topic's nuggets that an answer contains: TREC RAG (Pradeep et al. 2024, arXiv 2411.09607).
 
 Tables (see `judge.scores.columns`):
     answers      unit_id, question_id, answered, n_vital and n_okay (how many nuggets of each importance the topic has)

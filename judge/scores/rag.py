@@ -74,7 +74,7 @@ class _Shares:
         *,
         better: bool = True,
     ) -> Score:
-        """The share of parts that are a `hit`, of all or of those `among`; `needed` are the labels that it rests on."""
+        """Return the share of parts that are a `hit`, of all or of those `among`; `needed` are the labels that it rests on."""
         known = np.logical_and.reduce([~np.isnan(labels.values) for labels in needed])
         ended = np.zeros(len(known), dtype=np.int8)
         for labels in needed:
@@ -93,7 +93,7 @@ class _Shares:
 
 
 def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
-    """Measures of the claims that answers make.
+    """Return the measures of the claims that answers make.
 
     faithfulness    supported / claims
     claim_precision correct / claims
@@ -136,7 +136,7 @@ def of_claims(answers: pd.DataFrame, claims: pd.DataFrame) -> list[Score]:
 
 
 def of_references(answers: pd.DataFrame, references: pd.DataFrame) -> list[Score]:
-    """Measures of the claims that a right answer makes.
+    """Return the measures of the claims that a correct answer makes.
 
     claim_recall         stated / reference claims
     context_recall       retrieved / reference claims
@@ -167,7 +167,7 @@ def of_references(answers: pd.DataFrame, references: pd.DataFrame) -> list[Score
 
 
 def claim_f1(precision: Score, recall: Score) -> Score:
-    """The harmonic mean of an answer's claim precision and claim recall."""
+    """Return the harmonic mean of each answer's claim precision and claim recall."""
     precisions, two = precision.rows[:, 0], recall.rows[:, 0]
     assert precision.status is not None and recall.status is not None
     status = np.where(precision.status != 0, precision.status, recall.status).astype(np.int8)
@@ -176,7 +176,7 @@ def claim_f1(precision: Score, recall: Score) -> Score:
 
 
 def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
-    """Measures of the passages that answers were given.
+    """Return the measures of the passages that answers were given.
 
     context_precision         relevant / passages
     context_precision_ranked  mean over the relevant passages of the precision at their ranks; 0 without a relevant one
@@ -206,7 +206,7 @@ def of_contexts(answers: pd.DataFrame, contexts: pd.DataFrame) -> list[Score]:
 
 
 def answer_relevancy(answers: pd.DataFrame) -> Score:
-    """RAGAS's answer relevancy, which has no value here: it compares embeddings, and no label says what it measures."""
+    """Return RAGAS's answer relevancy, which has no value here: it compares embeddings, and no label says what it measures."""
     who = units(answers, "answers")
     return scored(
         "answer_relevancy", who, np.full(len(who), np.nan), why="left out, it needs an embedding model"

@@ -45,7 +45,7 @@ _TOP = re.compile(r"top:(\d+)")
 
 
 def roles(exam: pd.Series, gold: pd.Series) -> pd.Series:
-    """The role of each document: supporting where the exam's answer is the gold verdict, misleading where it is
+    """Return the role of each document: supporting where the exam's answer is the gold verdict, misleading where it is
     the contrary, irrelevant where the document does not contribute; None without a label or without gold.
     """
     right = coded(exam, {**dict.fromkeys(_NOTHING, _OUTSIDE), **_TRUTH}, "exam")
@@ -140,7 +140,7 @@ def drops(settings_by_name: dict[str, Setting]) -> list[Score]:
 
 
 def scores(answers: pd.DataFrame) -> list[Score]:
-    """The accuracy in each setting, and `drops`."""
+    """Return the accuracy in each setting, and `drops`."""
     settings_by_name = settings(answers)
     return [*(setting.accuracy for setting in settings_by_name.values()), *drops(settings_by_name)]
 
@@ -191,7 +191,7 @@ Relevant = Literal["associated", "supporting"]
 
 
 def misleading(k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame) -> list[Score]:
-    """Misleading Retrieval Recall@k in its four readings, own/owning first, and exposure@k.
+    """Return Misleading Retrieval Recall@k in its four readings, own/owning first, and exposure@k.
 
     misleading_retrieval_recall@k[W/C]  share of claims C with at least one misleading document of W among
                                         the first k; W is own or any, C is owning or all
@@ -233,7 +233,7 @@ def relevance(
     *,
     relevant: Relevant = "associated",
 ) -> list[Score]:
-    """Precision, recall, F1 and NDCG at k, where the claim's `associated` or only its `supporting` documents count."""
+    """Return precision, recall, F1 and NDCG at k, where the claim's `associated` or only its `supporting` documents count."""
     if relevant not in ("associated", "supporting"):
         raise BadInput(f"unknown relevant documents '{relevant}'; there are associated and supporting")
     role = role_words(column(documents, "role", "documents"))
@@ -251,7 +251,7 @@ def relevance(
 def _joined(
     k: int, claims: pd.DataFrame, documents: pd.DataFrame, rankings: pd.DataFrame
 ) -> tuple[Units, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Claims; each document's claim and role; the claim and the document of each of the first k ranks, by position."""
+    """Return the claims; each document's claim and role; the claim and the document of each of the first k ranks, by position."""
     if k < 1:
         raise BadInput(f"k must be at least 1, not {k}")
     who = units(claims, "claims", "item_id")

@@ -241,7 +241,7 @@ def checked(rankings: pd.DataFrame, who: Units) -> IntArray:
 
 
 def _nested(who: Units, where: IntArray, passage: pd.Series, value: Numbers) -> dict[str, dict[str, Any]]:
-    """{query: {passage: value}}, with ids as strings: what the library takes. Other queries are left out."""
+    """Return {query: {passage: value}} with ids as strings, as the library takes it. Other queries are left out."""
     order = np.argsort(where, kind="stable")
     names = list(map(str, passage.to_numpy(dtype=object)[order].tolist()))
     values = value[order].tolist()

@@ -1,4 +1,4 @@
-"""A measure before its interval: what each unit adds, and a function of the sums; and the units, in their questions.
+"""A measure before its interval is computed: the values of its units, clustered by question, and a function of their sums.
 
 All measures of this package are functions of sums over units: a share, a micro-averaged F1, a drop
 against another setting. So one class carries them. `measured` adds the interval (questions are
@@ -124,7 +124,7 @@ def harmonic(first: FloatArray, second: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """`rows[u]` is what unit u adds; a nan anywhere in it says that the unit has no value.
+    """A measure of units: `rows[u]` has the values of unit u, and a nan in it means that the unit has no value.
 
     `value` maps sums `[B, p + 1]`, whose last column counts units, to `[B]`, nan for undefined. `status[u]` is
     a position in STATUSES; `why` says what a unit lacks that was judged and has no value all the same.
@@ -261,7 +261,7 @@ def measured_all(
     field: str | None = None,
     **how: Unpack[How],
 ) -> list[Measure]:
-    """`measured` for each score, drawing once for those that are functions of the same sums."""
+    """Return `measured` for each score; those that are functions of the same sums share their resamples."""
     settings = IntervalSettings(**how)
     # Resamples are dropped after the last score that uses them, so that few of them are in memory at once.
     last: dict[tuple[int, int], int] = {_key(score): i for i, score in enumerate(scores)}

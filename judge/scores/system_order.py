@@ -20,7 +20,7 @@ _TIE = 1e-12
 
 
 def agreement(name: str, who: Units, first: FloatArray, second: FloatArray) -> list[Score]:
-    """tau_b[name] and rbo[name] of the orders of the S systems by their means in `first` and `second`.
+    """Return tau_b[name] and rbo[name] of the orders of the S systems by their means in `first` and `second`.
 
     Both [queries, systems], nan where a system has no value for a query: the query then counts in no mean, so that
     all means rest on the same queries. With fewer than FEWEST systems both are undefined.
@@ -63,7 +63,7 @@ def _of_means(
 
 
 def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Kendall's tau-b of each row: (concordant - discordant) / sqrt(pairs not tied in one x those not in the other).
+    """Return Kendall's tau-b of each row: (concordant - discordant) / sqrt(pairs not tied in one x those not in the other).
 
     Both [rows, systems]; nan where all are tied in one of them (Kendall, Rank Correlation Methods, 1945 form).
     """
@@ -76,7 +76,7 @@ def tau_b(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def rank_biased_overlap(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Extrapolated rank-biased overlap of each row's two orders, the greatest value first; both [rows, systems].
+    """Return the extrapolated rank-biased overlap of each row's two orders, the greatest value first; both [rows, systems].
 
     Webber, Moffat and Zobel, "A Similarity Measure for Indefinite Rankings", TOIS 2010, equation 32 for two complete
     lists of n: A_n p^n + (1 - p)/p sum_d A_d p^d, with A_d = 2 |S:d and T:d| / (|S:d| + |T:d|), where those tied

@@ -1,4 +1,4 @@
-"""URAG: how uncertain is the system, by the number of options a conformal set must keep?
+"""URAG: how uncertain is a system, measured by the number of options in its conformal sets?
 
 Nguyen et al., "URAG: A Benchmark for Uncertainty Quantification in Retrieval-Augmented Large Language Models", 2026
 (arXiv 2603.19281). The sets themselves are `judge.stats.conformal`'s: `exact` (default) keeps the coverage that
@@ -111,7 +111,7 @@ class Sets:
 
 
 def softmax(logits: FloatArray, available: BoolArray) -> FloatArray:
-    """Probabilities over the available options, 0 elsewhere; nan in rows where one is not known."""
+    """Return probabilities over the available options, 0 elsewhere; nan in rows where one is not known."""
     # The model also puts mass on letters that the question does not have; URAG renormalises over its own options.
     kept = np.where(available, logits, -np.inf)
     # The greatest logit is subtracted before exp, which would overflow.
@@ -139,7 +139,7 @@ def sets(
     convention: Convention = "exact",
     by_class: bool = False,
 ) -> Sets:
-    """Conformal sets by LAC and by APS. Calibrate on another system by passing its Choices.
+    """Return conformal sets by LAC and by APS. `calibration` may be the choices of another system.
 
     `by_class`: each letter on the questions whose correct option it is (see `judge.stats.conformal.thresholds`).
     """

@@ -1,4 +1,4 @@
-"""Each paper's numbers out of a study: one file a paper between `judge.scores` and the command line.
+"""The papers: each reads a study and computes its measures with `judge.scores`. There is one file per paper.
 
 A paper is a module with a `PAPER = Paper(...)` (`judge.suites.paper`), listed in `judge.suites.papers`; `judge score
 NAME` and `judge suite NAME` then have it, with its options, its parts and its help. Its `compute_scores(study)` does all:

@@ -83,7 +83,7 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Everything that the table, the page and the files show."""
+    """A leaderboard: the data of its table, its page and its files."""
 
     paper: Paper
     axis: Axis

@@ -1,4 +1,4 @@
-"""Which runs a score reads: those named, else the latest complete one of the judge."""
+"""Choose the runs that a score reads: the named ones, else the newest complete one of the judge."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Confirmation bias out of a study: does each of two contrary claims find its own support, and get its own answer?
+"""ConfirmBiasRAG from a study: does each of two contrary claims find its own support, and get its own answer?
 
 Pairs are items with pair_id and polarity (imported, or built by judge pairs build). A judge's stances on the listed
 passages make SR and CR; answers of the system under test (task `claim_answer`) and a judge's verdict on them (task

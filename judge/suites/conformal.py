@@ -1,4 +1,4 @@
-"""Conformal sets for a judge's own labels: which units is it unsure of, with a promised coverage?
+"""Conformal sets of a judge's own labels, which show the units that it is unsure of.
 
 Half of the questions with a true label calibrate; sets of the other units hold the true label with probability
 1 - alpha. A unit whose set is not one label is ambiguous: that is where a person should look. Arithmetic:

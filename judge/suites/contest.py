@@ -1,4 +1,4 @@
-"""Runs of one task side by side: on the same units, against one reference, with what they cost.
+"""Compare runs of one task on the same units with one reference, and with their costs.
 
     found = compare(store, panel, "decided")       # every judge of the panel
     found = compare(store, panel, part="test")     # opens the sealed test: a look is logged first
@@ -84,7 +84,7 @@ class Contest:
 
     @property
     def n_shared(self) -> int:
-        """The units that everything is computed on."""
+        """The number of shared units, on which everything is computed."""
         return self.table.n_units
 
     def shown(self, duel: Duel) -> bool:

@@ -1,4 +1,4 @@
-"""A comparison of runs as a page: the tables, quality against cost and time, and who errs where."""
+"""The page of a comparison of runs: tables, kappa against cost and time, and errors by label."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ FACTORS = {"cost": 1000.0, "seconds": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Pareto:
-    """Quality (upwards) against what it costs (to the right, by powers of ten).
+    """A drawing of kappa (upwards) against cost or time (to the right, on a logarithmic axis).
 
     `runs` are number, run and price. `line` joins the steps of the front. `across` and `up` place a price and a kappa.
     """
@@ -30,7 +30,7 @@ class Pareto:
 
     @property
     def title(self) -> str:
-        """What is to the right, with its unit."""
+        """The title of the horizontal axis, with its unit."""
         return TITLES[self.axis]
 
 

@@ -1,4 +1,4 @@
-"""A paper's numbers corrected by people's labels: judge only, people only, and PPI++ from both.
+"""Correct a paper's measures with human labels: by the judge only, by people only, and by both (PPI++).
 
 The paper is read three times: with the judge's labels, with people's, and with nobody's. Its measures that are means
 over units are then put side by side, unit by unit (Angelopoulos, Duchi & Zrnic 2023, PPI++, arXiv 2311.01453). What

@@ -1,4 +1,4 @@
-"""Label distributions of a run as `judge.scores.urag.Choices`, and which questions calibrate."""
+"""Read label distributions of a run as `judge.scores.urag.Choices`, and choose the questions that calibrate."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""How far the sources carry an answer: RAGAS, FActScore (claims), ALCE and TREC RAG (citations).
+"""Do the sources support an answer? RAGAS, FActScore (claims), ALCE and TREC RAG (citations), from a study.
 
 Claims come from `claim_decomposition`, or were imported with the answers, and are judged by `claim_support`. ALCE
 asks three questions of a citation: all of a sentence's citations together (`citation_support`), this one alone

@@ -1,4 +1,4 @@
-"""Queries as DataFrames: columns of Python objects whose texts are shared, so that a million rows stay small."""
+"""Read queries as DataFrames. Equal texts are one object, so that a million rows stay small."""
 
 import gc
 import sqlite3

@@ -1,8 +1,8 @@
-"""GaRAGe out of a study: eligibility, factuality, RAF, deflection, attribution. The arithmetic is in `judge.scores`.
+"""GaRAGe from a study: eligibility, factuality, RAF, deflection, attribution. The arithmetic is in `judge.scores`.
 
 Answers are those of one system under one condition; the human answers are the system `human`. A row is answerable
-unless its gold label `insufficient` is true. Sentences are judged only where factuality speaks of them: on
-answerable rows.
+unless its gold label `insufficient` is true. Only sentences of answerable rows
+are judged, because factuality is measured on these.
 """
 
 from __future__ import annotations

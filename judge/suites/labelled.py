@@ -1,4 +1,4 @@
-"""Labels and statuses of runs on given units, and which units a task can take."""
+"""Read labels and statuses of runs on given units, and count the units that a task can take."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ UnitLabels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, A
 
 
 def of_run(store: Store, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
-    """A run's labels of a field on these units, by the latest attempt of the first repeat.
+    """Return a run's labels of a field on these units, by the latest attempt of the first repeat.
 
     Units of the items that the run shows as examples have the status `EXAMPLE`, whatever the task's unit is.
     """

@@ -1,4 +1,4 @@
-"""MIRAGE out of a study: does the system keep to the oracle passage when noise stands beside it?
+"""MIRAGE from a study: does the system keep to the oracle passage when it also sees noise?
 
 The system answers with the task `mirage_answer` without context, with the oracle passage, and with the mixed context.
 Exact match against the reference answers makes 0 / 1 of it. Arithmetic: `judge.scores.mirage`, `judge.scores.retrieval`.

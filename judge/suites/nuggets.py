@@ -1,4 +1,4 @@
-"""Nuggets out of a study (TREC RAG): how much of what a good answer contains does each system's answer have?
+"""Nuggets (TREC RAG) from a study: how many of the expected facts does each system's answer contain?
 
 Without --system all systems with answers are scored. The rankings of the systems by the judge's and by people's
 assignments are compared where people have labelled (Kendall's tau-b and rank-biased overlap, as in `retrieval`).

@@ -1,4 +1,4 @@
-"""The declaration of a paper, and the request for its scores. `--help` imports this, so nothing heavy is imported."""
+"""The declaration of a paper, and the request for its scores. `--help` imports this module, so it imports nothing heavy."""
 
 from __future__ import annotations
 

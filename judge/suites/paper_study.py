@@ -1,4 +1,4 @@
-"""A study as a paper reads it: answers, labels and rankings as tables, and what is missing as steps.
+"""A study as a paper reads it: answers, labels and rankings as tables, and missing ones as steps.
 
 Tables have one row a unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
 """

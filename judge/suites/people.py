@@ -1,4 +1,4 @@
-"""Human labels in place of the judge's: a paper that reads them computes its measures by human labels."""
+"""Read human labels in place of the judge's, so that a paper computes its measures from them."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Rows of a study as tables: items, passages, answers, their parts, gold and rankings of one data set.
+"""Read the rows of a study as tables: items, passages, answers, their parts, gold and rankings of one data set.
 
 Tables have one row a unit and plain columns (see `judge.scores.columns`). `unit_id` is the unit's number in the study.
 """

@@ -1,4 +1,4 @@
-"""RAG measures out of a study, under the names of RAGAS and RAGChecker. Arithmetic: `judge.scores.rag`.
+"""RAG measures from a study, under the names of RAGAS and RAGChecker. Arithmetic: `judge.scores.rag`.
 
 An answer's claims come from `claim_decomposition`, or were imported with the answers. The reference claims of an item are
 its nuggets, all of them alike; its reference answers decide which claims and passages are right.

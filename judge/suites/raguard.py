@@ -1,4 +1,4 @@
-"""RAGuard out of a study: accuracy with and without documents, the drops, and what the retriever brings.
+"""RAGuard from a study: accuracy with and without documents, the drops, and the quality of the retriever.
 
 The system under test answers with the task `verdict` (no context, top k) and `verdict_document` (oracle: one document
 at a time); the exam's roles are gold, or those of a judge run of `raguard_exam`. Arithmetic: `judge.scores.raguard`.

@@ -1,4 +1,4 @@
-"""A score as it is printed: measures with intervals by stratum, the runs they rest on, and what the papers print.
+"""A score: measures with intervals by stratum, the runs that they rest on, and the paper's own numbers.
 
 Several judges on the same units are scored one by one. A measure is then their mean, or follows the paper's own rule.
 The alternative, a majority of labels for each unit, is a run of `judge panel`, which is read like any other run.
@@ -54,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Everything that `judge score` prints."""
+    """A score: the data that `judge score` prints."""
 
     paper: Paper
     dataset: str

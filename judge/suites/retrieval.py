@@ -1,4 +1,4 @@
-"""Retrieval out of a study: NDCG, MRR, precision and recall of every ranking, by people's qrels and by a judge's.
+"""Retrieval from a study: NDCG, MRR, precision and recall of every ranking, by people's qrels and by a judge's.
 
 People's grades of passages are those of a reference: gold (`judge items import beir|trec`, or any gold field with
 grades), decisions, a majority, or one person's labels; a judge's are its labels of a task with grades (`relevant`,

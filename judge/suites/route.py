@@ -1,4 +1,4 @@
-"""Routing: the units on which a judge stands alone, with a promise; a second judge's; and the rest, for people.
+"""Routing: the units that a judge may label alone with a promised agreement, those of a second judge, and the rest for people.
 
     found = route(store, task, "stance", ["01K9ZX3M"], agree=0.9)     # nothing is written but a look at a sealed test
     run_id, known = keep(found)                                       # the derived judge of the accepted units
@@ -46,7 +46,7 @@ class PathPlace:
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """A route. `at` is the last step whose promise holds, None when none does.
+    """A route and its tests. `at` is the last step whose promise holds, None when none does.
 
     `reached[u]`: the first step that accepts each unit of the table. `tested[u]`: its label took part in the tests.
     """
@@ -72,7 +72,7 @@ class Route:
 
     @property
     def accepted(self) -> BoolArray:
-        """The units on which the judges stand alone."""
+        """The units that the judges label alone."""
         if self.at is None:
             return np.zeros(len(self.reached), dtype=np.bool_)
         return np.asarray(self.reached <= self.at)

@@ -1,4 +1,4 @@
-"""A route as a page: agreement against coverage along the path, the promise, and people's own agreement."""
+"""The page of a route: agreement against coverage along the path, the promise, and the agreement of people."""
 
 from scipy.special import betaincinv
 

@@ -1,4 +1,4 @@
-"""Labels of a task on given units out of the judges' runs: which run is read, and the step that is left of it."""
+"""Read labels of a task from the judges' runs: choose the run, and record a step for missing labels."""
 
 import dataclasses
 from collections import Counter
@@ -24,7 +24,7 @@ from judge.types import Json, attributes
 
 @dataclass(slots=True)
 class RunRead:
-    """A run that labels were read from, with its counts on the units asked about, and what was asked."""
+    """A run that labels were read from, with its counts by status on the requested units."""
 
     run: Run
     counts: Counter[str] = field(default_factory=Counter)
@@ -105,7 +105,7 @@ class LabelsWanted:
 
 
 class RunLabels:
-    """The runs of a study as one reading of a paper takes them; `runs_read` are those that labels came from."""
+    """The runs that one reading of a paper may use; `runs_read` are those that labels came from."""
 
     def __init__(self, rows: Rows, reading: Reading) -> None:
         self.rows, self.reading, self.request = rows, reading, reading.request

@@ -1,4 +1,4 @@
-"""Scores of several contenders on the rows that all of them share, and the paired difference of two."""
+"""Restrict scores to the rows that all contenders share, and compare two of them with a paired test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study still lacks for a score, as steps that a user can type and `judge suite` performs."""
+"""The missing steps of a score: commands that a user can type, and that `judge suite` performs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Two judges (or runs of a task) on the same units, or two systems on the rows they share: the difference of every measure."""
+"""Compare two judges (or runs of a task) on the same units, or two systems on shared rows: the difference of every measure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""URAG out of a study: how sure is the system of its options, by the size of conformal sets?
+"""URAG from a study: how sure is the system of its options, measured by the size of conformal sets?
 
 The system under test answers with the task `urag_choice`, with passages and without. Its probabilities over the letters,
 renormalised over each question's own options, make the sets. Arithmetic: `judge.scores.urag`.
