@@ -7,6 +7,7 @@ its nuggets, all of them alike; its reference answers decide which claims and pa
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from judge.suites.faithfulness import claims_of
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 
 DOCS = "docs.ragas.io, Available metrics"
 CHECKER = "arXiv 2408.08067, 3.3"
+CLAIMS = {
+    "claim_support": ("supported", ("faithfulness", "errors")),
+    "claim_correct": ("correct", ("correctness", "errors")),
+    "claim_source": ("source", ("errors",)),
+}
+"""Tasks on the claims of answers -> the column of their labels, and the parts that need them."""
+REFERENCES = {
+    "nugget_assignment": ("stated", ("correctness", "utilisation")),
+    "nugget_support": ("retrieved", ("retrieval", "utilisation")),
+}
+"""Tasks on reference claims."""
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
@@ -36,8 +48,8 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     # The claims of a reference answer are its nuggets, vital or not.
     counts = study.rows.nuggets().sum(axis=1)
     answers["n_references"] = answers["item_id"].map(counts).fillna(0)
-    claims = _claims(study, chosen, answers)
-    references = _references(study, chosen, answers)
+    claims = _labelled(study, chosen, CLAIMS, lambda: claims_of(study, chosen, answers))
+    references = _labelled(study, chosen, REFERENCES, lambda: _nuggets(study, chosen))
     contexts = _contexts(study, chosen, answers.assign(context=listed))
     study.check()
     measures = {
@@ -54,42 +66,24 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     return [measures[name] for name in KNOWN if name in requested]
 
 
-def _claims(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the claims of answers with the labels that the requested parts rest on; other labels are None."""
-    supported = study.part("faithfulness", "errors")
-    correct = study.part("correctness", "errors")
-    if not (supported or correct):
-        return _empty("supported", "correct", "source")
-    table = claims_of(study, chosen, answers)
-    tasks = {
-        "claim_support": ("supported", supported),
-        "claim_correct": ("correct", correct),
-        "claim_source": ("source", study.part("errors")),
-    }
-    return _labelled(study, chosen, table, tasks)
-
-
-def _references(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the reference claims with each answer, and their labels."""
-    tasks = {
-        "nugget_assignment": ("stated", study.part("correctness", "utilisation")),
-        "nugget_support": ("retrieved", study.part("retrieval", "utilisation")),
-    }
-    if not any(wanted for _, wanted in tasks.values()):
-        return _empty("stated", "retrieved")
+def _nuggets(study: PaperStudy, chosen: System) -> pd.DataFrame:
+    """Return the reference claims of each answer's item."""
     table = study.rows.units("nugget", chosen.where, "n item_id question_id answer_id")
-    table = table.rename(columns={"answer_unit": "answer_id"})
-    return _labelled(study, chosen, table, tasks)
+    return table.rename(columns={"answer_unit": "answer_id"})
 
 
 def _labelled(
-    study: PaperStudy, chosen: System, table: pd.DataFrame, tasks: dict[str, tuple[str, bool]]
+    study: PaperStudy,
+    chosen: System,
+    tasks: Mapping[str, tuple[str, tuple[str, ...]]],
+    read_parts: Callable[[], pd.DataFrame],
 ) -> pd.DataFrame:
-    """Return parts of answers with a column of labels and one of statuses for each task; they are empty for a task that is not requested."""
-    table = table[["unit_id", "answer_id"]].copy()
-    for task, (name, wanted) in tasks.items():
+    """Return parts of answers with a column of labels and one of statuses for each task; None for a task that is not requested."""
+    requested = [task for task, (_, parts) in tasks.items() if study.part(*parts)]
+    table = (read_parts() if requested else _empty("answer_id"))[["unit_id", "answer_id"]].copy()
+    for task, (name, _) in tasks.items():
         table[name] = table[f"{name}_status"] = None
-        if wanted:
+        if task in requested:
             judged = study.labels(task, chosen).set_index("unit_id").reindex(table["unit_id"])
             table[name], table[f"{name}_status"] = judged["label"].to_numpy(), judged["status"].to_numpy()
     return table
@@ -98,13 +92,13 @@ def _labelled(
 def _empty(*names: str) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame({name: [] for name in ("unit_id", "answer_id", *names)}, dtype=object)
+    return pd.DataFrame({name: [] for name in ("unit_id", *names)}, dtype=object)
 
 
 def _contexts(study: PaperStudy, chosen: System, answers: pd.DataFrame) -> pd.DataFrame:
     """Return the passages that each answer was given, in their order, with their labels."""
     if not study.part("retrieval"):
-        return _empty("relevant")
+        return _empty("answer_id", "relevant")
     shown = f"SELECT c.value FROM unit_texts AS a, json_each(a.context) AS c WHERE a.kind = 'answer' AND {chosen.where}"
     judged = study.labels(
         "mirage_support", only=f"passage_id IN ({shown})", columns="passage_id", together="item_id"

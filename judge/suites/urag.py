@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judge.scores.score import Score
     from judge.scores.urag import Choices
     from judge.stats.conformal import Convention
+    from judge.stats.ratings import BoolArray
     from judge.suites.chosen import Run
     from judge.suites.paper_study import PaperStudy
 
@@ -28,60 +29,44 @@ _SHOWN = ("accuracy", "coverage", "set_size")
 AWARE_TASK = "urag_aware"
 # Section 5.2 reports these two. Coverage has a target, so its change means little.
 _CHANGES = ("accuracy", "set_size")
+Questions = Mapping[str, tuple[tuple[str, ...], str | None]]
+"""The letters of each item, and the correct one."""
 
 
 def compute_scores(study: PaperStudy) -> list[Score]:
     """Return the scores of the requested parts."""
     from judge.scores import urag
-    from judge.suites.distributions import alpha_of, check_halves, halves
+    from judge.suites.distributions import check_halves, halves
 
-    convention: Convention = study.option("convention")  # type: ignore[assignment]
     questions = _questions(study)
     split = _split(study)
     # Before any model call, which may cost money.
     check_halves(list(questions), split)
     context = study.option("context")
     first = _answered(study, context, questions)
-    if first is None:
-        return _alone(study, context, questions, split)
-    answered, run = first
-    other = study.option("calibrate-on")
-    calibrator = answered
-    if other and other != study.tested():
-        request = replace(study.request, system=other, models=(), runs=())
-        # The other system is read by itself, so that its answers never fill gaps of this one.
-        sub = type(study)(study.store, study.paper, request, study.rows)
-        theirs = _answered(sub, context, questions)
-        if theirs is None:
-            raise UsageError(f"--calibrate-on {other}: it has no answers under '{context}'")
-        calibrator, _ = theirs
-        study.steps += sub.steps
-        study.judges.runs_read += sub.judges.runs_read
-        study.note(f"calibrated on the answers of {other}")
+    calibrator = None if first is None else _calibrator(study, context, questions, first[0])
     alone = None
     if study.part("ratio", "alone"):
-        found_alone = first if context == "none" else _answered(study, "none", questions)
-        alone = None if found_alone is None else found_alone[0]
+        alone = first if context == "none" else _answered(study, "none", questions)
     study.check()
+    if first is None or calibrator is None:
+        return [] if alone is None else _of_alone(study, alone[0], split)
+    answered, run = first
     again = _again(study, context, questions, answered, run)
     study.check()
+    # One division into halves for all readings, so that ratios and changes are of the same questions.
     mask = halves(study, answered, split)
     study.note(f"context {context}; probabilities renormalised over each question's own options")
-
-    # One division into halves for all readings, so that ratios and changes are of the same questions.
-    def scores(cal: Choices, test: Choices) -> list[Score]:
-        return urag.scores(cal.where(mask), test.where(~mask), alpha=alpha_of(study), convention=convention)
-
-    all_scores = scores(calibrator, answered)
+    all_scores = _scores(study, mask, calibrator, answered)
     result = list(all_scores) if study.part("sets") else []
-    brief = [score for score in all_scores if score.measure in _SHOWN]
+    brief = _brief(all_scores)
     if study.part("classes"):
         for letter, some in urag.per_class(brief, answered.where(~mask)).items():
             result += [score.named(f"{score.measure}[{letter}]") for score in some]
     if alone is not None:
-        base = scores(alone, alone)
+        base = _scores(study, mask, alone[0], alone[0])
         if study.part("ratio"):
-            result += [score.named(f"{score.measure}_without") for score in base if score.measure in _SHOWN]
+            result += [score.named(f"{score.measure}_without") for score in _brief(base)]
             result += urag.ratios(brief, base)
         if study.part("alone"):
             # What the model alone knows decides the split, whatever it answers with passages.
@@ -91,35 +76,53 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     if again is not None:
         result += [] if study.part("sets") else brief
         # A second pass is a system of its own: its sets are calibrated on its own answers.
-        result += _changes(study, brief, [s for s in scores(again, again) if s.measure in _SHOWN])
+        result += _changes(study, brief, _brief(_scores(study, mask, again, again)))
     return result
 
 
-def _alone(
-    study: PaperStudy,
-    context: str,
-    questions: Mapping[str, tuple[tuple[str, ...], str | None]],
-    split: dict[str, str] | None,
-) -> list[Score]:
+def _scores(study: PaperStudy, mask: BoolArray, calibration: Choices, test: Choices) -> list[Score]:
+    """Return the measures of one half of the questions, calibrated on the other, which the mask selects."""
+    from judge.scores import urag
+    from judge.suites.distributions import alpha_of
+
+    convention: Convention = study.option("convention")  # type: ignore[assignment]
+    return urag.scores(
+        calibration.where(mask), test.where(~mask), alpha=alpha_of(study), convention=convention
+    )
+
+
+def _brief(scores: list[Score]) -> list[Score]:
+    return [score for score in scores if score.measure in _SHOWN]
+
+
+def _calibrator(study: PaperStudy, context: str, questions: Questions, answered: Choices) -> Choices:
+    """Return the choices that sets are calibrated on: the system's own, or those of --calibrate-on."""
+    other = study.option("calibrate-on")
+    if not other or other == study.tested():
+        return answered
+    # The other system is read by itself, so that its answers never fill gaps of this one.
+    request = replace(study.request, system=other, models=(), runs=())
+    sub = type(study)(study.store, study.paper, request, study.rows)
+    theirs = _answered(sub, context, questions)
+    if theirs is None:
+        raise UsageError(f"--calibrate-on {other}: it has no answers under '{context}'")
+    study.steps += sub.steps
+    study.judges.runs_read += sub.judges.runs_read
+    study.note(f"calibrated on the answers of {other}")
+    return theirs[0]
+
+
+def _of_alone(study: PaperStudy, alone: Choices, split: dict[str, str] | None) -> list[Score]:
     """Return the measures without passages, for a system that has no outputs with passages; the others have no value."""
     from judge.scores import urag
-    from judge.suites.distributions import alpha_of, halves
+    from judge.suites.distributions import halves
 
-    wanted = context != "none" and study.part("ratio", "alone")
-    answered = _answered(study, "none", questions) if wanted else None
-    study.check()
-    if answered is None:
-        return []
-    mask = halves(study, answered[0], split)
-    convention: Convention = study.option("convention")  # type: ignore[assignment]
-    base = urag.scores(
-        answered[0].where(mask), answered[0].where(~mask), alpha=alpha_of(study), convention=convention
-    )
+    base = _scores(study, halves(study, alone, split), alone, alone)
     why = f"no output under {study.lacking[0].condition}"
     result = [score.without_value(why) for score in base] if study.part("sets") else []
     if study.part("ratio"):
-        result += [score.named(f"{score.measure}_without") for score in base if score.measure in _SHOWN]
-        brief = [score for score in base if score.measure in _SHOWN]
+        brief = _brief(base)
+        result += [score.named(f"{score.measure}_without") for score in brief]
         result += [score.without_value(why) for score in urag.ratios(brief, brief)]
     return result
 
@@ -127,7 +130,7 @@ def _alone(
 def _again(
     study: PaperStudy,
     context: str,
-    questions: Mapping[str, tuple[tuple[str, ...], str | None]],
+    questions: Questions,
     first: Choices,
     run: Run | None,
 ) -> Choices | None:
@@ -180,7 +183,7 @@ def _ranking(study: PaperStudy, context: str) -> tuple[str, str] | None:
     return study.ranking(study.option("ranking") or None) if context.startswith("top:") else None
 
 
-def _questions(study: PaperStudy) -> dict[str, tuple[tuple[str, ...], str | None]]:
+def _questions(study: PaperStudy) -> Questions:
     """Return the letters of each item, and the right one."""
     query = (
         "SELECT item_id, options, correct FROM items WHERE options IS NOT NULL AND item_id IN "
@@ -201,7 +204,7 @@ def _questions(study: PaperStudy) -> dict[str, tuple[tuple[str, ...], str | None
 def _answered(
     study: PaperStudy,
     context: str,
-    questions: Mapping[str, tuple[tuple[str, ...], str | None]],
+    questions: Questions,
     shown: ShownProbabilities | None = None,
     first: Choices | None = None,
 ) -> tuple[Choices, Run | None] | None:

@@ -67,28 +67,8 @@ def test_markers(text: str, expected: list[tuple[str, ...]]) -> None:
 
 
 PIECES = st.sampled_from(
-    [
-        "Tea",
-        "is",
-        "old",
-        ".",
-        "!",
-        "?",
-        " ",
-        " ",
-        "\n",
-        "\n\n",
-        "[1]",
-        "[cite_2]",
-        "Dr.",
-        "3.5",
-        "- ",
-        "2. ",
-        "é",
-        "𝒳",
-        "。",
-    ]
-)
+    ["Tea", "is", "old", ".", "!", "?", " ", " ", "\n", "\n\n", "[1]", "[cite_2]", "Dr.", "3.5", "- ", "2. ", "é", "𝒳", "。"]
+)  # fmt: skip
 
 
 @given(st.one_of(st.text(max_size=200), st.lists(PIECES, max_size=60).map("".join)))

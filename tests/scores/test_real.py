@@ -14,24 +14,6 @@ from tests.scores.helpers import numbers, points
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture(scope="module")
-def claims() -> pd.DataFrame:
-    return pd.read_csv(require("shared-data") / "raguard" / "claims.csv")
-
-
-TRUE = ("true", "mostly-true", "half-true")
-FALSE = ("mostly-false", "false", "pants-on-fire")
-
-
-def test_raguards_verdicts(claims: pd.DataFrame) -> None:
-    # PolitiFact's six grades: half true and above is true.
-    result = claims["Original Verdict"].map(dict.fromkeys(TRUE, "true") | dict.fromkeys(FALSE, "false"))
-    assert result.notna().all()
-    assert result.value_counts().to_dict() == {"true": 1333, "false": 1315}
-    # The file's own reading of the six grades is the same, claim by claim.
-    assert (result == claims["Verdict"].astype(str).str.lower()).all()
-
-
 def test_refcheckers_human_labels() -> None:
     path = require("shared-data") / "refchecker" / "answers.jsonl"
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

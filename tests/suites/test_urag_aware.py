@@ -90,20 +90,21 @@ def test_what_is_shown_is_plain_and_tells_no_gold(judge: Judge, study: None) -> 
 
 
 @pytest.mark.parametrize(
-    ("masses", "expected"),
+    ("masses", "lowest", "second_highest"),
     [
-        ({"A": 0.5, "B": 0.3, "C": 0.2}, {"A": 0.2, "B": 0.3, "C": 0.5}),
-        ({"A": 0.2, "B": 0.3, "C": 0.5}, {"A": 0.5, "B": 0.3, "C": 0.2}),
-        # Of two with the same the first counts.
-        ({"A": 0.4, "B": 0.4, "C": 0.2}, {"A": 0.2, "B": 0.4, "C": 0.4}),
-        ({"A": 1.0}, None),
-        ({"A": 0.5, "B": 0.5}, None),
+        ({"A": 0.5, "B": 0.3, "C": 0.2}, {"A": 0.2, "B": 0.3, "C": 0.5}, {"A": 0.3, "B": 0.5, "C": 0.2}),
+        ({"A": 0.2, "B": 0.3, "C": 0.5}, {"A": 0.5, "B": 0.3, "C": 0.2}, {"A": 0.2, "B": 0.5, "C": 0.3}),
+        # Of two with the same the first counts, and equal ones are not exchanged.
+        ({"A": 0.4, "B": 0.4, "C": 0.2}, {"A": 0.2, "B": 0.4, "C": 0.4}, None),
+        ({"A": 1.0}, None, None),
+        ({"A": 0.5, "B": 0.5}, None, None),
     ],
 )
-def test_the_highest_and_the_lowest_are_exchanged(
-    masses: dict[str, float], expected: dict[str, float] | None
+def test_the_highest_and_the_lowest_or_the_second_are_exchanged(
+    masses: dict[str, float], lowest: dict[str, float] | None, second_highest: dict[str, float] | None
 ) -> None:
-    assert second.exchanged(masses) == expected
+    assert second.exchanged(masses) == lowest
+    assert second.exchanged(masses, second=True) == second_highest
 
 
 def test_a_second_pass_step_by_step(judge: Judge, tmp_path: Path) -> None:
@@ -148,12 +149,6 @@ def test_what_a_second_pass_needs(judge: Judge, study: None) -> None:
     assert "no probabilities of options to show" in judge("score", *AWARE, "--aware", "self", code=2).err
 
 
-def test_the_most_probable_option_may_change_places_with_the_second(judge: Judge, study: None) -> None:
-    """0.5, 0.3, 0.2: with the lowest 0.2, 0.3, 0.5; with the second 0.3, 0.5, 0.2. Equal ones are left out."""
-    masses = {"A": 0.5, "B": 0.3, "C": 0.2}
-    assert second.exchanged(masses) == {"A": 0.2, "B": 0.3, "C": 0.5}
-    assert second.exchanged(masses, second=True) == {"A": 0.3, "B": 0.5, "C": 0.2}
-    assert second.exchanged({"A": 0.4, "B": 0.4, "C": 0.2}, second=True) is None
-    assert second.exchanged({"A": 1.0}, second=True) is None
+def test_the_second_most_probable_option_is_a_reading_of_its_own(judge: Judge, study: None) -> None:
     [line] = commands(judge, *AWARE, "--aware", "wrong-second")
     assert f"--shown {first_run()}:wrong-second" in line
