@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from judge.errors import BadInput
 from judge.scores import garage
-from judge.scores.score import by_stratum
 from tests.scores.helpers import numbers, points, table
 
 ANSWERS = table(
@@ -176,18 +175,6 @@ def test_density_at_its_cut_offs() -> None:
     assert garage.density(PASSAGES).to_dict() == {"q1": "medium", "q2": "low", "q3": None, "q4": "high"}
     # q1 has 2 of 3 with the wider set: 2/3 is not below 2/3.
     assert garage.density(PASSAGES, "answer+related")["q1"] == "high"
-
-
-def test_strata_by_density() -> None:
-    scores = garage.factuality(ANSWERS, FULL)
-    result = by_stratum([s for s in scores if s.measure == "factuality"], garage.density(PASSAGES))
-    # q1 medium: a1 = 1. q2 low: a2 = 0. q3 none: a3 = 0. q4 high: a4 = 1.
-    assert {name: numbers(s)["factuality"] for name, s in result.items()} == {
-        "high": 1.0,
-        "low": 0.0,
-        "medium": 1.0,
-        "(none)": 0.0,
-    }
 
 
 @pytest.mark.parametrize(

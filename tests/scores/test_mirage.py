@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from judge.errors import BadInput
 from judge.scores import mirage
-from judge.scores.score import by_stratum
-from tests.scores.helpers import numbers, points, table
+from tests.scores.helpers import points, table
 
 
 @pytest.mark.parametrize(
@@ -84,12 +83,6 @@ def test_the_mixed_context_is_one_of_two() -> None:
     for bad in ("top5", "retrieved:0", "retrieved:"):
         with pytest.raises(BadInput, match="fixed5 or retrieved:K"):
             mirage.adaptability(EIGHT, bad)
-
-
-def test_by_source() -> None:
-    result = by_stratum(mirage.adaptability(EIGHT), {f"q{i}": "popqa" if i < 4 else "nq" for i in range(9)})
-    assert numbers(result["popqa"])["accuracy_base"] == 0.0
-    assert numbers(result["nq"])["accuracy_base"] == 1.0
 
 
 BITS = st.sampled_from([0, 1, None])

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from judge.errors import BadInput
 from judge.scores import urag
 from judge.scores.score import Units
-from judge.stats.conformal import members, thresholds
 from tests.scores.helpers import numbers, points, table
 
 NAN = float("nan")
@@ -102,30 +101,6 @@ def test_the_crossing_option_is_left_out() -> None:
     for convention in ("exact", "urag_repo"):
         how: Any = convention
         assert points(urag.scores(calibration, test, alpha=0.2, convention=how))["set_size_aps"].value == 1.0
-
-
-@settings(max_examples=25)
-@given(
-    rows=st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=10, max_size=30),
-    alpha=st.sampled_from([0.05, 0.2, 0.5]),
-    convention=st.sampled_from(["exact", "urag_repo"]),
-)
-def test_sets_are_those_of_the_statistics_package(
-    rows: list[list[int]], alpha: float, convention: Any
-) -> None:
-    half = len(rows) // 2
-    weights = np.array(rows, dtype=float)
-    p, letters = weights / weights.sum(axis=1, keepdims=True), "ABC" * 10
-    fit, test = (
-        choices(p[:half].tolist(), letters[:half], "c"),
-        choices(p[half:].tolist(), letters[: len(p) - half], "t"),
-    )
-    made = urag.sets(fit, test, alpha=alpha, convention=convention)
-    for score, ours, limit in (("lac", made.lac, made.limits_lac), ("aps", made.aps, made.limits_aps)):
-        how: Any = score
-        theirs = thresholds(fit.probabilities, fit.correct, how, alpha, convention)
-        assert (limit == theirs).all()
-        assert (ours == members(test.probabilities, theirs, how, convention)).all()
 
 
 def test_questions_without_a_distribution_are_counted() -> None:

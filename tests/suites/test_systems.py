@@ -113,12 +113,20 @@ def test_every_system_has_its_own_ranking(judge: Judge, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("claims")
-def test_a_system_without_any_output_is_an_error(judge: Judge, tmp_path: Path) -> None:
+def test_a_system_without_outputs_is_an_error_and_no_model_takes_its_place(
+    judge: Judge, tmp_path: Path
+) -> None:
+    """a has other outputs. acme is no vendor, so that nothing is asked. Only a judge was called mine (--as)."""
     answers(judge, tmp_path, [("1", "a", "top-9", "true")])
-    message = judge("score", "raguard", "--system", "a", "--part", "zero", code=2).err
-    assert message.startswith(
-        "judge: 'a' has no output for any condition of raguard (zero-context): judge systems import FILE"
-    )
+    give("verdict_document", dict.fromkeys(UNITS, "true"), model="mine", options={"asked_as": "openai/x"})
+    for system, part, conditions in (
+        ("a", "zero", "zero-context"),
+        ("acme/rag", "zero", "zero-context"),
+        ("mine", "oracle", "zero-context, oracle"),
+    ):
+        message = judge("score", "raguard", "--system", system, "--part", part, code=2).err
+        assert f"'{system}' has no output for any condition of raguard ({conditions})" in message
+        assert "judge systems import FILE" in message
 
 
 @pytest.fixture
@@ -281,14 +289,6 @@ def test_a_judge_that_is_called_as_an_imported_system_is_not_that_system(
     result = score(judge, "raguard", "--system", "a", "--part", "zero", "--part", "oracle")
     assert result.names == ["accuracy_zero"]
     assert [gap["condition"] for gap in result.document["lacking"]] == ["oracle"]
-
-
-@pytest.mark.usefixtures("claims")
-def test_a_name_with_a_slash_is_no_model(judge: Judge, tmp_path: Path) -> None:
-    """acme is no vendor: nothing is ever asked in the name of a system that was not imported yet."""
-    zero(judge, tmp_path, "a")
-    message = judge("score", "raguard", "--system", "acme/rag", "--part", "zero", code=2).err
-    assert message.startswith("judge: 'acme/rag' has no output for any condition of raguard (zero-context)")
 
 
 @pytest.mark.usefixtures("claims")
@@ -489,17 +489,6 @@ def test_a_ranking_that_is_called_as_no_system_is_named(judge: Judge, tmp_path: 
     assert taken in score(judge, *words).document["notes"]
     judge("systems", "import", "--stage", "retrieve", path, "--system", "my rag")
     assert taken not in score(judge, *words).document["notes"]
-
-
-@pytest.mark.usefixtures("claims")
-def test_a_judges_run_alone_makes_no_system(judge: Judge, tmp_path: Path) -> None:
-    """Nothing of `mine` was imported; a judge was called so, as `judge run -m openai/x --as mine` leaves it."""
-    zero(judge, tmp_path, "a")
-    give("verdict_document", dict.fromkeys(UNITS, "true"), model="mine", options={"asked_as": "openai/x"})
-    message = judge("score", "raguard", "--system", "mine", "--part", "oracle", code=2).err
-    assert message.startswith(
-        "judge: 'mine' has no output for any condition of raguard (zero-context, oracle)"
-    )
 
 
 @pytest.mark.usefixtures("claims")
