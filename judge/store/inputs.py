@@ -35,6 +35,9 @@ def column(task: Task, name: str) -> str:
     if name == "option_probabilities":
         # Only a second pass has them, through `Selection.shown`: see judge.runner.second.
         return "NULL"
+    if name == "reference_answers":
+        # A file may have an empty list, which is no reference: no judge can compare a claim with it.
+        return "nullif(t.reference_answers, '[]')"
     return f"t.{name}"
 
 

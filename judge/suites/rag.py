@@ -44,19 +44,21 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     # Without a record of the context nothing is known of it: measures of passages then have no value.
     listed = answers["context"].map(lambda text: json.loads(text) if isinstance(text, str) else [])
     answers["n_contexts"] = listed.map(len)
-    answers["has_reference"] = answers["item_id"].isin(study.rows.column("reference_answers").index)
+    references = study.rows.column("reference_answers")
+    # A file may have an empty list, which is no reference.
+    answers["has_reference"] = answers["item_id"].isin(references.index[references != "[]"])
     # The claims of a reference answer are its nuggets, vital or not.
     counts = study.rows.nuggets().sum(axis=1)
     answers["n_references"] = answers["item_id"].map(counts).fillna(0)
     claims = _labelled(study, chosen, CLAIMS, lambda: claims_of(study, chosen, answers))
-    references = _labelled(study, chosen, REFERENCES, lambda: _nuggets(study, chosen))
+    reference_claims = _labelled(study, chosen, REFERENCES, lambda: _nuggets(study, chosen))
     contexts = _contexts(study, chosen, answers.assign(context=listed))
     study.check()
     measures = {
         score.measure: score
         for score in (
             *rag.of_claims(answers, claims),
-            *rag.of_references(answers, references),
+            *rag.of_references(answers, reference_claims),
             *rag.of_contexts(answers, contexts),
             rag.answer_relevancy(answers),
         )

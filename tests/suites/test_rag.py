@@ -159,3 +159,11 @@ def test_passages_of_other_questions_have_no_label(judge: Judge, tmp_path: Path)
     outputs(judge, tmp_path, rows)
     result = score(judge, "rag", "--system", "t", "--part", "retrieval", "--partial")
     assert result["context_precision"]["missing"]["not judged"] == 1
+
+
+def test_an_empty_list_of_reference_answers_is_no_reference(judge: Judge, tmp_path: Path) -> None:
+    items(judge, tmp_path, "e", [{"id": "q", "question": "?", "reference_answers": [], "passages": ["So."]}])
+    outputs(judge, tmp_path, [{"id": "e:q", "system": "s", "text": "So.", "claims": ["So."]}])
+    # Nothing decides whether the claim is correct, so no judge is asked.
+    result = score(judge, "rag", "--dataset", "e", "--part", "correctness", "-m", "m/m")
+    assert result["claim_precision"]["missing"] == {"no claim or no reference answer": 1}
