@@ -150,14 +150,13 @@ def alt_test(
         judge_wins, person_wins = of_judge >= of_person - 1e-12, of_person >= of_judge - 1e-12
         difference = person_wins.astype(np.float64) - judge_wins
         error = _robust_error(difference, clusters)
+        w = None if ratings.weights is None else ratings.weights[used]
+        shares = float(np.average(judge_wins, weights=w)), float(np.average(person_wins, weights=w))
+        if w is not None:
+            rows.append(Compared(name, n, g, *shares, error, "none", None, None, False))
+            continue
         p = _p_value(difference, clusters, error, epsilon, g)
         kind_of_test: Literal["t", "wilcoxon"] = "t" if g >= FEWEST_FOR_T_TEST else "wilcoxon"
-        if ratings.weights is not None:
-            w = ratings.weights[used]
-            weighted = float(np.average(judge_wins, weights=w)), float(np.average(person_wins, weights=w))
-            rows.append(Compared(name, n, g, *weighted, error, "none", None, None, False))
-            continue
-        shares = float(judge_wins.mean()), float(person_wins.mean())
         rows.append(Compared(name, n, g, *shares, error, kind_of_test, p, p, False))
         mirrored.append(_p_lost(difference, error, epsilon, g))
     untested = AltTest(judge, epsilon, q, tuple(rows), tuple(skipped), least_others)
@@ -248,25 +247,25 @@ def _p_value(difference: FloatArray, clusters: IntArray, error: float, epsilon: 
         if len(moved) <= ALL_SIGNS:
             return _exact_signed_rank(moved)
         return float(wilcoxon(moved, alternative="less").pvalue)
-    # No cluster differs from another: the quotient below would be 0 / 0.
-    if error < 1e-15:
-        return 0.0 if float(difference.mean()) < epsilon else 1.0
-    from scipy.special import stdtr
-
-    return float(stdtr(g - 1, (float(difference.mean()) - epsilon) / error))
+    return _t_below_zero(float(difference.mean()) - epsilon, error, g)
 
 
 def _p_lost(difference: FloatArray, error: float, epsilon: float, g: int) -> float:
     """Return the one-sided p-value of H1: mean difference > epsilon, by the t-test; 1 with too few questions for it."""
-    mean = float(difference.mean())
     # The signed-rank test rejects too often on few questions, so it must not call a judge worse.
     if g < FEWEST_FOR_T_TEST:
         return 1.0
-    if error < 1e-12:
-        return 0.0 if mean > epsilon else 1.0
+    return _t_below_zero(epsilon - float(difference.mean()), error, g)
+
+
+def _t_below_zero(distance: float, error: float, g: int) -> float:
+    """Return the one-sided p-value of H1: the expected distance is below 0."""
+    # No cluster differs from another: the quotient below would be 0 / 0.
+    if error < 1e-15:
+        return 0.0 if distance < 0 else 1.0
     from scipy.special import stdtr
 
-    return float(stdtr(g - 1, (epsilon - mean) / error))
+    return float(stdtr(g - 1, distance / error))
 
 
 def _exact_signed_rank(values: FloatArray) -> float:

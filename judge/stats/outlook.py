@@ -89,11 +89,15 @@ def outlook(
     # No verdict rests on an unequal draw, so its units cannot count towards one.
     kept = np.zeros_like(count) if anew else count
     decided = _Grown(pilot, kept, truths, limits, units / questions)
+
+    def smallest(chance: float) -> Chance | None:
+        # Between two looks nothing is decided, so there the curve itself has the smallest number.
+        if looks:
+            return next((point for point in curve if point.decided >= chance - 1e-9), None)
+        return decided.crossing(curve, chance)
+
     if looks:
         curve = decided.at_looks(looks, questions, seed)
-        first = next((point for point in curve if point.decided >= power - 1e-9), None)
-        half = next((point for point in curve if point.decided >= 0.5 - 1e-9), None)
-        most = next((point for point in curve if point.decided >= 0.9 - 1e-9), None)
     else:
         curve = []
         for times in TIMES:
@@ -101,7 +105,7 @@ def outlook(
             if curve and more * units / questions > MOST_UNITS:
                 break
             curve.append(decided.at(more))
-        first, half, most = (decided.crossing(curve, chance) for chance in (power, 0.5, 0.9))
+    first, half, most = map(smallest, (power, 0.5, 0.9))
     why = ""
     if first is None:
         last = curve[-1]

@@ -4,7 +4,6 @@ import krippendorff
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import cohen_kappa_score
 
 from judge.errors import BadInput
 from judge.stats import METRICS, Ratings, mean, measures
@@ -39,17 +38,6 @@ def test_resamples_follow_the_law_of_a_loop_over_the_package(per_cluster: int) -
     # The error of a mean of 1,500 is sd / 39, of a standard deviation about sd / 55.
     assert drawn.mean() == pytest.approx(np.mean(loop), abs=4 * np.std(loop) / 39)
     assert drawn.std() == pytest.approx(np.std(loop), rel=0.08)
-    assert stats.ks_2samp(drawn, loop).pvalue > 1e-3
-
-
-def test_kappa_resamples_follow_the_law_of_a_loop_over_units() -> None:
-    ratings = table(150).select(["x", "y"])
-    estimated = estimate(METRICS["cohen_kappa"], ratings, collapse(ratings.codes))
-    drawn = estimated.value(resample([estimated.tally], IntervalSettings(replicates=4000))[0])
-    both = ratings.codes[(ratings.codes >= 0).all(axis=1)]
-    rng = np.random.default_rng(5)
-    loop = [cohen_kappa_score(*both[rng.integers(0, len(both), len(both))].T) for _ in range(300)]
-    assert drawn.std() == pytest.approx(np.std(loop), rel=0.12)
     assert stats.ks_2samp(drawn, loop).pvalue > 1e-3
 
 
@@ -99,21 +87,6 @@ def test_both_ways_of_drawing_have_one_law() -> None:
         )
         assert sums[:, 0].mean() == pytest.approx(centre, abs=4 * spread / np.sqrt(5000))
         assert sums[:, 0].std() == pytest.approx(spread, rel=0.05)
-
-
-@pytest.mark.parametrize("n", [15, 60])
-def test_bca_of_a_skewed_mean_is_scipys(n: int) -> None:
-    values = np.random.default_rng(n).exponential(size=n)
-    ours = mean(values, replicates=40_000)
-    theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=40_000, method="BCa", random_state=1
-    ).confidence_interval
-    percentile = mean(values, replicates=40_000, interval="percentile")
-    width = theirs.high - theirs.low
-    assert ours.low == pytest.approx(theirs.low, abs=0.02 * width)
-    assert ours.high == pytest.approx(theirs.high, abs=0.02 * width)
-    # The correction moves the interval of a skewed mean up by more than that.
-    assert ours.high - percentile.high > 0.03 * width
 
 
 def test_bca_formula() -> None:
