@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from judge.errors import BadInput
 from judge.prompts import load_task
+from judge.stats.reliability import softmax as softmax
 from judge.store import Store
 from judge.store.imports import ImportInfo
 from judge.store.items import add_items
@@ -79,13 +80,6 @@ def judged(
         rows.append(Judgement("", unit, 0, 1, status, None, None, labels, Usage(), None, None))
     with store.transaction() as conn:
         return add_run(conn, load_task(TASK), model, {"mode": "codes", "m": model}, {}, rows)[0]
-
-
-def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Row by row."""
-    e = np.exp(logits - logits.max(axis=1, keepdims=True))
-    found: NDArray[np.float64] = e / e.sum(axis=1, keepdims=True)
-    return found
 
 
 def logits(

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from judge.store import Store, splits
+from judge.store import Store
 from tests.annotate.agreement_helpers import judge
 from tests.cli.helpers import checked
-from tests.split.worlds import LABELS, add_run, gold, planted
+from tests.split.worlds import LABELS, add_run, gold, looks, part, planted
 
 
 def units(questions: int) -> dict[str, int]:
@@ -107,9 +107,8 @@ def test_the_sealed_test_is_left_out_until_a_look_is_asked_for(study: tuple[Path
     assert "is not split" in judge("compare", "stance", "--part", "test", "-d", db, code=2).stderr
     judge("split", "stance", "-d", db)
     opened = compared(db)
-    with Store.open(db) as store:
-        assert splits.looks(store, "stance") == []
-        n_test = sum(part == "test" for part in splits.questions(store, "stance").values())
+    assert looks(db) == []
+    n_test = len(part(db, "test"))
     assert opened["part"] == "open" and opened["units"] == 60 - n_test and opened["look"] is None
     assert any("the sealed test is left out" in text for text in opened["notes"])
     first, second = compared(db, "--part", "test"), compared(db, "--part", "all")
@@ -117,8 +116,7 @@ def test_the_sealed_test_is_left_out_until_a_look_is_asked_for(study: tuple[Path
     assert (second["look"], second["level"], second["units"]) == (2, 0.0125, 60)
     assert any("looked at 2 times" in text for text in second["notes"])
     # The same units, a stricter level: the interval is wider than the one at 95 %.
-    with Store.open(db) as store:
-        assert [look.purpose for look in splits.looks(store, "stance")] == ["compare", "compare"]
+    assert [look.purpose for look in looks(db)] == ["compare", "compare"]
     # The same question, with the runs in any order, is the look that it was; other runs or other gold are another one.
     named = [word for run in reversed(runs) for word in ("--run", run)]
     again = compared(db, "--part", "test", *named)
@@ -126,10 +124,8 @@ def test_the_sealed_test_is_left_out_until_a_look_is_asked_for(study: tuple[Path
     assert {p["p"] for p in again["pairs"]} == {p["p"] for p in first["pairs"]}
     assert compared(db, "--part", "test", *named[:4])["look"] == 3
     with Store.open(db) as store:
-        sealed = splits.questions(store, "stance")
-        unit = next(u for u, q in units(60).items() if sealed[f"study:{q:03}"] == "test")
-        with store.transaction() as conn:
-            conn.execute("UPDATE labels SET value = 'neutral' WHERE unit_id = ?", [unit])
+        unit = f"{min(part(db, 'test'))}/0"
+        store.conn.execute("UPDATE labels SET value = 'neutral' WHERE unit_id = ?", [unit])
     assert compared(db, "--part", "test")["look"] == 4
 
 
@@ -145,8 +141,7 @@ def test_a_look_is_logged_before_anything_is_computed(
 
     monkeypatch.setattr(module, "contest", killed)
     judge("compare", "stance", "--part", "test", "-d", db, code=130)
-    with Store.open(db) as store:
-        [look] = splits.looks(store, "stance")
+    [look] = looks(db)
     assert look.runs == tuple(runs) and look.reference == "gold"
 
 
@@ -223,5 +218,4 @@ def test_a_file_of_another_format_is_a_usage_error_before_the_sealed_test_is_ope
     done = judge("compare", "stance", "--part", "test", option, tmp_path / name, "-d", db, code=2)
     assert name in done.stderr and f"end it with one of {endings}" in done.stderr
     assert not (tmp_path / name).exists()
-    with Store.open(db) as store:
-        assert splits.looks(store, "stance") == []
+    assert looks(db) == []

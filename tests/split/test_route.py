@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from judge.store import Store, label_sources, splits
+from judge.store import Store, label_sources
 from tests.annotate.agreement_helpers import annotate, judge
 from tests.cli.helpers import checked
-from tests.split.worlds import LABELS, add_run, gold, planted
+from tests.split.worlds import LABELS, add_run, gold, looks, part, planted
 
 
 def routed(db: Path, run: str, *options: str, code: int = 0) -> Any:
@@ -122,10 +122,12 @@ def test_the_sealed_test_tests_the_promise_and_the_look_is_logged(
     judge("split", "stance", "-d", db)
     result = routed(db, run)
     assert (result["look"], result["level"]) == (1, 0.025)
-    with Store.open(db) as store:
-        n_test = sum(part == "test" for part in splits.questions(store, "stance").values())
-        [look] = splits.looks(store, "stance")
-    assert result["tested_questions"] == n_test and look.purpose == "route" and look.runs == (run,)
+    [look] = looks(db)
+    assert (
+        result["tested_questions"] == len(part(db, "test"))
+        and look.purpose == "route"
+        and look.runs == (run,)
+    )
     again = routed(db, run)
     assert (again["look"], again["run"]) == (1, result["run"]), "the same question is the look that it was"
     assert routed(db, run, "--agree", "0.8")["level"] == 0.0125
@@ -160,10 +162,11 @@ def test_another_field_of_the_task_has_the_same_sealed_test(tmp_path: Path) -> N
     judge("split", "both", "--field", "first", "-d", db)
     told = judge("route", "both", "--run", "right", "--field", "second", "-d", db, "--json").stdout
     result = json.loads(told)
-    with Store.open(db) as store:
-        [look] = splits.looks(store, "both")
-        n_test = sum(part == "test" for part in splits.questions(store, "both").values())
-    assert (result["look"], result["tested_questions"]) == (1, n_test) and look.purpose == "route"
+    [look] = looks(db, "both")
+    assert (result["look"], result["tested_questions"]) == (
+        1,
+        len(part(db, "test", "both")),
+    ) and look.purpose == "route"
 
 
 def test_a_page_that_cannot_be_written_spends_no_look(
@@ -177,8 +180,7 @@ def test_a_page_that_cannot_be_written_spends_no_look(
     assert "there is no folder" in told
     for options in (["-o", page], ["--units", page.with_suffix(".csv")], ["-o", tmp_path / "x.pdf"]):
         judge("compare", "stance", "--run", run, "--run", other, "--part", "test", "-d", db, *options, code=2)
-    with Store.open(db) as store:
-        assert splits.looks(store, "stance") == []
+    assert looks(db) == []
 
 
 def test_a_second_judge_takes_what_the_first_leaves(

@@ -12,7 +12,7 @@ from judge.labels import split
 from judge.prompts import load_task
 from judge.store import Store, splits
 from tests.annotate.agreement_helpers import annotate, checked, judge
-from tests.split.worlds import planted
+from tests.split.worlds import looks, part, planted
 
 
 @pytest.fixture
@@ -23,17 +23,10 @@ def db(tmp_path: Path) -> Path:
     return path
 
 
-def sealed(db: Path) -> set[str]:
-    with Store.open(db) as store:
-        return {q for q, part in splits.questions(store, "stance").items() if part == "test"}
-
-
 def test_a_later_question_with_the_words_of_a_sealed_one_is_sealed(db: Path, tmp_path: Path) -> None:
-    before = sealed(db)
+    before = part(db, "test")
     one = sorted(before)[0].partition(":")[2]
-    with Store.open(db) as store:
-        open_ones = [q for q, part in splits.questions(store, "stance").items() if part == "learn"]
-    learn, mixed = open_ones[:2]
+    learn, mixed = sorted(part(db, "learn"))[:2]
     rows = [
         # The claim of a sealed question under another id, in capitals and with more space; of one of learn; a new one.
         {"id": "copy", "claim": f"  CLAIM   {int(one)}. "},
@@ -48,7 +41,7 @@ def test_a_later_question_with_the_words_of_a_sealed_one_is_sealed(db: Path, tmp
     data = tmp_path / "more.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     judge("items", "import", "jsonl", data, "-d", db)
-    assert sealed(db) == before | {"more:copy", mixed}
+    assert part(db, "test") == before | {"more:copy", mixed}
     with Store.open(db) as store:
         result = split.required(store, load_task("stance"))
         assert result.parts["more:taught"] == "learn" and "more:new" not in result.parts
@@ -86,10 +79,9 @@ def test_another_task_with_the_same_field_and_labels_opens_nothing(db: Path, tmp
     assert agreed["measures"][0]["n_units"] == 32
     # It is split already, with the other task's looks.
     shown = checked(judge("split", "other_name", "-d", db, "--json").stdout)
-    assert shown["looks"] == [] and sum(part["questions"] for part in shown["parts"]) == 40
+    assert shown["looks"] == [] and sum(row["questions"] for row in shown["parts"]) == 40
     judge("compare", "other_name", "--part", "test", "-d", db)
-    with Store.open(db) as store:
-        assert len(splits.looks(store, "stance")) == 1
+    assert len(looks(db)) == 1
 
 
 def test_the_report_tests_an_opened_test_at_the_level_of_its_look(db: Path, tmp_path: Path) -> None:

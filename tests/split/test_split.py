@@ -21,7 +21,7 @@ from judge.prompts import load_task
 from judge.store import Store, splits
 from tests.annotate.agreement_helpers import annotate, document, judge
 from tests.cli.helpers import checked
-from tests.split.worlds import LABELS, add_run, gold, imported, one_passage, planted
+from tests.split.worlds import LABELS, add_run, gold, imported, one_passage, part, planted
 
 
 def shown(db: Path, *options: str) -> Any:
@@ -31,12 +31,12 @@ def shown(db: Path, *options: str) -> Any:
 def test_questions_are_split_20_20_60_and_each_stratum_as_well(tmp_path: Path) -> None:
     db = planted(tmp_path, 100, 3)
     result = shown(db)
-    parts = {part["part"]: part for part in result["parts"]}
+    parts = {row["part"]: row for row in result["parts"]}
     assert sum(p["questions"] for p in parts.values()) == 100
     assert abs(parts["test"]["questions"] - 60) <= 2 and abs(parts["learn"]["questions"] - 20) <= 2
-    for part in parts.values():
+    for row in parts.values():
         # Each question has one unit of each label, and goes to one part whole.
-        assert set(part["labels"].values()) == {part["questions"]} and part["units"] == 3 * part["questions"]
+        assert set(row["labels"].values()) == {row["questions"]} and row["units"] == 3 * row["questions"]
     assert result["detectable"]["level"] == 0.025 and result["looks"] == []
     again = shown(db)
     assert again == result, "a second call shows what is frozen"
@@ -45,7 +45,7 @@ def test_questions_are_split_20_20_60_and_each_stratum_as_well(tmp_path: Path) -
 def test_rare_labels_are_spread_over_the_parts(tmp_path: Path) -> None:
     rows = [one_passage(f"{q}", f"C{q}", "refute" if q < 10 else "support") for q in range(200)]
     db = imported(tmp_path, rows)
-    refuted = [part["labels"]["refute"] for part in shown(db)["parts"]]
+    refuted = [row["labels"]["refute"] for row in shown(db)["parts"]]
     # Ten questions in the shares 2 : 2 : 6; the sequence strays by less than two.
     assert all(abs(n - share) < 2 for n, share in zip(refuted, (2, 2, 6), strict=True))
 
@@ -158,8 +158,7 @@ def test_what_the_test_can_show_is_taken_from_open_questions_alone(tmp_path: Pat
     db = planted(tmp_path, 100)
     shown(db)
     assert shown(db)["detectable"]["basis"].startswith("assumed")
-    with Store.open(db) as store:
-        sealed = required(store, load_task("stance")).questions("test")
+    sealed = part(db, "test")
     units = {f"study:{q:03}/0": q for q in range(100)}
     right = {unit: gold(q, 0) for unit, q in units.items()}
     # The second judge errs on every third question; in the other world it errs on all of the test as well.
@@ -196,8 +195,7 @@ def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_pat
     """A run that is right on learn and tune and wrong on the whole test: any number below 1 comes from the test."""
     db = planted(tmp_path, 40)
     shown(db)
-    with Store.open(db) as store:
-        sealed = {q for q, part in splits.questions(store, "stance").items() if part == "test"}
+    sealed = part(db, "test")
     n_open = 40 - len(sealed)
     runs = []
     for model in ("scripted/one", "scripted/two"):
@@ -249,8 +247,8 @@ def test_no_number_of_the_sealed_test_is_shown_before_a_look_at_that_run(tmp_pat
     def measures(of: Any) -> Iterator[Any]:
         if isinstance(of, dict) and "confidence" in of and "measure" in of:
             yield of
-        for part in of.values() if isinstance(of, dict) else of if isinstance(of, list) else ():
-            yield from measures(part)
+        for value in of.values() if isinstance(of, dict) else of if isinstance(of, list) else ():
+            yield from measures(value)
 
     seen = {(who, m["confidence"]) for m in measures(report) for who in m.get("annotators") or ()}
     assert {c for who, c in seen if who == "scripted/one"} == {0.975}
@@ -271,8 +269,7 @@ def test_conformal_sets_leave_the_sealed_test_out_until_a_look_at_the_run(tmp_pa
     sure = {u: [0.8 if gold(q, 0) == label else 0.1 for label in LABELS] for q, u in enumerate(units)}
     run = add_run(db, "scripted/sure", {u: gold(q, 0) for q, u in enumerate(units)}, sure)
     shown(db)
-    with Store.open(db) as store:
-        n_test = sum(part == "test" for part in splits.questions(store, "stance").values())
+    n_test = len(part(db, "test"))
 
     def told() -> str:
         return judge("score", "conformal", "--task", "stance", "--alpha", "0.3", "-d", db).stdout

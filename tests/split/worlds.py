@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.prompts import load_task
-from judge.store import Store
+from judge.store import Store, splits
 from judge.store.runs import add_run as add
 from judge.types import Answered, Judgement, LabelDistribution, Status, Usage
 from tests.annotate.agreement_helpers import judge
@@ -42,6 +42,18 @@ def one_passage(name: str, claim: str, label: str, **more: Any) -> dict[str, Any
     """An item with one passage, of which this is the gold label."""
     passage = {"id": "0", "text": "t", "gold": {"stance": label}}
     return {"id": name, "claim": claim, "passages": [passage], **more}
+
+
+def part(db: Path, name: str, task: str = "stance") -> set[str]:
+    """The questions of a part of the split."""
+    with Store.open(db) as store:
+        return {q for q, where in splits.questions(store, task).items() if where == name}
+
+
+def looks(db: Path, task: str = "stance") -> list[splits.Look]:
+    """The looks at the sealed test so far."""
+    with Store.open(db) as store:
+        return splits.looks(store, task)
 
 
 def gold(q: int, p: int) -> str:

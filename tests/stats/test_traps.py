@@ -214,13 +214,3 @@ def test_small_samples_are_noted(table: Ratings, noted: dict[str, dict[str, obje
     (result,) = measures(table, ["cohen_kappa"])
     assert {code_of(note): note.parameters for note in result.notes} == noted  # type: ignore[attr-defined]
     assert result.value is not None and (result.low is None) == ("one_cluster" in noted)
-
-
-def test_perfect_agreement_of_few_units_is_not_certain() -> None:
-    (five,) = measures(two_annotators(((3, 0), (0, 2))), ["cohen_kappa"])
-    (many,) = measures(two_annotators(((300, 0), (0, 200))), ["cohen_kappa"])
-    # None of n units differs: at most 1 - .025^(1/n) do, and kappa falls by that over the chance .48.
-    assert five.value == many.value == 1.0
-    assert five.low == pytest.approx(1 - (1 - 0.025 ** (1 / 5)) / 0.48)
-    assert many.low == pytest.approx(1 - (1 - 0.025 ** (1 / 500)) / 0.48)
-    assert many.low > 0.98
