@@ -80,6 +80,7 @@ class Worker:
         self._suited: tuple[str, tuple[str, ...]] | None = None
         self._facts: Mapping[str, Json] = {}
         self._server: subprocess.Popen[bytes] | None = None
+        # After a restart several blocks arrive at once, and only one of them may open the provider.
         self._opening = asyncio.Lock()
         self._company = Company()
 
@@ -131,6 +132,7 @@ class Worker:
             self._server.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 await asyncio.to_thread(self._server.wait, 5)
+            # A server that is busy with a request may not end on SIGTERM.
             self._server.kill()
             self._server = None
         return remarks
@@ -173,6 +175,7 @@ async def _open(provider: Provider) -> Provider:
     try:
         await provider.open()
     except BaseException:
+        # A failed start is tried again with a new provider, so this one must release its connections.
         await provider.close()
         raise
     return provider

@@ -66,10 +66,7 @@ class Account:
         self._variable = variable
 
     def settings(self, sdk: Any, error: type[Exception]) -> dict[str, Any]:
-        """Return the keyword arguments for the client of `sdk`; `error` is the vendor's base exception.
-
-        Retries are disabled, because lost batches are searched for first: a retried post would be paid twice.
-        """
+        """Return the keyword arguments for the client of `sdk`; `error` is the vendor's base exception."""
         import ssl
 
         import httpx2
@@ -82,6 +79,7 @@ class Account:
         return {
             "api_key": self.key or http.NO_KEY,
             "base_url": self.at.url,
+            # Lost batches are searched for first. A post that the client repeats would be paid twice.
             "max_retries": 0,
             "timeout": SECONDS,
             # A redirect would carry prompts and the key to another server.
@@ -116,6 +114,7 @@ class Account:
         """Translate the client's errors to ProviderError."""
         try:
             yield
+        # `from None`, because the exceptions of a client may repeat the key in their text.
         except self._sdk.APIStatusError as e:
             answer = e.response
             raise refused(
@@ -129,10 +128,9 @@ class Account:
             raise ServerFault(f"{self.who}: {self.clean(str(e))}") from None
 
     def id_in(self, entry: Json) -> str | None:
-        """Return the id of an object from the server; None without one, or if the server echoes the key in
-        its place.
-        """
+        """Return the id of an object from the server, None without one."""
         name = entry.get("id") if isinstance(entry, dict) else None
+        # Ids are stored and printed. An id that repeats the key would carry it into the study.
         return name if isinstance(name, str) and name and self.clean(name) == name else None
 
     def begun(self, entry: Json) -> str:
@@ -150,6 +148,7 @@ class Account:
         return http.clean(text, [self.key] if self.key else [])
 
     def _lost(self, error: BaseException) -> Unreachable:
+        # Only a connection that was never made is certain to have sent nothing.
         sent = not isinstance(error, self._transport.ConnectError | self._transport.ConnectTimeout)
         why = self.clean(str(error) or type(error).__name__)
         return Unreachable(f"{self.who}: {'connection lost' if sent else 'cannot connect'}: {why}", sent)
@@ -177,6 +176,7 @@ def refused(
     """Return the error for a response with an error status."""
     answer = http.HttpAnswer(status, headers, body)
     complaint = http.complaint(answer, [secret] if secret else [])
+    # The object of a job is unknown, and not the model, as `http.failure` would say.
     if status == NOT_FOUND:
         message = f": {complaint.message}" if complaint.message else ""
         return Rejected(f"{who}: not found (HTTP 404){message}", status)

@@ -44,6 +44,7 @@ class AnthropicBatches:
         size = len(_HEAD) + path.stat().st_size - 1 + len(_TAIL)
         headers = {"Content-Type": "application/json", "Content-Length": str(size)}
         with self._account.errors_as_ours():
+            # Streamed from the disk: the method of the client takes all requests of up to 256 MB as objects.
             response = self._client.post(
                 "/v1/messages/batches",
                 cast_to=object,
@@ -57,6 +58,7 @@ class AnthropicBatches:
         for name, row in self._account.listed(self._batches.with_raw_response.list, "after_id"):
             if _time(row.get("created_at")) < since:
                 return
+            # A batch of this API has no metadata, so only its results show which job it belongs to.
             yield FoundBatch(name, None, row.get("processing_status") == "ended")
 
     def state(self, batch_id: str) -> BatchState:

@@ -51,11 +51,13 @@ def _polled(store: Store, job: Job, file: JobFile, service: BatchService) -> Fil
     except Rejected as error:
         if error.status != NOT_FOUND:
             raise
+        # A new batch is not on all servers of a vendor at once, so a 404 is no proof that it was lost.
         if _age(file) < EARLY_SECONDS:
             return FileStatus(file, remark="not known to the vendor yet")
         remark = f"not known to the vendor; release its units: {command('judge jobs cancel', job.job_id, '--release')}"
         return FileStatus(file, remark=remark)
     if state.failed is not None:
+        # In one transaction, so that a kill leaves no unit reserved by a file that was read.
         with store.transaction() as conn:
             jobs.release(conn, job.job_id, state.failed, file.part)
             jobs.set_file(conn, job.job_id, file.part, state="read", status=state.status)
@@ -105,6 +107,7 @@ def fetch(store: Store, job: Job, service: BatchService) -> list[Path]:
             for suffix, path in zip(SUFFIXES[job.vendor], paths, strict=True):
                 service.fetch(file.batch_id, state, suffix, path)
             _check_complete(service, job, file, state, paths)
+            # Only now, because the note declares the files complete.
             note_fetched(paths)
         except Rejected as error:
             if error.status != NOT_FOUND:
@@ -154,6 +157,7 @@ def read_fetched(store: Store, job: Job) -> JobTally:
             )
         tally.add(read_results(store, job, paths))
         with store.transaction() as conn:
+            # After all files of the batch, because the line of a unit may be in any of them.
             lost = jobs.open_units(conn, job.job_id, file.part)
             jobs.release(conn, job.job_id, MISSING, file.part)
             jobs.set_file(conn, job.job_id, file.part, state="read")
@@ -177,6 +181,7 @@ def cancel(
     units, n_cancelled, remarks = 0, 0, []
     for file in jobs.files(store, job.job_id):
         if file.state == "posting" and not release:
+            # Whether a batch was created and will be paid, only the user can find out.
             remarks.append(
                 f"{file.file}: may have been posted; search for it: "
                 f"{command('judge run TASK -m MODEL --batch')}, or release its units: "

@@ -55,12 +55,14 @@ def request_line(vendor: str, custom_id: str, body: bytes) -> bytes:
     """Return one request as a line."""
     if vendor == "anthropic":
         return b'{"custom_id": "%s", "params": %s}\n' % (custom_id.encode(), body)
+    # Joined as bytes, so that a line has exactly the body of a single call.
     head = b'{"custom_id": "%s", "method": "POST", "url": "%s", "body": ' % (custom_id.encode(), URL.encode())
     return head + body + b"}\n"
 
 
 def custom_id(request_sha: str, attempt: int) -> str:
     """Return 40 hex digits of the request's hash and the attempt: Anthropic allows 64 characters."""
+    # With the attempt, so that a late result of an earlier job is not taken for that of a retry.
     return f"{request_sha[:40]}-{attempt}"
 
 

@@ -54,6 +54,7 @@ class Offline:
 
     def describe(self) -> Mapping[str, Json]:
         """Return the facts of the vendor's provider, without an address."""
+        # Another program runs the model, so the prices of the vendor do not apply.
         return {**self._inner.describe(), "base_url": None, "own_server": False, "reports": None}
 
 

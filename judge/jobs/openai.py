@@ -74,6 +74,7 @@ class OpenAIBatches:
         }
         # The vendor may name the output file a moment after the batch has ended.
         ended = status in _ENDED and (not done or "output" in files)
+        # A failed batch that has files has answers, which are read like those of any other.
         why = self._account.clean(_why(response.get("errors"))) if status == "failed" and not files else None
         return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files, answered=done or 0)
 
@@ -81,6 +82,7 @@ class OpenAIBatches:
         """Write the output or the errors of a batch."""
         name = (state.results or {}).get(suffix)
         if name is None:
+            # An empty file shows later that there was nothing to fetch.
             path.write_bytes(b"")
             return
         size = self._size(name)
@@ -94,6 +96,7 @@ class OpenAIBatches:
         """Return the size of a file in bytes; None for servers that do not report it."""
         try:
             response = self._account.object(lambda: self._client.files.with_raw_response.retrieve(name))
+        # Compatible servers may lack this route. The size is only a check of the download.
         except (Rejected, ServerFault):
             return None
         return bill.counted(response.get("bytes"))
@@ -112,7 +115,8 @@ class OpenAIBatches:
 
 
 def _seconds(value: Json) -> float:
-    """Return a time in seconds. An invalid one counts as now, so that the search does not stop at it."""
+    """Return a time in seconds."""
+    # An invalid time counts as later than any other, so that the search does not stop at it.
     return float("inf") if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
 
 

@@ -58,6 +58,7 @@ def submit(store: Store, job: Job, service: BatchService) -> PostReport:
     for file in jobs.files(store, job.job_id):
         if file.state == "posting" and not _is_settled(store, job, file, service, report):
             continue
+        # Read again, because `_is_settled` may have changed its state.
         file = next(f for f in jobs.files(store, job.job_id) if f.part == file.part)
         if file.state != "written":
             continue
@@ -89,10 +90,13 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
     upload = file.upload_id
     if upload is None:
         upload = service.upload(path, f"adjudge-{job.job_id}-{file.part}.jsonl")
+        # At once, so that a repeated command does not send up to 200 MB again.
         note(upload_id=upload)
+    # Before the post: after a kill, this state says that a batch may exist and has to be searched for.
     note(state="posting", intended=now())
     try:
         batch = service.create(path, upload, mark_of(file))
+    # Ctrl-C during the call counts as well, because the vendor may have received it.
     except BaseException as error:
         if isinstance(error, Rejected | KeyProblem | RateLimited) or (
             isinstance(error, Unreachable) and not error.sent
@@ -112,6 +116,7 @@ def _is_settled(store: Store, job: Job, file: JobFile, service: BatchService, re
     other_batches = jobs.known_batches(store)
     unsure = []
     for candidate in service.find(mark_of(file), since):
+        # A batch that another file already claims cannot be the one of this file.
         if candidate.batch_id in other_batches:
             continue
         is_ours = candidate.is_ours

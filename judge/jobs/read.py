@@ -77,6 +77,7 @@ class JobTally:
         for name in ("unknown", "odd"):
             own_names, other_names = getattr(self, name), getattr(other, name)
             self.named[name] += other.named[name] or len(other_names)
+            # A file of another job may have 50,000 such lines, and only a few of them are shown.
             own_names += other_names[: NAMED - len(own_names)]
         self.missing += other.missing
         self.spent.add(other.spent)
@@ -292,4 +293,5 @@ def price_of(job: Job) -> Price | None:
         return None
     stored = {name: value for name, value in job.price.items() if name != "batch"}
     listed = find(job.model, {"own_server": True}, None, batch=bool(job.price.get("batch")))
+    # `Price.exact` is a function, which cannot be stored.
     return listed if listed is not None and listed.as_json() == stored else Price(**stored)

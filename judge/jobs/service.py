@@ -68,6 +68,7 @@ def service_of(study: Path, job: Job, allowed: Allowed = NOTHING_ALLOWED) -> Bat
             f"this job is for another program; run its files there, then: {command('judge jobs read', job.job_id, 'RESULTS')}"
         )
     vendor = "anthropic" if job.vendor == "anthropic" else "openai"
+    # The address comes from the study, which may be somebody else's.
     sends_key = "key" not in check_server(study, vendor, base_url, {}, allowed)
     if vendor == "anthropic":
         from judge.jobs.anthropic import AnthropicBatches

@@ -68,6 +68,7 @@ def _ended_politely() -> Iterator[None]:
     try:
         before = signal.signal(signal.SIGTERM, stop)
     except ValueError:
+        # Python handles signals in the main thread only.
         yield
         return
     try:
@@ -98,6 +99,7 @@ class _Batched:
                 self.tally.usage.update(opened.usage)
                 self.tally.spent = replace(opened.spent)
             first = self._write()
+            # The first job carries the cost of the probes, which later jobs must not count again.
             self.plan = replace(self.plan, opened=None)
             report = RunReport(first.run_id, first.resumed, first.units, first.left_out, price=first.price)
             report.notes = first.notes
@@ -220,6 +222,7 @@ class _Batched:
         Raises errors that waiting cannot resolve.
         """
         try:
+            # Another command may follow the same job, and no file may be posted twice.
             with self.store.run_lock(f"job {job.job_id}"):
                 at = self._service(job)
                 posted = post.submit(self.store, job, at)
@@ -227,12 +230,13 @@ class _Batched:
                 follow.fetch(self.store, job, at)
                 self.tally.add(follow.read_fetched(self.store, job))
         except ProviderError as error:
-            if not error.retryable or self._patience_is_exceeds_limits(error):
+            if not error.retryable or self._is_out_of_patience(error):
                 raise
             return f"waiting: {error}"
         self.failing_since = None
         refused = [s.state.failed for s in statuses if s.state is not None and s.state.failed is not None]
         if refused:
+            # A new file would have the same requests and be refused again.
             raise ProviderError(f"{job.model}: the provider refused all requests of a file: {refused[0]}")
         self.undecided = posted.undecided or self.undecided
         if posted.unsure:
@@ -269,7 +273,7 @@ class _Batched:
             self.services[key] = service.service_of(self.store.path, job)
         return self.services[key]
 
-    def _patience_is_exceeds_limits(self, error: ProviderError) -> bool:
+    def _is_out_of_patience(self, error: ProviderError) -> bool:
         now = time.monotonic()
         self.failing_since = self.failing_since or now
         patience = self.plan.patience
@@ -294,5 +298,6 @@ class _Batched:
         report.labelled = labelled(self.store, self.plan, report.run_id)
         waits = [jobs.counts(self.store, j.job_id)["open"] for j in jobs.listed(self.store, report.run_id)]
         report.reserved = sum(waits)
+        # `RunReport.remarks` reports missing derived fields itself.
         report.notes += tuple(n for n in self.tally.notes() if "gave no '" not in n)
         runs.close_run(self.store, report.run_id, finished=report.stopped is None)

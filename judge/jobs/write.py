@@ -144,6 +144,7 @@ def batch_price(plan: Plan, facts: dict[str, Json]) -> tuple[Price | None, bool]
     """
     model = plan.asked_as or plan.model
     of_batch = find(model, facts, plan.prices, batch=True)
+    # The price of single calls is the higher one, so a limit of money still holds.
     price = of_batch or find(model, facts, plan.prices)
     return price if plan.max_cost is None else wanted(model, price), of_batch is not None
 
@@ -207,8 +208,10 @@ class _Writing:
             elif question.sha in waited:
                 self.done.waiting += 1
             elif question.sha not in answered and not self._write_request(question, in_this_job, page):
+                # The requests before the limit are still stored below.
                 break
         with self.store.transaction() as conn:
+            # First, because the rows of the job refer to them.
             add_requests(conn, [q.record for q in page.records], self.seen)
             jobs.add_requests(conn, self.job.job_id, page.rows)
             add_judgements(conn, page.entries, self.seen)
@@ -240,6 +243,7 @@ class _Writing:
             page.records.append(question)
             self.done.lines += 1
         self.most_tokens += tokens
+        # Units that share a line share its reserve: only the first one adds to the sum.
         self.most_cost = None if self.most_cost is None else self.most_cost + (cost or 0.0)
         unit, repeat = question.unit.unit_id, question.request.repeat
         page.rows.append(JobRequest(name, unit, repeat, attempt, part, question.sha, tokens, cost))
@@ -301,6 +305,7 @@ class _Files:
         """Flush all files to the disk and return them."""
         for file in self.files:
             file.stream.flush()
+            # The study will name these files, so they must survive a power failure as its rows do.
             os.fsync(file.stream.fileno())
             file.stream.close()
         return [

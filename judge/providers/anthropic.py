@@ -52,6 +52,7 @@ class Provider(Vendor):
     def _address(self, settings: Settings) -> str:
         """Return the base URL, without `/v1`."""
         base_url = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_URL
+        # Many write the address with `/v1`, which every path here contains already.
         return base_url.strip().rstrip("/").removesuffix("/v1")
 
     async def open(self) -> None:
@@ -100,6 +101,7 @@ class Provider(Vendor):
 
     async def models(self) -> list[str]:
         """Return the model names that the server lists. Raises as `complete`."""
+        # Without a limit the API lists 20 models a page.
         return http.model_names(await self._asked_of("/v1/models?limit=1000"), self._who)
 
     def describe(self) -> Mapping[str, Json]:

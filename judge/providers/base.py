@@ -80,6 +80,7 @@ def _is_there(package: str) -> bool:
     """Return whether a package can be imported, without importing it; only its parent package is imported."""
     try:
         return find_spec(package) is not None
+    # The parent package is missing, as `google` of `google.auth`.
     except ModuleNotFoundError:
         return False
 
@@ -88,6 +89,7 @@ def packaged(package: str, pattern: str) -> Path | None:
     """Return a file of an installed package, without importing it; None if it is missing."""
     spec = find_spec(package)
     folders = (spec.submodule_search_locations or []) if spec else []
+    # Sorted, so that every machine finds the same one of several files.
     return next((path for folder in folders for path in sorted(Path(folder).glob(pattern))), None)
 
 
@@ -246,6 +248,7 @@ def needs(vendor: str) -> Needs:
     Raises PluginFailed, UsageError.
     """
     requirements = getattr(_module(vendor), "NEEDS", Needs())
+    # A plugin may use this name for something else.
     return requirements if isinstance(requirements, Needs) else Needs()
 
 
@@ -274,12 +277,14 @@ def get(model: str, settings: Settings | None = None) -> Provider:
         )
     module, given = _module(vendor), settings or Settings()
     if vendor in vendors():
+        # Only plugins are checked, because the tests check the built-in providers.
         provider: Provider = module.Provider(name, given)
         return provider
     try:
         why = lack_of_class(module.Provider)
         made = None if why else module.Provider(name, given)
         why = why or lack(made)
+    # A complaint about the name or the options is meant for the user, and no fault of the plugin.
     except AdjudgeError:
         raise
     except Exception as error:

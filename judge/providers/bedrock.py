@@ -30,6 +30,7 @@ _ANTHROPIC = re.compile(r"(?:^|[./])anthropic\.")
 
 def Provider(name: str, settings: Settings) -> OfOpenAI | OfAnthropic:
     """Return the provider for a model, by its API. Raises UsageError for another `speaks`."""
+    # A function with the name of a class: `base.get` calls `module.Provider` of every vendor.
     speaks = (settings.options or {}).get("speaks") or ("anthropic" if _ANTHROPIC.search(name) else "openai")
     if speaks not in ("anthropic", "openai"):
         raise UsageError(f"--option speaks={speaks}: anthropic or openai")
@@ -40,12 +41,14 @@ def region_of(settings: Settings) -> str:
     """Return the AWS region. Raises UsageError for a missing or invalid one."""
     given = (settings.options or {}).get("region")
     region = given or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
+    # The region becomes part of a host name, so nothing else may stand in it.
     if not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-\d", region):
         raise UsageError("bedrock: name the region: --option region=us-east-1, or AWS_REGION")
     return region
 
 
 def _aws_secrets() -> list[str]:
+    # The client signs with these, and its messages may repeat them.
     return [os.environ.get(name, "") for name in ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")]
 
 

@@ -131,6 +131,7 @@ def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | 
         message = choice["message"]
         content, refusal = message.get("content"), message.get("refusal")
         finish = choice.get("finish_reason")
+        # OpenRouter reports a failure of the model inside an answer with status 200.
         if finish == "error" or (choice.get("error") and not content):
             raise KeyError("an error in the place of an answer")
         # If reasoning comes first, the first tokens belong to it and not to the answer.
@@ -193,6 +194,7 @@ def ended(complaint: http.Complaint, headers: Mapping[str, str]) -> Reply | None
     """Return the reply that an error means: a filter's refusal, or a truncated answer; None for real errors."""
     if complaint.status == 400 and complaint.code in _FILTERED:
         return Reply(complaint.message, "refusal", rate=rate(headers))
+    # OpenAI answers so if a reasoning model uses up the limit before its answer begins.
     if complaint.status == 400 and "output limit was reached" in complaint.message:
         return Reply("", "length", rate=rate(headers))
     return None
@@ -253,6 +255,7 @@ def _step_down(
     if "too large" in text and not logprobs:
         return None
     if logprobs and dialect.alternatives > 20:
+        # 20 is the maximum of OpenAI's API, which most compatible servers copy.
         return replace(dialect, masked_logprobs=20)
     if logprobs:
         fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0

@@ -32,6 +32,7 @@ def lack(provider: Any) -> str | None:
         if not inspect.iscoroutinefunction(method):
             return f"it has no '{name}'" if method is None else f"its '{name}' is no 'async def'"
     returned = inspect.signature(provider.complete).return_annotation
+    # Annotations are strings in a module that does not evaluate them.
     if returned is not inspect.Signature.empty and returned not in (Reply, "Reply", "types.Reply"):
         return f"its 'complete' returns {getattr(returned, '__name__', returned)}, not judge.types.Reply"
     for name, required in (("label_codes", "True or False"), ("max_concurrency", "None or a number from 1")):

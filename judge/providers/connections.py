@@ -22,12 +22,10 @@ STOPPED_SECONDS, AWAKE_SECONDS = 1.0, 5.0
 
 
 class SpacedConnector(aiohttp.TCPConnector):
-    """A connection pool that opens new connections one after the other, `CONNECTION_GAP_SECONDS` apart.
-
-    It has no limit: the runner alone decides how many calls run at once.
-    """
+    """A connection pool that opens new connections one after the other, `CONNECTION_GAP_SECONDS` apart."""
 
     def __init__(self) -> None:
+        # No limit: the runner alone decides how many calls run at once.
         super().__init__(limit=0)
         self._next_at = 0.0
 
@@ -43,11 +41,7 @@ class SpacedConnector(aiohttp.TCPConnector):
 
 
 class TimeLimit:
-    """`asyncio.timeout` for one call that tolerates a stopped process (SIGSTOP, a suspended machine).
-
-    A timer that fires late shows that the process was stopped: the answer may have arrived meanwhile, and it is paid
-    for. Raises TimeoutError.
-    """
+    """`asyncio.timeout` for one call that tolerates a stopped process (SIGSTOP, a suspended machine). Raises TimeoutError."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._limit = seconds, asyncio.timeout(None)
@@ -68,6 +62,8 @@ class TimeLimit:
         self._timer = self._loop.call_at(self._due, call)
 
     def _look(self) -> None:
+        # A timer that fires late shows that the process was stopped. The answer may have arrived meanwhile,
+        # and is paid for.
         if self._loop.time() - self._due > STOPPED_SECONDS:
             self._watch(AWAKE_SECONDS, self._end)
         else:

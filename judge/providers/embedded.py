@@ -168,6 +168,7 @@ class Provider:
         assert self._model is not None
         tokens, cut = self._model.session.encode(text)
         if cut:
+            # The beginning tells texts apart, and whole texts would fill the memory.
             self._cut.add(text[:200])
         vector = await self._batches.of((text, tokens))
         self._kept[text] = vector

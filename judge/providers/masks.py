@@ -72,6 +72,7 @@ def masked_choice(
         if opening is None:
             return None
         start, end = opening.end(), whole.find('"', opening.end())
+        # A truncated answer has no closing quote.
         said = whole[start : end if end >= 0 else len(whole)]
     else:
         said = text.strip()
@@ -80,6 +81,7 @@ def masked_choice(
         return None
     at = 0
     for token in tokens:
+        # The first token of the choice carries its probability. What stands before it is JSON or white space.
         if at + len(token.token) > start:
             lead = token.token[: start - at]
             return said, _cut(token, lead)

@@ -90,6 +90,7 @@ class Provider:
 
     def _load(self) -> Session:
         session = Session(self._file, self._folder / "tokenizer.json", self._most, self._threads, self._pad)
+        # A trial run shows the number of classes, which no file of an export has to state.
         output, _ = session.run([session.encode("a", "b")[0]])
         if output.ndim != 2:
             raise Rejected(
@@ -123,6 +124,7 @@ class Provider:
         assert self._session is not None and request.words is not None
         texts = {m.role: m.content for m in request.messages}
         first, second = (texts[role] for role in self._mapping["order"])
+        # Only the evidence is truncated: a truncated statement would be another statement.
         keep = self._mapping["order"].index(STATEMENT)
         tokens, cut = self._session.encode(first, second, keep)
         self._cut += cut
@@ -130,6 +132,7 @@ class Provider:
         for name, p in zip(self._classes, self._probabilities(await self._batches.of(tokens)), strict=True):
             label = self._mapping["labels"][name]
             if label is not None:
+                # Several classes may stand for one label.
                 masses[label] += p
         best = max(masses, key=lambda label: masses[label])
         usage, positions = Usage(len(tokens.ids), 0), [with_masses(best, masses.items())]

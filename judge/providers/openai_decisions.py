@@ -30,6 +30,7 @@ class Provider(openai.Provider):
 
     async def open(self) -> None:
         """Look up the key. Raises KeyProblem when there is none."""
+        # No probe: the endpoint always gives probabilities.
         self._connect()
 
     async def complete(self, request: Request) -> Reply:
@@ -54,6 +55,7 @@ class Provider(openai.Provider):
             {
                 "type": "choice",
                 "name": name,
+                # The prompt explains the labels already, and is the same for every provider.
                 "instructions": f"Answer what the input asks for as {name}.",
                 "choices": [{"value": value} for value in values],
             }
@@ -67,6 +69,7 @@ class Provider(openai.Provider):
         names = list(_choices(request))
         try:
             answers = dict(zip(names, body["answers"], strict=True))
+            # The answers of a unit are stored together, so one refusal is the refusal of all.
             refused = any(answer["type"] == "refusal" for answer in answers.values())
             chosen = {} if refused else {name: str(answer["choice"]) for name, answer in answers.items()}
             # With several questions there is no single choice whose probabilities could be the unit's.

@@ -36,6 +36,7 @@ FLAGS = {
     "response_format": "--answers",
     "model": "-m",
 }
+# A second choice (`n`) would be paid for and not read, and streams are not requested.
 _WRITTEN = {"messages", "system", "stream", "stream_options", "n"}
 
 
@@ -60,6 +61,7 @@ class ServerOptions:
         """
         named = {f"header.{name}": "env:" for name in self.headers}
         named |= {f"query.{k}": "env:" if v.startswith("env:") else v for k, v in self.query.items()}
+        # The body as sorted JSON, because the order in which its fields were typed makes no other judge.
         return {**self.vendor_options, **({"body": _canonical(self.body)} if self.body else {}), **named}
 
     def gives(self, header: str) -> bool:
@@ -116,7 +118,8 @@ def look_up(options: ServerOptions) -> Looked:
     headers = {name: _value(f"header.{name}", value) for name, value in options.headers.items()}
     query = {k: _value(f"query.{k}", v) if v.startswith("env:") else v for k, v in options.query.items()}
     kept = [*headers.values(), *(query[k] for k, v in options.query.items() if v.startswith("env:"))]
-    # A server may repeat a header such as `Bearer …` without its first word, so both forms are secret.
+    # A server may repeat a header such as `Bearer …` without its first word, and an address with the value quoted. All
+    # forms are secret.
     parts = [part for value in kept for part in (value, value.rpartition(" ")[2], quote(value, safe=""))]
     return Looked(headers, query, tuple(dict.fromkeys(parts)))
 
@@ -156,6 +159,7 @@ def _put(body: dict[str, Json], option: str, path: str, text: str, taken: Collec
 
 
 def _no_number(option: str, word: str) -> None:
+    # Python's parser accepts NaN and Infinity, which are no JSON and which servers refuse.
     raise UsageError(f"--option {option}: {word} is no JSON number")
 
 
@@ -192,6 +196,7 @@ def _value(option: str, reference: str) -> str:
     value = os.environ.get(name, "").strip()
     if not value:
         raise KeyProblem(f"--option {option}: the environment variable {name} is not set")
+    # A line break would end the header and begin another one.
     if not value.isascii() or not value.isprintable():
         raise KeyProblem(f"--option {option}: {name} contains characters that cannot be sent")
     return value

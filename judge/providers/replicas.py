@@ -18,6 +18,7 @@ def replicated(model: str, settings: Settings) -> Provider:
     if not settings.replicas:
         return base.get(model, settings)
     urls = [url for url in (settings.base_url, *settings.replicas) if url]
+    # A server that is named twice would get twice the calls that it was given.
     if len({url.rstrip("/") for url in urls}) < len(urls):
         raise UsageError("--base-url: an address is there twice")
     return Replicas([base.get(model, replace(settings, base_url=url, replicas=())) for url in urls])

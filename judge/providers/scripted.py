@@ -100,6 +100,7 @@ def _value(spec: Mapping[str, Json], number: int) -> Json:
 def _tokens(codes: Sequence[str], chosen: str) -> Sequence[TokenChoice]:
     """Put half of the mass on the chosen code or word, 1 % on none, and spread the rest evenly."""
     others = [c for c in codes if c != chosen]
+    # A little mass is on no label, as it is with real models.
     masses = [(chosen, 0.5), *((c, 0.49 / len(others)) for c in others), ("?", 0.01)]
     return [TokenChoice(chosen, [(c, math.log(p)) for c, p in masses])]
 

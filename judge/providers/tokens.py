@@ -73,6 +73,7 @@ def word_distribution(
 def begun(token: str, labels: Sequence[str]) -> str | None:
     """Return the only label that begins with this token; None for none and for several."""
     start = token.strip().casefold()
+    # Without this check, white space would begin every label.
     matching = [label for label in labels if start and label.casefold().startswith(start)]
     return matching[0] if len(matching) == 1 else None
 
@@ -90,7 +91,9 @@ def _distribution(
     mass = dict.fromkeys(labels, 0.0)
     for token, logprob in answer.alternatives:
         label = label_of(token)
+        # A single NaN must not cost the distribution of the other tokens.
         if label is not None and not math.isnan(logprob):
+            # Rounded log-probabilities can be slightly above 0.
             mass[label] += math.exp(min(logprob, 0.0))
     if masked:
         return _shared_out(mass, [p for _, p in answer.alternatives])

@@ -38,6 +38,7 @@ class Provider(anthropic.Provider):
 
     def __init__(self, name: str, settings: Settings) -> None:
         given = (settings.options or {}).get("region") or os.environ.get("CLOUD_ML_REGION") or ""
+        # The region becomes part of a host name.
         if not re.fullmatch(r"[a-z]+[a-z0-9-]*", given):
             raise UsageError("vertex: name the region: --option region=europe-west1, or CLOUD_ML_REGION")
         self._region = given

@@ -27,6 +27,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             try:
                 seconds = parsedate_to_datetime(value).timestamp() - server_time(headers)
             except (ValueError, TypeError, OverflowError):
+                # An unreadable date is no reason to ignore the other header.
                 continue
         if math.isfinite(seconds):
             return max(0.0, seconds)
@@ -48,6 +49,7 @@ def duration(text: str | None) -> float | None:
     if not text:
         return None
     parts = _DURATION.findall(text)
+    # The parts must be the whole text: `6s and more` is no duration.
     if parts and "".join(n + u for n, u in parts) == text:
         seconds = sum(float(n) * _SECONDS[u] for n, u in parts)
         return seconds if seconds <= MOST_SECONDS else None

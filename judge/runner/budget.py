@@ -42,11 +42,8 @@ class Reserve:
     cost: float
 
     def most(self, usage: Usage, price: Price | None) -> tuple[int, float]:
-        """Return an upper bound on tokens and US dollars of a call whose server may have reported only one of the counts.
-
-        If a reported count exceeds its part of the reserve, the excess is added: the other count may still be at its
-        maximum.
-        """
+        """Return an upper bound on tokens and US dollars of a call whose server may have reported only one of the counts."""
+        # The excess of a reported count is added to the reserve, because the other count may still be at its maximum.
         into = max(0, (usage.input_tokens or 0) - (self.tokens - self.output))
         out = max(0, (usage.output_tokens or 0) - self.output)
         return self.tokens + into + out, self.cost + (0.0 if price is None else price.most(into, out))
@@ -76,6 +73,7 @@ class Spent:
         is_counted = has_counts(usage)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
         computed = None if price is None else price.cost(usage)
+        # The larger amount, because it is not known which of the two is billed.
         cost = max(most_cost if computed is None else computed, usage.cost or 0.0)
         self.tokens += tokens if is_counted else most_tokens
         self.cost += cost
@@ -176,6 +174,7 @@ class Budget:
 
     def claim(self, request: Request) -> Reserve:
         """Return the tokens and cost that are reserved for a request."""
+        # No tokenizer produces more tokens than the text has bytes.
         into = PER_CALL + sum(_bytes(m.content) + PER_MESSAGE for m in request.messages)
         if request.schema is not None:
             into += self._schema_bytes(request.schema)
@@ -218,12 +217,10 @@ class Budget:
         return self.fits(claim)
 
     async def again(self, claim: Reserve) -> bool:
-        """Return whether a lost call can be sent once more; its claim stays reserved in either case.
-
-        The claim is released during the wait: two calls that wait for each other's reserves would wait forever.
-        """
+        """Return whether a lost call can be sent once more; its claim stays reserved in either case."""
         if self.fits():
             return True
+        # Two calls that wait for each other's reserves would wait forever.
         self.release(claim)
         try:
             return await self.room(claim)
@@ -277,6 +274,8 @@ class Budget:
         Only a server that bills more than a call can cost exceeds one.
         """
         over, said, factor = [], [], 1.0
+        # Earlier invocations may have used more than this limit allows. An invocation that sends nothing
+        # crosses no limit.
         if self.max_tokens is not None and self.spent.tokens and self._all_tokens > self.max_tokens:
             over.append(f"{self._all_tokens - self.max_tokens:,} tokens")
             said.append(f"{self._all_tokens:,} tokens of {self.max_tokens:,}")
@@ -306,4 +305,5 @@ def _may_be_billed(error: BaseException) -> bool:
 
 
 def _bytes(text: str) -> int:
+    # A text from JSON may contain a lone surrogate, which strict UTF-8 refuses.
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

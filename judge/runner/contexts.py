@@ -32,12 +32,15 @@ from judge.store.export import find_run
 from judge.store.study import Store
 from judge.types import GOLD
 
+# MIRAGE gives every question five chunks.
 FIXED = 5
+# Above every position in a study, and within SQLite's integers.
 ALL = 1 << 62
 ORACLE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("support", ("supported",)),
     ("relevance", ("ANSWER-THE-QUESTION",)),
     ("stance", ("support", "refute")),
+    # RAGuard's oracle task shows every document that is associated with the claim, irrelevant ones included.
     ("raguard.role", ("supporting", "misleading", "irrelevant")),
 )
 MISLEADING = (("raguard.role", ("misleading",)),)
@@ -111,6 +114,7 @@ def _by_gold(store: Store, context: Context) -> dict[str, list[str]]:
     passages_of = marked(store, "oracle", 1) if context.gold is ORACLE else {}
     for field, values in context.gold:
         for item, passages in called(store, GOLD, field, values).items():
+            # Only the first field for which an item has labels: two would mix definitions of evidence.
             passages_of.setdefault(item, passages)
     return passages_of
 
@@ -141,7 +145,7 @@ def _grouped(rows: Iterator[Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Add passages of other questions in a random order, so that noise is not always last.
+    """Add passages of other questions, in a random order.
 
     A passage whose text is among the item's passages or its context is no noise for the item. Raises UsageError if a data
     set is too small.
@@ -150,6 +154,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
     pools: dict[str, list[tuple[str, str, str]]] = {}
     texts: dict[str, set[str]] = {}
     sha_of: dict[str, str] = {}
+    # In a fixed order, because the seeded draw selects passages by their place.
     query = "SELECT passage_id, item_id, content_sha FROM passages ORDER BY rowid"
     for passage, item, sha in store.conn.execute(query):
         pools.setdefault(item.partition(":")[0], []).append((passage, questions[item], sha))
@@ -176,6 +181,7 @@ def _with_noise(store: Store, context: Context, passages_of: dict[str, list[str]
                 f"about '{item}'"
             )
         mixed = [*passages, *noise]
+        # Otherwise noise would always be last.
         draw.shuffle(mixed)
         out[item] = mixed
     return out
@@ -207,6 +213,7 @@ def relevant(store: Store, text: str) -> RelevantPassages:
         )
     who, name = GOLD, kind
     if of:
+        # The whole id, because the prefix or model name that was typed may select another run later.
         who = str(find_run(store, of)["run_id"])
         name = f"{who}:{kind}"
     passages = (

@@ -59,6 +59,7 @@ async def build(
     changed: Mapping[str, str] = {}
     run_id = ""
     if valid:
+        # The mapping selects exactly the valid claims. It is empty for each: the prompt shows no passages.
         written = await flow.run(tasks[1], Selection(contexts={item: [] for item in valid}))
         run_id = written.run_id
         counter, changed = (
@@ -69,6 +70,7 @@ async def build(
     new = [
         NewPair(item, " ".join(counter[item].split()), changed.get(item, ""), run_id)
         for item in valid
+        # A model may return the claim unchanged. Such a pair would have no contrast.
         if item in counter and folded(counter[item]) != folded(texts[item])
     ]
     report = add_pairs(store, new, into)

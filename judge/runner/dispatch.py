@@ -115,6 +115,7 @@ class Dispatcher:
         known = [(at, error) for at, error in since if at is not None and error is not None]
         if len(known) < len(since):
             return None
+        # All servers are down only since the last one went down.
         at, error = max(known, key=lambda outage: outage[0])
         return self._clock() - at, error
 
@@ -204,6 +205,7 @@ class Dispatcher:
         while self._waiting and not self.paused:
             ticket, tokens = self._waiting[0]
             if ticket.done():
+                # Its caller was cancelled while it waited.
                 self._waiting.popleft()
                 continue
             slot, wait = self._choose(tokens)
@@ -221,5 +223,6 @@ class Dispatcher:
 
 
 def _set(ticket: asyncio.Future[None]) -> None:
+    # The run may have been stopped in the same turn of the event loop.
     if not ticket.done():
         ticket.set_result(None)

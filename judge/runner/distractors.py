@@ -63,6 +63,7 @@ async def make(flow: Flow, check: Flow, making: Making, selection: Selection) ->
     documents = originals(store, items) if "context" in making.task.input_names else {}
     run: str | None = None
     iteration = 0
+    # The first iteration generates and the others regenerate, so there is one more than `regenerate`.
     while iteration <= making.regenerate:
         questions = distractors.questions(store, making.system, run, items)
         open_ = [q for q in questions.values() if q.chosen(making.slots, making.reading) is None]
@@ -81,6 +82,7 @@ def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
     """Return item -> the first passage with gold evidence for its answer, else its first passage."""
     oracle_passages = given.contexts(store, given.parse(store, "oracle"))
     first = given.contexts(store, given.parse(store, "fixed5"))
+    # URAG's Prompt 2 shows one original document, which the fake one has to contradict.
     return {
         item: (oracle_passages.get(item) or first[item])[:1]
         for item in items

@@ -17,7 +17,9 @@ from judge.types import Json, Status
 async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str, Json]) -> None:
     """Store the end of the run, with retries while the study is locked. All judgements are stored by then."""
     begun = time.monotonic()
+    # Somebody who interrupts a run does not wait for a locked study.
     patience = 0.0 if report.interrupted else plan.patience.outage
+    # SQLite's own wait would block the event loop, and interrupts would not be handled meanwhile.
     store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * writer.BUSY_SECONDS)}")
     while True:
         try:

@@ -69,6 +69,7 @@ class Entries:
             judgement,
             usage=usage,
             latency=attempt.latency,
+            # With replicas, each attempt has an address of its own.
             base_url=attempt.base_url or call.base_url,
             max_output_tokens=call.max_output_tokens,
             timeout=call.timeout,

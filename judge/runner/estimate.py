@@ -75,6 +75,7 @@ def estimate(store: Store, plan: Plan, provider: Provider) -> Forecast:
             for status, n in selection.selected_statuses(store, run, repeat).items()
             if status in ("pending", "failed", *plan.retry)
         )
+        # Each label order takes a call of its own.
         * plan.sampling.orders
     )
     mode = mode_of(plan.task, provider, plan.sampling)
@@ -122,6 +123,7 @@ def _sample(store: Store, plan: Plan, run: str, asker: Asker) -> list[Request]:
     """Render the prompts of a seeded sample of the units that are still to be judged."""
     chosen = plan.selection
     if chosen.limit is None:
+        # Without a fixed seed, the same command would print another estimate each time.
         drawn = 0 if chosen.sample_seed is None else chosen.sample_seed
         chosen = replace(chosen, sample_seed=drawn, limit=SAMPLE)
     selection.select(store, plan.task, chosen)
@@ -163,10 +165,12 @@ def _answer_tokens(task: Task, mode: Mode) -> float:
 
 
 def _cost(price: Price | None, into: float, out: float, calls: int, cached: int = 0) -> float | None:
-    """Return the cost of so many calls in US dollars; the first one fills the cache."""
+    """Return the cost of so many calls in US dollars."""
     if price is None:
         return None
     if price.exact is not None:
+        # The price depends on the size of a call. All tokens together would be priced as one very large call.
         return calls * price.exact(round(into), round(out), min(cached, round(into)), 0)
+    # The first call fills the cache and reads nothing from it.
     saved = min(cached, into) * (price.input - price.cached) * max(0, calls - 1)
     return (calls * (into * price.input + out * price.output) - saved) / 1e6

@@ -45,8 +45,10 @@ def _example(store: Store, task: Task, item: str, context: Sequence[str]) -> Exa
     field = task.spec.questions[0].field
     # Data sets of claims have their gold as `claim_verdict`, whatever the task calls its field.
     answer = _gold(store, item, field) or _gold(store, item, VERDICT)
+    # The gold label answers one field. With several questions the example would show an incomplete answer.
     if len(task.spec.questions) != 1 or answer not in task.domain(field):
         raise UsageError(f"--examples: '{item}' has no gold label that answers {task.name}")
+    # A prompt shows the inputs of its task and nothing else of the item.
     shown = {name: value for name, value in inputs.items() if name in task.input_names}
     if lacking := [name for name in task.required_inputs if name not in shown]:
         raise UsageError(f"--examples: '{item}' lacks {', '.join(lacking)}, which {task.name} shows")

@@ -62,6 +62,7 @@ def check(task: Task, system: str, condition: str, shown: ShownProbabilities | N
         raise UsageError(
             f"{task.name} {mismatch} option probabilities: use --shown RUN:self together with the task urag_aware"
         )
+    # Endings such as `+self-aware` say nothing about passages.
     if condition.partition("+")[0] != "none" and not takes:
         raise UsageError(f"{task.name} takes no input 'context': use --context none")
     if condition == "none" and "context" in task.required_inputs:
@@ -113,6 +114,7 @@ async def generate(
     """
     check(generation.plan.task, generation.system, generation.condition, generation.shown)
     plan = generation.with_contexts()
+    # Before the run: answers that cannot be stored must not be paid for.
     _refuse_mixing(store, generation, matching_runs(store, plan, provider))
     selection.check_any(store, plan.task, plan.selection)
     report = await run_task(store, plan, provider, watch)
@@ -177,6 +179,7 @@ def _answer(item: str, labels: Mapping[str, Mapping[str, Json]], generation: Gen
         # SQLite's text functions end at a NUL, so the rest of the answer would be invisible to queries.
         text=str(labels[first]["value"]).replace("\0", "\ufffd"),
         context=list(generation.contexts.get(item, ())),
+        # An answer that is a label has no sentences to judge.
         prose=generation.prose and not task.spec.questions[0].labels,
         meta=meta,
     )

@@ -58,6 +58,7 @@ class Identical:
         A unit that is retried gets only an answer with labels.
         """
         if (pending := self._in_flight.get(question.sha)) is not None:
+            # Answered but not committed yet, so the study does not show it.
             return pending.outcome
         if question.sha not in self._stored:
             return None

@@ -63,6 +63,7 @@ def settle(store: Store, plan: Plan, provider: Provider) -> Settled:
                 f"{'gives' if provider.label_codes else 'gives no'} label probabilities now"
             )
     mask = _mask(provider, mode)
+    # Under another mask the probabilities are those of another judge, so a resumed run keeps its own.
     if run_ids is not None:
         mask = _mask_of(run_ids, provider, mask, notes)
     if isinstance(provider, Masks):
@@ -85,6 +86,7 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
     """Return the identities of the plan: one for each answer mode and mask that it allows."""
     chosen = plan.sampling.answers
     modes = (
+        # Only the server can say whether it gives label probabilities, so a run in either mode may fit.
         [Mode.CODES, choose_mode(plan.task, False, chosen)]
         if chosen == "auto" and takes_codes(plan.task)
         else [choose_mode(plan.task, False, chosen)]
@@ -92,6 +94,7 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
     if isinstance(provider, PairReader):
         modes = [Mode.PAIR]
     if plan.sampling.orders > 1:
+        # Several orders are averaged over label probabilities, which JSON answers do not have.
         modes = [mode for mode in modes if mode is not Mode.JSON]
     identities = []
     for mode in modes:
@@ -102,9 +105,10 @@ def _identities(plan: Plan, provider: Provider) -> list[str]:
 
 
 def _mask(provider: Provider, mode: Mode) -> str | None:
-    """Return the mask for a run in this mode. A bias restricts single tokens only, so words have none."""
+    """Return the mask for a run in this mode."""
     if not isinstance(provider, Masks) or mode not in (Mode.CODES, Mode.WORDS):
         return None
+    # A bias restricts single tokens only, and a word may take several.
     return None if mode is Mode.WORDS and provider.mask == "logit_bias" else provider.mask
 
 
@@ -144,6 +148,7 @@ def _of_plan(
         same_mask = run.options.get("mask") == _mask(provider, Mode(run.mode))
         return same_answers, run.mode == probed, same_mask, _is_among(url, list(run.addresses))
 
+    # Of equally good matches `max` returns the first one, which is the newest run.
     return max(run_ids, key=fit, default=None)
 
 
@@ -168,6 +173,7 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
     if not url or not addresses or plan.same_model:
         return []
     known = runs.reported_models(conn, run.run_id) | {n for n in addresses.values() if n}
+    # Many servers report no name. At the same address the model is then taken for the same.
     if name in known or (_is_among(url, list(addresses)) and (not name or not known)):
         return []
     if _is_among(url, list(addresses)) and facts.get("own_server"):

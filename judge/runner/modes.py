@@ -46,6 +46,7 @@ def choose_mode(task: Task, label_codes: bool, answers: str) -> Mode:
     labels begin alike.
     """
     if task.spec.raw:
+        # No list of codes can be added to a raw prompt. The letters of options are part of its text already.
         wanted = answers == "codes" or (answers == "auto" and label_codes)
         return Mode.CODES if wanted and task.spec.letters else Mode.TEXT
     if answers in ("codes", "words") and not (task.one_choice or task.reasons_first):
@@ -111,6 +112,7 @@ def several_orders(first: Sequence[str], orders: int) -> list[list[str]]:
     as many orders as labels.
     """
     n = len(first)
+    # With two labels the only rotation is the reverse.
     most = 2 if n == 2 else 2 * n
     if orders > most:
         raise UsageError(f"--label-order {orders}: {n} labels are shown in at most {most} orders")

@@ -75,6 +75,7 @@ class Plan:
 
         Raises UsageError if a limit of money needs a price and there is none.
         """
+        # Price lists have the name of the model, not the name that `--as` gave the judge.
         model = self.asked_as or self.model
         price = find(model, facts, self.prices)
         return price if self.max_cost is None else wanted(model, price)
@@ -144,6 +145,7 @@ class RunReport:
     @property
     def ending(self) -> AdjudgeError | None:
         """The error that ended the run, or the last provider's error if no unit has a label."""
+        # With some labels, the failures of single units are not the failure of the run.
         nothing = self.labelled == 0 and isinstance(self.last_failure, ProviderError)
         return self.error or (self.last_failure if nothing else None)
 
@@ -157,6 +159,7 @@ class RunReport:
         if self.price is not None or self.spent.reporting:
             cost = {
                 "usd": round(self.spent.cost, 6),
+                # Null and not 0, because a server that reports nothing is not free.
                 "reported_usd": round(self.spent.reported, 6) if self.spent.reporting else None,
                 "lost_calls": self.spent.lost,
                 "uncounted_calls": self.spent.uncounted,

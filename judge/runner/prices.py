@@ -165,6 +165,7 @@ def _of_vendor(vendor: str, name: str, batch: bool) -> Price | None:
     except LookupError:
         return None
     scale = MILLION / small
+    # If a large call costs no more than its parts, the price does not depend on the size.
     linear = math.isclose(large, (10 * into + out) * scale, rel_tol=1e-9)
     return Price(
         into * scale,

@@ -111,6 +111,7 @@ async def probe(
     items = _items(store, plan)
     if not items:
         raise UsageError(f"{store.path}: no unit has the inputs of {task.name}")
+    # In a study with items of its own, the labels of the copies would count there.
     if scratch.conn.execute("SELECT EXISTS (SELECT 1 FROM imports WHERE format <> ?)", [FORMAT]).fetchone()[
         0
     ]:
@@ -120,6 +121,7 @@ async def probe(
 
     async def ask(dataset: str, **changes: object) -> RunReport:
         probe_plan = replace(plan, selection=Selection(f"dataset = '{dataset}'"), repeats=1)
+        # The limits cover all runs of the probe together.
         probe_plan = replace(probe_plan.after(probed.reports), **changes)  # type: ignore[arg-type]
         report = await run_task(scratch, probe_plan, provider, watch)
         probed.reports.append(report)
@@ -169,6 +171,7 @@ async def probe(
         if probed.ended:
             return probed
         changed[probe_name] = _labels(scratch, report.run_id, name, probe_name)
+        # Counted at the end, because the right label for nothing is known only after both probes.
         if probe_name in NOTHING:
             continue
         towards = targets if probe_name == "injection" else None
@@ -204,6 +207,7 @@ class _Units:
         nothing: str | None = None,
     ) -> ProbeOutcome:
         """Count the flips. With `nothing`, every label other than this one counts, whatever it was before."""
+        # Only units that have a label before and after can flip. The others are counted as lost.
         chosen = [n for n in self.labels if of is None or n in of]
         both = [n for n in chosen if n in after]
         flipped = [n for n in both if after[n] != (nothing or self.labels[n])]
@@ -260,6 +264,7 @@ def _add(scratch: Store, items: Iterable[Item]) -> None:
     rows = (Row(item, Where("probe", n)) for n, item in enumerate(items, 1))
 
     def bad(error: Exception) -> None:
+        # Copies are numbered, so under the same numbers the file has copies of other units.
         raise UsageError(f"{scratch.path}: a probe of other units ({error}); name another file") from error
 
     add_items(scratch, rows, ImportInfo(FORMAT, {}), [], bad)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from judge.types import Item, Passage
 
+# Sentences that say nothing on any claim, so that only the length changes.
 FILLER = (
     "This page was last updated by the editors. Further sections of the site cover opening hours, contact details and the "
     "archive of earlier issues. Readers may print the page for personal use. The table of contents is found at the top, the "
@@ -67,6 +68,7 @@ def length(item: Item, setting: ProbeSetting) -> Item | None:
     """Append neutral filler of about the passage's length, at least 400 characters."""
 
     def padded(p: Passage) -> Passage:
+        # At least 400 characters: a short passage would otherwise hardly change.
         return replace(p, text=f"{p.text}\n\n{FILLER * (1 + max(400, len(p.text)) // len(FILLER))}")
 
     return _passages(item, setting, padded)
@@ -74,6 +76,7 @@ def length(item: Item, setting: ProbeSetting) -> Item | None:
 
 def empty(item: Item, setting: ProbeSetting) -> Item | None:
     """Empty the passages."""
+    # The title is removed as well, because it alone may show what the passage says.
     return _passages(item, setting, lambda p: replace(p, text=EMPTY, title=None))
 
 

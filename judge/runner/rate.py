@@ -197,6 +197,7 @@ class _Latency:
     _squares: float = 0.0
 
     def add(self, seconds: float) -> None:
+        # Latencies are about log-normal. A mean of the seconds would be decided by the few slowest calls.
         value = math.log(max(seconds, 1e-6))
         self.n += 1
         before = value - self.mean
@@ -254,4 +255,5 @@ class Allowance:
             return
         # The server may not have counted the calls in flight when it wrote the header.
         self.left, self.reset = left - max(0.0, self.in_flight - in_reply), now + seconds
+        # A header has the rest of the window and not its length, so the longest rest so far counts.
         self.limit, self.window = limit, max(self.window, seconds)

@@ -168,6 +168,7 @@ class Asker:
             messages=prompt.messages,
             prefix=prompt.prefix,
             schema=prompt.schema,
+            # If the model reasons first, this call asks for the reasoning, which is free text.
             codes=None if self.reasons_first else prompt.codes,
             words=None if self.reasons_first else prompt.words,
             labels=prompt.labels,
@@ -200,6 +201,7 @@ class Asker:
     def repair(self, request: Request, reply: Reply, reason: str) -> Request:
         """Return the request for a repair, which shows the model its own reply and what was wrong with it."""
         again = f"This could not be used: {reason}. Answer with {_EXPECTED[self.mode]} and nothing else."
+        # Some APIs refuse an empty message.
         turns = (Message("assistant", reply.text or "(empty)"), Message("user", again))
         return replace(request, messages=(*request.messages, *turns))
 
@@ -238,6 +240,7 @@ class Asker:
 
     def average(self, answers: Sequence[Parsed]) -> Parsed:
         """Return the label of the mean distribution over all orders."""
+        # Every order has a distribution here: a unit that lacks one gets no average (`for_one_order`).
         distributions = [d for parsed in answers for label in parsed.labels if (d := label.distribution)]
         n = len(distributions)
         mean = LabelDistribution(
@@ -284,6 +287,7 @@ class Asker:
         if not request.choices:
             return self._checked(_reasoning(reply), reply.text, request)
         parsed = self._choice(reply, view)
+        # After the constant prefix come the unit's message, the reasoning, and the request for the answer.
         why = request.messages[request.prefix + 1].content
         return replace(parsed, labels=tuple(replace(label, rationale=why) for label in parsed.labels))
 
@@ -312,6 +316,7 @@ class Asker:
         elif reply.tokens is not None:
             distribution, why_none = label_distribution(reply.tokens, codes, labels, reply.masked)
         if distribution is not None:
+            # In the order of the task, whichever was shown, so that stored distributions are comparable.
             masses: Mapping[str, float] = distribution.probabilities
             in_order = {
                 label: masses.get(label, 0.0) for label in self.task.domain(self.task.spec.questions[0].field)
@@ -379,4 +384,5 @@ def _sha256(text: str) -> hashlib._Hash:
 
 
 def _bytes(text: str) -> bytes:
+    # A text from JSON may contain a lone surrogate, which strict UTF-8 refuses.
     return text.encode("utf-8", "surrogatepass")

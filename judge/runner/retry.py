@@ -35,9 +35,8 @@ class Patience:
         """Return the seconds to wait after the failed try number `tries`; None to give up.
 
         `flow`: how many seconds the server took for its last few answers to other calls. A refused call waits no longer
-        than that, and a call whose connection was lost no longer than that or `base`: a server that answers other calls
-        will soon answer this one. `failing`: the share of units whose first call failed at this server. If many fail, a
-        unit gets more tries, because its failures say little about the unit itself.
+        than that, and a call whose connection was lost no longer than that or `base`. `failing`: the share of units whose
+        first call failed at this server. If many fail, a unit gets more tries, because its failures say little about it.
         """
         most = self.rate_limit_tries if isinstance(error, RateLimited) else self.tries
         if failing > 0.0:
@@ -46,6 +45,7 @@ class Patience:
         retry_after = retry_after_of(error)
         if not error.retryable or tries >= most or retry_after > self.longest_retry_after:
             return None
+        # A server that answers other calls will soon answer this one.
         longest = self.longest
         if isinstance(error, RateLimited):
             longest = min(longest, flow)

@@ -52,6 +52,7 @@ def read_probabilities(store: Store, text: str) -> ShownProbabilities:
             f"--shown '{text}': write RUN:self, RUN:wrong or RUN:wrong-second, where RUN is the first pass"
         )
     run = find_run(store, of)
+    # As stored with the run: the file of the task may have changed since.
     field = stored_task(store, str(run["task"])).spec.questions[0].field
     query = (
         f"SELECT i.item_id, i.options, l.distribution FROM {label_rows.FIRST} "
@@ -82,6 +83,7 @@ def renormalised(masses: Mapping[str, float], options: Mapping[str, str]) -> dic
     of_options = [masses.get(letter) for letter in options]
     known = [mass for mass in of_options if mass is not None]
     total = math.fsum(known)
+    # NaN fails this comparison, too.
     if len(known) < len(of_options) or not total > 0:
         return None
     return {letter: mass / total for letter, mass in zip(options, known, strict=True)}

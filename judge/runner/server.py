@@ -123,6 +123,7 @@ class ModelServer:
 
     def leave(self, slot: Slot, now: float, end: End) -> None:
         """Note that the call of a slot has ended."""
+        # Calls that were sent before the outage began are no probes.
         if self.down_since is not None and slot.at >= self.down_since:
             self._probing = False
         self.rate.ended(slot.tokens)
@@ -179,6 +180,7 @@ class ModelServer:
             # A refusal of a call that was sent before the last answer is no evidence that the server is down now.
             self._refusals += self.answered_at < slot.at
         elif since > self.answered_at:
+            # By unit: a single unit that always fails is no evidence of an outage.
             self._suspects.add(unit)
         self._failures += 1
         absent = isinstance(error, Unreachable) and not error.sent and self.answered_at < slot.at
@@ -187,6 +189,7 @@ class ModelServer:
         if absent or fails_all or refuses_all:
             self.went_down(now, error)
             return False
+        # A time-out of an overloaded server says nothing about the unit.
         return not (timed_out and self.rate.timed_out(now, slot.at))
 
     def went_down(self, now: float, error: ProviderError) -> None:
@@ -212,6 +215,7 @@ class ModelServer:
 
 def ending(error: BaseException | None) -> End:
     """Return how a call ended that raised this error (None = no error)."""
+    # A server that refuses the content of a request has capacity for others.
     if error is None or isinstance(error, Rejected):
         return End.REPLY
     if isinstance(error, RateLimited) or (isinstance(error, ServerFault) and error.overloaded):
