@@ -19,8 +19,8 @@ from judge.store import jobs as stored
 from judge.types import attributes
 
 if TYPE_CHECKING:
+    from judge.jobs.account import BatchService
     from judge.jobs.read import JobTally
-    from judge.jobs.service import BatchService
     from judge.store.jobs import Job
 
 

@@ -1,11 +1,17 @@
-"""One account at a vendor of batches: its connection and answers, with the vendor's errors as ProviderError."""
+"""The batches of one account at a vendor: post, find, look, fetch. Each vendor has one file.
+
+Every method makes one call to the server, or a few pages of calls, and raises ProviderError. It stores nothing.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.request import getproxies
 
@@ -48,51 +54,95 @@ class FoundBatch:
     ended: bool
 
 
-class Account:
-    """Common parts of the vendors' clients: reading an answer, and translating errors.
+class BatchService(ABC):
+    """The batches of one account: the steps that each vendor has in its own way, and what is common to them.
 
-    `own_url` and `name` are the vendor's; `variable` names the environment variable of its key.
+    `title`, `own_url` and `variable` are the vendor's name, its address, and the environment variable of its key.
     """
 
-    def __init__(self, base_url: str, own_url: str, name: str, variable: str, sends_key: bool) -> None:
-        """Read the key. Raises KeyProblem if the vendor's own server is used without a key."""
-        self.at = server(base_url)
-        self.key = http.key_from(variable) if sends_key else ""
-        self._hooks = {} if sends_key else {"request": [_without_credentials]}
-        is_vendor = self.at.url == own_url
-        if is_vendor and not self.key:
-            raise KeyProblem(f"{variable} is not set; export it to continue this job")
-        self.who = name if is_vendor else self.at.url
-        self._variable = variable
+    title: str
+    own_url: str
+    variable: str
 
-    def settings(self, sdk: Any, error: type[Exception]) -> dict[str, Any]:
-        """Return the keyword arguments for the client of `sdk`; `error` is the vendor's base exception."""
+    def __init__(self, base_url: str, sends_key: bool, sdk: Any, client: Any, error: type[Exception]) -> None:
+        """Connect with a `client` of the `sdk`, whose base exception is `error`.
+
+        Raises KeyProblem if the vendor's own server is used without a key.
+        """
         import ssl
 
         import httpx2
 
+        self.at = server(base_url)
+        self.key = http.key_from(self.variable) if sends_key else ""
+        is_vendor = self.at.url == self.own_url
+        if is_vendor and not self.key:
+            raise KeyProblem(f"{self.variable} is not set; export it to continue this job")
+        self.who = self.title if is_vendor else self.at.url
         self._sdk, self._error, self._transport = sdk, error, httpx2
         # Loading all certificates takes longer than a call to a local server over plain HTTP, which needs
         # none. A proxy may need them.
         plain = self.at.url.startswith("http:") and not getproxies()
-        verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True
-        return {
-            "api_key": self.key or http.NO_KEY,
-            "base_url": self.at.url,
+        self._client = client(
+            api_key=self.key or http.NO_KEY,
+            base_url=self.at.url,
             # Lost batches are searched for first. A post that the client repeats would be paid twice.
-            "max_retries": 0,
-            "timeout": SECONDS,
-            # A redirect would carry prompts and the key to another server.
-            "http_client": sdk.DefaultHttpxClient(
-                follow_redirects=False, verify=verify, event_hooks=self._hooks, mounts=no_proxy(self.at)
+            max_retries=0,
+            timeout=SECONDS,
+            http_client=sdk.DefaultHttpxClient(
+                # A redirect would carry prompts and the key to another server.
+                follow_redirects=False,
+                verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True,
+                event_hooks={} if sends_key else {"request": [_without_credentials]},
+                mounts=no_proxy(self.at),
             ),
-        }
+        )
+
+    def upload(self, path: Path, name: str) -> str | None:
+        """Post the file of requests. Returns its id, or None if it is posted with the batch."""
+        return None
+
+    @abstractmethod
+    def create(self, path: Path, upload_id: str | None, mark: str) -> str:
+        """Start a batch, which is the paid step.
+
+        Returns its id. `mark` is stored with it if the vendor supports that.
+        """
+
+    @abstractmethod
+    def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
+        """Yield the account's batches since then that may be the one with this mark."""
+
+    @abstractmethod
+    def state(self, batch_id: str) -> BatchState:
+        """Return the state of a batch.
+
+        Raises Rejected with status 404 if the server does not know it (yet).
+        """
+
+    @abstractmethod
+    def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
+        """Write one file of results, empty if there are none."""
+
+    def custom_ids(self, batch_id: str) -> Iterator[str]:
+        """Yield the custom ids in the results of an ended batch; none if a mark identifies the batches."""
+        return iter(())
+
+    @abstractmethod
+    def cancel(self, batch_id: str) -> None:
+        """Ask the vendor to stop the batch; requests that are done by then have results."""
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
 
     def object(self, call: Callable[[], Any]) -> dict[str, Json]:
-        """Return the JSON object in the response of a raw client call."""
+        """Return the JSON object in the response of a raw client call. Raises ServerFault for anything else."""
         with self.errors_as_ours():
-            body = call().http_response.content
-        return object_in(body, self.who)
+            body = http.decoded(call().http_response.content)
+        if not isinstance(body, dict):
+            raise ServerFault(f"{self.who}: the answer is not a JSON object")
+        return body
 
     def listed(self, call: Callable[..., Any], cursor: str) -> Iterator[tuple[str, dict[str, Json]]]:
         """Yield (id, object) of a paged list; `cursor` names the parameter for the last id of a page."""
@@ -118,7 +168,7 @@ class Account:
         except self._sdk.APIStatusError as e:
             answer = e.response
             raise refused(
-                answer.status_code, answer.headers, answer.read(), self.who, self._variable, self.key
+                answer.status_code, answer.headers, answer.read(), self.who, self.variable, self.key
             ) from None
         except self._sdk.APIConnectionError as e:
             raise self._lost(e.__cause__ or e) from None
@@ -134,10 +184,7 @@ class Account:
         return name if isinstance(name, str) and name and self.clean(name) == name else None
 
     def begun(self, entry: Json) -> str:
-        """Return the id of a new upload or batch.
-
-        Raises ServerFault if the response has none that can be stored.
-        """
+        """Return the id of a new upload or batch. Raises ServerFault without one that can be stored."""
         name = self.id_in(entry)
         if name is None:
             raise ServerFault(f"{self.who}: the answer has no 'id'")
@@ -160,14 +207,6 @@ def _without_credentials(request: Any) -> None:
         # The clients expect their own headers (x-stainless-) in the request when they read the answer.
         if name.lower() not in http.WITHOUT_CREDENTIALS and not name.lower().startswith("x-stainless-"):
             del request.headers[name]
-
-
-def object_in(body: bytes, who: str) -> dict[str, Json]:
-    """Return the JSON object of a response body. Raises ServerFault for anything else."""
-    decoded = http.decoded(body)
-    if not isinstance(decoded, dict):
-        raise ServerFault(f"{who}: the answer is not a JSON object")
-    return decoded
 
 
 def refused(

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from judge.errors import ServerFault
 from judge.jobs import results
-from judge.jobs.account import Account, BatchState, FoundBatch
+from judge.jobs.account import BatchService, BatchState, FoundBatch
 from judge.providers import bill, http
 from judge.providers.anthropic import KEY, OWN_URL
 from judge.types import Json
@@ -24,26 +24,23 @@ from judge.types import Json
 _HEAD, _TAIL = b'{"requests": [', b"]}"
 
 
-class AnthropicBatches:
+class AnthropicBatches(BatchService):
     """The batches of one Anthropic account."""
+
+    title, own_url, variable = "Anthropic", OWN_URL, KEY
 
     def __init__(self, base_url: str, sends_key: bool) -> None:
         import anthropic
 
-        self._account = Account(base_url, OWN_URL, "Anthropic", KEY, sends_key)
-        self.who = self._account.who
-        self._client = anthropic.Anthropic(**self._account.settings(anthropic, anthropic.AnthropicError))
+        super().__init__(base_url, sends_key, anthropic, anthropic.Anthropic, anthropic.AnthropicError)
         self._batches = self._client.messages.batches
-
-    def upload(self, path: Path, name: str) -> None:
-        """Do nothing: the requests are posted with the batch."""
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
         """Start a batch of the file's lines, which are streamed from the disk. Returns its id."""
         # Each line end becomes a comma, except the last one.
         size = len(_HEAD) + path.stat().st_size - 1 + len(_TAIL)
         headers = {"Content-Type": "application/json", "Content-Length": str(size)}
-        with self._account.errors_as_ours():
+        with self.errors_as_ours():
             # Streamed from the disk: the method of the client takes all requests of up to 256 MB as objects.
             response = self._client.post(
                 "/v1/messages/batches",
@@ -51,11 +48,11 @@ class AnthropicBatches:
                 content=_posted(path),
                 options={"headers": headers},
             )
-        return self._account.begun(response)
+        return self.begun(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
         """Yield all later batches of the account, newest first: they do not show which job they belong to."""
-        for name, row in self._account.listed(self._batches.with_raw_response.list, "after_id"):
+        for name, row in self.listed(self._batches.with_raw_response.list, "after_id"):
             if _time(row.get("created_at")) < since:
                 return
             # A batch of this API has no metadata, so only its results show which job it belongs to.
@@ -63,8 +60,8 @@ class AnthropicBatches:
 
     def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch. Its counts stay 0 until the end."""
-        response = self._account.object(partial(self._batches.with_raw_response.retrieve, batch_id))
-        status = self._account.clean(str(response.get("processing_status")))
+        response = self.object(partial(self._batches.with_raw_response.retrieve, batch_id))
+        status = self.clean(str(response.get("processing_status")))
         counts = response.get("request_counts")
         numbers = {n: bill.counted(v) or 0 for n, v in (counts if isinstance(counts, dict) else {}).items()}
         total = sum(numbers.values())
@@ -77,7 +74,7 @@ class AnthropicBatches:
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
         """Write the results of a batch that has ended."""
         with self._results(batch_id) as answer:
-            results.keep(path, answer.iter_bytes(), self._account.key, self.who)
+            results.keep(path, answer.iter_bytes(), self.key, self.who)
 
     def custom_ids(self, batch_id: str) -> Iterator[str]:
         """Yield the custom ids in the results of an ended batch."""
@@ -89,21 +86,19 @@ class AnthropicBatches:
 
     def cancel(self, batch_id: str) -> None:
         """Ask the vendor to stop the batch."""
-        self._account.object(partial(self._batches.with_raw_response.cancel, batch_id))
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+        self.object(partial(self._batches.with_raw_response.cancel, batch_id))
 
     @contextmanager
     def _results(self, batch_id: str) -> Iterator[Any]:
-        response = self._account.object(partial(self._batches.with_raw_response.retrieve, batch_id))
+        response = self.object(partial(self._batches.with_raw_response.retrieve, batch_id))
         url = urlsplit(str(response.get("results_url") or ""))
-        if url.netloc and url.netloc != urlsplit(self._account.at.url).netloc:
+        if url.netloc and url.netloc != urlsplit(self.at.url).netloc:
             # The client would send the key along.
-            raise ServerFault(f"{self.who}: the results are said to be at another server; not fetched")
+            raise ServerFault(
+                f"{self.who}: the address of the results is at another server, which must not receive the key; not fetched"
+            )
         with (
-            self._account.errors_as_ours(),
+            self.errors_as_ours(),
             self._batches.with_streaming_response.results(batch_id) as answer,
         ):
             yield answer

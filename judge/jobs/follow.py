@@ -8,10 +8,10 @@ from pathlib import Path
 
 from judge.commands import command
 from judge.errors import BadInput, Rejected, ServerFault
-from judge.jobs.account import NOT_FOUND, BatchState
+from judge.jobs.account import NOT_FOUND, BatchService, BatchState
 from judge.jobs.read import JobTally, read_results
 from judge.jobs.results import answers_in, as_fetched, note_fetched
-from judge.jobs.service import SUFFIXES, BatchService
+from judge.jobs.service import SUFFIXES
 from judge.permissions import file_in
 from judge.store import jobs, runs
 from judge.store.jobs import Job, JobFile
@@ -24,9 +24,7 @@ MISSING = "the batch ended without a line for it"
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """The stored state of a file, and the vendor's current state of its batch (None: not requested, or not
-    known there).
-    """
+    """The stored state of a file, and what the vendor says of its batch (None: not requested, or unknown there)."""
 
     file: JobFile
     state: BatchState | None = None
@@ -38,13 +36,18 @@ def poll(store: Store, job: Job, service: BatchService) -> list[FileStatus]:
 
     If the vendor has refused a whole batch, its units are released at once.
     """
-    statuses = []
-    for file in jobs.files(store, job.job_id):
-        statuses.append(_polled(store, job, file, service) if file.state == "submitted" else FileStatus(file))
-    return statuses
+    polled = {
+        file.part: _polled(store, job, file, service)
+        for file in jobs.files(store, job.job_id)
+        if file.state == "submitted"
+    }
+    return [FileStatus(file, *polled.get(file.part, ())) for file in jobs.files(store, job.job_id)]
 
 
-def _polled(store: Store, job: Job, file: JobFile, service: BatchService) -> FileStatus:
+def _polled(
+    store: Store, job: Job, file: JobFile, service: BatchService
+) -> tuple[BatchState | None, str | None]:
+    """Return the state of a file's batch, after storing it, and a remark."""
     assert file.batch_id is not None
     try:
         state = service.state(file.batch_id)
@@ -53,9 +56,9 @@ def _polled(store: Store, job: Job, file: JobFile, service: BatchService) -> Fil
             raise
         # A new batch is not on all servers of a vendor at once, so a 404 is no proof that it was lost.
         if _age(file) < EARLY_SECONDS:
-            return FileStatus(file, remark="not known to the vendor yet")
-        remark = f"not known to the vendor; release its units: {command('judge jobs cancel', job.job_id, '--release')}"
-        return FileStatus(file, remark=remark)
+            return None, "not known to the vendor yet"
+        release = command("judge jobs cancel", job.job_id, "--release")
+        return None, f"not known to the vendor; release its units: {release}"
     if state.failed is not None:
         # In one transaction, so that a kill leaves no unit reserved by a file that was read.
         with store.transaction() as conn:
@@ -66,11 +69,7 @@ def _polled(store: Store, job: Job, file: JobFile, service: BatchService) -> Fil
         jobs.update_file(store, job.job_id, file.part, state="ended", status=state.status)
     elif state.status != file.status:
         jobs.update_file(store, job.job_id, file.part, status=state.status)
-    return FileStatus(_reloaded(store, job, file), state, state.failed)
-
-
-def _reloaded(store: Store, job: Job, file: JobFile) -> JobFile:
-    return next(f for f in jobs.files(store, job.job_id) if f.part == file.part)
+    return state, state.failed
 
 
 def _age(file: JobFile) -> float:

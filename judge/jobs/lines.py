@@ -67,10 +67,7 @@ def custom_id(request_sha: str, attempt: int) -> str:
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, Json]]:
-    """Yield (line number from 1, its JSON, or None if it is not JSON), one at a time.
-
-    Empty lines are skipped.
-    """
+    """Yield (line number from 1, its JSON or None) of each line that is not empty, one at a time."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(LONGEST_LINE):
@@ -90,7 +87,7 @@ def read_line(
 ) -> ResultLine | None:
     """Return the result in a line; None if it names no request.
 
-    `asked` has what all requests have in common; `secrets` are removed from reasons.
+    `request` has what all requests have in common; `secrets` are removed from reasons.
     """
     name = row.get("custom_id") if isinstance(row, dict) else None
     if not isinstance(name, str) or not name:

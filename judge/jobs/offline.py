@@ -1,19 +1,17 @@
-"""A provider without a server: another program runs the requests from a file, and replies are read from a
-file.
-"""
+"""A provider without a server: another program answers the requests of a file."""
 
 from collections.abc import Mapping
 
 from judge.errors import UsageError
 from judge.jobs.lines import LIMITS, BatchReader
-from judge.providers.base import Masks, Provider
+from judge.providers.base import BaseProvider, Masks, Provider
 from judge.types import Json, Reply, Request
 
 ALTERNATIVES = 20
 """The maximum of alternatives of a token that vLLM returns by default."""
 
 
-class Offline:
+class Offline(BaseProvider):
     """A model of a vendor's format without an address.
 
     `label_codes`: its answers will have probabilities.
@@ -21,8 +19,6 @@ class Offline:
     No server can be probed for how it restricts answers to the labels, so `--option mask=` must name the method.
     Raises UsageError for a bias, which needs a server's token numbers.
     """
-
-    max_concurrency: int | None = None
 
     def __init__(self, inner: Provider, label_codes: bool) -> None:
         reader = reader_of(inner)
@@ -42,15 +38,9 @@ class Offline:
         if isinstance(self._inner, Masks):
             self._inner.hold(mask, alternatives)
 
-    async def open(self) -> None:
-        """Do nothing: there is no connection."""
-
     async def complete(self, request: Request) -> Reply:
         """Raise UsageError: there is no server."""
         raise UsageError("a job for another program cannot call a server")
-
-    async def close(self) -> None:
-        """Do nothing: there is no connection."""
 
     def describe(self) -> Mapping[str, Json]:
         """Return the facts of the vendor's provider, without an address."""

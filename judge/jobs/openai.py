@@ -12,7 +12,7 @@ from pathlib import Path
 
 from judge.errors import Rejected, ServerFault
 from judge.jobs import lines, results
-from judge.jobs.account import Account, BatchState, FoundBatch
+from judge.jobs.account import BatchService, BatchState, FoundBatch
 from judge.providers import bill
 from judge.providers.openai import KEY, OWN_URL
 from judge.types import Json
@@ -21,39 +21,39 @@ MARK = "adjudge"
 _ENDED = {"completed", "failed", "expired", "cancelled"}
 
 
-class OpenAIBatches:
+class OpenAIBatches(BatchService):
     """The batches of one OpenAI account."""
+
+    title, own_url, variable = "OpenAI", OWN_URL, KEY
 
     def __init__(self, base_url: str, sends_key: bool) -> None:
         import openai
 
-        self._account = Account(base_url, OWN_URL, "OpenAI", KEY, sends_key)
-        self.who = self._account.who
-        self._client = openai.OpenAI(**self._account.settings(openai, openai.OpenAIError))
+        super().__init__(base_url, sends_key, openai, openai.OpenAI, openai.OpenAIError)
 
     def upload(self, path: Path, name: str) -> str:
         """Post the file. Returns its id."""
         with path.open("rb") as file:
-            response = self._account.object(
+            response = self.object(
                 lambda: self._client.files.with_raw_response.create(file=(name, file), purpose="batch")
             )
-        return self._account.begun(response)
+        return self.begun(response)
 
     def create(self, path: Path, upload_id: str | None, mark: str) -> str:
         """Start a batch of an uploaded file. Returns its id."""
-        response = self._account.object(
+        response = self.object(
             lambda: self._client.batches.with_raw_response.create(
                 input_file_id=upload_id or "",
-                endpoint=lines.URL,  # type: ignore[arg-type]
+                endpoint=lines.URL,
                 completion_window="24h",
                 metadata={MARK: mark},
             )
         )
-        return self._account.begun(response)
+        return self.begun(response)
 
     def find(self, mark: str, since: datetime) -> Iterator[FoundBatch]:
         """Yield the batch with our mark, among those created since then; the list has the newest first."""
-        for name, row in self._account.listed(self._client.batches.with_raw_response.list, "after"):
+        for name, row in self.listed(self._client.batches.with_raw_response.list, "after"):
             if _seconds(row.get("created_at")) < since.timestamp():
                 return
             marks = row.get("metadata")
@@ -62,8 +62,8 @@ class OpenAIBatches:
 
     def state(self, batch_id: str) -> BatchState:
         """Return the state of a batch."""
-        response = self._account.object(lambda: self._client.batches.with_raw_response.retrieve(batch_id))
-        status = self._account.clean(str(response.get("status")))
+        response = self.object(lambda: self._client.batches.with_raw_response.retrieve(batch_id))
+        status = self.clean(str(response.get("status")))
         counts = response.get("request_counts")
         counts = counts if isinstance(counts, dict) else {}
         done, failed, total = (bill.counted(counts.get(n)) for n in ("completed", "failed", "total"))
@@ -75,7 +75,7 @@ class OpenAIBatches:
         # The vendor may name the output file a moment after the batch has ended.
         ended = status in _ENDED and (not done or "output" in files)
         # A failed batch that has files has answers, which are read like those of any other.
-        why = self._account.clean(_why(response.get("errors"))) if status == "failed" and not files else None
+        why = self.clean(_why(response.get("errors"))) if status == "failed" and not files else None
         return BatchState(status, ended, (done or 0) + (failed or 0), total, why, files, answered=done or 0)
 
     def fetch(self, batch_id: str, state: BatchState, suffix: str, path: Path) -> None:
@@ -87,31 +87,23 @@ class OpenAIBatches:
             return
         size = self._size(name)
         with (
-            self._account.errors_as_ours(),
+            self.errors_as_ours(),
             self._client.files.with_streaming_response.content(name) as answer,
         ):
-            results.keep(path, answer.iter_bytes(), self._account.key, self.who, size)
+            results.keep(path, answer.iter_bytes(), self.key, self.who, size)
 
     def _size(self, name: str) -> int | None:
         """Return the size of a file in bytes; None for servers that do not report it."""
         try:
-            response = self._account.object(lambda: self._client.files.with_raw_response.retrieve(name))
+            response = self.object(lambda: self._client.files.with_raw_response.retrieve(name))
         # Compatible servers may lack this route. The size is only a check of the download.
         except (Rejected, ServerFault):
             return None
         return bill.counted(response.get("bytes"))
 
-    def custom_ids(self, batch_id: str) -> Iterator[str]:
-        """Return nothing: a batch is identified by its mark."""
-        return iter(())
-
     def cancel(self, batch_id: str) -> None:
         """Ask the vendor to stop the batch."""
-        self._account.object(lambda: self._client.batches.with_raw_response.cancel(batch_id))
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
+        self.object(lambda: self._client.batches.with_raw_response.cancel(batch_id))
 
 
 def _seconds(value: Json) -> float:

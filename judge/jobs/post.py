@@ -16,8 +16,7 @@ from pathlib import Path
 from judge.commands import command
 from judge.errors import BadInput, KeyProblem, RateLimited, Rejected, Unreachable
 from judge.files import file_sha
-from judge.jobs.account import NOT_FOUND
-from judge.jobs.service import BatchService
+from judge.jobs.account import NOT_FOUND, BatchService
 from judge.permissions import file_in
 from judge.store import jobs
 from judge.store.jobs import Job, JobFile
@@ -56,15 +55,11 @@ def submit(store: Store, job: Job, service: BatchService) -> PostReport:
     """
     report = PostReport()
     for file in jobs.files(store, job.job_id):
-        if file.state == "posting" and not _is_settled(store, job, file, service, report):
-            continue
-        # Read again, because `_is_settled` may have changed its state.
-        file = next(f for f in jobs.files(store, job.job_id) if f.part == file.part)
-        if file.state != "written":
-            continue
-        if jobs.open_in(store, job.job_id, file.part) < file.lines:
+        if file.state == "posting":
+            _search(store, job, file, service, report)
+        elif file.state == "written" and jobs.open_in(store, job.job_id, file.part) < file.lines:
             _withdraw(store, file)
-        else:
+        elif file.state == "written":
             _post(store, job, file, service)
     return report
 
@@ -110,8 +105,8 @@ def _post(store: Store, job: Job, file: JobFile, service: BatchService) -> None:
     note(state="submitted", batch_id=batch, submitted=now())
 
 
-def _is_settled(store: Store, job: Job, file: JobFile, service: BatchService, report: PostReport) -> bool:
-    """Return whether it is now known if the file was posted; if so, that is stored."""
+def _search(store: Store, job: Job, file: JobFile, service: BatchService, report: PostReport) -> None:
+    """Search for the batch of a file that may have been posted: store it, or report that it is still unknown."""
     since = datetime.fromisoformat(job.made) - SLACK
     other_batches = jobs.known_batches(store)
     unsure = []
@@ -126,7 +121,7 @@ def _is_settled(store: Store, job: Job, file: JobFile, service: BatchService, re
             jobs.update_file(
                 store, job.job_id, file.part, state="submitted", batch_id=candidate.batch_id, submitted=now()
             )
-            return True
+            return
         if is_ours is None:
             unsure.append(candidate.batch_id)
     age = since_posted(file)
@@ -145,7 +140,6 @@ def _is_settled(store: Store, job: Job, file: JobFile, service: BatchService, re
         )
         report.undecided = f"{file.file}: {remark}"
     report.unsure.append(f"{file.file}: {remark}")
-    return False
 
 
 def since_posted(file: JobFile) -> float:

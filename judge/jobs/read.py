@@ -1,11 +1,12 @@
 """Store the results of a job as judgements of its run: each line once, however often a file is read.
 
-A line is matched by its custom id alone. A line of another job is reported and skipped. A malformed line fails
-only its own unit.
+A line is matched by its custom id alone. A line of another job is reported and skipped. A malformed line fails only its
+own unit.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,7 +159,7 @@ class _Reading:
         by_custom_id: dict[str, tuple[str, ResultLine]] = {}
         tally = JobTally(lines=len(rows))
         for where, row in rows:
-            line = None if row is None else self._parse(row)
+            line = lines.read_line(self.job.vendor, row, self.provider, self.request, self.secrets)
             if line is None:
                 tally.odd.append(where)
             # A requeued task may leave both in one file: that the request was ended, and its answer. The answer counts.
@@ -200,9 +201,6 @@ class _Reading:
         # Counted only after the commit.
         self.tally.add(tally)
 
-    def _parse(self, row: Json) -> ResultLine | None:
-        return lines.read_line(self.job.vendor, row, self.provider, self.request, self.secrets)
-
     def _entries(
         self,
         line: ResultLine,
@@ -212,9 +210,7 @@ class _Reading:
         golds: Mapping[str, Mapping[str, str]],
         tally: JobTally,
     ) -> Iterator[Entry]:
-        """Yield an entry for each unit of the line; only the first one carries the cost, because there was
-        one request.
-        """
+        """Yield an entry for each unit of the line. The first one carries the cost of their one request."""
         reply = line.reply
         parsed = Parsed(Status.FAILED, reason=line.reason) if reply is None else self.asker.parse(reply)
         attempt = Attempt(record, parsed, reply)
@@ -250,18 +246,11 @@ class _Reading:
         tally.spent.charge(usage, self.price, *reserve.most(usage, self.price))
 
 
-class _Facts:
+class _Facts(base.BaseProvider):
     """A provider with nothing but the stored options of a run; it cannot be called."""
-
-    label_codes = False
-    max_concurrency: int | None = None
 
     def __init__(self, options: Mapping[str, Json]) -> None:
         self._options = options
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
 
     async def complete(self, request: Request) -> Reply:
         raise AssertionError("a stored run has no connection")
@@ -272,8 +261,6 @@ class _Facts:
 
 def asker_of(store: Store, job: Job) -> Asker:
     """Rebuild, for reading replies, what turned the units of the job's run into requests."""
-    import json
-
     stored_run = named_run(store, job.run_id)
     options = json.loads(stored_run["options"])
     task = stored_task(store, stored_run["task"]).thinking(options.get("rationale"))

@@ -1,7 +1,7 @@
 """Files of results: without the key, complete before they get their name, and verifiable later.
 
-The size and hash of a downloaded file are stored beside it (`part-0001.fetched.json`). A file that was truncated
-later is then downloaded again, and its missing lines do not count as unanswered requests.
+The size and hash of a downloaded file are stored beside it (`part-0001.fetched.json`). A file that was truncated later
+is downloaded again, so that its missing lines do not count as unanswered requests.
 """
 
 import json
@@ -20,10 +20,7 @@ _MOST_BACKSLASHES = 7
 
 
 def keep(path: Path, parts: Iterable[bytes], key: str, who: str, size: int | None = None) -> None:
-    """Write a file of results without the key, which a server may echo.
-
-    Raises ServerFault below `size` bytes.
-    """
+    """Write a file of results without the key, which a server may echo. Raises ServerFault below `size` bytes."""
     n_bytes = 0
 
     def counted() -> Iterator[bytes]:

@@ -1,8 +1,8 @@
 """Run a task in batches, from the first file to the last result: `judge run --batch`.
 
-Each round writes and posts the pending units, follows the batches, and reads their results. Units that were
-released without an answer are the next round. Each step is stored before the next one, so that the same command
-resumes after any interruption, with the earlier batches.
+Each round writes and posts the pending units, follows the batches, and reads their results. Units that were released
+without an answer are in the next round. Each step is stored before the next one, so that the same command resumes after
+any interruption, with the earlier batches.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from judge.commands import command
 from judge.errors import AdjudgeError, ProviderError, StudyError
 from judge.jobs import follow, post, service, write
+from judge.jobs.account import BatchService
 from judge.jobs.read import JobTally
 from judge.permissions import check_folder
 from judge.providers.base import Provider
@@ -34,9 +35,7 @@ POLL_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How to wait for batches: poll every `poll` seconds, and call `notify` with a text when something has
-    changed.
-    """
+    """How to wait: seconds between two polls, and a callback for changes of state."""
 
     poll: float = field(default_factory=lambda: POLL_SECONDS)
     notify: Callable[[str], None] = lambda text: None
@@ -91,7 +90,7 @@ class _Batched:
     last_text: str = ""
     failing_since: float | None = None
     undecided: str | None = None
-    services: dict[tuple[str, str | None], service.BatchService] = field(default_factory=dict)
+    services: dict[tuple[str, str | None], BatchService] = field(default_factory=dict)
 
     def go(self) -> RunReport:
         with explained(self.store.path):
@@ -194,9 +193,7 @@ class _Batched:
         return True
 
     def _exceeds_limits(self, report: RunReport, open_jobs: list[Job]) -> bool:
-        """Return whether unposted jobs of an earlier command can exceed the limits of this one: then none is
-        posted.
-        """
+        """Return whether unposted jobs of an earlier command can exceed the limits of this one. Then none is posted."""
         unposted = [
             j
             for j in open_jobs
@@ -263,10 +260,8 @@ class _Batched:
             for file in unread
         )
 
-    def _service(self, job: Job) -> service.BatchService:
-        """Return the client of the job's address; one client for each address, because opening one takes
-        long.
-        """
+    def _service(self, job: Job) -> BatchService:
+        """Return the client of the job's address, which is opened once because that takes long."""
         check_folder(self.store.path, job.folder, job.job_id)
         key = job.vendor, job.base_url
         if key not in self.services:
