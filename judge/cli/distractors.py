@@ -93,7 +93,8 @@ def generate(model: str, **options: Any) -> int:
     Distractors are stored as answers with the condition distractor:ITERATION.SLOT. People can therefore check
     them with annotate. Run the same command again to resume.
     """
-    from judge.runner.distractors import Making, check_making, make
+    from judge.runner.distractors import Making, make
+    from judge.runner.generate import check_names
     from judge.store.export import known_task
 
     task, reading = READINGS[options["way"]]
@@ -112,7 +113,7 @@ def generate(model: str, **options: Any) -> int:
             options["reading"],
         )
         # Before the first call, which costs money: the name becomes part of ids.
-        check_making(making)
+        check_names(making.system)
         with store.run_lock(f"distractors {model} {making.system}"):
             made = asyncio.run(
                 in_chain(

@@ -90,12 +90,6 @@ def originals(store: Store, items: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
-def check_making(making: Making) -> None:
-    """Raise UsageError for a system's name that cannot be part of an id."""
-    if not making.system.strip() or "@" in making.system or "#" in making.system:
-        raise UsageError(f"'{making.system}' holds '@' or '#', which join ids: name it with --system")
-
-
 async def _generate(
     flow: Flow,
     making: Making,

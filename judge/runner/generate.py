@@ -62,25 +62,34 @@ def check(task: Task, system: str, condition: str, shown: ShownProbabilities | N
         raise UsageError(
             f"{task.name} {mismatch} option probabilities: use --shown RUN:self together with the task urag_aware"
         )
-    # Endings such as `+self-aware` say nothing about passages.
-    if condition.partition("+")[0] != "none" and not takes:
+    context, _, ending = condition.partition("+")
+    # Noise is passages, too. Other endings, such as `+self-aware`, say nothing about passages.
+    if (context != "none" or ending.startswith("noise")) and not takes:
         raise UsageError(f"{task.name} takes no input 'context': use --context none")
     if condition == "none" and "context" in task.required_inputs:
         raise UsageError(f"{task.name} needs passages: choose a --context other than none")
-    for value in (system, condition):
-        if "@" in value or "#" in value:
-            raise UsageError(f"'{value}' contains '@' or '#', which join ids: name the system with --system")
+    check_names(system, condition)
 
 
-def imported_systems(store: Store) -> set[str]:
-    """Return the systems with answers that no run of this study made."""
-    query = "SELECT DISTINCT system FROM answers WHERE NOT EXISTS (SELECT 1 FROM runs WHERE run_id = answers.origin)"
-    return {str(row[0]) for row in store.conn.execute(query)}
+def check_names(*names: str) -> None:
+    """Raise UsageError for a system or condition that cannot be part of an id."""
+    for name in names:
+        if not name.strip() or "@" in name or "#" in name:
+            raise UsageError(f"'{name}' contains '@' or '#', which join ids: name the system with --system")
+
+
+def _imported_conditions(store: Store, system: str) -> set[str]:
+    """Return the conditions of the system's answers that no run of this study made."""
+    query = (
+        "SELECT DISTINCT condition FROM answers WHERE system = ? "
+        "AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = answers.origin)"
+    )
+    return {str(row[0]) for row in store.conn.execute(query, [system])}
 
 
 def check_origin(store: Store, system: str, also_generate: bool) -> None:
     """Raise UsageError for a system with imported outputs: a model's answers must not pass for outputs of that system."""
-    if not also_generate and system in imported_systems(store):
+    if not also_generate and _imported_conditions(store, system):
         raise UsageError(
             f"outputs of '{system}' were imported: a model's would be taken for its own. Name another --system, or say "
             "--also-generate"
@@ -92,12 +101,7 @@ def check_not_imported(store: Store, system: str, context: str) -> None:
 
     The system would then have two answers for one condition of that paper.
     """
-    query = (
-        "SELECT DISTINCT condition FROM answers WHERE system = ? "
-        "AND NOT EXISTS (SELECT 1 FROM runs WHERE run_id = answers.origin)"
-    )
-    imported = {str(row[0]) for row in store.conn.execute(query, [system])}
-    if both := imported & {name_of(paper, context) for paper in CONDITIONS}:
+    if both := _imported_conditions(store, system) & {name_of(paper, context) for paper in CONDITIONS}:
         raise UsageError(
             f"'{system}' has imported answers under '{min(both)}', which is --context {context}: a score takes no two for one "
             "condition. Name another --system"

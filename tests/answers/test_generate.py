@@ -92,8 +92,9 @@ def test_a_task_must_fit(judge: Judge) -> None:
     start = ("answers", "generate")
     message = judge(*start, "stance", "-m", "scripted/hash", "--context", "none", code=2).err
     assert "labels units of kind 'passage'; answers are generated for items" in message
-    message = judge(*start, "counter_claim", "-m", "scripted/hash", "--context", "oracle", code=2).err
-    assert "takes no input 'context': use --context none" in message
+    for context in ("oracle", "none+noise:2"):
+        message = judge(*start, "counter_claim", "-m", "scripted/hash", "--context", context, code=2).err
+        assert "takes no input 'context': use --context none" in message
 
 
 def test_resuming_asks_for_nothing_twice_and_keeps_what_a_kill_left(judge: Judge) -> None:
