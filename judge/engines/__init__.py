@@ -11,8 +11,5 @@ from judge.providers.replicas import replicated
 
 
 def provider(model: str, settings: Settings, workers: Workers | None = None) -> Provider:
-    """Return the provider of `vendor/model`, not opened yet: behind workers, or in this process without them.
-
-    Raises UsageError.
-    """
+    """Return the unopened provider of `vendor/model`: behind workers, or in this process without them. Raises UsageError."""
     return replicated(model, settings) if workers is None else ray.provider(model, settings, workers)

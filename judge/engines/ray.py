@@ -50,10 +50,7 @@ OBJECT_STORE = 80 * 2**20
 
 
 def provider(model: str, settings: Settings, workers: Workers) -> Provider:
-    """Return the provider whose calls are made by workers, not opened yet.
-
-    Raises UsageError or MissingExtra.
-    """
+    """Return the unopened provider whose calls are made by workers. Raises UsageError or MissingExtra."""
     if settings.replicas:
         raise UsageError("--workers takes one --base-url: every worker is a server by itself")
     if workers.command is not None and "{port}" not in workers.command:
@@ -84,10 +81,7 @@ class Ray(Replicas):
         self._cluster = Cluster()
 
     async def open(self) -> None:
-        """Connect to the cluster or start one, and open every worker's provider.
-
-        Raises as `Replicas.open`.
-        """
+        """Connect to the cluster or start one, and open every worker's provider. Raises as `Replicas.open`."""
         await asyncio.to_thread(self._cluster.start)
         await super().open()
         first = self._open_ones()[0]
@@ -108,14 +102,11 @@ class Ray(Replicas):
         by_worker = [f"worker {w.number}: {text}" for w in self._workers for text in w.remarks]
         died = sum(worker.deaths for worker in self._workers)
         lost = sum(worker.lost for worker in self._workers)
-        return (
-            *by_worker,
-            *(
-                [f"workers died {died} {'time' if died == 1 else 'times'}, with {lost} calls in flight"]
-                if died
-                else []
-            ),
-        )
+        if died:
+            by_worker.append(
+                f"workers died {died} {'time' if died == 1 else 'times'}, with {lost} calls in flight"
+            )
+        return tuple(by_worker)
 
 
 class RemotePairs(Ray):
@@ -179,10 +170,7 @@ class Remote:
         return Reply("", usage=Usage(_sum(into), _sum(out), cost=sum(u.cost or 0.0 for u in took) or None))
 
     async def complete(self, request: Request) -> Reply:
-        """Make one call, sent with the others of its block.
-
-        Raises as the provider does; Unreachable if the worker died.
-        """
+        """Make one call in a block with others. Raises as the provider does; Unreachable if the worker died."""
         if self._actor is None:
             raise Unreachable(f"worker {self.number} was never started", sent=False)
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -222,7 +210,7 @@ class Remote:
             self.deaths += self._is_alive
             self._is_alive = False
             self.lost += len(unanswered)
-            error = Unreachable(f"worker {self.number} has died, or its machine is unreachable")
+            error = Unreachable(f"worker {self.number} has died or is unreachable")
         except RayError as e:
             error = ServerFault(f"worker {self.number}: {type(e).__name__}")
         finally:
@@ -245,7 +233,7 @@ class Remote:
         try:
             return await method.remote(*values)
         except RayActorError as e:
-            raise Unreachable(f"worker {self.number} has died, or its machine has gone", sent=False) from e
+            raise Unreachable(f"worker {self.number} has died or is unreachable", sent=False) from e
         except RayError as e:
             raise ServerFault(f"worker {self.number}: {type(e).__name__}") from e
 
@@ -272,7 +260,7 @@ class Remote:
         if actor is None:
             return
         try:
-            self.remarks = tuple(await asyncio.wait_for(_plain(actor.close.remote()), 10))
+            self.remarks = tuple(await asyncio.wait_for(actor.close.remote(), 10))
         except Exception:
             self.remarks = ()  # the worker is dead already
         ray.kill(actor)
@@ -287,10 +275,6 @@ def _sum(counts: Sequence[int | None]) -> int | None:
     return sum(counted) if len(counted) == len(counts) else None
 
 
-async def _plain(ref: Any) -> Any:
-    return await ref
-
-
 def _settle(future: asyncio.Future[Reply], result: Reply | BaseException) -> None:
     if future.done():
         return  # cancelled while its block was in flight
@@ -301,10 +285,7 @@ def _settle(future: asyncio.Future[Reply], result: Reply | BaseException) -> Non
 
 
 def _silence() -> None:
-    """Stop Ray from printing worker events to stdout, which carries data here.
-
-    The run reports them on stderr.
-    """
+    """Stop Ray from printing worker events to stdout, which carries data here. The run reports them on stderr."""
     from ray._private import worker
 
     if hasattr(worker, "print_to_stdstream"):

@@ -35,11 +35,7 @@ Done = tuple[list[tuple[int, Reply | ProviderError]], Mapping[str, Json] | None]
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """What an engine starts.
-
-    `gpus` is what each worker reserves; `command` starts a server beside each worker, with `{port}` for its
-    port.
-    """
+    """What an engine starts: `n` workers that each reserve `gpus` and run `command`, a server at port `{port}`."""
 
     n: int = 2
     gpus: float = 0.0

@@ -99,26 +99,13 @@ class Provider(Vendor):
         """Return None: this API has no error that is a refusal of the model."""
         return None
 
-    async def models(self) -> list[str]:
-        """Return the model names that the server lists. Raises as `complete`."""
-        # Without a limit the API lists 20 models a page.
-        return http.model_names(await self._asked_of("/v1/models?limit=1000"), self._who)
-
     def describe(self) -> Mapping[str, Json]:
         """Return the base URL without credentials, and the output format in use."""
         return {
-            "vendor": self.vendor,
-            "model": self._name,
-            "base_url": self._at.url,
+            **super().describe(),
             "format": self._output,
-            "label_codes": self.label_codes,
-            "options": {k: v for k, v in self._options.identity().items() if k not in self.facts},
             "thinking_tokens": thinking_tokens(self._options.vendor_options),
             "left_out": ["temperature", "seed"],
-            "own_server": self._is_vendors_own,
-            "reports": self._reports,
-            "timeout": self.timeout,
-            "sdk": self._sdk,
         }
 
     def _parsed_answer(self, wire: http.Door, answer: http.HttpAnswer) -> Reply:
@@ -189,10 +176,7 @@ class MessagesWriter:
 
 
 def thinking_tokens(options: Mapping[str, str]) -> int:
-    """Return the tokens that `thinking=N` allows for reasoning; a reply's limit includes them.
-
-    Raises UsageError.
-    """
+    """Return the tokens that `thinking=N` allows for reasoning, which a reply's limit includes. Raises UsageError."""
     text = options.get("thinking", "off")
     if text in ("off", "adaptive"):
         return 0
@@ -247,9 +231,7 @@ def reply(body: Json, headers: Mapping[str, str]) -> Reply:
 
 
 def _leading(messages: tuple[Message, ...], cached: bool = True) -> str:
-    """Return `"system": [...], "messages": [...` for the leading messages; the last block is marked for
-    caching.
-    """
+    """Return the leading messages as the opening of a body; the last block is marked for caching."""
     system: list[dict[str, Any]] = []
     turns: list[dict[str, Any]] = []
     for i, message in enumerate(messages, 1):

@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection
 
 from judge.errors import KeyProblem, UsageError
-from judge.providers import chat, http, openai, options
+from judge.providers import chat, http, openai
 from judge.providers.base import Needs, Settings
 
 NEEDS = Needs(examples="azure/my-deployment", key="AZURE_OPENAI_API_KEY")
@@ -46,7 +46,7 @@ class Provider(openai.Provider):
         return url
 
     def _wired(self) -> http.Door:
-        looked_up, key, token = options.look_up(self._options), self._own_key(), ""
+        key, token = self._own_key(), ""
         # An explicitly named key, or none, must not be replaced by another credential of the environment.
         if not (self._options.key or self._options.is_keyless):
             token = http.key_from("AZURE_OPENAI_AD_TOKEN")
@@ -54,6 +54,6 @@ class Provider(openai.Provider):
         if not (key or token):
             raise KeyProblem(f"{self._key} is not set: export it, or AZURE_OPENAI_AD_TOKEN for Entra ID")
         return self._client(
-            "AsyncAzureOpenAI", "bedrock", (key, token), looked_up,
+            "AsyncAzureOpenAI", "bedrock", (key, token),
             azure_endpoint=self._at.url, api_version=self._version, **credentials,
         )  # fmt: skip

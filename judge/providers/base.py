@@ -31,10 +31,7 @@ class Settings:
     """Base URLs of further servers with the same model."""
 
     def vendor_options(self, vendor: str, *known: str) -> dict[str, str]:
-        """Return the options if all of them are among the known names.
-
-        Raises UsageError for an unknown one.
-        """
+        """Return the options. Raises UsageError unless all of them are among the known names."""
         options = dict(self.options or {})
         if unknown := sorted(set(options) - set(known)):
             raise UsageError(f"{vendor} has no option '{unknown[0]}' (known: {', '.join(known) or 'none'})")
@@ -71,7 +68,7 @@ class Needs:
         return "; ".join([*parts, *([self.needs] if self.needs else [])]) or "nothing"
 
     def are_met(self) -> bool:
-        """Whether all requirements are met. Packages are searched for without importing them."""
+        """Return whether all requirements are met. Packages are searched for without importing them."""
         has_key = not self.key or bool(os.environ.get(self.key))
         return has_key and all(map(_is_there, self.packages)) and (self.there is None or self.there())
 
@@ -243,10 +240,7 @@ def is_model(name: str) -> bool:
 
 
 def needs(vendor: str) -> Needs:
-    """Return the requirements in a vendor's file; empty for a plugin without any.
-
-    Raises PluginFailed, UsageError.
-    """
+    """Return the requirements in a vendor's file, none for a plugin without any. Raises PluginFailed or UsageError."""
     requirements = getattr(_module(vendor), "NEEDS", Needs())
     # A plugin may use this name for something else.
     return requirements if isinstance(requirements, Needs) else Needs()
@@ -296,9 +290,7 @@ def get(model: str, settings: Settings | None = None) -> Provider:
 
 
 def problem_of(vendor: str) -> str | None:
-    """Return what is wrong with a plugin's provider; None if nothing is, or if it cannot be made without a
-    real model name.
-    """
+    """Return the fault of a plugin's provider; None without one, or if it cannot be made without a real model name."""
     try:
         get(f"{vendor}/check")
     except plugins.PluginFailed as problem:

@@ -14,7 +14,7 @@ from collections.abc import Collection
 from typing import Any
 
 from judge.errors import UsageError
-from judge.providers import anthropic, http, openai, options
+from judge.providers import anthropic, http, openai
 from judge.providers.base import Needs, Settings
 
 NEEDS = Needs(
@@ -69,7 +69,7 @@ class OfOpenAI(openai.Provider):
         return settings.base_url or f"https://bedrock-mantle.{self._region}.api.aws/openai/v1"
 
     def _wired(self) -> http.Door:
-        looked_up, key = options.look_up(self._options), self._own_key()
+        key = self._own_key()
         given: dict[str, Any] = {
             "aws_region": self._region,
             "aws_profile": self._options.vendor_options.get("profile"),
@@ -77,7 +77,7 @@ class OfOpenAI(openai.Provider):
         # The client builds the usual address itself. A named profile has priority over a token in the environment.
         given |= {"base_url": self._at.url} if self._elsewhere else {}
         given |= {"api_key": key} if key and not given["aws_profile"] else {}
-        return self._client("AsyncBedrockOpenAI", "bedrock", (key, *_aws_secrets()), looked_up, **given)
+        return self._client("AsyncBedrockOpenAI", "bedrock", (key, *_aws_secrets()), **given)
 
 
 class OfAnthropic(anthropic.Provider):
@@ -100,8 +100,8 @@ class OfAnthropic(anthropic.Provider):
         self._connect()
 
     def _wired(self) -> http.Door:
-        looked_up, key = options.look_up(self._options), self._own_key()
+        key = self._own_key()
         given: dict[str, Any] = {"aws_region": self._region, "base_url": self._at.url}
         given["aws_profile"] = profile = self._options.vendor_options.get("profile")
         given |= {"api_key": key} if key and not profile else {}
-        return self._client("AsyncAnthropicBedrock", "bedrock", (key, *_aws_secrets()), looked_up, **given)
+        return self._client("AsyncAnthropicBedrock", "bedrock", (key, *_aws_secrets()), **given)

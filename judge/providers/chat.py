@@ -109,13 +109,61 @@ class ChatWriter:
             request.seed,
         )
         if parameters != self._rest[0]:
-            rest = merged(_parameters(request, dialect, self._options, self.ids), self._fields)
+            rest = merged(self._parameters(request, dialect), self._fields)
             self._rest = (parameters, json.dumps(rest)[1:])
         return f"{self._head}{constant}{comma}{unit_turns}], {self._rest[1]}".encode()
 
+    def _parameters(self, request: Request, dialect: Dialect) -> dict[str, Any]:
+        """Return everything in a request's body except the model and the messages."""
+        optional: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed, **self._options}
+        out = {k: v for k, v in optional.items() if v is not None and k not in dialect.dropped}
+        out[dialect.limit] = request.max_tokens
+        # Reasoning models refuse log-probabilities, so they are dropped for the whole run once refused.
+        if request.choices and dialect.top_logprobs:
+            out |= {"logprobs": True, "top_logprobs": dialect.alternatives}
+            out[dialect.limit] = min(request.max_tokens, CODE_TOKENS)
+            for mask in dialect.masks:
+                out |= masks.fields(mask, request.choices, self.ids)
+                out[dialect.limit] = min(request.max_tokens, masks.longest(mask))
+        if request.schema is not None and dialect.output == "json_schema":
+            form = {"name": "answer", "schema": request.schema, "strict": True}
+            out["response_format"] = {"type": "json_schema", "json_schema": form}
+        elif request.schema is not None and dialect.output == "json_object":
+            out["response_format"] = {"type": "json_object"}
+        return out
+
     def step_down(self, dialect: Dialect, request: Request, complaint: http.Complaint) -> Dialect | None:
         """Return the dialect without the refused parameter; None if the complaint names no optional one."""
-        return _step_down(dialect, request, self._options, complaint)
+        text = f"{complaint.param} {complaint.message}".lower()
+        if complaint.status not in (400, 403, 422):
+            return None
+        logprobs = request.choices and dialect.top_logprobs and "logprob" in text
+        if complaint.code == "context_length_exceeded" or "context length" in text:
+            return None
+        # This is about the size of the prompt; another parameter would not help.
+        if "too large" in text and not logprobs:
+            return None
+        if logprobs and dialect.alternatives > 20:
+            # 20 is the maximum of OpenAI's API, which most compatible servers copy.
+            return replace(dialect, masked_logprobs=20)
+        if logprobs:
+            fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0
+            return replace(dialect, top_logprobs=fewer, masked_logprobs=fewer)
+        # Some gateways refuse log-probabilities with 403; any other 403 is about the key.
+        if complaint.status == 403:
+            return None
+        if request.schema is not None and dialect.output in FORMATS and _FORMAT_WORDS.search(text):
+            return replace(dialect, output=FORMATS[dialect.output])
+        if not _UNSUPPORTED.search(f"{complaint.code} {text}".lower()):
+            return None
+        if dialect.limit in text and not dialect.swapped:
+            other = "max_tokens" if dialect.limit == "max_completion_tokens" else "max_completion_tokens"
+            return replace(dialect, limit=other, swapped=True)
+        sent = {"temperature": request.temperature, "seed": request.seed, **self._options}
+        for name, value in sent.items():
+            if name in text and value is not None and name not in dialect.dropped:
+                return replace(dialect, dropped=(*dialect.dropped, name))
+        return None
 
 
 def reply(body: Json, request: Request, headers: Mapping[str, str], mask: str | None = None) -> Reply:
@@ -217,64 +265,6 @@ def _tokens(logprobs: Json) -> list[TokenChoice] | None:
         return token_choices(logprobs)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError):
         return None
-
-
-def _parameters(
-    request: Request, dialect: Dialect, options: Mapping[str, Json], ids: Mapping[str, int]
-) -> dict[str, Any]:
-    """Return everything in a request's body except the model and the messages."""
-    optional: dict[str, Any] = {"temperature": request.temperature, "seed": request.seed, **options}
-    out = {k: v for k, v in optional.items() if v is not None and k not in dialect.dropped}
-    out[dialect.limit] = request.max_tokens
-    # Reasoning models refuse log-probabilities, so they are dropped for the whole run once refused.
-    if request.choices and dialect.top_logprobs:
-        out |= {"logprobs": True, "top_logprobs": dialect.alternatives}
-        out[dialect.limit] = min(request.max_tokens, CODE_TOKENS)
-        for mask in dialect.masks:
-            out |= masks.fields(mask, request.choices, ids)
-            out[dialect.limit] = min(request.max_tokens, masks.longest(mask))
-    if request.schema is not None and dialect.output == "json_schema":
-        form = {"name": "answer", "schema": request.schema, "strict": True}
-        out["response_format"] = {"type": "json_schema", "json_schema": form}
-    elif request.schema is not None and dialect.output == "json_object":
-        out["response_format"] = {"type": "json_object"}
-    return out
-
-
-def _step_down(
-    dialect: Dialect, request: Request, options: Mapping[str, Json], complaint: http.Complaint
-) -> Dialect | None:
-    """Return the dialect without the refused parameter; None if the complaint names no optional one."""
-    text = f"{complaint.param} {complaint.message}".lower()
-    if complaint.status not in (400, 403, 422):
-        return None
-    logprobs = request.choices and dialect.top_logprobs and "logprob" in text
-    if complaint.code == "context_length_exceeded" or "context length" in text:
-        return None
-    # This is about the size of the prompt; another parameter would not help.
-    if "too large" in text and not logprobs:
-        return None
-    if logprobs and dialect.alternatives > 20:
-        # 20 is the maximum of OpenAI's API, which most compatible servers copy.
-        return replace(dialect, masked_logprobs=20)
-    if logprobs:
-        fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0
-        return replace(dialect, top_logprobs=fewer, masked_logprobs=fewer)
-    # Some gateways refuse log-probabilities with 403; any other 403 is about the key.
-    if complaint.status == 403:
-        return None
-    if request.schema is not None and dialect.output in FORMATS and _FORMAT_WORDS.search(text):
-        return replace(dialect, output=FORMATS[dialect.output])
-    if not _UNSUPPORTED.search(f"{complaint.code} {text}".lower()):
-        return None
-    if dialect.limit in text and not dialect.swapped:
-        other = "max_tokens" if dialect.limit == "max_completion_tokens" else "max_completion_tokens"
-        return replace(dialect, limit=other, swapped=True)
-    sent = {"temperature": request.temperature, "seed": request.seed, **options}
-    for name, value in sent.items():
-        if name in text and value is not None and name not in dialect.dropped:
-            return replace(dialect, dropped=(*dialect.dropped, name))
-    return None
 
 
 def rate(headers: Mapping[str, str]) -> RateState | None:

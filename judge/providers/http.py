@@ -134,9 +134,8 @@ class Wire(Door):
         headers: Mapping[str, str],
         timeout: float,
         secrets: Sequence[str],
-        looked_up: Looked | None = None,
+        looked_up: Looked,
     ) -> None:
-        looked_up = looked_up or Looked()
         self._at, self._timeout, self._query = at, timeout, looked_up.query
         super().__init__((*secrets, at.password, *looked_up.secrets))
         self._urls: dict[str, URL] = {}
@@ -188,10 +187,7 @@ class Wire(Door):
         return answer
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        """Return the body.
-
-        Raises ServerFault if it is longer than any reply can be; no more than that is read.
-        """
+        """Return the body. Raises ServerFault as soon as it is longer than any reply can be."""
         size = response.content_length
         if size is not None and size <= MOST_BYTES and "content-encoding" not in response.headers:
             return await response.read()
@@ -212,10 +208,7 @@ class Wire(Door):
 
 
 def key_from(variable: str) -> str:
-    """Return the key in an environment variable, empty if unset.
-
-    Raises KeyProblem if no header can contain it.
-    """
+    """Return the key in an environment variable, empty if unset. Raises KeyProblem if no header can contain it."""
     key = os.environ.get(variable, "").strip()
     if not key.isascii() or not key.isprintable():
         raise KeyProblem(f"{variable} contains characters that a key cannot have")
@@ -255,14 +248,6 @@ def failure(
     if 300 <= status < 400:
         return Rejected(f"{who} answered with a redirect (HTTP {status}); give its final address", status)
     return Rejected(f"{who} refused the request (HTTP {status}){problem}", status)
-
-
-def model_names(answer: HttpAnswer, who: str) -> list[str]:
-    """Return the ids of a model list. Raises ServerFault if the answer is not a list."""
-    try:
-        return sorted(str(model["id"]) for model in decoded(answer.body)["data"])
-    except (KeyError, TypeError) as e:
-        raise ServerFault(f"{who}: the model list is not in the expected format") from e
 
 
 def text_of(content: Json) -> str:

@@ -90,9 +90,7 @@ def masked_choice(
 
 
 def _cut(token: TokenChoice, lead: str) -> TokenChoice:
-    """Return the position without the text before and after the choice in its token; the others keep their
-    mass.
-    """
+    """Return the position with the choice alone in its token and alternatives, which keep their probabilities."""
 
     def inner(text: str) -> str:
         rest = text[len(lead) :] if text.startswith(lead) else ""

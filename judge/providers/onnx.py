@@ -115,7 +115,7 @@ class Provider:
         for name, label in self._mapping["labels"].items():
             if label is not None and label not in labels:
                 raise UsageError(
-                    f"{self._mapping['path']}: class '{name}' stands for '{label}', and {task} has the labels "
+                    f"{self._mapping['path']}: class '{name}' is mapped to '{label}', but {task} has the labels "
                     f"{', '.join(labels)}: --option classes=FILE names another file"
                 )
 

@@ -42,7 +42,9 @@ class Provider(Vendor):
 
     def __init__(self, name: str, settings: Settings) -> None:
         super().__init__(name, settings)
-        self.chosen_mask = _chosen(self._options.vendor_options.get("mask", "auto"))
+        self.chosen_mask = self._options.vendor_options.get("mask", "auto")
+        if self.chosen_mask not in ("auto", "none", *masks.MASKS):
+            raise UsageError(f"--option mask={self.chosen_mask}: auto, none, {', '.join(masks.MASKS)}")
         self.mask: str | None = None
         self._is_held = False
         sampling = {k: v for k, v in self._options.vendor_options.items() if k == "reasoning_effort"}
@@ -167,26 +169,14 @@ class Provider(Vendor):
         """Return the reply that an error means, as `chat.ended`."""
         return chat.ended(complaint, {})
 
-    async def models(self) -> list[str]:
-        """Return the model names that the server lists. Raises as `complete`."""
-        return http.model_names(await self._asked_of("/models"), self._who)
-
     def describe(self) -> Mapping[str, Json]:
         """Return the base URL without credentials, and the dialect found so far."""
         return {
-            "vendor": self.vendor,
-            "model": self._name,
-            "base_url": self._at.url,
+            **super().describe(),
             "format": self._dialect.output,
-            "label_codes": self.label_codes,
             "mask": next(iter(self._dialect.masks), None),
             "token_limit": self._dialect.limit,
             "left_out": list(self._dialect.dropped),
-            "options": {k: v for k, v in self._options.identity().items() if k not in self.facts},
-            "own_server": self._is_vendors_own,
-            "reports": self._reports,
-            "timeout": self.timeout,
-            "sdk": self._sdk,
         }
 
     async def _exchange(self, wire: http.Door, request: Request) -> Reply:
@@ -343,9 +333,7 @@ class Provider(Vendor):
         self.label_codes = says_code or mask is not None
 
     async def _learn_tokens(self, wire: http.Door, choices: Sequence[str]) -> bool:
-        """Request the choices' ids from `/tokenize` of llama.cpp or vLLM; False unless each is a single
-        token.
-        """
+        """Request the choices' token ids from `/tokenize`. Return False unless each choice is a single token."""
         path = "/../tokenize" if self._at.url.endswith("/v1") else "/tokenize"
         for choice in choices:
             if choice in self._writer.ids:
@@ -359,10 +347,3 @@ class Provider(Vendor):
                 return False
             self._writer.ids[choice] = ids[0]
         return True
-
-
-def _chosen(mask: str) -> str:
-    """Return the mask in `--option mask=`. Raises UsageError."""
-    if mask not in ("auto", "none", *masks.MASKS):
-        raise UsageError(f"--option mask={mask}: auto, none, {', '.join(masks.MASKS)}")
-    return mask

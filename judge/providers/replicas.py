@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from judge.errors import ProviderError, UsageError
 from judge.providers import base
-from judge.providers.base import Masks, NoLimits, Probing, Provider, Purse, Settings
+from judge.providers.base import Masks, NoLimits, Provider, Purse, Settings
 from judge.types import Json, Reply, Request
 
 
@@ -20,7 +20,7 @@ def replicated(model: str, settings: Settings) -> Provider:
     urls = [url for url in (settings.base_url, *settings.replicas) if url]
     # A server that is named twice would get twice the calls that it was given.
     if len({url.rstrip("/") for url in urls}) < len(urls):
-        raise UsageError("--base-url: an address is there twice")
+        raise UsageError("--base-url: an address is given twice")
     return Replicas([base.get(model, replace(settings, base_url=url, replicas=())) for url in urls])
 
 
@@ -38,27 +38,13 @@ class Replicas:
         self.max_concurrency = members[0].max_concurrency
         self.mask: str | None = None
         self.chosen_mask: str = getattr(members[0], "chosen_mask", "auto")
-        self._purse: Purse = NoLimits()
+        # The runner gives each member a purse of its own. This one shows that opening may take paid probes.
+        self.purse: Purse = NoLimits()
         self._failed: list[Provider] = []
         self._asks: str | None = None
 
-    @property
-    def purse(self) -> Purse:
-        """The purse that pays for the probes of all servers."""
-        return self._purse
-
-    @purse.setter
-    def purse(self, purse: Purse) -> None:
-        self._purse = purse
-        for member in self.members:
-            if isinstance(member, Probing):
-                member.purse = purse
-
     async def open(self) -> None:
-        """Open all of them.
-
-        Raises the first error if none can be reached, and any error that waiting cannot resolve.
-        """
+        """Open all of them. Raises the first error if none can be reached, and errors that waiting cannot resolve."""
         outcomes = await asyncio.gather(*(m.open() for m in self.members), return_exceptions=True)
         errors = [e for e in outcomes if isinstance(e, BaseException)]
         lasting = [e for e in errors if not (isinstance(e, ProviderError) and e.retryable)]

@@ -1,7 +1,6 @@
-"""ONNX models in this process: the only module that imports `onnxruntime` and `tokenizers` (pip install
-'adjudge[onnx]').
+"""ONNX models in this process. Only this module imports `onnxruntime` and `tokenizers` (the extra `adjudge[onnx]`).
 
-Calls that wait together run together; those of similar length form a batch, so that there is little padding.
+Calls that wait at the same time run together. Those of similar length form a batch, so that there is little padding.
 """
 
 import asyncio
@@ -115,9 +114,7 @@ class Session:
 
 
 class SessionBatches(Generic[T, R]):
-    """Turns single calls into batches: `work` takes several inputs of similar `size` and returns their
-    results.
-    """
+    """Turns single calls into batches: `work` computes the results of several inputs of similar `size`."""
 
     def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], size: Callable[[T], int]) -> None:
         self._work, self._size = work, size

@@ -1,11 +1,11 @@
-"""The common part of the vendors' APIs: their addresses, keys and connections, and calls beside requests."""
+"""The common part of the vendors' APIs: their addresses, keys and connections."""
 
 from __future__ import annotations
 
 import json
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +15,7 @@ from judge.providers import http, options
 from judge.providers.base import Settings
 from judge.providers.connections import TimeLimit
 from judge.providers.options import Looked
+from judge.types import Json
 
 
 class Vendor(ABC):
@@ -59,19 +60,25 @@ class Vendor(ABC):
     def _address(self, settings: Settings) -> str:
         """Return the base URL."""
 
+    def describe(self) -> Mapping[str, Json]:
+        """Return the base URL without credentials, and the other facts that every vendor has."""
+        return {
+            "vendor": self.vendor,
+            "model": self._name,
+            "base_url": self._at.url,
+            "label_codes": self.label_codes,
+            "options": {k: v for k, v in self._options.identity().items() if k not in self.facts},
+            "own_server": self._is_vendors_own,
+            "reports": self._reports,
+            "timeout": self.timeout,
+            "sdk": self._sdk,
+        }
+
     async def close(self) -> None:
         """Close the connections; safe to call twice."""
         wire, self._wire = self._wire, None
         if wire is not None:
             await wire.close()
-
-    async def _asked_of(self, path: str, body: bytes | None = None) -> http.HttpAnswer:
-        """Return a successful answer to a GET, or to a POST of a body. Raises as `complete`."""
-        wire = self._connect()
-        answer = await (wire.get(path) if body is None else wire.post(path, body))
-        if answer.status != 200:
-            raise self._error(answer, wire.complaint(answer))
-        return answer
 
     def _error(self, answer: http.HttpAnswer, said: http.Complaint) -> ProviderError:
         return http.failure(answer, said, self._who, self._name, self._key)
@@ -111,13 +118,29 @@ class Vendor(ABC):
         """Return the key, empty if none is set or none is to be sent. Raises KeyProblem for a key that no header can contain."""
         return "" if self._options.is_keyless else http.key_from(self._key)
 
-    def _client(
-        self, name: str, extra: str, secrets: Sequence[str], looked_up: Looked, **given: Any
-    ) -> http.Door:
-        """Return a connection through the vendor's client of this name. Raises KeyProblem, MissingExtra, UsageError."""
+    def _client(self, name: str, extra: str, secrets: Sequence[str], **given: Any) -> http.Door:
+        """Return a connection through the vendor's client of this name, with its aiohttp transport.
+
+        `given` are further arguments of the client. Raises KeyProblem, MissingExtra or UsageError.
+        """
+        looked_up = options.look_up(self._options)
         library, make = self._client_class(name)
-        mounts = no_proxy(self._at)
-        client = made(make, library, self._who, looked_up, self.timeout, extra, mounts, **given)
+        transport = library.DefaultAioHttpClient(
+            follow_redirects=False, timeout=self.timeout, mounts=no_proxy(self._at)
+        )
+        try:
+            client = make(
+                max_retries=0,
+                timeout=self.timeout,
+                http_client=transport,
+                default_headers=dict(looked_up.headers) or None,
+                default_query=dict(looked_up.query) or None,
+                **{name: value for name, value in given.items() if value is not None},
+            )
+        except ValueError as e:
+            raise UsageError(f"{self._who}: {http.clean(str(e), looked_up.secrets)}") from e
+        except Exception as e:
+            raise credentials(e, self._who, extra, looked_up.secrets) from e
         return Client(library, client, self._who, self.timeout, (*secrets, *looked_up.secrets), extra)
 
     def _client_class(self, name: str) -> tuple[Any, Any]:
@@ -175,7 +198,7 @@ class Client(http.Door):
             raise Unreachable(f"{self._who}: connection lost: {self.clean(str(cause))}") from e
         except Exception as e:
             # All other errors come from the clients' search for credentials.
-            raise credentials(e, self._who, self._extra, self.clean) from e
+            raise credentials(e, self._who, self._extra, self._secrets) from e
         return http.HttpAnswer(raw.status_code, raw.headers, raw.content)
 
     def _late(self) -> Unreachable:
@@ -186,41 +209,9 @@ class Client(http.Door):
         await self._client.close()
 
 
-def made(
-    make: Callable[..., Any],
-    vendor: Any,
-    who: str,
-    looked_up: Looked,
-    timeout: float,
-    extra: str,
-    mounts: Mapping[str, None] | None,
-    **given: Any,
-) -> Any:
-    """Return a client of this class, with its own aiohttp transport; `mounts` are those of `judge.addresses.no_proxy`.
-
-    Raises KeyProblem, MissingExtra or UsageError.
-    """
-    transport = vendor.DefaultAioHttpClient(follow_redirects=False, timeout=timeout, mounts=mounts)
-    try:
-        return make(
-            max_retries=0,
-            timeout=timeout,
-            http_client=transport,
-            default_headers=dict(looked_up.headers) or None,
-            default_query=dict(looked_up.query) or None,
-            **{name: value for name, value in given.items() if value is not None},
-        )
-    except ValueError as e:
-        raise UsageError(f"{who}: {http.clean(str(e), looked_up.secrets)}") from e
-    except Exception as e:
-        raise credentials(e, who, extra, lambda text: http.clean(text, looked_up.secrets)) from e
-
-
-def credentials(
-    error: Exception, who: str, extra: str, clean: Callable[[str], str]
-) -> KeyProblem | MissingExtra:
+def credentials(error: Exception, who: str, extra: str, secrets: Sequence[str]) -> KeyProblem | MissingExtra:
     """Return the error for a client without credentials, or without the package that searches for them."""
-    said = clean(str(error)) or type(error).__name__
+    said = http.clean(str(error), secrets) or type(error).__name__
     if isinstance(error, ImportError) or any(word in str(error) for word in _MISSING):
         return MissingExtra(
             f"{who} needs the extra adjudge[{extra}]: pip install 'adjudge[{extra}]' ({said})"

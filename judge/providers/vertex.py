@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 
 from judge.errors import KeyProblem, UsageError
-from judge.providers import anthropic, http, options
+from judge.providers import anthropic, http
 from judge.providers.base import Needs, Settings
 
 NEEDS = Needs(
@@ -60,11 +60,10 @@ class Provider(anthropic.Provider):
         self._connect()
 
     def _wired(self) -> http.Door:
-        looked_up = options.look_up(self._options)
         token = http.key_from(self._options.key) if self._options.key else ""
         if self._options.key and not token:
             raise KeyProblem(f"{self._options.key} is not set: export the access token there")
         return self._client(
-            "AsyncAnthropicVertex", "vertex", (token,), looked_up,
+            "AsyncAnthropicVertex", "vertex", (token,),
             region=self._region, project_id=self._project, base_url=self._at.url, access_token=token or None,
         )  # fmt: skip

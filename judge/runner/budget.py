@@ -100,11 +100,11 @@ class Spent:
         difference = self.reported - self.computed
         if self.reporting and self.computed and abs(difference) > LEAST_DIFFERENCE * self.computed:
             said.append(
-                f"the server says that {self.reporting:,} replies cost ${self.reported:.4f}, "
-                f"${abs(difference):.4f} {'more' if difference > 0 else 'less'} than by the prices; the larger counts for each"
+                f"the server reports ${self.reported:.4f} for {self.reporting:,} replies, ${abs(difference):.4f} "
+                f"{'more' if difference > 0 else 'less'} than the price list; the larger amount counts for each reply"
             )
         elif self.reporting and not self.computed:
-            said.append(f"the server says that {self.reporting:,} replies cost ${self.reported:.4f}")
+            said.append(f"the server reports ${self.reported:.4f} for {self.reporting:,} replies")
         return said
 
 

@@ -11,7 +11,6 @@ from judge.runner.flow import Flow
 from judge.store.imports import ImportReport
 from judge.store.pairs import NewPair, add_pairs
 from judge.store.selection import Selection, select, selected_units
-from judge.store.study import Store
 from judge.text import folded
 
 VALIDITY, COUNTER, CHANGED = "claim_validity", "counter_claim", "changed"
@@ -62,11 +61,9 @@ async def build(
         # The mapping selects exactly the valid claims. It is empty for each: the prompt shows no passages.
         written = await flow.run(tasks[1], Selection(contexts={item: [] for item in valid}))
         run_id = written.run_id
-        counter, changed = (
-            relation.values(store.conn, run_id, COUNTER),
-            relation.values(store.conn, run_id, CHANGED),
-        )
-    texts = _claims(store)
+        counter = relation.values(store.conn, run_id, COUNTER)
+        changed = relation.values(store.conn, run_id, CHANGED)
+    texts = dict(store.conn.execute("SELECT item_id, claim FROM items"))
     new = [
         NewPair(item, " ".join(counter[item].split()), changed.get(item, ""), run_id)
         for item in valid
@@ -84,7 +81,3 @@ async def build(
         unwritten=sum(item not in counter for item in valid),
         report=report,
     )
-
-
-def _claims(store: Store) -> dict[str, str]:
-    return dict(store.conn.execute("SELECT item_id, claim FROM items WHERE claim IS NOT NULL"))

@@ -20,18 +20,17 @@ async def close(store: Store, plan: Plan, report: RunReport, facts: Mapping[str,
     # Somebody who interrupts a run does not wait for a locked study.
     patience = 0.0 if report.interrupted else plan.patience.outage
     # SQLite's own wait would block the event loop, and interrupts would not be handled meanwhile.
-    store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * writer.BUSY_SECONDS)}")
-    while True:
-        try:
-            runs.keep_facts(store, report.run_id, facts)
-            runs.close_run(store, report.run_id, finished=report.stopped is None)
-            break
-        except StudyError as error:
-            if not error.passing or time.monotonic() - begun >= patience:
-                report.error = report.error or error
-                break
-        await asyncio.sleep(writer.AGAIN_SECONDS)
-    store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
+    with hardly_waiting(store, writer.BUSY_SECONDS):
+        while True:
+            try:
+                runs.keep_facts(store, report.run_id, facts)
+                runs.close_run(store, report.run_id, finished=report.stopped is None)
+                return
+            except StudyError as error:
+                if not error.passing or time.monotonic() - begun >= patience:
+                    report.error = report.error or error
+                    return
+            await asyncio.sleep(writer.AGAIN_SECONDS)
 
 
 async def count(store: Store, plan: Plan, report: RunReport, begun: asyncio.Event) -> None:
@@ -68,9 +67,9 @@ def labelled(store: Store, plan: Plan, run_id: str) -> int:
 
 
 @contextmanager
-def hardly_waiting(store: Store) -> Iterator[None]:
-    """Wait at most 20 ms for a locked study: the event loop stands still meanwhile, and calls in flight with it."""
-    store.conn.execute("PRAGMA busy_timeout = 20")
+def hardly_waiting(store: Store, seconds: float) -> Iterator[None]:
+    """Wait at most so many seconds for a locked study: the event loop stands still meanwhile, and calls in flight with it."""
+    store.conn.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
     try:
         yield
     finally:

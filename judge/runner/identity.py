@@ -182,14 +182,9 @@ def _same_model(conn: sqlite3.Connection, plan: Plan, run: Begun, facts: Mapping
     before = f"called its model {_listed(known)}" if known else "did not name its model"
     now = f"calls its model '{name}'" if name else "does not name it"
     raise UsageError(
-        f"run {run.run_id} ({run_words(plan)}) was asked at {next(iter(addresses))}, which {before}; {url} {now}: "
+        f"run {run.run_id} ({plan.task.name}, {plan.model}) was made at {next(iter(addresses))}, which {before}; {url} {now}: "
         "--same-model resumes the run, --as NAME starts another judge"
     )
-
-
-def run_words(plan: Plan) -> str:
-    """Return task and model, for messages."""
-    return f"{plan.task.name}, {plan.model}"
 
 
 def _is_among(url: Json, addresses: Sequence[str]) -> bool:

@@ -21,18 +21,6 @@ from judge.types import Json, Status, attributes
 STATUSES = tuple(map(str, Status))
 
 
-class Used(Protocol):
-    """A finished part of an invocation, with its share of the limits."""
-
-    @property
-    def spent(self) -> Spent:
-        """Its tokens and US dollars."""
-
-    @property
-    def seconds(self) -> float:
-        """Its time in seconds."""
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a run: what to judge, how, and within which limits.
@@ -88,8 +76,8 @@ class Plan:
         left = self.less(*done)
         return replace(left, opened=None) if is_counted else left
 
-    def less(self, *done: Used) -> Plan:
-        """Return the plan with what these parts have left of its limits."""
+    def less(self, *done: RunReport | Opened) -> Plan:
+        """Return the plan with what these runs and openings have left of its limits."""
         tokens, cost, seconds = self.max_tokens, self.max_cost, self.max_time
         # Never below 0: a server can bill more than a call can cost, and so exceed what was left.
         return replace(
@@ -150,7 +138,7 @@ class RunReport:
         return self.error or (self.last_failure if nothing else None)
 
     def as_json(self, plan: Plan) -> dict[str, Json]:
-        """The documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units.
+        """Return the documented counts: ok, unparsed, refused, truncated, failed, reused (and pending) sum to units.
 
         `cost` is in US dollars, at most where calls were lost or their tokens not counted, None without a price and
         without a cost that the server reports (`reported_usd`, of the replies that have one).
@@ -189,7 +177,7 @@ class RunReport:
             )
         if self.reserved:
             said.append(
-                f"{self.reserved} units wait for batches, and were not asked again; these are the jobs: {command('judge jobs show')}"
+                f"{self.reserved} units are in open batches and were not sent again; show the jobs: {command('judge jobs show')}"
             )
         for name, n in self.derived.items():
             said.append(f"{n} answers gave no '{name}': no gold for it, or no row in the task's table")
@@ -214,4 +202,4 @@ class RunDisplay(Protocol):
         """Show the run. Called at the beginning, after every commit, and twice a second."""
 
     def end(self) -> None:
-        """The run has ended: nothing more is shown."""
+        """Show nothing more: the run has ended."""

@@ -112,9 +112,7 @@ async def probe(
     if not items:
         raise UsageError(f"{store.path}: no unit has the inputs of {task.name}")
     # In a study with items of its own, the labels of the copies would count there.
-    if scratch.conn.execute("SELECT EXISTS (SELECT 1 FROM imports WHERE format <> ?)", [FORMAT]).fetchone()[
-        0
-    ]:
+    if scratch.conn.execute("SELECT 1 FROM imports WHERE format <> ? LIMIT 1", [FORMAT]).fetchone():
         raise UsageError(f"{scratch.path}: a study with other items; name another file")
     probed = Probed(n_units=len(items))
     _add(scratch, (replace(item, dataset=BASE) for item in items))

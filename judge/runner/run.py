@@ -65,7 +65,7 @@ async def run_task(
     taken = take_in(store)
     settled = settle(store, plan, provider)
     if taken:
-        said = f"{taken:,} answers that an earlier run could not save were taken in, and not asked again"
+        said = f"{taken:,} answers that an earlier run could not save are stored now, and were not requested again"
         settled = replace(settled, notes=(*settled.notes, said))
     if plan.selection.is_all:
         selection.select_all(store, plan.task)
@@ -295,7 +295,7 @@ class _Run:
         if facts == self.facts:
             return
         price = {} if self.report.price is None else {"price": self.report.price.as_json()}
-        with suppress(StudyError), hardly_waiting(self.store):
+        with suppress(StudyError), hardly_waiting(self.store, 0.02):
             # If the study is locked, the next commit stores them. This thread also serves the calls in flight.
             runs.keep_facts(self.store, self.report.run_id, {**facts, **price, runs.SERVERS: self.servers()})
             self.facts = facts

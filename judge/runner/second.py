@@ -73,7 +73,7 @@ def read_probabilities(store: Store, text: str) -> ShownProbabilities:
         raise UsageError(
             f"--shown {text}: that run has no probabilities of options to show"
             + (", or only equal ones" if kind != "self" else "")
-            + "; they come from a model that gives token probabilities (openai, llamacpp), asked with --answers auto or codes"
+            + "; make the first pass with --answers auto or codes, on a model that gives token probabilities (openai, llamacpp)"
         )
     return ShownProbabilities(f"{run['run_id']}:{kind}", texts)
 

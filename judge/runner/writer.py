@@ -159,7 +159,7 @@ class Writer:
         aside.close(committed=False)
         answers = f"the answers of {len(batch):,} units that were received"
         self.left = (
-            f"{answers} are in {aside.path.name} beside it, and the next run on the study takes them in"
+            f"{answers} are in {aside.path.name} beside it, and the next run on the study stores them"
             if aside.lost is None
             else f"{answers} may be lost: {aside.path}: {aside.lost.strerror}"
         )
