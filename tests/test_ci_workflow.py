@@ -14,7 +14,8 @@ from click.testing import CliRunner
 
 from annotate.cli import main as annotate
 from tests.cli.helpers import write_rows
-from tests.loopback.changing import ChangingServer, changing_server
+from tests.loopback.changing import ChangingServer
+from tests.loopback.wire import threaded
 from tests.real import ROOT
 from tests.suites.helpers import Judge
 
@@ -38,7 +39,7 @@ def steps() -> list[str]:
 
 @pytest.fixture
 def server() -> Iterator[ChangingServer]:
-    with changing_server() as found:
+    with threaded(ChangingServer()) as found:
         yield found
 
 

@@ -12,7 +12,8 @@ import pytest
 from judge.labels.relation import judges_of
 from judge.store import Store
 from tests.cli.helpers import checked, write_rows
-from tests.loopback.changing import ChangingServer, changing_server
+from tests.loopback.changing import ChangingServer
+from tests.loopback.wire import threaded
 from tests.suites.helpers import Judge
 
 LABELS = ("support", "refute", "neutral")
@@ -20,7 +21,7 @@ LABELS = ("support", "refute", "neutral")
 
 @pytest.fixture
 def server() -> Iterator[ChangingServer]:
-    with changing_server() as found:
+    with threaded(ChangingServer()) as found:
         yield found
 
 
@@ -53,17 +54,17 @@ def test_the_model_changes_behind_its_name(ask: Any, server: ChangingServer, tmp
     # Gold first: 30 of the 40 anchors have a label.
     assert (drawn["units"], drawn["labelled"], drawn["noise"]) == (40, 30, 0.0)
     assert drawn["power"] == 1.0
-    asked = server.asked
+    asked = server.requests
     same = ask("drift", "--output", "drift.xml")
     # Three replies for each anchor, and none of them from the study.
-    assert server.asked >= asked + 3 * 40
+    assert server.requests >= asked + 3 * 40
     assert "passed: no change shown (p 1.0000, level 0.00096, 40 anchors)" in same.err
     assert ElementTree.parse(tmp_path / "drift.xml").getroot()[0].get("failures") == "0"
     # The gate of build 2 reads old replies and passes: nothing is left to ask.
     server.constant, server.fingerprint = "neutral", "fp_2"
-    before = server.asked
+    before = server.requests
     again = ask("run", "--json")
-    assert json.loads(again.out)["reused"] == 60 and server.asked - before <= 2
+    assert json.loads(again.out)["reused"] == 60 and server.requests - before <= 2
     failed = ask("drift", "--json", code=5)
     found = checked(failed.out, "drift")["checked"]
     assert "the judge changed (p < 0.0001" in failed.err
@@ -130,10 +131,10 @@ def test_few_anchors_say_what_they_cannot_find(ask: Any, server: ChangingServer)
 
 def test_calls_that_fail_are_no_replies(ask: Any, server: ChangingServer, tmp_path: Path) -> None:
     ask("drift", "--anchors", "10")
-    url, server.url = server.url, "http://127.0.0.1:9/v1"
+    port, server.port = server.port, 9
     assert "Traceback" not in ask("drift", "--patience", "1s", "--output", "drift.xml", code=3).err
     assert ElementTree.parse(tmp_path / "drift.xml").getroot()[0].get("errors") == "1"
-    server.url = url
+    server.port = port
     assert "no change shown" in ask("drift").err
 
 

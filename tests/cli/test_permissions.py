@@ -29,10 +29,10 @@ from judge.providers import base as providers
 from judge.providers.base import Settings
 from judge.suites.steps import Step
 from tests.cli.helpers import Judge, write_rows
-from tests.jobs.helpers import submit, threaded, write_batch
+from tests.jobs.helpers import submit, write_batch
 from tests.loopback.batches_server import OpenAIBatchServer
 from tests.loopback.openai_server import OpenAIServer
-from tests.loopback.wire import Out
+from tests.loopback.wire import Out, threaded
 from tests.real import ROOT
 from tests.store.helpers import import_jsonl
 

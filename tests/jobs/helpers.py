@@ -2,9 +2,8 @@
 
 import asyncio
 import json
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,12 @@ def requests_in(*paths: Path) -> list[Line]:
     return [json.loads(line) for path in paths for line in path.read_text("utf-8").splitlines()]
 
 
+def job_of(written: Written) -> jobs.Job:
+    """The job that was written."""
+    assert written.job is not None
+    return written.job
+
+
 def answer_to(request: Line, status: int = 200) -> Line:
     """The line of results for one of requests: the loopback server's answer, which depends on the text alone."""
     out = OpenAIServer().answer(request["body"], "", None)
@@ -47,10 +52,9 @@ def write_lines(path: Path, rows: Iterable[Line | str]) -> Path:
 
 def run_files(written: Written, change: Callable[[Line], Line] = lambda line: line) -> list[Path]:
     """Answer every file of a job; the results lie beside it."""
-    assert written.job is not None
     found = []
     for file in written.files:
-        source = written.job.folder / file.file
+        source = job_of(written).folder / file.file
         rows = [change(answer_to(request)) for request in requests_in(source)]
         found.append(write_lines(source.with_suffix(".out"), rows))
     return found
@@ -66,9 +70,7 @@ def write_offline(db: Path, asked: Plan | None = None, **options: Any) -> Writte
 
 def answered_job(db: Path) -> tuple[Path, list[Line]]:
     """Write a job for a program of our own. Returns its folder, and the line of results for each of its requests."""
-    written = write_offline(db)
-    assert written.job is not None
-    folder = written.job.folder
+    folder = job_of(write_offline(db)).folder
     return folder, [answer_to(request) for request in requests_in(folder / "part-0001.jsonl")]
 
 
@@ -83,22 +85,6 @@ def states(db: Path) -> dict[str, int]:
     return dict(select(db, "SELECT state, count(*) FROM job_requests GROUP BY 1"))
 
 
-@contextmanager
-def threaded(server: Batching) -> Iterator[Batching]:
-    """The server in a thread of its own: the commands under test block theirs."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    asyncio.run_coroutine_threadsafe(server.start(), loop).result(30)
-    try:
-        yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(30)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(30)
-        loop.close()
-
-
 SERVERS: dict[str, type[Batching]] = {"openai": OpenAIBatchServer, "anthropic": AnthropicBatchServer}
 
 
@@ -106,6 +92,15 @@ def model_of(server: Batching) -> str:
     """The name of a model whose batches this server runs."""
     vendor = next(name for name, kind in SERVERS.items() if isinstance(server, kind))
     return f"{vendor}/loopback"
+
+
+def of(server: Batching) -> list[str]:
+    """The arguments of `judge run` for this server."""
+    return ["stance", "-m", model_of(server), "--answers", "json", "--base-url", server.url]
+
+
+def batch(server: Batching) -> list[str]:
+    return ["run", *of(server), "--batch"]
 
 
 def write_batch(db: Path, server: Batching, **options: Any) -> Written:

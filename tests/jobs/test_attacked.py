@@ -1,7 +1,7 @@
 """Batches in hostile hands: results that no vendor would write, servers that take their words back, given up files."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,36 +12,24 @@ from judge.jobs import post, results
 from judge.store import Store
 from tests.cli.helpers import Done, checked
 from tests.jobs.helpers import (
-    SERVERS,
     answered_job,
+    batch,
     fetch,
+    of,
     read_files,
     states,
     submit,
-    threaded,
     write_batch,
     write_lines,
 )
-from tests.jobs.test_vendors import batch, of
 from tests.loopback.batches_server import Batch, Batching
 from tests.loopback.faults import Fault
 from tests.loopback.wire import Out
-from tests.runner.helpers import make_study, numbered, plan, select
+from tests.runner.helpers import plan, select
 
 UNITS = 12
 Judge = Callable[..., Done]
 Line = dict[str, Any]
-
-
-@pytest.fixture(params=sorted(SERVERS))
-def server(request: pytest.FixtureRequest) -> Iterator[Batching]:
-    with threaded(SERVERS[request.param]()) as running:
-        yield running
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "study.db", numbered(UNITS))
 
 
 def changed(line: Line, **body: Any) -> Line:

@@ -9,9 +9,10 @@ import pytest
 
 from judge.providers.masks import MASKS
 from tests.cli.helpers import Done, checked
-from tests.jobs.helpers import requests_in, threaded, write_lines
+from tests.jobs.helpers import requests_in, write_lines
 from tests.loopback.batches_server import OpenAIBatchServer
 from tests.loopback.masked_server import FIELDS, MaskedServer
+from tests.loopback.wire import threaded
 from tests.runner.helpers import make_study, numbered, select
 
 UNITS = 6
@@ -28,11 +29,6 @@ class MaskedBatches(OpenAIBatchServer, MaskedServer):
         self.knows = () if self.forgets else known
         super().end(batch)
         self.knows = known
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "study.db", numbered(UNITS))
 
 
 def labels(db: Path) -> list[Any]:

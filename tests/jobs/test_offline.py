@@ -23,6 +23,7 @@ from tests.jobs.helpers import (
     MODEL,
     answer_to,
     answered_job,
+    job_of,
     read_files,
     requests_in,
     run_files,
@@ -35,11 +36,6 @@ from tests.real import ROOT
 from tests.runner.helpers import attempts, left_in, make_study, numbered, plan, run, select, served
 
 UNITS = 12
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "study.db", numbered(UNITS))
 
 
 async def test_a_batch_leaves_what_a_live_run_leaves(db: Path, tmp_path: Path) -> None:
@@ -58,8 +54,7 @@ async def test_a_batch_leaves_what_a_live_run_leaves(db: Path, tmp_path: Path) -
 
 def test_the_lines_are_what_run_batch_takes(db: Path) -> None:
     written = write_offline(db)
-    assert written.job is not None
-    rows = requests_in(written.job.folder / "part-0001.jsonl")
+    rows = requests_in(job_of(written).folder / "part-0001.jsonl")
     assert len(rows) == UNITS
     for row in rows:
         assert (row["method"], row["url"]) == ("POST", "/v1/chat/completions")
@@ -125,8 +120,7 @@ def test_a_line_longer_than_any_reply_is_not_read(db: Path, monkeypatch: pytest.
 
 def test_errors_say_whether_they_are_asked_again(db: Path) -> None:
     written = write_offline(db)
-    assert written.job is not None
-    asked = requests_in(written.job.folder / "part-0001.jsonl")
+    asked = requests_in(job_of(written).folder / "part-0001.jsonl")
 
     def failed(n: int, status: int, message: str, code: str = "") -> dict[str, object]:
         error = {"error": {"message": message, "code": code}}
@@ -153,7 +147,7 @@ def test_errors_say_whether_they_are_asked_again(db: Path) -> None:
             "error": {"message": "no such model"},
         },
     ]
-    tally = read_files(db, [write_lines(written.job.folder / "errors", rows)])
+    tally = read_files(db, [write_lines(job_of(written).folder / "errors", rows)])
     assert tally.ended == {"failed": 2, "refused": 1}
     assert tally.unasked == {"HTTP 429: slow down": 1, "HTTP 500: oh": 1, "batch_expired: late": 1}
     assert states(db) == {"answered": 3, "released": 3, "open": UNITS - 6}
@@ -204,8 +198,7 @@ def test_a_unit_that_failed_is_asked_again_as_its_next_attempt(db: Path) -> None
 
     read_files(db, run_files(write_offline(db), broken))
     written = write_offline(db)
-    assert written.job is not None
-    names = [r["custom_id"] for r in requests_in(written.job.folder / "part-0001.jsonl")]
+    names = [r["custom_id"] for r in requests_in(job_of(written).folder / "part-0001.jsonl")]
     assert {name.partition("-")[2] for name in names} == {"2"}
     read_files(db, run_files(written))
     assert attempts(db) == {f"t:{n}/p": ["failed", "ok"] for n in range(UNITS)}
@@ -214,17 +207,15 @@ def test_a_unit_that_failed_is_asked_again_as_its_next_attempt(db: Path) -> None
 def test_answers_that_come_late_do_not_replace_newer_ones(db: Path) -> None:
     first = write_offline(db)
     paths = run_files(first)
-    assert first.job is not None
     gone = [
         {"custom_id": r["custom_id"], "response": None, "error": {"code": "batch_expired"}}
-        for r in requests_in(first.job.folder / "part-0001.jsonl")
+        for r in requests_in(job_of(first).folder / "part-0001.jsonl")
     ]
-    read_files(db, [write_lines(first.job.folder / "gone", gone)])
+    read_files(db, [write_lines(job_of(first).folder / "gone", gone)])
     second = write_offline(db)
-    assert second.job is not None
-    read_files(db, run_files(second), second.job.job_id)
+    read_files(db, run_files(second), job_of(second).job_id)
     before = left_in(db)
-    tally = read_files(db, paths, first.job.job_id)
+    tally = read_files(db, paths, job_of(first).job_id)
     assert (tally.late, tally.ended) == (UNITS, Counter())
     assert left_in(db) == before
 
@@ -266,8 +257,7 @@ def test_codes_come_with_probabilities(db: Path) -> None:
         return line
 
     written = write_offline(db, plan(MODEL, sampling=Sampling(answers="codes", label_order="reversed")))
-    assert written.job is not None
-    [first, *_] = requests_in(written.job.folder / "part-0001.jsonl")
+    [first, *_] = requests_in(job_of(written).folder / "part-0001.jsonl")
     assert (first["body"]["logprobs"], first["body"]["top_logprobs"]) == (True, 20)
     read_files(db, run_files(written, lettered))
     rows = select(db, "SELECT value, distribution FROM labels WHERE annotator_id <> 'gold'")
@@ -296,9 +286,8 @@ def test_files_keep_under_the_limit_of_bytes(db: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(lines.LIMITS, "openai", (10**6, int(3.5 * one)))
     written = write_offline(db)
     assert [f.lines for f in written.files] == [3, 3, 3, 1]
-    assert written.job is not None
     for file in written.files:
-        assert (written.job.folder / file.file).stat().st_size == file.bytes <= 3.5 * one
+        assert (job_of(written).folder / file.file).stat().st_size == file.bytes <= 3.5 * one
     monkeypatch.setitem(lines.LIMITS, "openai", (10**6, one // 2))
     with pytest.raises(UsageError, match="more than the vendor allows"):
         write_offline(make_study(db.with_name("small.db"), numbered(1)))
@@ -306,13 +295,11 @@ def test_files_keep_under_the_limit_of_bytes(db: Path, monkeypatch: pytest.Monke
 
 def test_limits_hold_before_anything_is_written(db: Path) -> None:
     whole = write_offline(make_study(db.with_name("whole.db"), numbered(UNITS)))
-    assert whole.job is not None
     # Room for the most that half of the requests can take, give or take the digits of their numbers.
-    half = whole.job.most_tokens * 6 // UNITS + 10
+    half = job_of(whole).most_tokens * 6 // UNITS + 10
     written = write_offline(db, plan(MODEL, max_tokens=half))
-    assert written.job is not None
     assert written.lines == 6
-    assert written.job.most_tokens <= half
+    assert job_of(written).most_tokens <= half
     assert written.stopped is not None
     assert "could cross the limit" in written.stopped
     # The rest is for another job.
@@ -322,24 +309,22 @@ def test_limits_hold_before_anything_is_written(db: Path) -> None:
 def test_money_is_that_of_batches(db: Path) -> None:
     prices = {MODEL: {"input": 2.0, "output": 8.0, "batch": {"input": 1.0, "output": 4.0}}}
     written = write_offline(db, plan(MODEL, prices=prices))
-    assert written.job is not None
-    assert written.job.most_cost is not None
+    most = job_of(written).most_cost
     tally = read_files(db, run_files(written))
     used = tally.usage
     expected = (used["input_tokens"] * 1.0 + used["output_tokens"] * 4.0) / 1e6
     assert tally.spent.cost == pytest.approx(expected)
     assert select(db, "SELECT sum(cost) FROM judgements")[0][0] == pytest.approx(expected)
     # The most is for every byte of the text and the whole token limit of 512.
-    assert tally.spent.cost < written.job.most_cost
-    assert written.job.most_cost > UNITS * 512 * 4.0 / 1e6
+    assert most is not None and most > UNITS * 512 * 4.0 / 1e6
+    assert tally.spent.cost < most
 
 
 def test_without_a_batch_price_that_of_single_calls_counts(db: Path) -> None:
     prices = {MODEL: {"input": 2.0, "output": 8.0}}
     written = write_offline(db, plan(MODEL, prices=prices, max_cost=100.0))
-    assert written.job is not None
-    assert written.job.price is not None
-    assert (written.job.price["input"], written.job.price["batch"]) == (2.0, False)
+    price = job_of(written).price
+    assert price is not None and (price["input"], price["batch"]) == (2.0, False)
     with pytest.raises(UsageError, match="no price is known"):
         write_offline(make_study(db.with_name("o.db"), numbered(1)), plan(MODEL, max_cost=1.0))
 

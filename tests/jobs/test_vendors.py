@@ -5,7 +5,7 @@ import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +18,14 @@ from judge.providers.base import Provider
 from judge.run_options import RunOptions
 from judge.store import Store, jobs
 from tests.cli.helpers import Done, checked
-from tests.jobs.helpers import SERVERS, fetch, model_of, requests_in, states, submit, threaded, write_batch
+from tests.jobs.helpers import SERVERS, batch, fetch, of, requests_in, states, submit, write_batch
 from tests.loopback.batches_server import Batching
+from tests.loopback.wire import threaded
 from tests.runner.helpers import attempts, left_in, make_study, numbered, select
 
 UNITS = 12
 Judge = Callable[..., Done]
 Line = dict[str, Any]
-
-
-@pytest.fixture(params=sorted(SERVERS))
-def server(request: pytest.FixtureRequest) -> Iterator[Batching]:
-    with threaded(SERVERS[request.param]()) as running:
-        yield running
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "study.db", numbered(UNITS))
-
-
-def of(server: Batching) -> list[str]:
-    """The arguments of `judge run` for this server."""
-    return ["stance", "-m", model_of(server), "--answers", "json", "--base-url", server.url]
-
-
-def batch(server: Batching) -> list[str]:
-    return ["run", *of(server), "--batch"]
 
 
 async def open_and_close(provider: Provider) -> None:
@@ -90,7 +71,7 @@ def test_the_steps_one_by_one(server: Batching, db: Path, judge: Judge) -> None:
     # In flight: a live run asks nothing, and says why.
     calls = server.requests
     live = judge("run", *of(server), code=4)
-    assert f"{UNITS} units wait for batches" in live.err
+    assert f"{UNITS} units are in open batches" in live.err
     assert server.requests - calls < UNITS, "only the probes of open"
     [row] = checked(judge("jobs", "show", "last", "--json").out, "jobs_status")["rows"]
     assert (row["state"], row["status"]) == ("submitted", "in_progress")

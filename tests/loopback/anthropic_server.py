@@ -26,7 +26,6 @@ class AnthropicServer(LoopbackServer):
     """
 
     path = "/v1/messages"
-    counting = "/v1/messages/count_tokens"
 
     def __init__(self, **common: Any) -> None:
         super().__init__(**common)
@@ -40,16 +39,14 @@ class AnthropicServer(LoopbackServer):
         return last_user(body.get("messages", ()))
 
     def other(self, method: str, path: str, head: str) -> Out:
-        if not self.listing or method != "GET" or not path.startswith("/v1/models"):
+        if not self.listing or method != "GET" or not path.startswith("/v1/models/"):
             return self.error(404, Fault("404", message="Not found"))
         if refused := self._unknown_key(head):
             return refused
-        known = self.models or ["loopback-1"]
-        name = path[len("/v1/models/") :]
-        if name and self.models and name not in known:
+        name = path.removeprefix("/v1/models/")
+        if self.models and name not in self.models:
             return self.error(404, Fault("404", message=f"model: {name}"))
-        data = [{"type": "model", "id": m} for m in ([name] if name else known)]
-        return Out(json.dumps(data[0] if name else {"data": data, "has_more": False}).encode())
+        return Out(json.dumps({"type": "model", "id": name}).encode())
 
     def error(self, status: int, fault: Fault) -> Out:
         kind = _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")

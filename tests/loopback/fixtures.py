@@ -1,4 +1,4 @@
-"""The servers as fixtures: put `pytest_plugins = ["tests.loopback.fixtures"]` in a conftest."""
+"""The servers as fixtures, for a conftest to import."""
 
 import subprocess
 import sys
@@ -8,6 +8,16 @@ import pytest
 
 from tests.loopback.anthropic_server import AnthropicServer
 from tests.loopback.openai_server import OpenAIServer
+
+OPENAI_KEY, ANTHROPIC_KEY = "sk-test-0123456789abcdef", "sk-ant-test-0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both vendors have a key, and the environment names no other address."""
+    for vendor, key in (("OPENAI", OPENAI_KEY), ("ANTHROPIC", ANTHROPIC_KEY)):
+        monkeypatch.setenv(f"{vendor}_API_KEY", key)
+        monkeypatch.delenv(f"{vendor}_BASE_URL", raising=False)
 
 
 @pytest.fixture

@@ -33,7 +33,6 @@ class OpenAIServer(LoopbackServer):
 
     path = "/v1/chat/completions"
     suffix = "/v1"
-    counting = "/v1/responses/input_tokens"
 
     def __init__(self, **common: Any) -> None:
         super().__init__(**common)
@@ -51,12 +50,6 @@ class OpenAIServer(LoopbackServer):
 
     def question(self, body: dict[str, Any]) -> str:
         return last_user(body.get("messages", ()))
-
-    def other(self, method: str, path: str, head: str) -> Out:
-        if method == "GET" and path == "/v1/models":
-            data = [{"id": m, "object": "model"} for m in self.models or ["loopback-1"]]
-            return Out(json.dumps({"object": "list", "data": data}).encode())
-        return super().other(method, path, head)
 
     def error(self, status: int, fault: Fault) -> Out:
         error = {

@@ -11,8 +11,10 @@ import asyncio
 import contextlib
 import json
 import socket
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tests.loopback.capacity import Capacity, capacity
 from tests.loopback.faults import Fault, Plan, rule
@@ -58,8 +60,6 @@ class LoopbackServer:
 
     path = "/"
     suffix = ""
-    counting = ""
-    """Where tokens are counted: three characters of the texts a token; `counted` has the bodies."""
 
     def __init__(self, *, delay: float = 0.0, port: int = 0, record: bool = False) -> None:
         self.delay, self.port, self.record = delay, port, record
@@ -67,7 +67,6 @@ class LoopbackServer:
         self.bodies: list[dict[str, Any]] = []
         self.raw: list[bytes] = []
         self.heads: list[str] = []
-        self.counted: list[dict[str, Any]] = []
         self.plan = Plan()
         self.extra_headers: dict[str, str] = {}
         self.capacity: Capacity | None = None
@@ -164,9 +163,6 @@ class LoopbackServer:
             return Out(json.dumps(self.stats()).encode())
         if path == "/_bodies":
             return Out(json.dumps(self.bodies).encode())
-        if method == "POST" and self.counting and path == self.counting:
-            self.counted.append(json.loads(payload))
-            return Out(json.dumps({"input_tokens": len(_texts(self.counted[-1])) // 3}).encode())
         if method != "POST" or path != self.path:
             return self.other(method, path, head)
         self.requests += 1
@@ -210,14 +206,7 @@ class LoopbackServer:
         return out
 
 
-def _texts(body: Any) -> str:
-    """Everything under `content`, `text` or `system` that is a text."""
-    if isinstance(body, list):
-        return "".join(_texts(part) for part in body)
-    if not isinstance(body, dict):
-        return ""
-    texts = [v for k, v in body.items() if k in ("content", "text", "system") and isinstance(v, str)]
-    return "".join(texts) + "".join(_texts(v) for v in body.values() if isinstance(v, dict | list))
+Server = TypeVar("Server", bound=LoopbackServer)
 
 
 class _Connection(asyncio.Protocol):
@@ -314,6 +303,22 @@ class _Connection(asyncio.Protocol):
             # Linger 0 makes the kernel send RST.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             self.transport.abort()
+
+
+@contextlib.contextmanager
+def threaded(server: Server) -> Iterator[Server]:
+    """The server in a thread of its own, for tests of commands, which block theirs."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.start(), loop).result(30)
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(30)
+        loop.close()
 
 
 def arguments(description: str) -> argparse.ArgumentParser:

@@ -2,42 +2,21 @@
 
 import asyncio
 import json
-import traceback
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
-from judge.errors import (
-    ProviderError,
-)
 from judge.providers.anthropic import Provider
 from judge.providers.base import Settings
-from judge.types import Message, Request, Usage
+from judge.types import Message, Usage
 from tests.loopback.anthropic_server import AnthropicServer
-from tests.loopback.process import ServerProcess
+from tests.loopback.calls import LABELS, SCHEMA, ask
+from tests.loopback.fixtures import ANTHROPIC_KEY as KEY
 
-pytest_plugins = ["tests.loopback.fixtures"]
-
-KEY = "sk-ant-test-0123456789abcdef"
-LABELS = ["support", "refute", "neutral"]
-SCHEMA = {
-    "type": "object",
-    "properties": {"stance": {"type": "string", "enum": LABELS}},
-    "required": ["stance"],
-    "additionalProperties": False,
-}
-SHAPE = 'Answer with one JSON object and nothing else: {"stance": "support" | "refute" | "neutral"}'
-SYSTEM = Message("system", f"You judge evidence.\n{SHAPE}")
+SYSTEM, QUESTION = ask().messages
 EXAMPLE = (Message("user", "Example claim"), Message("assistant", '{"stance": "refute"}'))
 MARK = {"type": "ephemeral"}
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
 
 
 @pytest.fixture
@@ -47,20 +26,6 @@ async def provider(anthropic_server: AnthropicServer) -> AsyncIterator[Provider]
     await made.open()
     yield made
     await made.close()
-
-
-def ask(text: str = "Claim: tea cures colds.", **changes: Any) -> Request:
-    turns = (SYSTEM, Message("user", text))
-    values = {"model": "anthropic/m", "messages": turns, "prefix": 1, "schema": SCHEMA, **changes}
-    return Request(**values)
-
-
-async def failing(provider: Provider) -> ProviderError:
-    """The error of one call, after making sure that no key shows in it or in its causes."""
-    with pytest.raises(ProviderError) as caught:
-        await provider.complete(ask())
-    assert KEY not in "".join(traceback.format_exception(caught.value))
-    return caught.value
 
 
 async def test_opening_asks_for_the_model_and_costs_no_tokens(
@@ -80,7 +45,7 @@ async def test_a_request_has_a_schema_and_no_sampling_parameters(
     assert body == {
         "model": "m",
         "system": [{"type": "text", "text": SYSTEM.content, "cache_control": MARK}],
-        "messages": [{"role": "user", "content": "Claim: tea cures colds."}],
+        "messages": [{"role": "user", "content": QUESTION.content}],
         "max_tokens": 99,
         "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
     }
@@ -146,11 +111,11 @@ async def test_why_a_reply_stopped(
 
 
 async def test_usage_adds_up_the_cached_parts(anthropic_server: AnthropicServer, provider: Provider) -> None:
-    fresh = (len(SYSTEM.content) + len("x")) // 4
+    fresh = (len(SYSTEM.content) + len(QUESTION.content)) // 4
     anthropic_server.cached = (1000, 0)
-    assert (await provider.complete(ask("x"))).usage == Usage(fresh + 1000, 6, 1000, 0)
+    assert (await provider.complete(ask())).usage == Usage(fresh + 1000, 6, 1000, 0)
     anthropic_server.cached = (0, 1000)
-    assert (await provider.complete(ask("x"))).usage == Usage(fresh + 1000, 6, 0, 1000)
+    assert (await provider.complete(ask())).usage == Usage(fresh + 1000, 6, 0, 1000)
 
 
 async def test_rate_headers_become_numbers_and_seconds(
@@ -196,12 +161,3 @@ async def test_telemetry_hears_nothing(
     await provider.open()
     await provider.complete(ask())
     await provider.close()
-
-
-async def test_as_a_process() -> None:
-    with ServerProcess("anthropic", "--delay", "0.01") as server:
-        provider = Provider("m", Settings(base_url=server.url))
-        await provider.open()
-        assert json.loads((await provider.complete(ask())).text)["stance"] in LABELS
-        await provider.close()
-        assert server.stats()["requests"] == 1

@@ -8,16 +8,16 @@ import pytest
 from judge.addresses import server
 from judge.providers import connections
 from judge.providers.http import Wire
+from judge.providers.options import Looked
 from tests.loopback.openai_server import OpenAIServer
 
-pytest_plugins = ["tests.loopback.fixtures"]
 BODY = b'{"model": "loopback", "messages": [{"role": "user", "content": "Is tea hot?"}]}'
 PATH = "/chat/completions"
 
 
 @pytest.fixture
 async def wire(openai_server: OpenAIServer) -> AsyncIterator[Wire]:
-    opened = Wire(server(openai_server.url), {}, 30.0, [])
+    opened = Wire(server(openai_server.url), {}, 30.0, [], Looked())
     yield opened
     await opened.close()
 

@@ -19,12 +19,6 @@ from tests.loopback.wire import Out
 from tests.runner.helpers import make_study, numbered, plan, run, select
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
 class Decisions(OpenAIServer):
     """The first choice has 0.7, the second 0.2, the rest the rest. `refuses`: it declines every question."""
 

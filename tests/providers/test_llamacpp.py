@@ -52,6 +52,21 @@ def judged(provider: Provider, reply: Reply, order: str = "declared") -> Parsed:
     return Asker(TASK, "llamacpp/smollm2", provider, Sampling(label_order=order)).parse(reply)
 
 
+async def unmasked(model: Provider, request: Request, **more: Any) -> dict[str, float]:
+    """Token -> its log-probability in the whole vocabulary, before any sampling."""
+    body: dict[str, Any] = {
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+        "max_tokens": 1,
+        "temperature": 1.0,
+        "logprobs": True,
+        "top_logprobs": 50_000,
+        **more,
+    }
+    answer = await asyncio.to_thread(model._server.handle_chat_completions, body)
+    listed = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+    return {t["token"]: t["logprob"] for t in listed}
+
+
 # --- with the model
 
 
@@ -94,17 +109,8 @@ async def test_the_ratios_are_the_models_own(model: Provider) -> None:
     assert reply.tokens is not None
     ours = dict(reply.tokens[0].alternatives)
     await model.complete(request_for(TEXTS[1]))
-    body: dict[str, Any] = {
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-        "max_tokens": 1,
-        "temperature": 1.0,
-        "logprobs": True,
-        "top_logprobs": 50_000,  # the whole vocabulary, before any sampling
-    }
-    answer = await asyncio.to_thread(model._server.handle_chat_completions, body)
-    listed = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-    logprobs = {t["token"]: t["logprob"] for t in listed if t["token"] in ("A", "B", "C")}
-    assert set(logprobs) == set(ours) == {"A", "B", "C"}
+    logprobs = await unmasked(model, request)
+    assert set(ours) == {"A", "B", "C"}
     assert ours["A"] - ours["B"] == pytest.approx(logprobs["A"] - logprobs["B"], abs=1e-3)
     assert ours["A"] - ours["C"] == pytest.approx(logprobs["A"] - logprobs["C"], abs=1e-3)
 
@@ -277,17 +283,7 @@ async def test_the_words_of_labels_have_the_models_own_ratios(model: Provider) -
     assert list(answer.distribution.probabilities) == LABELS
     assert answer.distribution.unassigned < 0.01
     assert reply.text == answer.value
-    body: dict[str, Any] = {
-        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
-        "cache_prompt": False,
-        "max_tokens": 1,
-        "temperature": 1.0,
-        "logprobs": True,
-        "top_logprobs": 50_000,
-    }
-    answered = await asyncio.to_thread(model._server.handle_chat_completions, body)
-    listed = answered["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
-    logprobs = {t["token"]: t["logprob"] for t in listed}
+    logprobs = await unmasked(model, request, cache_prompt=False)
     assert reply.tokens is not None
     first = {token: p for token, p in reply.tokens[0].alternatives if begun(token, LABELS) and p > -20}
     assert {begun(token, LABELS) for token in first} == set(LABELS)

@@ -21,8 +21,6 @@ from tests.loopback.masked_server import BEFORE, MaskedServer
 from tests.loopback.openai_server import OpenAIServer
 from tests.runner.helpers import make_study, numbered, plan, run, select
 
-pytest_plugins = ["tests.loopback.fixtures"]
-
 SHARES = [p / sum(BEFORE) for p in BEFORE]  # 0.6, 0.3, 0.1
 CODES = Sampling(answers="codes")
 
@@ -157,23 +155,16 @@ async def test_a_run_keeps_its_mask(tmp_path: Path) -> None:
     run_plan = plan("openai/m", sampling=CODES)
     async with MaskedServer("grammar") as server, opened(server) as provider:
         await run(db, provider, replace(run_plan, selection=replace(run_plan.selection, limit=3)))
-        url = server.url
         server.knows = ()
-        other = Provider("m", Settings(base_url=url))
-        await other.open()
-        with pytest.raises(UsageError, match=r"mask=grammar.*--option mask=grammar"):
-            await run(db, other, run_plan)
-        await other.close()
+        async with opened(server) as other:
+            with pytest.raises(UsageError, match="mask=grammar"):
+                await run(db, other, run_plan)
         server.knows = ("grammar", "structured_outputs")
-        named = Provider("m", Settings(base_url=url, options={"mask": "structured_outputs"}))
-        await named.open()
-        report = await run(db, named, run_plan)
-        assert not report.resumed, "asked for by name, another mask is another run"
-        await named.close()
-        again = Provider("m", Settings(base_url=url))
-        await again.open()
-        assert (await run(db, again, run_plan)).resumed
-        await again.close()
+        async with opened(server, options={"mask": "structured_outputs"}) as named:
+            report = await run(db, named, run_plan)
+            assert not report.resumed, "asked for by name, another mask is another run"
+        async with opened(server) as again:
+            assert (await run(db, again, run_plan)).resumed
     masked = select(db, "SELECT json_extract(options, '$.mask'), count(*) FROM runs GROUP BY 1 ORDER BY 1")
     assert masked == [("grammar", 1), ("structured_outputs", 1)]
     rows = select(db, "SELECT DISTINCT distribution FROM labels WHERE distribution IS NOT NULL")

@@ -5,7 +5,7 @@ import logging
 import time
 import traceback
 from collections.abc import AsyncIterator
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
@@ -15,18 +15,12 @@ from judge.providers.base import Settings
 from judge.providers.openai import Provider
 from judge.types import Message, Request
 from tests.loopback.faults import Fault
+from tests.loopback.fixtures import OPENAI_KEY as KEY
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.process import ServerProcess
+from tests.loopback.wire import Out
 
-pytest_plugins = ["tests.loopback.fixtures"]
-
-KEY = "sk-test-0123456789abcdef"
 CALL = Request("openai/m", (Message("user", "Is tea hot?\nAnswer (A, B):"),), 0, codes="AB")
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
 @pytest.fixture
@@ -148,6 +142,12 @@ async def test_messages_are_short_and_plain(
     assert str(await failing(provider)).endswith(f": {shown}")
 
 
+def answer_with(server: OpenAIServer, body: bytes) -> None:
+    """Every answer of the server has this body."""
+    respond = server.respond
+    server.respond = lambda *request: replace(respond(*request), body=body)  # type: ignore[method-assign]
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -159,16 +159,9 @@ async def test_messages_are_short_and_plain(
     ],
 )
 async def test_every_shape_of_error_body_is_read(
-    openai_server: OpenAIServer, provider: Provider, body: bytes, monkeypatch: pytest.MonkeyPatch
+    openai_server: OpenAIServer, provider: Provider, body: bytes
 ) -> None:
-    good = openai_server.faulty
-
-    def odd(*args: Any) -> Any:
-        out = good(*args)
-        out.body = body
-        return out
-
-    monkeypatch.setattr(openai_server, "faulty", odd)
+    answer_with(openai_server, body)
     openai_server.script("500")
     assert "odd" in str(await failing(provider))
 
@@ -187,35 +180,22 @@ async def test_every_shape_of_error_body_is_read(
     ],
 )
 async def test_an_answer_of_another_shape_is_a_server_fault(
-    openai_server: OpenAIServer, provider: Provider, body: bytes, monkeypatch: pytest.MonkeyPatch
+    openai_server: OpenAIServer, provider: Provider, body: bytes
 ) -> None:
-    answer = openai_server.answer
-
-    def odd(*args: Any) -> Any:
-        out = answer(*args)
-        out.body = body
-        return out
-
-    monkeypatch.setattr(openai_server, "answer", odd)
+    answer_with(openai_server, body)
     error = await failing(provider)
     assert type(error) is ServerFault
-    if b"upstream" in body:
-        assert "upstream is down" in str(error)
+    assert b"upstream" not in body or "upstream is down" in str(error)
 
 
 async def test_a_redirect_is_not_followed(openai_server: OpenAIServer, provider: Provider) -> None:
-    openai_server.error = lambda status, fault: _moved()  # type: ignore[method-assign]
+    moved = Out(b"", 307, b"Location: http://127.0.0.1:9/elsewhere\r\n")
+    openai_server.error = lambda status, fault: moved  # type: ignore[method-assign]
     openai_server.script("400")
     error = await failing(provider)
     assert isinstance(error, Rejected)
     assert "redirect" in str(error)
     assert openai_server.requests == 1
-
-
-def _moved() -> Any:
-    from tests.loopback.wire import Out
-
-    return Out(b"", 307, b"Location: http://127.0.0.1:9/elsewhere\r\n")
 
 
 async def test_nobody_listens(openai_server: OpenAIServer) -> None:
@@ -239,13 +219,6 @@ async def test_a_server_that_speaks_no_tls() -> None:
         await provider.close()
 
 
-async def test_a_server_that_dies_and_comes_back(openai_server: OpenAIServer, provider: Provider) -> None:
-    await openai_server.stop()
-    assert isinstance(await failing(provider), Unreachable)
-    await openai_server.start()
-    assert (await provider.complete(CALL)).text in "AB"
-
-
 async def test_a_server_process_that_is_killed_and_comes_back() -> None:
     with ServerProcess("openai", "--record") as server:
         provider = Provider("m", Settings(base_url=server.url, timeout=5.0))
@@ -259,19 +232,3 @@ async def test_a_server_process_that_is_killed_and_comes_back() -> None:
         await provider.close()
         assert again.text == first.text
         assert server.stats()["requests"] == 1
-
-
-async def test_a_server_process_with_a_pattern_of_faults() -> None:
-    with ServerProcess("openai", "--fault", "429:every=3,after=11,retry_after=0.2") as server:
-        provider = Provider("m", Settings(base_url=server.url))
-        await provider.open()
-        failed = []
-        for i in range(10):
-            # open() took eleven requests for its questions.
-            try:
-                await provider.complete(CALL)
-            except RateLimited as e:
-                assert e.retry_after == 0.2
-                failed.append(i + 12)
-        await provider.close()
-    assert failed == [12, 15, 18, 21]

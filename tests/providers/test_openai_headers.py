@@ -5,7 +5,6 @@ from email.utils import format_datetime
 
 import pytest
 
-from judge.providers.http import HttpAnswer
 from judge.providers.waits import duration, retry_after
 from tests.loopback.faults import rule
 
@@ -26,8 +25,7 @@ def test_retry_after_as_a_date() -> None:
     + [(bad, None) for bad in ("", "soon", "6x", "s6", "-1", "nan", "6s later")],
 )
 def test_durations(text: str, seconds: float | None) -> None:
-    seconds = duration(text)
-    assert seconds == (None if seconds is None else pytest.approx(seconds))
+    assert duration(text) == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_patterns_of_faults() -> None:
@@ -37,9 +35,8 @@ def test_patterns_of_faults() -> None:
     assert hit == [t for t in map(str, range(400)) if shared.hits(99, t)], "the same texts every time"
     once = rule("500:times=1")
     assert [once.hits(n, "a") for n in (1, 2)] == [True, False]
+    third = rule("429:every=3,after=3,retry_after=0.2")
+    assert [n for n in range(1, 10) if third.hits(n, "a")] == [6, 9]
+    assert third.fault.headers == {"retry-after": "0.2"}
     with pytest.raises(ValueError, match="no fault 'nonsense'"):
         rule("nonsense")
-
-
-def test_errors_without_a_body() -> None:
-    assert retry_after(HttpAnswer(503, {}, b"").headers) is None

@@ -13,16 +13,6 @@ from tests.loopback.calls import LABELS, ask, ask_code, opened
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 
-pytest_plugins = ["tests.loopback.fixtures"]
-
-KEY = "sk-test-0123456789abcdef"
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
 
 async def test_codes_come_back_with_probabilities(openai_server: OpenAIServer) -> None:
     async with opened(openai_server) as provider:

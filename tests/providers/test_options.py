@@ -16,15 +16,6 @@ from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.wire import header
 
-pytest_plugins = ["tests.loopback.fixtures"]
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    for vendor in ("OPENAI", "ANTHROPIC"):
-        monkeypatch.setenv(f"{vendor}_API_KEY", "sk-test-0123456789abcdef")
-        monkeypatch.delenv(f"{vendor}_BASE_URL", raising=False)
-
 
 def kept(**given: str) -> Any:
     """What the run's identity holds."""

@@ -50,6 +50,8 @@ async def test_garbage_and_refuse_have_no_label() -> None:
 
 
 async def test_log_probabilities_on_request() -> None:
+    assert not get("scripted/hash").label_codes
+    assert get("scripted/hash", Settings(options={"logprobs": "1"})).label_codes
     assert (await said("hash", ask(codes="ABC"))).tokens is None
     reply = await said("hash", ask(codes="ABC"), logprobs="1")
     assert reply.tokens is not None
@@ -61,11 +63,6 @@ async def test_log_probabilities_on_request() -> None:
     assert sorted(distribution.probabilities.values()) == pytest.approx([0.245, 0.245, 0.5])
     assert distribution.argmax() == "xyz"["ABC".index(reply.text)]
     assert math.fsum(distribution.probabilities.values()) + distribution.unassigned == pytest.approx(1)
-
-
-async def test_codes_are_used_only_when_there_are_probabilities() -> None:
-    assert not get("scripted/hash").label_codes
-    assert get("scripted/hash", Settings(options={"logprobs": "1"})).label_codes
 
 
 async def test_a_file_gives_the_first_match(tmp_path: Path) -> None:

@@ -145,14 +145,11 @@ async def test_a_missing_key_is_named_for_the_vendor_and_allowed_elsewhere(
     assert "authorization" not in head and "x-api-key" not in head
 
 
-async def test_it_lists_models_closes_twice_and_opens_again(
-    vendor: str, server: OpenAIServer | AnthropicServer
-) -> None:
+async def test_it_closes_twice_and_opens_again(vendor: str, server: OpenAIServer | AnthropicServer) -> None:
     assert vendor in vendors()
     server.models = ["b", "a"]
     provider = get(f"{vendor}/a", Settings(base_url=server.url))
-    await provider.close()
-    assert await provider.models() == ["a", "b"]  # type: ignore[attr-defined]
+    await provider.open()
     await provider.close()
     await provider.close()
     await provider.open()

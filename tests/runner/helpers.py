@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from judge.prompts import load_task
 from judge.providers import base
 from judge.runner import Plan, RunReport, run_task
@@ -42,6 +44,12 @@ def make_study(path: Path, texts: Sequence[str], gold: Sequence[Mapping[str, str
     return path
 
 
+@pytest.fixture
+def db(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A study with as many units as the module of the test says (`UNITS`)."""
+    return make_study(tmp_path / "study.db", numbered(request.module.UNITS))
+
+
 def numbered(count: int) -> list[str]:
     """Texts that differ."""
     return [f"Passage number {n}." for n in range(count)]
@@ -60,10 +68,13 @@ async def run(db: Path, provider: base.Provider, run_plan: Plan | None = None, *
 
 
 @asynccontextmanager
-async def served(server: LoopbackServer, timeout: float = 30.0) -> AsyncIterator[base.Provider]:
-    """The vendor's real provider for a loopback server; what `open` asked is forgotten."""
+async def served(
+    server: LoopbackServer, timeout: float = 30.0, host: str = "127.0.0.1"
+) -> AsyncIterator[base.Provider]:
+    """The vendor's real provider for a loopback server under this name of the host; what `open` asked is forgotten."""
     vendor = "openai" if isinstance(server, OpenAIServer) else "anthropic"
-    provider = base.get(f"{vendor}/loopback", base.Settings(base_url=server.url, timeout=timeout))
+    url = server.url.replace("127.0.0.1", host)
+    provider = base.get(f"{vendor}/loopback", base.Settings(base_url=url, timeout=timeout))
     await provider.open()
     server.reset_counts()
     try:

@@ -65,7 +65,7 @@ async def test_a_lock_that_outlasts_patience_loses_no_reply(
     assert report.error is None
     assert (report.ended["ok"], report.reused) == (100 - received, received)
     assert report.notes == (
-        f"{received - kept} answers that an earlier run could not save were taken in, and not asked again",
+        f"{received - kept} answers that an earlier run could not save are stored now, and were not requested again",
     )
     assert len(fake.requests) == 100, "nothing was paid twice"
     assert attempts(db) == {f"t:{n}/p": ["ok"] for n in range(100)}

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from judge.providers import anthropic, bill, chat
+from judge.providers import anthropic, bill
 from judge.runner import RunReport
-from judge.types import Message, Reply, Request, Usage
+from judge.types import Reply, Request, Usage
 from tests.loopback.openai_server import OpenAIServer
 from tests.runner.helpers import make_study, numbered, plan, run, select, served
 
@@ -21,11 +21,6 @@ UNITS = 60
 PRICES = {"openai/loopback": {"input": 1.0, "output": 10.0}}
 """US dollars for a million tokens."""
 INTO, OUT, HIDDEN = 400, 10, 3_000
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "s.db", numbered(UNITS))
 
 
 class Billing(OpenAIServer):
@@ -169,17 +164,14 @@ async def test_the_cost_that_a_server_reports_is_stored_and_charged_where_it_is_
         assert server.requests == 5 and report.spent.cost == pytest.approx(0.1)
     said = " ".join(report.remarks(plan(max_cost=0.1)))
     n = server.requests
-    assert (
-        f"the server says that {n:,} replies cost ${0.02 * n:.4f}, ${(0.02 - 0.0005) * n:.4f} more than by the prices"
-        in said
-    )
+    assert f"${0.02 * n:.4f} for {n:,} replies, ${(0.02 - 0.0005) * n:.4f} more than the price list" in said
     assert report.as_json(plan())["cost"]["reported_usd"] == pytest.approx(0.02 * n)
 
 
 async def test_a_cost_that_is_less_is_shown_and_the_prices_are_charged(db: Path) -> None:
     report = await ran(db, Billing({**RIGHT, "cost": 0.0001}, (INTO, OUT)), 4)
     assert report.spent.cost == pytest.approx(UNITS * 0.0005)
-    assert "$0.0240 less than by the prices" in " ".join(report.remarks(plan()))
+    assert "$0.0240 less than the price list" in " ".join(report.remarks(plan()))
     assert select(db, "SELECT DISTINCT cost, reported_cost FROM judgements") == [
         (pytest.approx(0.0005), 0.0001)
     ]
@@ -189,15 +181,8 @@ async def test_a_cost_without_prices_is_shown(db: Path) -> None:
     server = Billing({**RIGHT, "cost": 0.001}, (INTO, OUT))
     async with server, served(server) as provider:
         report = await run(db, provider, plan("openai/loopback"))
-    assert "60 replies cost $0.0600" in " ".join(report.remarks(plan()))
+    assert "$0.0600 for 60 replies" in " ".join(report.remarks(plan()))
     assert report.as_json(plan())["cost"]["source"] == "the server"
-
-
-@pytest.mark.parametrize("cost", [-1, "0.02", True, float("nan"), float("inf"), 1e300, None, {}])
-def test_a_cost_that_is_no_amount_is_none(cost: Any) -> None:
-    body = {"choices": [{"message": {"content": "A"}}], "usage": {**RIGHT, "cost": cost}}
-    request = Request("m", (Message("user", "x"),), 0)
-    assert chat.reply(body, request, {}).usage == Usage(INTO, OUT)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +203,7 @@ def test_anthropics_counts_that_are_none_lose_no_reply(used: Any, counted: Usage
 
 
 @pytest.mark.parametrize("name", ["cost", "cost_in_usd_ticks"])
-@pytest.mark.parametrize("value", [10**400, float("nan"), float("inf"), -1, True, "0.1", {}])
+@pytest.mark.parametrize("value", [10**400, 1e300, float("nan"), float("inf"), -1, True, "0.1", None, {}])
 def test_what_is_no_cost_loses_no_reply(name: str, value: Any) -> None:
     assert bill.billed({**RIGHT, name: value}, None) == Usage(INTO, OUT)
 

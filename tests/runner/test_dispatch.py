@@ -125,22 +125,24 @@ async def test_the_token_budget_of_the_headers(time: FakeTime) -> None:
     assert delay(d, time, 10**9) == 0, "full again: how much that is, the next reply says"
 
 
-async def test_a_call_larger_than_the_whole_budget_goes_when_it_is_full(time: FakeTime) -> None:
+@pytest.mark.parametrize(
+    ("rate", "calls", "tokens", "at_once"),
+    [
+        (RateState(remaining_requests=2, reset_requests=30.0), 5, 0, 2),
+        # A call that is larger than the whole budget is sent when the budget is full.
+        (RateState(remaining_tokens=100, reset_tokens=30.0), 1, 5000, 0),
+    ],
+    ids=["requests", "one large call"],
+)
+async def test_calls_over_the_budget_of_the_headers_wait_for_the_reset(
+    time: FakeTime, rate: RateState, calls: int, tokens: int, at_once: int
+) -> None:
     d = dispatcher(time)
-    obey_headers(d, time, RateState(remaining_tokens=100, reset_tokens=2.0))
-    tasks = await entering(d, 1, tokens=5000)
-    assert inside(tasks) == 0
-    await time.pass_(2.0)
-    assert inside(tasks) == 1
-
-
-async def test_the_request_budget_of_the_headers(time: FakeTime) -> None:
-    d = dispatcher(time)
-    obey_headers(d, time, RateState(remaining_requests=2, reset_requests=30.0))
-    tasks = await entering(d, 5)
-    assert inside(tasks) == 2
+    obey_headers(d, time, rate)
+    tasks = await entering(d, calls, tokens)
+    assert inside(tasks) == at_once
     await time.pass_(30.0)
-    assert inside(tasks) == 5
+    assert inside(tasks) == calls
 
 
 def test_headers_that_say_only_half_of_it_hold_nothing(time: FakeTime) -> None:

@@ -8,16 +8,11 @@ from judge.runner.estimate import estimate
 from judge.runner.requests import Sampling
 from judge.store import Store
 from judge.types import Reply, Usage
-from tests.runner.helpers import Fake, label, make_study, numbered, plan, run, select
+from tests.runner.helpers import Fake, label, plan, run, select
 
 UNITS = 50
 FILE = {"test/model": {"input": 1.0, "output": 10.0, "batch": {"input": 0.5, "output": 5.0}}}
 JSON = Sampling(answers="json", max_output_tokens=100)
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "s.db", numbered(UNITS))
 
 
 async def test_the_estimate_is_what_the_run_then_takes(db: Path) -> None:

@@ -42,11 +42,6 @@ async def server(request: pytest.FixtureRequest) -> AsyncIterator[LoopbackServer
         yield started
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "s.db", numbered(UNITS))
-
-
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_server, "FIRST_PROBE", 0.01)
@@ -266,38 +261,31 @@ async def test_a_key_that_is_refused_during_a_repair(server: LoopbackServer, db:
     assert (report.ended, report.pending) == ({}, UNITS)
 
 
-async def test_a_repair_that_finds_no_server_is_taken_up_by_the_next_run(
-    server: LoopbackServer, db: Path
-) -> None:
+@pytest.mark.parametrize(
+    ("fault", "tried"),
+    [
+        (Fault("500"), ["unparsed", "failed"]),
+        (Fault("400", message="the conversation is too long: context length exceeded"), ["unparsed"]),
+    ],
+    ids=["no server", "refused"],
+)
+async def test_a_repair_that_fails(server: LoopbackServer, db: Path, fault: Fault, tried: list[str]) -> None:
+    """If no server could be reached, the next run asks again. If the repair is refused, the unit remains unparsed."""
+
     def broken(body: dict[str, Any], number: int) -> Fault | None:
         if "Passage number 0." not in str(body):
             return None
-        return Fault("500" if "This could not be used" in str(body) else "wrong_label")
+        return fault if "This could not be used" in str(body) else Fault("wrong_label")
 
     async with served(server) as provider:
         server.plan.when = broken
         report = await run(db, provider)
-        assert report.ended == {"ok": UNITS - 1, "failed": 1}
-        assert attempts(db)["t:0/p"] == ["unparsed", "failed"]
+        assert report.ended == {"ok": UNITS - 1, tried[-1]: 1}
+        assert attempts(db)["t:0/p"] == tried
         server.plan.when = None
         again = await run(db, provider)
-    assert (again.ended, again.labelled) == ({"ok": 1}, UNITS)
-    assert attempts(db)["t:0/p"] == ["unparsed", "failed", "ok"]
-
-
-async def test_a_repair_that_is_refused_leaves_the_unit_unparsed(server: LoopbackServer, db: Path) -> None:
-    def refusing(body: dict[str, Any], number: int) -> Fault | None:
-        if "Passage number 0." not in str(body):
-            return None
-        if "This could not be used" in str(body):
-            return Fault("400", message="the conversation is too long: context length exceeded")
-        return Fault("wrong_label")
-
-    async with served(server) as provider:
-        server.plan.when = refusing
-        report = await run(db, provider)
-    assert report.ended == {"ok": UNITS - 1, "unparsed": 1}
-    assert attempts(db)["t:0/p"] == ["unparsed"]
+    assert again.labelled == UNITS - (tried[-1] == "unparsed")
+    assert attempts(db)["t:0/p"] == tried + ["ok"] * (tried[-1] == "failed")
 
 
 async def test_a_rate_limit_that_asks_for_hours_ends_the_run(server: LoopbackServer, db: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from judge.errors import KeyProblem, Rejected, ServerFault
+from judge.errors import KeyProblem, ProviderError, Rejected, ServerFault
+from judge.providers import base
 from judge.runner import run as run_module
 from judge.runner.requests import Asker, Sampling
 from judge.types import Json, Reply, Request, Unit
@@ -119,13 +120,16 @@ async def test_a_repaired_answer_is_shared_as_repaired(db: Path, tmp_path: Path)
     assert attempts(db)["t:1/p"] == ["ok"]
 
 
-async def test_a_failed_call_fails_its_copies_and_the_next_run_asks_once(db: Path) -> None:
+@pytest.mark.parametrize(("error", "calls"), [(ServerFault("HTTP 500"), 6), (Rejected("too long", 400), 1)])
+async def test_a_failed_call_fails_its_copies_and_the_next_run_asks_once(
+    db: Path, error: ProviderError, calls: int
+) -> None:
     def broken(request: Request, tries: int) -> Reply:
-        raise ServerFault("HTTP 500")
+        raise error
 
     fake = Fake(broken, delay=0.01)
     report = await run(db, fake)
-    assert len(fake.requests) == 6, "one unit's tries, not one for each copy"
+    assert len(fake.requests) == calls, "one unit's tries, not one for each copy"
     assert report.ended == {"failed": COPIES}
     working = Fake(delay=0.01)
     again = await run(db, working)
@@ -198,8 +202,6 @@ async def test_the_derived_label_is_that_of_the_own_gold(tmp_path: Path) -> None
 
 
 async def test_a_distribution_is_shared_with_its_label(db: Path) -> None:
-    from judge.providers import base
-
     provider = base.get("scripted/hash", base.Settings(options={"logprobs": "1"}))
     report = await run(db, provider, plan("scripted/hash", sampling=Sampling()))
     assert report.reused == COPIES - 1
@@ -215,13 +217,3 @@ async def test_different_texts_are_all_asked(tmp_path: Path) -> None:
     report = await run(db, fake, plan(concurrency=3))
     assert sorted(number_in(r) for r in fake.requests) == [0, 1, 2, 3, 4]
     assert report.labelled == 40
-
-
-async def test_rejected_copies(db: Path) -> None:
-    def too_long(request: Request, tries: int) -> Reply:
-        raise Rejected("too long", 400)
-
-    fake = Fake(too_long, delay=0.01)
-    report = await run(db, fake)
-    assert len(fake.requests) == 1
-    assert report.ended == {"failed": COPIES}

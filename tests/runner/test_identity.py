@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,9 +22,7 @@ from tests.runner.helpers import (
     Fake,
     attempts,
     label,
-    make_study,
     number_in,
-    numbered,
     plan,
     run,
     select,
@@ -33,26 +30,6 @@ from tests.runner.helpers import (
 )
 
 UNITS = 12
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "s.db", numbered(UNITS))
-
-
-@asynccontextmanager
-async def elsewhere(
-    server: OpenAIServer, host: str = "127.0.0.1", **options: str
-) -> AsyncIterator[base.Provider]:
-    """The provider, opened under this name of the host."""
-    url = server.url.replace("127.0.0.1", host)
-    provider = base.get("openai/loopback", base.Settings(url, 30.0, options))
-    await provider.open()
-    server.reset_counts()
-    try:
-        yield provider
-    finally:
-        await provider.close()
 
 
 async def test_another_port_with_the_same_model_goes_on_with_the_run(db: Path) -> None:
@@ -71,9 +48,9 @@ async def test_another_name_of_this_machine_is_the_same_address(db: Path) -> Non
     """Even of a server that does not name its model."""
     async with OpenAIServer() as server:
         server.reports = ""
-        async with elsewhere(server) as provider:
+        async with served(server) as provider:
             begun = await run(db, provider)
-        async with elsewhere(server, "localhost") as provider:
+        async with served(server, host="localhost") as provider:
             again = await run(db, provider)
         assert (again.run_id, again.reused, server.requests) == (begun.run_id, UNITS, 0)
 
@@ -287,7 +264,7 @@ def test_the_lock_lies_beside_the_study(db: Path, tmp_path: Path, monkeypatch: p
     link.symlink_to(db)
     with Store.open(db) as first, Store.open(link) as other, first.run_lock("stance m"):
         monkeypatch.setenv("TMPDIR", str(tmp_path / "elsewhere"))
-        assert [p.suffix for p in tmp_path.glob("s.db.*.lock")] == [".lock"]
+        assert [p.suffix for p in tmp_path.glob("study.db.*.lock")] == [".lock"]
         with (
             pytest.raises(StudyError, match="another process is running stance m"),
             other.run_lock("stance m"),

@@ -21,16 +21,11 @@ from judge.asking import run as asking
 from judge.runner import Plan
 from tests.cli.helpers import Done
 from tests.loopback.process import ServerProcess
-from tests.runner.helpers import HASTY, attempts, make_study, numbered, select
+from tests.runner.helpers import HASTY, attempts, select
 from tests.runner.processes import TIMEOUT, Driven
 
 UNITS = 60
 Judge = Callable[..., Done]
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "study.db", numbered(UNITS))
 
 
 def command(db: Path, *words: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:

@@ -52,11 +52,6 @@ def judged(db: Path) -> int:
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "killed.db", numbered(UNITS))
-
-
-@pytest.fixture
 def whole(tmp_path: Path) -> Path:
     """A study of its own for the run that nothing interrupts."""
     return make_study(tmp_path / "whole.db", numbered(UNITS))

@@ -25,7 +25,7 @@ from judge.store import runs as store_runs
 from judge.store.selection import Selection
 from tests.loopback.faults import Fault
 from tests.loopback.openai_server import OpenAIServer
-from tests.runner.helpers import HASTY, make_study, numbered, plan, select
+from tests.runner.helpers import HASTY, plan, select
 
 UNITS = 6
 QUESTIONS = 11
@@ -41,11 +41,6 @@ async def server() -> AsyncIterator[OpenAIServer]:
     async with OpenAIServer(record=True) as started:
         started.logprobs = "none"
         yield started
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "s.db", numbered(UNITS))
 
 
 async def ask(

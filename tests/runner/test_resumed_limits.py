@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.helpers import Done, checked
-from tests.jobs.helpers import threaded
 from tests.loopback.openai_server import OpenAIServer
-from tests.loopback.wire import Fault
+from tests.loopback.wire import Fault, threaded
 from tests.runner.helpers import make_study, numbered
 
 Judge = Callable[..., Done]
@@ -22,8 +21,8 @@ Judge = Callable[..., Done]
 @pytest.fixture
 def server(judge: Judge, tmp_path: Path) -> Iterator[OpenAIServer]:
     make_study(tmp_path / "study.db", numbered(40))
-    with threaded(OpenAIServer()) as there:  # type: ignore[arg-type]
-        yield there  # type: ignore[misc]
+    with threaded(OpenAIServer()) as running:
+        yield running
 
 
 def words(server: OpenAIServer, *more: str) -> list[str]:

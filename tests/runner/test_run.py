@@ -40,11 +40,6 @@ from tests.runner.test_writer import full_disk
 UNITS = 40
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return make_study(tmp_path / "s.db", numbered(UNITS))
-
-
 # --- counting
 
 
@@ -121,35 +116,6 @@ async def test_a_model_with_a_limit_of_its_own(db: Path) -> None:
 
 
 # --- token budgets
-
-
-async def test_a_token_budget_stops_before_it_is_passed(db: Path) -> None:
-    fake = Fake(lambda request, tries: Reply(label().text, usage=Usage(450, 50)))
-    report = await run(db, fake, plan(max_tokens=5000, concurrency=4))
-    # 500 tokens a call: ten of them, at most.
-    used = report.usage["input_tokens"] + report.usage["output_tokens"]
-    assert used <= 5000
-    assert 5 <= report.ended["ok"] <= 10
-    assert report.stopped == "another call could cross the limit of 5,000 tokens"
-    assert report.error is None
-    assert report.pending == UNITS - report.ended["ok"]
-    more = await run(db, Fake())
-    assert more.labelled == UNITS
-
-
-async def test_a_budget_that_no_call_fits_in_sends_nothing(db: Path) -> None:
-    fake = Fake()
-    report = await run(db, fake, plan(max_tokens=1))
-    assert fake.requests == []
-    assert (report.pending, report.stopped) == (UNITS, "another call could cross the limit of 1 tokens")
-
-
-async def test_a_budget_waits_for_calls_that_may_use_less(db: Path) -> None:
-    """In flight a call counts with the most that it can take; what it really used counts once it is back."""
-    fake = Fake(lambda request, tries: Reply(label().text, usage=Usage(1, 1)), delay=0.001)
-    report = await run(db, fake, plan(max_tokens=6000, concurrency=8))
-    assert report.ended == {"ok": UNITS}, "40 calls of 2 tokens, each of which could take some 2,000"
-    assert fake.most < 8, "but not all at once"
 
 
 async def test_a_repair_is_within_the_budget_too(db: Path) -> None:

@@ -19,8 +19,9 @@ from judge.store.locks import only_here
 from judge.store.origin import origins
 from judge.store.runs import add_probes
 from tests.cli.helpers import Done, checked, process, script, write_rows
-from tests.jobs.helpers import submit, threaded, write_batch
+from tests.jobs.helpers import submit, write_batch
 from tests.loopback.batches_server import OpenAIBatchServer
+from tests.loopback.wire import threaded
 from tests.runner.helpers import select
 from tests.store.helpers import without_trigger
 from tests.tui import studies
