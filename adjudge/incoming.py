@@ -44,8 +44,10 @@ def import_items(
             rows = file_rows(format, paths[0])
             done = from_files(study, format, paths, options, skip_bad)
         else:
-            rows, columns = _rows(data, format, maps)
-            name = "rows" if columns is None else "DataFrame"
+            if format is not None:
+                raise UsageError("format is for files; a DataFrame or rows have their own")
+            used = {"id", "question", "claim", "passages.text", *maps.values()}
+            name, rows, columns = rows_in_memory(data, used)
             options = understood(Path(name), rows, options)
             names_itself = options.taken is not None and options.taken.derives_id
             if not names_itself and not any(row.get("dataset") for row in rows):
@@ -66,25 +68,20 @@ def _paths(data: Any) -> list[Path]:
     return [Path(entry) for entry in listed] if all(isinstance(entry, str | Path) for entry in listed) else []
 
 
-def _rows(
-    data: Any, format: str | None, maps: Mapping[str, str]
-) -> tuple[list[dict[str, Any]], list[str] | None]:
+def rows_in_memory(data: Any, used: Collection[str]) -> tuple[str, list[dict[str, Any]], list[str] | None]:
+    """Return what errors call the data, its rows, and the columns of a table.
+
+    Raises UsageError if a column in `used` is the index of the frame.
+    """
     from adjudge.frames import rows_of
 
-    if format is not None:
-        raise UsageError("format is for files; a DataFrame or rows have their own")
     rows, columns = rows_of(data)
-    refuse_index(data, columns, {"id", "question", "claim", "passages.text", *maps.values()})
-    return rows, columns
-
-
-def refuse_index(data: Any, columns: list[str] | None, used: Collection[str]) -> None:
-    """Raise UsageError if a column in `used` is the index of the frame."""
     # The index of a frame is not a column: groupby and set_index put there what was one.
     named = [name for name in getattr(getattr(data, "index", None), "names", ()) if isinstance(name, str)]
     wanted = set(used) - set(columns or ())
     if columns is not None and (lost := [name for name in named if name in wanted]):
         raise UsageError(f"'{lost[0]}' is the frame's index and no column: give frame.reset_index()")
+    return "rows" if columns is None else "DataFrame", rows, columns
 
 
 def _check_maps(maps: Any, label_maps: Any) -> None:

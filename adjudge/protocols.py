@@ -38,8 +38,7 @@ def import_outputs(
     label_maps: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Outcome:
     """Import outputs of systems from a file, a table or rows. Raises as `judge.asking.systems.import_files`."""
-    from adjudge.frames import rows_of
-    from adjudge.incoming import refuse_index
+    from adjudge.incoming import rows_in_memory
     from judge.asking.systems import import_files, import_rows
     from judge.importers.answers import KEYS
     from judge.importers.base import Options
@@ -52,10 +51,8 @@ def import_outputs(
     elif outputs.stage is not None:
         raise UsageError(f"{type(data).__name__}: rankings are the path of a TREC run file")
     else:
-        rows, columns = rows_of(data)
-        name = "rows" if columns is None else "DataFrame"
+        name, rows, columns = rows_in_memory(data, {*KEYS, *options.maps.values()})
         check_names(columns or (), name)
-        refuse_index(data, columns, {*KEYS, *options.maps.values()})
         done = import_rows(store, name, rows, options, outputs, cells=columns is not None)
     new = sum(n for row in done.rows() for name, n in row.items() if name in ("answers", "verdicts", "lists"))
     notes = [*said, *done.lacks, *(f"skipped: {text}" for text in done.skipped)]
@@ -65,16 +62,14 @@ def import_outputs(
 
 def import_nuggets(store: Store, data: Any, whose: Assigner, dataset: str | None, skip_bad: bool) -> Outcome:
     """Import nuggets from a file, a table or rows. Raises as `judge.asking.nuggets.import_files`."""
-    from adjudge.frames import rows_of
-    from adjudge.incoming import refuse_index
+    from adjudge.incoming import rows_in_memory
     from judge.asking.nuggets import import_files, import_rows
 
     if isinstance(data, str | Path):
         done = import_files(store, [Path(data)], whose, dataset, skip_bad)
     else:
-        rows, columns = rows_of(data)
-        name = "rows" if columns is None else "DataFrame"
-        refuse_index(data, columns, {"id", "nugget", "importance", "system", "assignment"})
+        used = {"id", "nugget", "importance", "system", "assignment"}
+        name, rows, _ = rows_in_memory(data, used)
         done = import_rows(store, name, rows, whose, dataset, skip_bad)
     rows = done.rows()
     new = sum(row["nuggets"] for row in rows)

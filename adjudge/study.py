@@ -297,7 +297,6 @@ class Study:
         rows: list[dict[str, Any]] = []
         fields: list[str] = []
         with self._open() as store:
-            # The list has no checks for drift and no attempts of a search.
             runs = [export.named_run(store, run)] if run else export.list_runs(store)
             for stored_run in runs:
                 task = export.stored_task(store, stored_run["task"])

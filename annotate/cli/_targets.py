@@ -4,7 +4,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from judge.errors import UsageError, WriteFailed
@@ -40,45 +40,44 @@ def write(texts: Mapping[Path, str]) -> None:
     A link is followed. What exists and is not a regular file (a pipe, /dev/stdout) is written into, never
     replaced. Raises WriteFailed; no file has then changed.
     """
-    parts: dict[Path, Path] = {}
-    try:
+    with ExitStack() as files:
         for path, text in texts.items():
-            target = path.resolve()
-            with _explained(path):
-                if not _is_device(path):
-                    # A random name, because two reports may be written into one folder at once.
-                    parts[target] = target.with_name(f".adjudge-{secrets.token_hex(6)}.part")
-                    _put(parts[target], text)
-                    if target.exists():
-                        # The new file keeps the permissions of the one that it replaces.
-                        parts[target].chmod(stat.S_IMODE(target.stat().st_mode))
+            if not _is_device(path):
+                files.enter_context(_whole(path, text))
         for path, text in texts.items():
             # After the parts of all files, because nothing can be taken back from a pipe.
             if _is_device(path):
                 with _explained(path), path.open("w", encoding="utf-8", newline="\n") as file:
                     file.write(text)
-        for path, part in list(parts.items()):
-            with _explained(path):
-                part.replace(path)
-                # What has its final name must not be removed by the clean-up below.
-                del parts[path]
+
+
+@contextmanager
+def _whole(path: Path, text: str) -> Iterator[None]:
+    """Write the text beside the file, which is replaced at the end unless an error occurs."""
+    target = path.resolve()
+    # A random name, because two reports may be written into one folder at once.
+    part = target.with_name(f".adjudge-{secrets.token_hex(6)}.part")
+    try:
+        with _explained(path):
+            with part.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                # A power cut after the renaming could otherwise leave an empty file.
+                os.fsync(file.fileno())
+            if target.exists():
+                # The new file keeps the permissions of the one that it replaces.
+                part.chmod(stat.S_IMODE(target.stat().st_mode))
+        yield
+        with _explained(path):
+            part.replace(target)
     finally:
-        for part in parts.values():
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def _is_device(path: Path) -> bool:
     """Return whether the path exists and is neither a file nor a folder."""
     return path.exists() and not path.is_file() and not path.is_dir()
-
-
-def _put(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        # A power cut after the renaming could otherwise leave an empty file.
-        os.fsync(file.fileno())
 
 
 @contextmanager

@@ -28,9 +28,9 @@ READING = click.option(
     "--challenging",
     "reading",
     type=click.Choice(["entailed", "not-entailed"]),
-    default="entailed",
     help="Questions that count as challenging: those whose answer entails at least one "
-    "distractor (as in URAG), or those whose answer entails no distractor.",
+    "distractor (as in URAG), or those whose answer entails no distractor "
+    "(default: entailed, unless --reading says otherwise).",
 )
 SLOTS = click.option(
     "--per-question",
@@ -70,13 +70,7 @@ def distractors() -> None:
     help="Follow the URAG paper, in which the answer can entail a distractor ('paper'), or "
     "require every distractor to be wrong ('practice').",
 )
-@click.option(
-    "--challenging",
-    "reading",
-    type=click.Choice(["entailed", "not-entailed"]),
-    help="Questions that count as challenging: those whose answer entails at least one "
-    "distractor, or those whose answer entails no distractor (default: set by --reading).",
-)
+@READING
 @click.option("--check-model", help="Model for the entailment check (default: --model).")
 @click.option("--system", help="System name to store the distractors under (default: the model).")
 def generate(model: str, **options: Any) -> int:
@@ -239,7 +233,7 @@ def export(
     system: str | None,
     annotator: str,
     slots: int,
-    reading: Reading,
+    reading: Reading | None,
     seed: int,
     db: Path,
     as_json: bool,
@@ -256,6 +250,7 @@ def export(
     """
     from judge.store import distractors as made
 
+    reading = reading or "entailed"
     format_name = format_of(output, {".json": "urag", ".jsonl": "jsonl"}, format_name, "--format")
     if output.exists():
         raise UsageError(f"-o {output}: the file exists already; name another file, or delete it first")

@@ -15,7 +15,7 @@ def rankings() -> None:
 
 
 @rankings.command("attach")
-@click.option("--name", help="Name of the ranking, if the study has several rankings.")
+@click.option("--ranking", "--name", "name", help="Name of the ranking, if the study has several rankings.")
 @click.option(
     "--stage", type=click.Choice(STAGES), help="Stage of the ranking, if the ranking has several stages."
 )

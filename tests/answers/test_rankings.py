@@ -167,3 +167,15 @@ def test_without_the_library_the_command_says_what_to_install(
     monkeypatch.setitem(sys.modules, "bm25s", None)
     message = judge("retrieve", code=1).err
     assert "needs bm25s: pip install 'adjudge[retrieve]'" in message
+
+
+def test_the_option_that_an_error_names_chooses_the_ranking(
+    judge: Judge, items: None, tmp_path: Path
+) -> None:
+    path = run_file(tmp_path / "a.run", "tea Q0 cite_2 1 0.5 x", "tea Q0 cite_1 2 0.4 y")
+    judge("systems", "import", "--stage", "retrieve", path)
+    message = judge("rankings", "attach", code=2).err
+    assert "choose with --ranking" in message and "x (retrieve), y (retrieve)" in message
+    assert (
+        checked(judge("rankings", "attach", "--ranking", "y", "--json").out, "rankings_attach")["name"] == "y"
+    )
