@@ -60,6 +60,11 @@ class Scored:
         return value
 
     @property
+    def corrected(self) -> dict[str, Mapping[str, Any]]:
+        """The corrected measures by name."""
+        return {row["measure"]: row for row in self.document["correction"]["measures"]}
+
+    @property
     def names(self) -> list[str]:
         return [m["measure"] for m in self.document["measures"] if m["stratum"] is None]
 
@@ -67,6 +72,17 @@ class Scored:
 def score(judge: Judge, *args: str) -> Scored:
     """`judge score ... --json`, checked against its schema."""
     return Scored(checked(judge("score", *args, "--json", "--interval", "none").out, "score"))
+
+
+def board(judge: Judge, *args: str) -> dict[str, Any]:
+    """The leaderboard of `judge score ... --json`, checked against its schema."""
+    return dict(checked(judge("score", *args, "--json").out, "board"))
+
+
+def cells(result: Mapping[str, Any], measure: str, stratum: str | None = None) -> dict[str, dict[str, Any]]:
+    """The cells of a row of a leaderboard by contender."""
+    [row] = [r for r in result["rows"] if (r["measure"], r["stratum"]) == (measure, stratum)]
+    return {c["contender"]: c for c in row["cells"]}
 
 
 def commands(judge: Judge, *args: str) -> list[str]:

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scipy.stats import ttest_rel
@@ -14,7 +13,7 @@ from scipy.stats import ttest_rel
 from tests.cli.helpers import checked
 from tests.formats import garage_row, write_jsonl
 from tests.real import require
-from tests.suites.helpers import Judge, answers, give, people, ranking
+from tests.suites.helpers import Judge, answers, board, cells, give, people, ranking
 
 N = 12
 SYSTEMS = {"good": 0, "fair": 3, "poor": 9}
@@ -51,20 +50,13 @@ def label(**changed: str) -> None:
     give("eligibility", given)
 
 
-def board(judge: Judge, *words: str) -> dict[str, Any]:
-    done = judge("score", "garage", "--part", "eligibility", *words, "--json")
-    return dict(checked(done.out, "board"))
-
-
-def cells(result: dict[str, Any], stratum: str | None = None) -> dict[str, dict[str, Any]]:
-    [row] = [r for r in result["rows"] if (r["measure"], r["stratum"]) == ("eligibility", stratum)]
-    return {c["contender"]: c for c in row["cells"]}
+ELIGIBILITY = ("garage", "--part", "eligibility")
 
 
 @pytest.mark.usefixtures("study")
 def test_all_systems_with_the_paired_test_and_holm(judge: Judge) -> None:
     label()
-    result = cells(board(judge, "--system", "all"))
+    result = cells(board(judge, *ELIGIBILITY, "--system", "all"), "eligibility")
     assert {name: c["shared"]["value"] for name, c in result.items()} == {
         "good": 1.0,
         "fair": 0.75,
@@ -86,7 +78,7 @@ def test_all_systems_with_the_paired_test_and_holm(judge: Judge) -> None:
 def test_what_one_lacks_is_compared_for_none_and_own_rows_stand_beside(judge: Judge) -> None:
     # The judge's reply on poor's first nine (bad) answers cannot be read: on its own rows poor is perfect.
     label(**{f"poor_{n}": "unparsed" for n in range(9)})
-    result = cells(board(judge, "--system", "poor", "--system", "fair"))
+    result = cells(board(judge, *ELIGIBILITY, "--system", "poor", "--system", "fair"), "eligibility")
     assert (result["poor"]["own"]["value"], result["poor"]["own"]["n_units"]) == (1.0, 3)
     assert (result["fair"]["own"]["value"], result["fair"]["own"]["n_units"]) == (0.75, 12)
     # On the three shared rows fair is perfect too: no system is better for what its judge could not read.
@@ -100,8 +92,12 @@ def test_what_one_lacks_is_compared_for_none_and_own_rows_stand_beside(judge: Ju
 @pytest.mark.usefixtures("study")
 def test_the_order_of_systems_changes_no_number(judge: Judge) -> None:
     label(fair_5="refused")
-    first = cells(board(judge, "--system", "good", "--system", "fair", "--system", "poor"))
-    second = cells(board(judge, "--system", "poor", "--system", "good", "--system", "fair"))
+    first = cells(
+        board(judge, *ELIGIBILITY, "--system", "good", "--system", "fair", "--system", "poor"), "eligibility"
+    )
+    second = cells(
+        board(judge, *ELIGIBILITY, "--system", "poor", "--system", "good", "--system", "fair"), "eligibility"
+    )
     assert first == second
 
 
@@ -109,11 +105,20 @@ def test_the_order_of_systems_changes_no_number(judge: Judge) -> None:
 def test_strata_are_columns_and_share_their_own_rows(judge: Judge, tmp_path: Path) -> None:
     label()
     result = board(
-        judge, "--system", "good", "--system", "poor", "--by", "question_type", "-o", str(tmp_path / "b.md")
+        judge,
+        *ELIGIBILITY,
+        "--system",
+        "good",
+        "--system",
+        "poor",
+        "--by",
+        "question_type",
+        "-o",
+        str(tmp_path / "b.md"),
     )
     # slow: n = 0, 2, 4, 6, 8 of 0..8 are bad, 10 is good: 1 of 6. fast: 1, 3, 5, 7 bad, 9 and 11 good: 2 of 6.
-    assert cells(result, "slow")["poor"]["shared"]["value"] == pytest.approx(1 / 6)
-    assert cells(result, "fast")["poor"]["shared"]["value"] == pytest.approx(2 / 6)
+    assert cells(result, "eligibility", "slow")["poor"]["shared"]["value"] == pytest.approx(1 / 6)
+    assert cells(result, "eligibility", "fast")["poor"]["shared"]["value"] == pytest.approx(2 / 6)
     head = next(
         line for line in (tmp_path / "b.md").read_text("utf-8").splitlines() if line.startswith("| system")
     )
@@ -133,9 +138,12 @@ def test_judges_are_the_other_axis(judge: Judge) -> None:
             {unit(n, "fair"): "Major Issue(s)" if n < bad else "No Issues" for n in range(N)},
             model=model,
         )
-    result = board(judge, "--system", "fair", "--judges", "each", "-m", "a/one", "-m", "b/two")
+    result = board(judge, *ELIGIBILITY, "--system", "fair", "--judges", "each", "-m", "a/one", "-m", "b/two")
     assert result["axis"] == "judge"
-    assert {n: c["shared"]["value"] for n, c in cells(result).items()} == {"a/one": 1.0, "b/two": 0.5}
+    assert {n: c["shared"]["value"] for n, c in cells(result, "eligibility").items()} == {
+        "a/one": 1.0,
+        "b/two": 0.5,
+    }
 
 
 @pytest.mark.usefixtures("study")
@@ -145,7 +153,7 @@ def test_people_correct_each_system(judge: Judge) -> None:
         unit(n, s): "No Issues" if n % 2 else "Major Issue(s)" for s in ("good", "poor") for n in range(N)
     }
     people("eligibility", {"ann": issues})
-    result = board(judge, "--system", "good", "--system", "poor", "--reference", "ann")
+    result = board(judge, *ELIGIBILITY, "--system", "good", "--system", "poor", "--reference", "ann")
     for name in ("good", "poor"):
         [one] = result["corrections"][name]["measures"]
         assert one["measure"] == "eligibility"
@@ -163,7 +171,7 @@ def test_files_hold_the_same_values_and_escape_names(judge: Judge, tmp_path: Pat
     give("eligibility", given)
     both = ("--system", "poor", "--system", evil)
     for name in ("b.html", "b.md", "b.tex", "b.csv"):
-        judge("score", "garage", "--part", "eligibility", "--partial", *both, "-o", name)
+        judge("score", *ELIGIBILITY, "--partial", *both, "-o", name)
     page = (tmp_path / "b.html").read_text("utf-8")
     assert "<script" not in page
     assert "&lt;script&gt;" in page
@@ -190,7 +198,7 @@ def compiled(pdflatex: Path, folder: Path) -> str:
 def test_the_latex_compiles(judge: Judge, tmp_path: Path) -> None:
     pdflatex = require("pdflatex")
     label()
-    judge("score", "garage", "--part", "eligibility", "--system", "all", "-o", "b.tex")
+    judge("score", *ELIGIBILITY, "--system", "all", "-o", "b.tex")
     compiled(pdflatex, tmp_path)
 
 
@@ -265,7 +273,7 @@ def test_what_does_not_go_together_is_refused_before_anything_is_read(judge: Jud
 @pytest.mark.usefixtures("study")
 def test_missing_labels_of_all_systems_are_listed_at_once(judge: Judge) -> None:
     give("eligibility", {unit(n, "good"): "No Issues" for n in range(N)})
-    done = judge("score", "garage", "--part", "eligibility", "--system", "all", code=1)
+    done = judge("score", *ELIGIBILITY, "--system", "all", code=1)
     assert len([line for line in done.out.splitlines() if line.startswith("judge run eligibility")]) == 2
 
 
@@ -310,7 +318,7 @@ def test_compare_has_the_same_two_axes(judge: Judge) -> None:
         pytest.approx(high),
     )
     assert low < -1.0
-    board_cells = cells(board(judge, "--system", "good", "--system", "poor"))
+    board_cells = cells(board(judge, *ELIGIBILITY, "--system", "good", "--system", "poor"), "eligibility")
     assert board_cells["poor"]["difference_to_best"] == result["difference"]["value"]
     assert "name two systems" in judge("score", "compare", "good", "good", "--axis", "system", code=2).err
     message = judge("score", "compare", "good", "poor", "-m", "a/judge", code=2).err

@@ -2,16 +2,14 @@
 
 import csv
 import io
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from judge.suites.papers import PAPERS
 from tests.answers.helpers import column
 from tests.formats import garage_row, write_jsonl
-from tests.suites.helpers import Judge, answers, give, people
+from tests.suites.helpers import Judge, answers, board, cells, give, people
 
 N = 8
 
@@ -25,15 +23,6 @@ def items(judge: Judge, tmp_path: Path) -> None:
     judge("items", "import", "garage", write_jsonl(tmp_path / "garage.jsonl", rows))
 
 
-def cells(result: dict[str, Any], measure: str, stratum: str | None = None) -> dict[str, dict[str, Any]]:
-    [row] = [r for r in result["rows"] if (r["measure"], r["stratum"]) == (measure, stratum)]
-    return {c["contender"]: c for c in row["cells"]}
-
-
-def board(judge: Judge, *words: str) -> dict[str, Any]:
-    return dict(json.loads(judge("score", "garage", *words, "--json").out))
-
-
 @pytest.mark.usefixtures("items")
 def test_an_answer_that_is_missing_counts_on_the_shared_rows_too(judge: Judge, tmp_path: Path) -> None:
     texts = [(f"g{n}", "whole", "full", "It is so [cite_1].") for n in range(N)]
@@ -41,7 +30,8 @@ def test_an_answer_that_is_missing_counts_on_the_shared_rows_too(judge: Judge, t
     answers(judge, tmp_path, texts)
     give("eligibility", {f"garage:{i}@{s}@full": "No Issues" for i, s, _, _ in texts})
     result = cells(
-        board(judge, "--part", "eligibility", "--system", "whole", "--system", "lazy"), "eligibility"
+        board(judge, "garage", "--part", "eligibility", "--system", "whole", "--system", "lazy"),
+        "eligibility",
     )
     # lazy answers 2 of 8; the six others are its failures, and rows like any other.
     assert (result["lazy"]["shared"]["value"], result["lazy"]["shared"]["n_units"]) == (2 / 8, 8)
@@ -64,7 +54,7 @@ def test_a_sentence_that_could_not_be_read_takes_its_answer_from_everybody(
     labels["garage:g0@b@full#s1"] = labels["garage:g1@b@full#s1"] = "unsupported"
     give("grounding", labels)
     result = cells(
-        board(judge, "--part", "grounding", "--system", "a", "--system", "b"), "sentence_supported"
+        board(judge, "garage", "--part", "grounding", "--system", "a", "--system", "b"), "sentence_supported"
     )
     # Shared: g2 to g7 with 12 sentences each, all supported. With their readable halves a would have 14/14, b 14/16.
     for name in ("a", "b"):
@@ -84,7 +74,7 @@ def test_a_measure_or_a_stratum_that_one_lacks_is_named(judge: Judge, tmp_path: 
     give("eligibility", dict.fromkeys(units, "No Issues"))
     words = ("--part", "eligibility", "--by", "question_type", "--partial")
     arguments = (*words, "--system", "whole", "--system", "slow")
-    result = cells(board(judge, *arguments), "eligibility", "fast")
+    result = cells(board(judge, "garage", *arguments), "eligibility", "fast")
     assert result["whole"]["own"]["value"] == 1.0
     assert result["slow"]["own"]["n_units"] == 0
     for cell in result.values():
@@ -109,7 +99,8 @@ def test_all_with_the_best_value_are_best_in_any_order(judge: Judge, tmp_path: P
     give("eligibility", labels)
     both = [
         cells(
-            board(judge, "--part", "eligibility", *(w for s in order for w in ("--system", s))), "eligibility"
+            board(judge, "garage", "--part", "eligibility", *(w for s in order for w in ("--system", s))),
+            "eligibility",
         )
         for order in ("abc", "cba")
     ]

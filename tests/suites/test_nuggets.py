@@ -158,7 +158,7 @@ def test_corrected_by_people(judge: Judge) -> None:
         store.conn.commit()
     give(TASK, dict.fromkeys(units, P))
     result = score(judge, "nuggets", "--system", "alpha", "--reference", "cleo")
-    rows = {row["measure"]: row for row in result.document["correction"]["measures"]}
+    rows = result.corrected
     # The judge says half of everything. cleo: tides (1 + .5 + 1)/3, sky 1.
     assert rows["nugget_all"]["judge_only"]["value"] == result.value("nugget_all") == 0.5
     by_people = rows["nugget_all"]["human_only"]

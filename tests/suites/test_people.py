@@ -1,6 +1,8 @@
 """judge score --correct-by: the judge's means beside people's, and both together."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from tests.suites.helpers import Judge, answers, give, import_garage, items, out
 __all__ = ["people"]
 
 ITEMS = 8
+ELIGIBILITY = ("garage", "--part", "eligibility", "--reference")
 
 
 def unit(n: int) -> str:
@@ -42,9 +45,9 @@ def test_eligibility_three_ways_by_hand(judge: Judge, study: None) -> None:
         unit(6): "Major Issue(s)",
     }
     people("eligibility", {"bob": known})
-    result = score(judge, "garage", "--part", "eligibility", "--reference", "bob")
-    [row] = result.document["correction"]["measures"]
-    assert (row["measure"], result.document["correction"]["reference"]) == ("eligibility", "bob")
+    result = score(judge, *ELIGIBILITY, "bob")
+    row = result.corrected["eligibility"]
+    assert result.document["correction"]["reference"] == "bob"
     # Judge: 5 of 8. People: 2 of 4.
     assert row["judge_only"]["value"] == result.value("eligibility") == 5 / 8
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 4)
@@ -67,9 +70,7 @@ def test_four_labels_are_too_few_for_a_judge_to_narrow_the_interval(judge: Judge
     people(
         "eligibility", {"gold": {unit(n): "No Issues" if n < 5 else "Major Issue(s)" for n in (0, 1, 6, 7)}}
     )
-    [row] = score(judge, "garage", "--part", "eligibility", "--reference", "gold").document["correction"][
-        "measures"
-    ]
+    row = score(judge, *ELIGIBILITY, "gold").corrected["eligibility"]
     # The judge agrees on all four labels: lambda would be Cov_4 / ((1 + 4/4) Var_8(judge)) = .25 / (2 * .267857) = .467.
     # Two pseudo-residuals on four labels make that interval wider than people's own, which stands.
     assert row["lambda"] == 0
@@ -91,18 +92,19 @@ def test_answers_labelled_in_part_do_not_count(judge: Judge, study: None) -> Non
             }
         },
     )
-    correction = score(judge, "garage", "--part", "grounding", "--reference", "ann").document["correction"]
-    row = {m["measure"]: m for m in correction["measures"]}["unadjusted_factuality"]
+    result = score(judge, "garage", "--part", "grounding", "--reference", "ann")
+    row = result.corrected["unadjusted_factuality"]
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
     assert row["judge_only"]["value"] == 1.0
-    assert any("1 labels of ann on grounding are left out" in note for note in correction["notes"])
+    assert any(
+        "1 labels of ann on grounding are left out" in note for note in result.document["correction"]["notes"]
+    )
 
 
 def test_factuality_needs_both_labels_of_people(judge: Judge, study: None) -> None:
     people("grounding", {"ann": {f"{unit(n)}#s{s}": "supported" for n in (0, 1, 2) for s in (0, 1)}})
     people("eligibility", {"ann": {unit(0): "No Issues", unit(1): "Major Issue(s)"}})
-    correction = score(judge, "garage", "--reference", "ann", "--part", "factuality").document["correction"]
-    [row] = [m for m in correction["measures"] if m["measure"] == "factuality"]
+    row = score(judge, "garage", "--reference", "ann", "--part", "factuality").corrected["factuality"]
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
 
 
@@ -116,9 +118,7 @@ def test_the_majority_of_people_and_its_ties(judge: Judge, study: None) -> None:
             "gold": {unit(0): bad, unit(1): bad, unit(2): bad},
         },
     )
-    [row] = score(judge, "garage", "--part", "eligibility", "--reference", "majority").document["correction"][
-        "measures"
-    ]
+    row = score(judge, *ELIGIBILITY, "majority").corrected["eligibility"]
     # g0 good, g2 bad, g1 a tie; gold is not a person.
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
 
@@ -127,22 +127,21 @@ def test_what_is_no_mean_is_named(judge: Judge, tmp_path: Path) -> None:
     import_garage(judge, tmp_path)
     people("deflection", {"gold": {"garage:g3@m@full": "missing"}})
     give("deflection", {f"garage:g{n}@m@full": "missing" for n in (1, 2, 3)})
-    result = score(judge, "garage", "--part", "deflection", "--part", "attribution", "--reference", "gold")
+    words = ("garage", "--part", "deflection", "--part", "attribution", "--reference", "gold")
+    result = score(judge, *words)
     assert "attribution_precision_micro" in result.document["correction"]["left_out"]
-    rows = {m["measure"]: m for m in result.document["correction"]["measures"]}
+    rows = result.corrected
     # One unit is not enough for an interval of both; the reason says so.
     assert rows["deflection_true_positive_rate"]["ppi"]["reason"].startswith("fewer than two")
     assert rows["deflection_true_positive_rate"]["human_only"]["value"] == 1.0
-    text = judge(
-        "score", "garage", "--part", "deflection", "--part", "attribution", "--reference", "gold"
-    ).out
+    text = judge("score", *words).out
     assert "corrected by gold (PPI++)" in text
     assert "no means over units, not corrected: attribution_precision_micro" in text
 
 
 def test_an_unknown_name_is_refused_with_those_there_are(judge: Judge, study: None) -> None:
     people("eligibility", {"bob": {unit(0): "No Issues"}})
-    done = judge("score", "garage", "--part", "eligibility", "--reference", "eve", code=2)
+    done = judge("score", *ELIGIBILITY, "eve", code=2)
     assert "no labels of such an annotator; available: gold, majority, bob" in done.err
 
 
@@ -154,8 +153,8 @@ def test_labels_that_a_judge_was_fitted_on_correct_it_nowhere(judge: Judge, stud
         [run] = conn.execute("SELECT run_id FROM runs WHERE task LIKE 'eligibility%'").fetchone()
         # Question 0 was seen by what labelled it, question 1 was left out with its fold.
         conn.execute("INSERT INTO fitted_on VALUES (?, 'garage:g0', NULL), (?, 'garage:g1', 2)", [run, run])
-    result = score(judge, "garage", "--part", "eligibility", "--reference", "bob")
-    [row] = result.document["correction"]["measures"]
+    result = score(judge, *ELIGIBILITY, "bob")
+    row = result.corrected["eligibility"]
     # The judge's own number stays 5 of 8; beside people's labels it is 4 of the 7 that it was not fitted on.
     assert result.value("eligibility") == 5 / 8
     assert row["judge_only"]["value"] == pytest.approx(4 / 7)
@@ -175,16 +174,14 @@ def test_a_sealed_test_that_was_not_opened_for_a_judge_corrects_it_nowhere(judge
         field = load_task("eligibility").spec.questions[0].field
         made = splits.Drawn("eligibility", field, "bob", (0.2, 0.2, 0.6), 0, "2026-01-01T00:00:00Z")
         splits.keep(store, made, {"garage:g0": "test", "garage:g1": "learn", "garage:g5": "test"})
-    result = score(judge, "garage", "--part", "eligibility", "--reference", "bob")
-    [row] = result.document["correction"]["measures"]
+    result = score(judge, *ELIGIBILITY, "bob")
+    row = result.corrected["eligibility"]
     # Of bob's four units g0 and g5 are sealed: g1 and g6, of which he calls g1 eligible.
     assert (row["human_only"]["value"], row["human_only"]["n_units"]) == (0.5, 2)
     assert any("they are in a sealed test" in note for note in result.document["correction"]["notes"])
     with Store.open("study.db", create=False) as store:
         splits.look(store, "eligibility", "compare", [run], "bob")
-    [row] = score(judge, "garage", "--part", "eligibility", "--reference", "bob").document["correction"][
-        "measures"
-    ]
+    row = score(judge, *ELIGIBILITY, "bob").corrected["eligibility"]
     assert row["human_only"]["n_units"] == 4
 
 
@@ -219,10 +216,9 @@ def label_batch(*unlabelled: int) -> dict[str, dict[str, object]]:
     return labels
 
 
-def corrected_by_ann(judge: Judge) -> dict[str, dict[str, dict[str, object]]]:
+def corrected_by_ann(judge: Judge) -> dict[str, Mapping[str, Any]]:
     parts = ("--part", "claims", "--part", "abstention")
-    document = score(judge, "faithfulness", *parts, "--reference", "ann").document
-    return {row["measure"]: row for row in document["correction"]["measures"]}
+    return score(judge, "faithfulness", *parts, "--reference", "ann").corrected
 
 
 def test_single_claims_give_no_number_of_answers(judge: Judge, claims: None) -> None:

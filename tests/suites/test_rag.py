@@ -147,7 +147,7 @@ def test_corrected_by_people(judge: Judge) -> None:
     people("nugget_support", {"ann": {f"{A}#n0": E, f"{A}#n1": E}})
     parts = ("--part", "faithfulness", "--part", "retrieval")
     result = score(judge, "rag", *parts, "--reference", "ann")
-    rows = {row["measure"]: row for row in result.document["correction"]["measures"]}
+    rows = result.corrected
     # One answer is labelled: ann entails one of its two claims, and finds both reference claims in the passages.
     assert rows["faithfulness"]["human_only"]["value"] == (1 / 2 + 0) / 2
     assert rows["context_recall"]["human_only"]["value"] == (2 / 2 + 0) / 2
