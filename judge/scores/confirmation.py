@@ -26,6 +26,7 @@ from judge.stats.ratings import BoolArray, FloatArray
 from judge.types import Status
 
 STANCES = ("support", "refute", "neutral")
+NO_EVIDENCE = "no supporting or refuting passage"
 _OK = STATUSES.index(Status.OK)
 # The detection prompt says No otherwise and yet lists Others. `Others` is a valid answer that supports nothing.
 _ANSWERS = {"Yes": 1.0, "No": 0.0, "Others": 0.0}
@@ -60,6 +61,7 @@ def ratios(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> pd.DataFra
 def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> list[Score]:
     """Return the measures of one stage, with its name.
 
+    sr_original, sr_counter  the mean SR of each side's claims that have one
     cr                       (1/2N) sum (|SR_o - RR_c| + |SR_c - RR_o|) = mean |SR_o + SR_c - 1| over the N pairs with
                              both SR defined: 0 when what supports a claim refutes its counter claim
     signed_cr                mean SR_o + SR_c - 1: above 0 each side finds its own support
@@ -77,11 +79,21 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
     # A claim may be undefined although every stance is there: then it is not the judge that is missing.
     lost = original["n_missing"].to_numpy() + counter["n_missing"].to_numpy()
     status[lost == 0] = 0
-    why = "no supporting or refuting passage on one side"
+    why = f"{NO_EVIDENCE} on one side"
     # Whether a pair will be defined is open while a passage that would decide it waits for its judgement.
     waits = np.isnan(bias) & (status == NOT_JUDGED_CODE)
     defined = np.where(waits, np.nan, (~np.isnan(bias)).astype(np.float64))
     scores = [
+        scored(
+            f"sr_{side}",
+            who,
+            table["sr"].reindex(pairs[side]).to_numpy(dtype=np.float64),
+            why=NO_EVIDENCE,
+            bounds=SHARE,
+        )
+        for side in ("original", "counter")
+    ]
+    scores += [
         # The paper's CR is unsigned, so two opposite biases do not cancel. The signed mean beside it shows the direction.
         scored("cr", who, np.abs(bias), status, why=why, bounds=SHARE),
         scored("signed_cr", who, bias, status, why=why, bounds=(-1.0, 1.0)),
@@ -104,9 +116,12 @@ def retrieval_bias(pairs: pd.DataFrame, stances: pd.DataFrame, stage: str) -> li
 
 
 def changes(first: Sequence[Score], second: Sequence[Score]) -> list[Score]:
-    """Return the change of each measure of `retrieval_bias` from one stage to the next, on the pairs that have both."""
+    """Return the change of each measure of `retrieval_bias`, SR apart, from one stage to the next, on the pairs that have both."""
     scores = []
     for before, other in zip(first, second, strict=True):
+        # SR is of single claims. Bias is of pairs, and its change is what a stage does.
+        if before.measure.startswith("sr_"):
+            continue
         name, stage = before.measure.rstrip("]").split("[")
         later = other.measure.rstrip("]").split("[")[1]
         scores.append(paired(f"{name}_change[{stage} to {later}]", before, other, lambda a, b: b - a))

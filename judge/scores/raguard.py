@@ -187,6 +187,32 @@ def _same_answers(measure: str, setting: Setting, zero: Setting) -> Score:
     return replace(score, measure=measure, rows=change, why=why, binary=False)
 
 
+def exam(table: pd.DataFrame, gold: pd.Series, gold_roles: pd.Series) -> list[Score]:
+    """Return the shares of the roles that follow from a judge's exam, and their agreement with gold roles if there are any.
+
+    table: unit_id, question_id, label, status: one row a document, with the gold verdict of its claim and its gold role.
+    """
+    role = roles(table["label"], gold)
+    who = units(table, "exam")
+    known = role.notna().to_numpy()
+    status = statuses(table, table["label"].notna().to_numpy())
+    scores = [
+        scored(
+            f"exam_{name}",
+            who,
+            np.where(known, role == name, np.nan).astype(float),
+            status,
+            why="no gold verdict",
+        )
+        for name in ROLES
+    ]
+    if gold_roles.notna().any():
+        compared = known & gold_roles.notna().to_numpy()
+        same = np.where(compared, role.to_numpy() == gold_roles.to_numpy(), np.nan).astype(float)
+        scores.append(scored("exam_agreement_with_gold", who, same, status, why="no gold role"))
+    return scores
+
+
 Relevant = Literal["associated", "supporting"]
 
 

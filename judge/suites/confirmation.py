@@ -43,9 +43,8 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     if entries is not None and len(entries):
         before: list[Score] = []
         for stage in _stages(entries):
-            table = confirmation.ratios(pairs, entries, stage)
             here = confirmation.retrieval_bias(pairs, entries, stage)
-            scores += [*_support(pairs, table, stage), *here]
+            scores += here
             if before:
                 scores += confirmation.changes(before, here)
             before = here
@@ -220,26 +219,6 @@ def _whose(study: PaperStudy) -> tuple[System, pd.DataFrame | None]:
 def _plain(condition: str) -> bool:
     """Return whether a condition is its own --context; that of a ranking is not (top:5:name:stage)."""
     return not condition.startswith("top:")
-
-
-def _support(pairs: pd.DataFrame, table: pd.DataFrame, stage: str) -> list[Score]:
-    """Return the mean SR of the original and of the counter claims that have one."""
-    import numpy as np
-
-    from judge.scores.columns import units
-    from judge.scores.score import SHARE, scored
-
-    who = units(pairs, "pairs", "pair_id")
-    return [
-        scored(
-            f"sr_{side}[{stage}]",
-            who,
-            table["sr"].reindex(pairs[side]).to_numpy(dtype=np.float64),
-            why="no supporting or refuting passage",
-            bounds=SHARE,
-        )
-        for side in ("original", "counter")
-    ]
 
 
 PAPER = Paper(

@@ -21,7 +21,6 @@ from judge.scores.score import NO_ANSWER, NOT_JUDGED
 from judge.store.runs import ADDED
 from judge.store.study import Store
 from judge.suites import chosen
-from judge.suites.chosen import Run
 from judge.suites.labelled import fitting, of_run, put
 from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.people import PeopleLabels
@@ -64,7 +63,7 @@ class PaperStudy(SystemReading):
         return self.labelled.refused if isinstance(self.labelled, PeopleLabels) else []
 
     @property
-    def last_run(self) -> Run | None:
+    def last_run(self) -> chosen.Run | None:
         """The run that labels were read from last."""
         return self.labelled.last_run
 
@@ -118,7 +117,7 @@ class PaperStudy(SystemReading):
             role="system",
         )
 
-    def _imported_on_documents(self, runs: Sequence[Run], only: str, examples: str) -> pd.DataFrame:
+    def _imported_on_documents(self, runs: Sequence[chosen.Run], only: str, examples: str) -> pd.DataFrame:
         """Return imported outputs about one passage at a time; each file of them is a run of its own."""
         loaded = self.judges.task(runs[0].task_id, {})
         units = self.rows.units("passage", only, "n item_id question_id passage_id")
@@ -164,7 +163,7 @@ class PaperStudy(SystemReading):
         purpose |= {"shown": shown.name} if shown else {}
         mark = shown.mark if shown else ""
         given = None
-        runs: list[Run] = []
+        runs: list[chosen.Run] = []
         if ranking is not None or not context.startswith("top:"):
             given = self.given(context, ranking)
             purpose["context"] = given.name + mark
@@ -248,7 +247,7 @@ class PaperStudy(SystemReading):
             self.note(f"{of.system} has no answer to {n} items under '{of.condition}': they count as wrong")
         return items
 
-    def made_by(self, tasks: Sequence[str]) -> Run | None:
+    def made_by(self, tasks: Sequence[str]) -> chosen.Run | None:
         """Return the newest run here that made outputs of the system under test with one of these tasks; a named run comes first."""
         system = self.tested()
         every = (run for run in (*self.judges.pinned, *self.judges.runs) if run.task_id in tasks)

@@ -48,7 +48,8 @@ def compute_scores(study: PaperStudy) -> list[Score]:
     if study.part("retrieval") and ranking is not None:
         scores += _retrieval(study, documents, ranking)
     if exam is not None and _has_exam(study):
-        scores += _exam(exam, gold, study)
+        gold_roles = exam["passage_id"].map(study.rows.gold("raguard.role", "passage"))
+        scores += raguard.exam(exam, exam["item_id"].map(gold), gold_roles)
     return scores
 
 
@@ -189,35 +190,6 @@ def _retrieval(study: PaperStudy, documents: pd.DataFrame, ranking: tuple[str, s
         relevant = study.option("relevant")
         scores += raguard.relevance(k, claims, shelf, ranked, relevant=relevant)  # type: ignore[arg-type]
     return [score.noted(f"ranking: {ranking[0]} ({ranking[1]})") for score in scores]
-
-
-def _exam(exam: pd.DataFrame, gold: pd.Series, study: PaperStudy) -> list[Score]:
-    """Return the shares of the judge's roles, and their agreement with gold."""
-    import numpy as np
-
-    from judge.scores import raguard
-    from judge.scores.columns import statuses, units
-    from judge.scores.score import scored
-
-    role = raguard.roles(exam["label"], exam["item_id"].map(gold))
-    who = units(exam, "exam")
-    known = role.notna().to_numpy()
-    status = statuses(exam, exam["label"].notna().to_numpy())
-    scores = [
-        scored(
-            f"exam_{name}",
-            who,
-            np.where(known, role == name, np.nan).astype(float),
-            status,
-            why="no gold verdict",
-        )
-        for name in raguard.ROLES
-    ]
-    theirs = exam["passage_id"].map(study.rows.gold("raguard.role", "passage"))
-    if theirs.notna().any():
-        same = np.where(known & theirs.notna(), role.to_numpy() == theirs.to_numpy(), np.nan).astype(float)
-        scores.append(scored("exam_agreement_with_gold", who, same, status, why="no gold role"))
-    return scores
 
 
 PAPER = Paper(

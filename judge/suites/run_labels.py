@@ -14,7 +14,6 @@ from judge.run_options import IDENTITY, OF_TASK, in_words
 from judge.scores.score import NOT_JUDGED
 from judge.store.export import known_task, stored_task
 from judge.suites import chosen
-from judge.suites.chosen import Run
 from judge.suites.labelled import EXAMPLE, UnitLabels, UnitNumbers, fitting, of_run
 from judge.suites.queries import Rows
 from judge.suites.reading import Reading
@@ -26,7 +25,7 @@ from judge.types import Json, attributes
 class RunRead:
     """A run that labels were read from, with its counts by status on the requested units."""
 
-    run: Run
+    run: chosen.Run
     counts: Counter[str] = field(default_factory=Counter)
 
     def as_json(self) -> dict[str, Json]:
@@ -53,20 +52,20 @@ class Candidates:
 
     asker: Asker
     task: str
-    runs: Sequence[Run]
-    fullest: Sequence[Run]
+    runs: Sequence[chosen.Run]
+    fullest: Sequence[chosen.Run]
 
     def describe(self) -> str:
         """The runs with their settings, for messages."""
         return f"{self.task}: " + ", ".join(f"{run.run_id} ({in_words(run.settings)})" for run in self.runs)
 
 
-def _settings(runs: Sequence[Run]) -> list[str]:
+def _settings(runs: Sequence[chosen.Run]) -> list[str]:
     """List the settings of runs in words, each once, as `comparable`."""
     return list(dict.fromkeys(map(comparable, runs)))
 
 
-def comparable(run: Run) -> str:
+def comparable(run: chosen.Run) -> str:
     """Return the settings of a run in words, without those that the purpose of a task decides."""
     purpose = ("relevant", "examples")
     return in_words({name: value for name, value in run.settings.items() if name not in purpose})
@@ -115,7 +114,7 @@ class RunLabels:
         self.pinned = chosen.named(rows.store, self.request.runs, self.runs)
 
     @property
-    def last_run(self) -> Run | None:
+    def last_run(self) -> chosen.Run | None:
         """The run that labels were read from last."""
         return self.runs_read[-1].run if self.runs_read else None
 
@@ -129,7 +128,7 @@ class RunLabels:
             self._missing(wanted, runs, wanted.numbers[labels[2]])
         return labels
 
-    def made_for(self, system: str, task_id: str) -> list[Run]:
+    def made_for(self, system: str, task_id: str) -> list[chosen.Run]:
         """Return the runs of a task whose labels are outputs of a system.
 
         A judge may be called as an imported system is (--as). Of such a system only those runs count that were imported or
@@ -147,12 +146,14 @@ class RunLabels:
             return stored_task(self.rows.store, used)
         return known_task(self.rows.store, task_id, self.request.prompts)
 
-    def best(self, runs: Sequence[Run], units: UnitNumbers, field: str, role: str = "judge") -> UnitLabels:
+    def best(
+        self, runs: Sequence[chosen.Run], units: UnitNumbers, field: str, role: str = "judge"
+    ) -> UnitLabels:
         """Return labels, statuses and a mask of units without a judgement, of the newest complete run, else the fullest.
 
         Where runs with several settings fit, those with the settings of `request.equal` are read, unless --run names one.
         """
-        candidates: list[tuple[Run, UnitLabels]] = []
+        candidates: list[tuple[chosen.Run, UnitLabels]] = []
         several = len(_settings(runs)) > 1
         for run in runs:
             candidates.append((run, self._labels_of(run, units, field)))
@@ -223,12 +224,12 @@ class RunLabels:
         left = {run.run_id: run for part in self.parts for run in part.runs if run.run_id not in run_ids}
         return [f"{run.run_id} ({run.task}, {in_words(run.settings)})" for run in left.values()]
 
-    def _labels_of(self, run: Run, units: UnitNumbers, field: str) -> UnitLabels:
+    def _labels_of(self, run: chosen.Run, units: UnitNumbers, field: str) -> UnitLabels:
         """Return a run's labels; units with a status of `request.retry` count as not judged yet."""
         labels, status, missing = of_run(self.rows.store, run, units, field)
         return labels, status, missing | np.isin(status, self.request.retry)
 
-    def _missing(self, wanted: LabelsWanted, runs: Sequence[Run], missing: UnitNumbers) -> None:
+    def _missing(self, wanted: LabelsWanted, runs: Sequence[chosen.Run], missing: UnitNumbers) -> None:
         """Note the step that judges these units, and how many of them the task cannot take."""
         task, purpose, where = wanted.task, wanted.purpose, wanted.where
         fit = fitting(self.rows.store, task, missing, shown=purpose.get("relevant"))

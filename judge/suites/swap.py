@@ -19,7 +19,6 @@ from judge.stats.bootstrap import How
 from judge.store.export import stored_task
 from judge.store.study import Store
 from judge.suites import chosen
-from judge.suites.chosen import Run
 from judge.suites.paper import Paper, ScoreRequest
 from judge.suites.paper_study import PaperStudy
 from judge.suites.result import scores_of
@@ -35,7 +34,7 @@ class Side:
     """One of the two: a run, a judge with all its runs, or a system (without any)."""
 
     name: str
-    runs: tuple[Run, ...]
+    runs: tuple[chosen.Run, ...]
     is_run: bool
 
     @property
@@ -75,7 +74,7 @@ class Swap:
         return {**sides, "dataset": self.dataset, "rows": rows, "notes": list(self.notes)}
 
 
-def side(store: Store, name: str, runs: Sequence[Run]) -> Side:
+def side(store: Store, name: str, runs: Sequence[chosen.Run]) -> Side:
     """Return the judge of this name, else the run. Raises UsageError for neither."""
     judge_runs = tuple(run for run in runs if run.model == name)
     if judge_runs:
