@@ -1,22 +1,19 @@
 """Options and commands that earlier versions had, each with what to type instead.
 
-`judge.console.Command` prints a line of these tables in place of click's "No such option". A value is what to type, an
-option (`--max 5usd`) or a whole command, or a sentence where nothing is to be typed.
+`judge.console.Command` prints a line of these tables instead of click's "No such option". A value is an option to type
+(`--max 5usd`), a whole command, or a sentence if there is nothing to type.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
 
-REMOVED_OPTIONS: dict[str, str] = {
-    "annotate open --keymap": "Your keys are in adjudge/keymap.toml of the configuration folder.",
-    "annotate open --theme": "The menu (Ctrl+P) has the themes; the last one is kept.",
-    "annotate adjudicate --keymap": "Your keys are in adjudge/keymap.toml of the configuration folder.",
-    "annotate adjudicate --theme": "The menu (Ctrl+P) has the themes; the last one is kept.",
+_OPTIONS: dict[str, str] = {
+    "annotate open, annotate adjudicate --keymap": "Your keys are in adjudge/keymap.toml of the configuration folder.",
+    "annotate open, annotate adjudicate --theme": "The menu (Ctrl+P) has the themes; the last one is kept.",
     "annotate watch --every": "The file is read every 2 seconds.",
     "annotate push --run": "--with-predictions RUN",
-    "annotate annotators list --csv": "--json",
-    "annotate conflicts list --csv": "--json",
-    "annotate quarantine list --csv": "--json",
-    "annotate verify --csv": "--json",
+    "annotate annotators list, annotate conflicts list, annotate quarantine list, annotate verify --csv": "--json",
+    "judge items show, judge answers show, judge tasks show, judge models show, judge jobs show --csv": "--json",
+    "judge systems list --csv": "--json",
     "annotate batches new --equal-parts": "--draw equal-parts",
     "annotate batches new --queue": "--draw least-sure",
     "annotate batches new --from-route": "--draw route",
@@ -34,12 +31,12 @@ REMOVED_OPTIONS: dict[str, str] = {
     "judge score --correct-by": "The labels that correct a judge are named with --reference WHO.",
     "judge score --batch": "annotate report --batch NAME",
     "judge score --rationale": "--run RUN",
-    "judge score --junit": "--output FILE.xml",
-    "judge score --summary": "--output FILE",
-    "judge score --csv": "--output FILE.csv",
+    "judge score, annotate agreement, annotate report --junit": "--output FILE.xml",
+    "judge score, annotate report --summary": "--output FILE",
+    "judge score, judge suite, annotate agreement --csv": "--output FILE.csv",
     "judge score --sample": "Label a sample with judge run -n N --sample SEED, then score it with --partial.",
-    "judge score --replicates": "Intervals use 1,000 resamples.",
-    "judge score --seed": "Intervals use the seed 0.",
+    "judge score, judge suite, judge calibrate, judge panel --replicates": "Intervals use 1,000 resamples.",
+    "judge score, judge suite, judge calibrate, judge panel, annotate agreement --seed": "Intervals use the seed 0.",
     "judge score --stage": "The last stage of a ranking is read.",
     "judge score --unanswered": "A missing answer is a failure of the system.",
     "judge score raguard --examples": "The examples are those of the system's runs, else a true and a false claim.",
@@ -48,14 +45,11 @@ REMOVED_OPTIONS: dict[str, str] = {
     "judge score garage --partial-support": "Partial support counts as 0.",
     "judge score garage --density-cuts": "Density is low below 1/3, medium below 2/3, else high.",
     "judge score mirage --reading": "The system answers with the task mirage_answer.",
-    "judge score mirage --match": "An answer is right if it holds an alias.",
-    "judge score mirage --word-boundary": "An answer is right if it holds an alias.",
+    "judge score mirage --match --word-boundary": "An answer is right if it holds an alias.",
     "judge score mirage --k": "Retrieval is measured at 1, 3 and 5.",
     "judge score urag --reading": "The system answers with the task urag_choice.",
     "judge score urag --exchange": "--aware wrong-second",
-    "judge score urag --split": "The file's split is used, else half of the questions calibrate.",
-    "judge score urag --calibration": "The file's split is used, else half of the questions calibrate.",
-    "judge score urag --split-seed": "The file's split is used, else half of the questions calibrate.",
+    "judge score urag --split --calibration --split-seed": "The file's split is used, else half of the questions calibrate.",
     "judge score confirmation --context": "--condition NAME",
     "judge score confirmation --consensus": "Pairs are kept from 73 % of the annotators on.",
     "judge score confirmation --unchecked": "Pairs that nobody checked are kept.",
@@ -73,41 +67,16 @@ REMOVED_OPTIONS: dict[str, str] = {
     "judge score conformal --truth": "--reference WHO",
     "judge score conformal --by-score": "Ambiguous units are those of LAC.",
     "judge score conformal --convention": "The quantile is exact.",
-    "judge score conformal --calibration": "Half of the questions calibrate.",
-    "judge score conformal --split-seed": "Half of the questions calibrate.",
+    "judge score conformal --calibration --split-seed": "Half of the questions calibrate.",
     "judge score compare --set": "Each paper is compared with its default options.",
     "judge score compare --sample-seed": "The difference rests on the units that both have labelled.",
     "judge suite --by": "Print it with judge score PAPER, which has --by.",
     "judge suite --interval": "Print it with judge score PAPER, which has --interval.",
     "judge suite --confidence": "Print it with judge score PAPER, which has --confidence.",
-    "judge suite --replicates": "Intervals use 1,000 resamples.",
-    "judge suite --seed": "Intervals use the seed 0.",
-    "judge calibrate --replicates": "Intervals use 1,000 resamples.",
-    "judge calibrate --seed": "Intervals use the seed 0.",
-    "judge panel --replicates": "Intervals use 1,000 resamples.",
-    "judge panel --seed": "Intervals use the seed 0.",
-    "judge suite --csv": "--output FILE.csv",
-    "judge suite --label-order": "Make the run with judge run: a suite reads it.",
-    "judge suite --guidelines": "Make the run with judge run: a suite reads it.",
-    "judge suite --max-output-tokens": "Make the run with judge run: a suite reads it.",
-    "judge suite --prices": "Make the run with judge run: a suite reads it.",
-    "judge suite --timeout": "Make the run with judge run: a suite reads it.",
-    "judge suite --same-model": "Make the run with judge run: a suite reads it.",
-    "annotate agreement --unit": "Columns are recognised by their names: unit, annotator, label, question.",
-    "annotate agreement --annotator": "Columns are recognised by their names: unit, annotator, label, question.",
-    "annotate agreement --label": "Columns are recognised by their names: unit, annotator, label, question.",
-    "annotate agreement --run": "--judge RUN",
-    "annotate agreement --order": "--level ordinal:LOW,HIGH",
-    "annotate report --unit": "Columns are recognised by their names: unit, annotator, label, question.",
-    "annotate report --annotator": "Columns are recognised by their names: unit, annotator, label, question.",
-    "annotate report --label": "Columns are recognised by their names: unit, annotator, label, question.",
-    "annotate report --run": "--judge RUN",
-    "annotate report --order": "--level ordinal:LOW,HIGH",
-    "annotate plan --unit": "Columns are recognised by their names: unit, annotator, label, question.",
-    "annotate plan --annotator": "Columns are recognised by their names: unit, annotator, label, question.",
-    "annotate plan --label": "Columns are recognised by their names: unit, annotator, label, question.",
-    "annotate plan --run": "--judge RUN",
-    "annotate plan --order": "--level ordinal:LOW,HIGH",
+    "judge suite --label-order --guidelines --max-output-tokens --prices --timeout --same-model": "Make the run with judge run: a suite reads it.",
+    "annotate agreement, annotate report, annotate plan --unit --annotator --label": "Columns are recognised by their names: unit, annotator, label, question.",
+    "annotate agreement, annotate report, annotate plan --run": "--judge RUN",
+    "annotate agreement, annotate report, annotate plan --order": "--level ordinal:LOW,HIGH",
     "annotate agreement --no-pairwise": "Pairs are always listed; many are summarised.",
     "annotate agreement --per-class": "--measure per_class",
     "annotate agreement --dawid-skene": "--measure dawid_skene",
@@ -115,12 +84,7 @@ REMOVED_OPTIONS: dict[str, str] = {
     "annotate agreement --epsilon": "annotate report --epsilon X",
     "annotate agreement --least-others": "annotate report --least-others 2",
     "annotate agreement --replicates": "Intervals use 2,000 resamples.",
-    "annotate agreement --seed": "Intervals use the seed 0.",
-    "annotate agreement --junit": "--output FILE.xml",
     "annotate agreement --summary": "--output FILE.md",
-    "annotate agreement --csv": "--output FILE.csv",
-    "annotate report --junit": "--output FILE.xml",
-    "annotate report --summary": "--output FILE",
     "annotate report --format": "--output FILE.html (or .md, .tex, .json, .csv)",
     "annotate report --limit": "A report lists at most 50 disagreements of each judge.",
     "annotate report --probabilities": "A column probabilities is recognised by its name.",
@@ -138,7 +102,7 @@ REMOVED_OPTIONS: dict[str, str] = {
     "--allow-host": "--allow HOST",
     "--allow-env": "--allow env:NAME",
     "--allow-folder": "--allow FOLDER",
-    "judge run --dry-run": "--estimate",
+    "judge run, judge answers generate --dry-run": "--estimate",
     "judge run --engine": "--workers N",
     "judge run --worker-cpus": "Workers without a GPU are spread over the machines of the cluster.",
     "judge run --log-json": "judge runs watch RUN --json",
@@ -150,45 +114,37 @@ REMOVED_OPTIONS: dict[str, str] = {
     "judge distractors export --name": "The data set is called distractors.",
     "judge distractors export --calibration": "Half of the questions calibrate.",
     "judge distractors export --force": "Name another file, or delete the old one first.",
-    "judge answers generate --dry-run": "--estimate",
     "judge answers generate --context-seed": "The noise is always drawn with the same seed.",
     "judge drift --junit": "--output drift.xml",
-    "judge drift --summary": "--output summary.md",
+    "judge drift, judge probe, judge route --summary": "--output summary.md",
     "judge probe --junit": "--output probe.xml",
-    "judge probe --summary": "--output summary.md",
     "judge probe --sample": "Units are always drawn with the same seed.",
     "judge route --junit": "--output route.xml",
-    "judge route --summary": "--output summary.md",
     "judge route --dry-run": "A route only adds a run, which no score reads unless it is named.",
     "judge calibrate --dry-run": "A calibration only adds a run, which no score reads unless it is named.",
-    "judge drift --temperature": "--run RUN (a stored run with this setting)",
-    "judge drift --seed": "--run RUN (a stored run with this setting)",
-    "judge drift --answers": "--run RUN (a stored run with this setting)",
-    "judge drift --rationale": "--run RUN (a stored run with this setting)",
-    "judge drift --label-order": "--run RUN (a stored run with this setting)",
-    "judge drift --guidelines": "--run RUN (a stored run with this setting)",
-    "judge drift --examples": "--run RUN (a stored run with this setting)",
-    "judge drift --max-output-tokens": "--run RUN (a stored run with this setting)",
-    "judge probe --temperature": "--run RUN (a stored run with this setting)",
-    "judge probe --answers": "--run RUN (a stored run with this setting)",
-    "judge probe --label-order": "--run RUN (a stored run with this setting)",
-    "judge probe --max-output-tokens": "--run RUN (a stored run with this setting)",
-    "judge improve --temperature": "--run RUN (a stored run with this setting)",
-    "judge improve --seed": "--run RUN (a stored run with this setting)",
-    "judge improve --max-output-tokens": "--run RUN (a stored run with this setting)",
-    "judge items show --csv": "--json",
-    "judge answers show --csv": "--json",
-    "judge tasks show --csv": "--json",
-    "judge models show --csv": "--json",
+    "judge drift --temperature --seed --answers --rationale --label-order": "--run RUN (a stored run with this setting)",
+    "judge drift --guidelines --examples --max-output-tokens": "--run RUN (a stored run with this setting)",
+    "judge probe --temperature --answers --label-order --max-output-tokens": "--run RUN (a stored run with this setting)",
+    "judge improve --temperature --seed --max-output-tokens": "--run RUN (a stored run with this setting)",
     "judge models show --timeout": "Its one question may take two minutes.",
-    "judge jobs show --csv": "--json",
-    "judge systems list --csv": "--json",
     "judge improve --recipe": "--output TASK.recipe.yaml",
 }
-"""By the option alone, or by a command (or the beginning of one) and the option: `judge suite --replicates`.
+"""Commands (or beginnings of them) between commas, and their options: what to type instead, or why there is nothing to type.
 
-An option alone counts for every command that has its replacement.
+Options without a command count for every command that has their replacement.
 """
+
+
+def _each() -> Iterator[tuple[str, str]]:
+    for removed, instead in _OPTIONS.items():
+        commands, dashes, options = removed.partition("--")
+        for command in commands.split(","):
+            for option in f"{dashes}{options}".split():
+                yield f"{command.strip()} {option}".strip(), instead
+
+
+REMOVED_OPTIONS = dict(_each())
+"""Command and option, or the option alone -> what to type instead: `judge suite --replicates`."""
 REMOVED_COMMANDS: dict[str, str] = {
     "annotate batches list": "annotate batches show",
     "annotate batches labels": "annotate export NAME --labels -o FILE.csv",
@@ -225,9 +181,11 @@ def removed_option(command: str, option: str, has: set[str]) -> str | None:
     `has` are the options of the command: a replacement that it lacks is no help there.
     """
     words = command.split()
+    # The longest beginning first, so that an entry for one command precedes an entry for its group.
     keys = [" ".join([*words[:n], option]) for n in range(len(words), -1, -1)]
     for key in keys:
         instead = REMOVED_OPTIONS.get(key)
+        # Commands without the replacement never had the option: there click's own error is right.
         if instead is None or (key == option and instead.startswith("-") and instead.split()[0] not in has):
             continue
         return f"{command} {option} was removed. {_advice(instead)}"
