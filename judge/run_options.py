@@ -51,29 +51,42 @@ SECRET = ("header.", "query.", "key")
 class Declared:
     """How an option is written, beside the name, type and default of its field.
 
-    `least` is the smallest number (`above`: which itself is too small); `off` is the name of the flag that says no.
+    `flag` is the field's name with dashes by default; `off` is the name of the flag that says no. `least` is the smallest number.
     """
 
-    flag: str
     kind: Kind
     part: Part
     help: str
+    flag: str = ""
     metavar: str | None = None
     choices: tuple[str, ...] = ()
     least: float | None = None
-    above: bool = False
     off: str = ""
+    decided: bool = False
+    """A recipe decides it. Such an option is part of the identity, and stored."""
     identity: bool = False
     """Another value makes another run."""
-    decided: bool = False
-    """A recipe decides it."""
     stored: bool = False
     """A stored run has it, under the field's name."""
 
+    def named(self, name: str) -> Declared:
+        """Return the declaration with what follows from the name, the kind and `decided`."""
+        return dataclasses.replace(
+            self,
+            flag=self.flag or f"--{name.replace('_', '-')}",
+            metavar=self.metavar or METAVARS.get(self.kind),
+            identity=self.identity or self.decided,
+            stored=self.stored or self.decided,
+        )
 
-def option(default: Any, flag: str, kind: Kind, part: Part, help: str, **more: Any) -> Any:
-    """A field of the table."""
-    return dataclasses.field(default=default, metadata={"declared": Declared(flag, kind, part, help, **more)})
+
+METAVARS: Mapping[str, str] = {"whole": "N", "file": "FILE", "folder": "FOLDER", "time": "TIME"}
+"""Kind -> the metavar of most of its options."""
+
+
+def option(default: Any, kind: Kind, part: Part, help: str, **more: Any) -> Any:
+    """Return a field of the table."""
+    return dataclasses.field(default=default, metadata={"declared": Declared(kind, part, help, **more)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,15 +96,12 @@ class RunOptions:
     `settings` are provider options (--option), `asked_as` is --as. `rationale` None: as the task's file says.
     """
 
-    limit: int | None = option(
-        None, "-n", "whole", "units", "Use only the first N units.", least=1, metavar="N"
-    )
+    limit: int | None = option(None, "whole", "units", "Use only the first N units.", flag="-n", least=1)
     where: str | None = option(
-        None, "--where", "text", "units", "Use only units that match this SQL condition.", metavar="SQL"
+        None, "text", "units", "Use only units that match this SQL condition.", metavar="SQL"
     )
     sample: int | None = option(
         None,
-        "--sample",
         "whole",
         "units",
         "Random seed for the unit order. With -n: draw a random sample.",
@@ -99,7 +109,6 @@ class RunOptions:
     )
     relevant: str | None = option(
         None,
-        "--relevant",
         "text",
         "units",
         "Passages to treat as relevant: answer, answer+related, marked or RUN:answer.",
@@ -109,36 +118,21 @@ class RunOptions:
     )
     examples: str | None = option(
         None,
-        "--examples",
         "text",
         "units",
         "Show these labelled items as few-shot examples.",
-        identity=True,
         decided=True,
-        stored=True,
         metavar="ITEM,ITEM",
     )
-    repeats: int = option(1, "--repeats", "whole", "units", "Number of calls per unit.", least=1, metavar="N")
+    repeats: int = option(1, "whole", "units", "Number of calls per unit.", least=1)
     concurrency: int | None = option(
-        None,
-        "--concurrency",
-        "whole",
-        "calls",
-        "Maximum concurrent calls per server (default: 100).",
-        least=1,
-        metavar="N",
+        None, "whole", "calls", "Maximum concurrent calls per server (default: 100).", least=1
     )
     patience: float = option(
-        1800.0,
-        "--patience",
-        "time",
-        "calls",
-        "Maximum time to wait for an unreachable server or study.",
-        metavar="TIME",
+        1800.0, "time", "calls", "Maximum time to wait for an unreachable server or study."
     )
     retry: tuple[str, ...] = option(
         (),
-        "--retry",
         "several",
         "calls",
         "Retry unparsed, failed, refused or truncated units. Repeatable.",
@@ -146,132 +140,76 @@ class RunOptions:
         metavar="STATUS",
     )
     max: tuple[str, ...] = option(
-        (),
-        "--max",
-        "limits",
-        "limits",
-        "Stop at this limit, e.g. 5usd, 2h or 1Mtokens. Repeatable.",
-        metavar="VALUE",
+        (), "limits", "limits", "Stop at this limit, e.g. 5usd, 2h or 1Mtokens. Repeatable.", metavar="VALUE"
     )
     prices: Path | None = option(
-        None,
-        "--prices",
-        "file",
-        "limits",
-        "JSON file of prices by model (default: list prices).",
-        metavar="FILE",
+        None, "file", "limits", "JSON file of prices by model (default: list prices)."
     )
     max_output_tokens: int = option(
-        512,
-        "--max-output-tokens",
-        "whole",
-        "limits",
-        "Maximum number of tokens in a reply.",
-        least=1,
-        stored=True,
-        metavar="N",
+        512, "whole", "limits", "Maximum number of tokens in a reply.", least=1, stored=True
     )
     temperature: float | None = option(
         0.0,
-        "--temperature",
         "number or none",
         "judge",
         "Sampling temperature, or 'none' for the provider's default.",
         least=0,
-        identity=True,
         decided=True,
-        stored=True,
         metavar="NUMBER",
     )
     seed: int | None = option(
-        None,
-        "--seed",
-        "whole",
-        "judge",
-        "Sampling seed, for providers that support one.",
-        identity=True,
-        decided=True,
-        stored=True,
-        metavar="N",
+        None, "whole", "judge", "Sampling seed, for providers that support one.", decided=True
     )
     answers: str = option(
         "auto",
-        "--answers",
         "text",
         "judge",
         "Form of the answer: auto, codes (letters), words or json.",
         choices=("auto", "codes", "words", "json"),
-        identity=True,
         decided=True,
-        stored=True,
         metavar="FORM",
     )
     rationale: str | None = option(
         None,
-        "--rationale",
         "text",
         "judge",
         "When to ask for a rationale: none, before, after or quote (default: as in the task).",
         choices=("none", "before", "after", "quote"),
-        identity=True,
         decided=True,
-        stored=True,
         metavar="WHEN",
     )
     label_order: str = option(
         "declared",
-        "--label-order",
         "text",
         "judge",
         "Order of the labels: declared, reversed, shuffled:SEED, or K for K orders.",
-        identity=True,
         decided=True,
-        stored=True,
         metavar="ORDER",
     )
     guidelines: bool = option(
         False,
-        "--guidelines",
         "flag",
         "judge",
         "Show the model the guidelines for human annotators.",
         off="--no-guidelines",
-        identity=True,
         decided=True,
-        stored=True,
     )
     asked_as: str | None = option(
         None,
-        "--as",
         "text",
         "judge",
         "Name to distinguish judges that use the same model.",
+        flag="--as",
         identity=True,
         metavar="NAME",
     )
-    same_model: bool = option(
-        False,
-        "--same-model",
-        "flag",
-        "server",
-        "Accept servers that report another model name.",
-    )
+    same_model: bool = option(False, "flag", "server", "Accept servers that report another model name.")
     recipe: Path | None = option(
-        None,
-        "--recipe",
-        "file",
-        "judge",
-        "Recipe from judge improve or judge panel to use.",
-        identity=True,
-        stored=True,
-        metavar="FILE",
+        None, "file", "judge", "Recipe from judge improve or judge panel to use.", identity=True, stored=True
     )
-    prompts: Path | None = option(
-        None, "--prompts", "folder", "judge", "Folder with your own task files.", metavar="FOLDER"
-    )
+    prompts: Path | None = option(None, "folder", "judge", "Folder with your own task files.")
     base_url: tuple[str, ...] = option(
         (),
-        "--base-url",
         "several",
         "server",
         "URL of a server with the vendor's API. Repeatable.",
@@ -282,51 +220,31 @@ class RunOptions:
         default_factory=dict,
         metadata={
             "declared": Declared(
-                "--option",
                 "pairs",
                 "server",
                 "Provider option, e.g. n_ctx=8192 or key=env:NAME.",
+                flag="--option",
                 metavar="KEY=VALUE",
                 identity=True,
                 stored=True,
             )
         },
     )
-    timeout: float = option(
-        120.0, "--timeout", "number", "server", "Timeout of a call, in seconds.", metavar="SECONDS"
-    )
+    timeout: float = option(120.0, "number", "server", "Timeout of a call, in seconds.", metavar="SECONDS")
     workers: int | None = option(
-        None,
-        "--workers",
-        "whole",
-        "workers",
-        "Number of workers on a Ray cluster (RAY_ADDRESS).",
-        least=1,
-        metavar="N",
+        None, "whole", "workers", "Number of workers on a Ray cluster (RAY_ADDRESS).", least=1
     )
-    worker_gpus: float = option(
-        0.0, "--worker-gpus", "number", "workers", "Number of GPUs per worker.", least=0, metavar="N"
-    )
+    worker_gpus: float = option(0.0, "number", "workers", "Number of GPUs per worker.", least=0, metavar="N")
     worker_command: str | None = option(
-        None,
-        "--worker-command",
-        "text",
-        "workers",
-        "Command to start each worker's server on {port}.",
-        metavar="COMMAND",
+        None, "text", "workers", "Command to start each worker's server on {port}.", metavar="COMMAND"
     )
     allow: tuple[str, ...] = option(
-        (),
-        "--allow",
-        "several",
-        "permissions",
-        "Allow this HOST or env:NAME in a recipe or study.",
-        metavar="WHAT",
+        (), "several", "permissions", "Allow this HOST or env:NAME in a recipe or study.", metavar="WHAT"
     )
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> RunOptions:
-        """Those of a command's or a caller's options that are in the table; the others keep their defaults."""
+        """Return the options of a command or a caller that are in the table; the others keep their defaults."""
         from judge.console import pairs
 
         given: dict[str, Any] = {name: value for name, value in options.items() if name in WRITTEN}
@@ -341,7 +259,7 @@ class RunOptions:
 
 
 WRITTEN: Mapping[str, Declared] = {
-    field.name: field.metadata["declared"] for field in dataclasses.fields(RunOptions)
+    field.name: field.metadata["declared"].named(field.name) for field in dataclasses.fields(RunOptions)
 }
 """Every option by name."""
 IDENTITY = tuple(name for name, written in WRITTEN.items() if written.identity)
@@ -419,18 +337,19 @@ def _order_text(first: str, orders: int) -> str:
 
 
 def given(options: RunOptions) -> dict[str, Any]:
-    """The options that are not the defaults, by name. A seed of 0 is a seed."""
+    """Return the options that are not the defaults, by name."""
+    # Compared with the default, because the seed 0 is a value, too.
     every = {name: getattr(options, name) for name in WRITTEN}
     return {name: value for name, value in every.items() if value != getattr(_DEFAULTS, name)}
 
 
 def decided(options: RunOptions) -> list[str]:
-    """The flags of the options given that a recipe decides."""
+    """Return the flags of the given options that a recipe decides."""
     return [WRITTEN[name].flag for name in given(options) if WRITTEN[name].decided]
 
 
 def words(options: RunOptions) -> list[str]:
-    """The options as the words of a command line, where they are not the defaults."""
+    """Return the options that are not the defaults, as the words of a command line."""
     line: list[str] = []
     for name, value in given(options).items():
         written = WRITTEN[name]
@@ -447,23 +366,21 @@ def words(options: RunOptions) -> list[str]:
 
 
 def typed(options: RunOptions) -> dict[str, Json]:
-    """What only the command line says of a run and a later command needs: facts that are stored with it.
-
-    Provider options that may carry a key are left out.
-    """
+    """Return the facts to store with a run that only its command line has, and that a later command needs."""
     facts: dict[str, Json] = {}
     if options.recipe is not None:
         facts["recipe"] = str(options.recipe)
+    # A key is never stored.
     public = {key: text for key, text in options.settings.items() if not key.startswith(SECRET)}
     return {**facts, "settings": public} if public else facts
 
 
 def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
-    """The model as it was typed and the options with which a stored run is resumed.
+    """Return the model as it was typed, and the options with which a stored run is resumed.
 
-    `model` and `stored` are the columns `model` and `options` of the study's table of runs. The task's own text is in the
-    study, so the folder of its file (--prompts) is not needed.
+    `model` and `stored` are the columns `model` and `options` of the study's table of runs.
     """
+    # The folder of task files (--prompts) is not stored, because the study contains the text of the task.
     fields: dict[str, Any] = {
         name: stored[name] for name, written in WRITTEN.items() if written.stored and name in stored
     }
@@ -476,6 +393,7 @@ def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
     settings = fields.get("settings") or stored.get("options") or {}
     # A study from somebody else could name a variable that holds a key.
     fields["settings"] = {key: text for key, text in settings.items() if not key.startswith(SECRET)}
+    # The recipe sets these options again, and a command with both is refused.
     if fields.get("recipe"):
         fields = {name: value for name, value in fields.items() if not WRITTEN[name].decided}
         fields["recipe"] = Path(fields["recipe"])
@@ -486,12 +404,13 @@ def of_stored(model: str, stored: Mapping[str, Json]) -> tuple[str, RunOptions]:
 
 
 def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
-    """What sets a stored run apart from another one of its task and model: options of the identity, not the defaults.
+    """Return the settings that distinguish a stored run from others of its task and model, by the option's name.
 
-    By the option's name, as plain values. What a run has beyond the table (a condition, a method) is included.
+    These are the options of the identity that are not the defaults, as plain values.
     """
     _, options = of_stored(model, stored)
     settings = {name: value for name, value in given(options).items() if WRITTEN[name].identity}
+    # All runs of one model have this name, so it distinguishes none of them.
     settings.pop("asked_as", None)
     for name, value in settings.items():
         settings[name] = (
@@ -501,15 +420,15 @@ def settings_of(model: str, stored: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def in_words(settings: Mapping[str, Json]) -> str:
-    """Settings as people read them: the command line's words; `defaults` where there are none."""
+    """Return settings as the words of a command line, or `defaults` if there are none."""
     options = RunOptions(**{name: value for name, value in settings.items() if name in WRITTEN})
     return " ".join(words(options)) or "defaults"
 
 
 def differences(runs: Sequence[tuple[str, Mapping[str, Json]]]) -> list[str]:
-    """The settings of stored runs of one task and model, (model, options) each, in words that set them apart.
+    """Return words that distinguish stored runs of one task and model; each run is (model, options).
 
-    Beside the options of the table these are facts of the identity whose values differ: the answer mode, a hash of content.
+    They are the options of the table, and facts of the identity whose values differ: the answer mode, a hash of content.
     """
     # Here, because it loads pydantic and every --help loads this module.
     from judge.store.runs import FACTS

@@ -74,7 +74,7 @@ def _type(written: Declared) -> Any:
     if written.kind == "whole":
         return int if written.least is None else click.IntRange(int(written.least))
     if written.kind == "number":
-        return float if written.least is None else click.FloatRange(written.least, min_open=written.above)
+        return float if written.least is None else click.FloatRange(written.least)
     if written.kind == "folder":
         return click.Path(path_type=Path, file_okay=False)
     if written.kind == "number or none":
