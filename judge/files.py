@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
 from judge.errors import BadInput, MissingExtra, UsageError
-from judge.strict import BadObject, whole_object
 
 Bad = Callable[[BadInput], None]
 
@@ -55,6 +54,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             handle = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if packed else raw
             unmarked(handle)
             yield handle
+    # gzip raises EOFError for a truncated file, and zlib.error for a damaged one.
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise BadInput(f"cannot be read: {why}", path=str(path)) from error
@@ -69,7 +69,9 @@ def whole_file(path: Path, of: str = "") -> Iterator[Path]:
     partial = path.with_name(f"{path.name}{of}.part")
     try:
         yield partial
+        # Atomic: a reader finds the old file or the new one, and a failed write keeps the old one.
         partial.replace(path)
+    # Also for Ctrl-C, which must leave no partial file.
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
@@ -113,6 +115,7 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
     It is the tab if the file's name says so, else the delimiter that yields more columns of `hint`, then more
     columns.
     """
+    # A title in the header of a .tsv file may contain more commas than the header has tabs.
     if Path(path.name.removesuffix(".gz")).suffix.lower() in TABS:
         return "\t"
     start = handle.tell()
@@ -120,6 +123,8 @@ def delimiter(path: Path, handle: IO[bytes], hint: Sequence[str] = ()) -> str:
     while not line.strip() and (part := handle.readline(LONGEST)):
         line = part
     handle.seek(start)
+    # A header that is not UTF-8 is reported later, with its column. A lone \r ends a line for csv, but not
+    # for `readline`.
     header = line.decode("utf-8", "surrogateescape").replace("\r", "\n").partition("\n")[0]
 
     def rate(mark: str) -> tuple[int, int]:
@@ -134,12 +139,15 @@ def rows(handle: IO[bytes], path: Path, mark: str, bad: Bad) -> Iterator[tuple[i
 
     Bytes that are not UTF-8 become lone surrogates (`is_text`), so that the error can name the cell.
     """
+    # The default of 131,072 characters is less than a long document.
     csv.field_size_limit(LONGEST)
+    # Without newline="", line breaks within quotes would be changed.
     text = io.TextIOWrapper(handle, encoding="utf-8", errors="surrogateescape", newline="")
     # Strict, because a quote that is not closed would otherwise swallow the rest of the file as one cell.
     reader = csv.reader(text, delimiter=mark, strict=True)
     try:
         while True:
+            # A record may span several lines; errors name its first one.
             start = reader.line_num + 1
             cells: list[str] | None
             try:
@@ -166,36 +174,34 @@ def is_text(cell: str) -> bool:
     return True
 
 
+def start_of(handle: IO[bytes]) -> bytes:
+    """Return the first bytes without leading white space. The handle is reset."""
+    at = handle.tell()
+    start = handle.read(4096).lstrip()
+    handle.seek(at)
+    return start
+
+
 def is_list(handle: IO[bytes]) -> bool:
     """Return whether the JSON is one list rather than lines of objects. The handle is reset."""
-    at = handle.tell()
-    start = handle.read(4096).lstrip()[:1]
-    handle.seek(at)
-    return start == b"["
+    return start_of(handle).startswith(b"[")
 
 
 def not_a_list(handle: IO[bytes], path: Path, wanted: str) -> None:
     """Raise BadInput for a JSON list of objects in a file whose name says `wanted`. The handle is reset."""
-    at = handle.tell()
-    start = b"".join(handle.read(4096).split())[:2]
-    handle.seek(at)
-    if start == b"[{":
+    # A bracket alone may begin the first column of a table.
+    if b"".join(start_of(handle).split()).startswith(b"[{"):
         raise BadInput(f"a JSON list, not {wanted}: name it .json", path=str(path), line=1)
 
 
 def is_json(handle: IO[bytes]) -> bool:
     """Return whether the file begins like a list or an object. The handle is reset."""
-    at = handle.tell()
-    start = handle.read(4096).lstrip()[:1]
-    handle.seek(at)
-    return start in (b"[", b"{")
+    return start_of(handle).startswith((b"[", b"{"))
 
 
 def is_parquet(handle: IO[bytes]) -> bool:
     """Return whether the file is Parquet. The handle is reset."""
-    start = handle.read(4)
-    handle.seek(0)
-    return start == b"PAR1"
+    return start_of(handle).startswith(b"PAR1")
 
 
 def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, Any]]:
@@ -205,6 +211,7 @@ def json_lines(handle: IO[bytes], path: Path, bad: Bad) -> Iterator[tuple[int, A
     while line := handle.readline(LONGEST):
         number += 1
         if len(line) == LONGEST and not line.endswith(b"\n"):
+            # The rest of the line must not be parsed as a line of its own.
             while line and not line.endswith(b"\n"):
                 line = handle.readline(LONGEST)
             bad(BadInput(f"a line of over {LONGEST >> 20} MB", path=str(path), line=number))
@@ -232,6 +239,7 @@ def json_list(handle: IO[bytes], path: Path) -> Iterator[tuple[int, Any]]:
     except UnicodeDecodeError as e:
         line = data.count(b"\n", 0, e.start) + 1
         raise BadInput("not UTF-8: save the file as UTF-8", path=str(path), line=line) from e
+    # Element by element, because json.loads of the complete list loses the line of each element.
     at, line, counted = _skip(text, text.index("[") + 1), 1, 0
     while text[at : at + 1] != "]":
         line, counted = line + text.count("\n", counted, at), at
@@ -270,6 +278,7 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
         return BadInput(f"not Parquet: {str(error).split(chr(10))[0]}", path=str(path))
 
     try:
+        # The index of Parquet is at its end, so a compressed file must be unpacked completely.
         file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(handle.read()))
     except (pyarrow.ArrowException, OSError) as e:
         raise refused(e) from e
@@ -277,6 +286,7 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
     def read_rows() -> Iterator[tuple[int, dict[str, Any]]]:
         number = 0
         try:
+            # The Python objects of all rows at once would take many times the memory of the file.
             for batch in file.iter_batches():
                 for row in batch.to_pylist():
                     number += 1
@@ -287,12 +297,39 @@ def parquet(handle: IO[bytes], path: Path) -> tuple[list[str], Iterator[tuple[in
     return list(file.schema_arrow.names), read_rows()
 
 
+NAMELESS = "a field without a name"
+
+
+class BadObject(ValueError):
+    """Valid JSON syntax that cannot be the meaning of one object."""
+
+
+def twice(name: str) -> str:
+    """Return the message for a duplicate key: JSON readers differ in which of the values they use."""
+    return f"the key '{name}' occurs twice in one object"
+
+
+def whole_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object for a strict reader (`object_pairs_hook`).
+
+    Raises BadObject for a duplicate or blank key.
+    """
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        names = [name for name, _ in pairs]
+        raise BadObject(twice(next(n for n in names if names.count(n) > 1)))
+    if not all(map(str.strip, result)):
+        raise BadObject(NAMELESS)
+    return result
+
+
 def loads(text: str) -> Any:
     """Parse one JSON text: no duplicate or empty key, no number beyond a float, no lone surrogate.
 
     Raises ValueError, or RecursionError for a text that is nested too deeply.
     """
     value = (_CAREFUL if _HUGE.search(text) else _PLAIN).decode(text)
+    # Only an escape can produce a lone surrogate, because the text itself was decoded from UTF-8.
     if "\\u" in text:
         _refuse_halves(value)
     return value
@@ -322,6 +359,7 @@ def _whole(text: str, at: int) -> tuple[Any, int]:
 
 
 def _no_constant(name: str) -> NoReturn:
+    # Python would accept NaN and Infinity, which no other JSON reader does.
     raise ValueError(f"{name} is no JSON")
 
 

@@ -59,7 +59,7 @@ class FilesImported:
 
 def is_ranking(path: Path) -> bool:
     """Return whether a file is a TREC run: its first line has six columns, the second of them Q0."""
-    from judge.importers.records import opened
+    from judge.files import opened
 
     if not path.is_file():
         # A missing file is reported by the import that its ending chooses.

@@ -1,1 +1,1 @@
-"""Read foreign formats as items. A new format is one new file in `formats` with NAME, HELP and `read`."""
+"""Read foreign formats as items. A new format is one new file in `formats` with NAME, HELP and `read_rows`."""

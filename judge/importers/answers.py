@@ -96,6 +96,7 @@ class _Reader:
             self._check_columns(row)
         item = fields.identifier(self._value(row, "id"), "id")
         several = self._value(row, "answers")
+        # A cell of a table can contain an object only as text.
         if self._cells and isinstance(several, str):
             several = fields.json_in(several, "answers")
         if several is None:
@@ -116,6 +117,7 @@ class _Reader:
 
     def finish(self, path: Path) -> None:
         """Raise UsageError for a --map whose path is in no row, and note label maps without effect."""
+        # Known only after the last row, because a path may be in one row alone.
         unmet = {name: where for name, where in self._maps.items() if where not in self._met}
         if self._first is not None and unmet:
             raise UsageError(f"{path}: {no_such_path(unmet, self._first)}")
@@ -131,6 +133,7 @@ class _Reader:
         ]
         missing = [name for name in wanted if name not in row and name not in self._maps]
         if missing:
+            # All of them in one message, with the options to type, so that one more try is enough.
             names = " ".join(f"--map {name}=COLUMN" for name in missing)
             reason = f"no {', '.join(missing)}: {names}; the row has: {', '.join(row)}"
             if "text" in missing:
@@ -164,6 +167,7 @@ class _Reader:
             cited=_names(get("cited"), f"{prefix}cited"),
             context=_names(get("context"), f"{prefix}context"),
             claims=self._claims(get("claims"), f"{prefix}claims"),
+            # Letters have no sentences that could be judged.
             prose=not masses,
             meta=self._meta(source, prefix, get("meta")) | ({"probabilities": masses} if masses else {}),
             votes=self._votes(source, prefix),
@@ -176,6 +180,7 @@ class _Reader:
             value = source.get(name)
         else:
             value = follow(source, where)
+            # A key may be absent in some rows; only a path that no row has is an error (`finish`).
             if value is MISSING:
                 return None
             self._met.add(where)
@@ -231,6 +236,7 @@ class _Reader:
         if masses and not 0 < total <= 1 + ROUNDING * len(masses) + 1e-9:
             raise BadInput(f"the sum is {total:.9g}, not above 0 and at most 1", field=place)
         if total > 1:
+            # Conformal sets add up probabilities, and would otherwise pass 1 before the last option.
             masses = {letter: mass / total for letter, mass in masses.items()}
         return masses
 
@@ -250,6 +256,7 @@ def _names(value: Any, place: str) -> list[str] | None:
         return None if value is None else fields.texts(value, place)
     if value.lstrip().startswith("["):
         try:
+            # `[1][2]` and `[cite_3, cite_5]` begin like JSON and are none.
             cited = loads(value)
         except (ValueError, RecursionError):
             return [n.strip() for inside in _BRACKETS.findall(value) for n in inside.split(",") if n.strip()]

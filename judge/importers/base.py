@@ -6,10 +6,10 @@ An importer is a module of this package with
     HELP: str                 one line for the listing
     def read_rows(paths, options, bad) -> Iterator[Row]
 
-and, when several files make up one import (claims + corpus), `TOGETHER = True`: then `read_rows` gets
-all paths in one call and they share one transaction; otherwise it is called once per file. The optional `SIGNS` are sets of
-keys that identify the importer's files by their first row. A file with the keys of a set of `BESIDE` belongs to the importer
-if it is imported together with a file that has `SIGNS`.
+If several files make up one import (claims and corpus), the module has `TOGETHER = True`. Then `read_rows` gets all paths in
+one call, and they share one transaction. Otherwise it is called once per file. The optional `SIGNS` are sets of keys that
+identify the importer's files by their first row. A file with the keys of a set of `BESIDE` belongs to the importer if it is
+imported together with a file that has `SIGNS`.
 """
 
 import importlib
@@ -24,10 +24,15 @@ from judge.errors import BadInput, UsageError
 from judge.importers.roles import CommonTable
 from judge.types import Row
 
-__all__ = ["Bad", "Importer", "Options", "Row", "get", "names"]
+__all__ = ["Bad", "Importer", "Options", "Row", "get", "ignore", "names"]
 
 Bad = Callable[[BadInput], None]
 """Callback for each unusable row: raises at once, or records the error and returns when bad rows may be skipped."""
+
+
+def ignore(error: BadInput) -> None:
+    """Ignore a bad row, in a pass over a file whose errors another pass reports."""
+
 
 Note = Callable[[str], None]
 """Callback for one line about the import as a whole, for the user; it never changes what is stored."""
@@ -71,6 +76,7 @@ class Importer(Protocol):
 def names() -> list[str]:
     """Return every format: the modules of `judge.importers.formats`, except those with a leading `_`."""
     package = importlib.import_module("judge.importers.formats")
+    # The files in the folder are the list, so that a new format needs no registration.
     modules = [m.name for m in pkgutil.iter_modules(package.__path__)]
     return sorted(n.replace("_", "-") for n in modules if not n.startswith("_"))
 
@@ -86,5 +92,6 @@ def get(name: str) -> Importer:
         raise UsageError(
             f"no format '{name}'; available: {', '.join([*names(), *plugins.names('importers')])} ({hint})"
         )
+    # The name of a format may have a dash (claim-pairs), the name of a module cannot.
     module: Importer = importlib.import_module(f"judge.importers.formats.{name.replace('-', '_')}")
     return module

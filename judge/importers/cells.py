@@ -43,6 +43,7 @@ def parsed(cell: str) -> list[Any] | dict[str, Any] | None:
 
     Raises ValueError, with the reason, for a cell that begins as a list of texts or objects and cannot be parsed.
     """
+    # Most cells are text, and this test is much cheaper than an attempt to parse them.
     if cell.lstrip()[:1] not in _BEGINS and not _MEANT.match(cell):
         return None
     try:
@@ -95,6 +96,7 @@ def _unquoted(token: str) -> str:
         # Python keeps an unknown escape as it is and warns; the warning would be about the user's file, not our code.
         warnings.simplefilter("ignore")
         try:
+            # A single literal that matched the pattern: neither names nor calls can be in it.
             value = ast.literal_eval(token)
         except (SyntaxError, ValueError) as error:
             raise ValueError(f"a text with a broken escape: {token[:40]}") from error

@@ -32,6 +32,7 @@ def name_of(paper: str, context: str) -> str:
     """Return the paper's name of a context, or the context itself without one: `top:5` is `top-5` in RAGuard."""
     plain, _, mark = context.partition("+")
     if plain.startswith("top:"):
+        # `top:5:NAME:STAGE` also names the ranking, which is no part of the paper's condition.
         plain = ":".join(plain.split(":")[:2])
     whole = f"{plain}+{mark}" if mark else plain
     pattern, number = (

@@ -1,7 +1,7 @@
 """Check the values of a row before it becomes an item.
 
-Each function takes a value and the name of its field, and raises BadInput with that field (the
-reader of the file adds path and line).
+Each function takes a value and the name of its field, and raises BadInput with that field. The reader of the file adds path
+and line.
 """
 
 import json
@@ -68,6 +68,7 @@ def text(value: Any, field: str) -> str | None:
     if not isinstance(value, str):
         raise BadInput(f"must be text, is {kind(value)}", field=field)
     if not value.strip():
+        # A blank text would be judged like any other, and its label would count.
         raise BadInput("empty text", field=field)
     return value
 
@@ -87,6 +88,7 @@ def word(value: Any, field: str) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
+        # As JSON writes them: Python's True would be another label than the file's true.
         return json.dumps(value)
     raise BadInput(f"must be text or a number, is {kind(value)}", field=field)
 
@@ -139,6 +141,7 @@ def checked(item: Item) -> Item:
         raise BadInput("neither question nor claim nor passages", field="question")
     seen: dict[str, int] = {}
     for number, passage in enumerate(item.passages):
+        # The line break keeps a text from being equal to an id.
         first = seen.setdefault(passage.source_id or f"\n{passage.text}", number)
         if first == number:
             continue
@@ -172,6 +175,7 @@ class Labels:
         got = word(raw, where)
         if got is None or field not in self._maps:
             return got
+        # An entry without effect is usually a typing error, so it is reported at the end.
         self._idle.discard((field, got))
         return self._maps[field].get(got, got)
 

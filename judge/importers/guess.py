@@ -56,6 +56,7 @@ def guess(row: Mapping[str, Any], maps: Mapping[str, str]) -> dict[str, str]:
     A list of objects or texts is `passages`, and the fields of a passage are searched inside its objects.
     """
     columns = {plain_name(name): name for name in row}
+    # A column that the user has mapped is not offered for another field.
     taken = set(maps.values())
     guessed: dict[str, str] = {}
     lists = {name for name, value in row.items() if isinstance(value, list | dict)}

@@ -38,9 +38,11 @@ def import_files(
     Raises UsageError for a path that is no file, BadInput for the first bad row unless `skip_bad`;
     its file then leaves nothing in the study.
     """
+    # Before the first import, so that a mistyped second path leaves nothing done.
     for path in paths:
         check_file(path)
     together = bool(getattr(importer, "TOGETHER", False))
+    # A file of claims and its corpus are one transaction, because neither is usable alone.
     groups = [list(paths)] if together else [[p] for p in paths]
     reports = []
     with Store.open(db) as store:
@@ -48,6 +50,7 @@ def import_files(
             skipped, bad = skipping(skip_bad)
             files = {str(p): file_sha(p) for p in group}
             known = names_of_content(store, files[str(group[0])])
+            # A look at the beginning: the file is read again for the import itself.
             rows_seen = islice(file_rows(name, group[0]), LOOKED_AT)
             file_options = understood(group[0], rows_seen, options, known)
             info = ImportInfo(name, files, file_options.dataset, file_options.maps, file_options.label_maps)
@@ -97,6 +100,7 @@ def understood(
     system = options.system or system_name(path)
     for line in understanding(table, options.maps, dataset, system, options.system is None):
         options.note(line)
+    # The user's maps last: they precede what was recognised.
     return replace(options, maps={**table.maps, **options.maps}, taken=table)
 
 
@@ -181,6 +185,7 @@ def _items(
 
 def check_names(names: Iterable[Any], table: str = "") -> None:
     """Raise BadInput for a column without a name, with a name that is no text, or with a name that occurs twice."""
+    # A DataFrame may have two columns of one name, and names that are no text.
     seen: set[str] = set()
     for place, name in enumerate(names, 1):
         if not isinstance(name, str) or not name.strip():
@@ -194,5 +199,6 @@ def _sha256(rows: list[Mapping[str, Any]]) -> str:
     """Return the hash of the rows as JSON, so that the same data have one hash whatever their source."""
     digest = hashlib.sha256()
     for row in rows:
+        # Values without JSON, such as dates, count by their text: only a fingerprint is needed.
         digest.update(json.dumps(dict(row), default=str, skipkeys=True).encode("utf-8", "replace") + b"\n")
     return digest.hexdigest()

@@ -20,7 +20,7 @@ from judge.prompts.spec import Question
 from judge.store.export import FITTED
 from judge.store.runs import add_run
 from judge.store.study import Store, now
-from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status, Usage
+from judge.types import GOLD, Answered, Json, Judgement, LabelDistribution, Status
 
 UNIT = ("unit", "unit_id", "id")
 """Columns with the unit's id; the first one present is used."""
@@ -63,6 +63,7 @@ def import_run(store: Store, task: Task, given: Given) -> KeptRun:
     judgements = list(given_table.judgements())
     if not judgements:
         raise BadInput("the file has a header and no rows", path=label_table.path)
+    # The content and not the name, so that a copy of the file is the same run.
     digest = hashlib.sha256(given.path.read_bytes()).hexdigest()
     how = {"field": given.field, "dataset": given.dataset, "maps": given.maps, "label_maps": given.label_maps}
     options = {"imported": digest, **{name: value for name, value in how.items() if value}}
@@ -155,7 +156,7 @@ class _Table:
             gold = {name: values[unit] for name, values in self.golds.items() if unit in values}
             labels += derive(self.task, labels, gold)
             reason = None
-        return Judgement("", unit, repeat, 1, status, None, reason, labels, Usage(), None, None)
+        return Judgement("", unit, repeat, 1, status, reason=reason, labels=labels)
 
     def _status(self, row: Mapping[str, Json]) -> tuple[Status, str | None]:
         cells = {q.field: row.get(q.field) for q in self.questions}
@@ -193,6 +194,7 @@ class _Table:
             yield Answered(name, value, masses, why)
 
     def _mapped(self, name: str, cell: Json) -> Json:
+        # --map-label is typed as text, while a cell of Parquet may be a number.
         label = cell if isinstance(cell, str) else json.dumps(cell)
         return self.given.label_maps.get(name, {}).get(label, cell)
 
@@ -222,6 +224,7 @@ class _Units:
             if dataset is not None and of != dataset:
                 continue
             self.known.add(unit)
+            # Other programs export the ids of their own files, which have no data set.
             names = {unit.removeprefix(f"{of}:"), item, item.removeprefix(f"{of}:")}
             if unit.startswith(f"{item}/"):
                 names.add(unit.removeprefix(f"{item}/"))
@@ -239,6 +242,7 @@ class _Units:
         if name in self.known:
             return name
         units = self.named.get(name, [])
+        # A guess would put the label on another unit, and nothing would show it.
         if len(units) > 1:
             examples = ", ".join(units[:3]) + (" ..." if len(units) > 3 else "")
             raise BadInput(f"'{name}' may be {len(units):,} units: {examples}", field="unit")
@@ -270,6 +274,7 @@ def _true(cell: Json) -> bool:
 
 def _raw(question: Question, cell: Json) -> Json:
     """Return a cell in the form in which a model's JSON would have the value."""
+    # A CSV file has numbers and lists as text only.
     if isinstance(cell, str) and (question.level == "interval" or question.many):
         try:
             return loads(cell)

@@ -29,7 +29,7 @@ _IDS = ("id", "question_id", "pair_id")
 
 
 class RowReader:
-    """Makes items of the rows of one file.
+    """Turns the rows of one file into items.
 
     A row's passages are either a list (or one object) under `passages`, and then the paths of
     `passages.*` are relative to each element; or the row is flat, the paths are relative to the
@@ -92,9 +92,11 @@ class RowReader:
         """Return the item of one row. Raises BadInput naming the field, or the column that was used for it."""
         try:
             return self._item(raw)
+        # It names our fields, for which there is no column yet.
         except MissingFields:
             raise
         except BadInput as error:
+            # The user knows the column by the name in the file.
             head, dot, rest = error.field.partition(".")
             column = None if self._taken is None else self._taken.maps.get(head)
             raise BadInput(error.reason, field=f"{column or head}{dot}{rest}") from error
@@ -130,6 +132,7 @@ class RowReader:
             passage = self._passage_of(row, passages, self._flat, "passages.")
             if passage is not None:
                 if self._taken is None:
+                    # Several flat rows may be one item, whose meta must then be equal in all of them.
                     keep_rest(passage.meta, rest)
                     rest = {}
                 item.passages.append(passage)
@@ -169,7 +172,7 @@ class RowReader:
         *,
         knows_context: bool,
     ) -> None:
-        """Add what a row of a common table has beside an item: an answer with its context, scores, and the item's name."""
+        """Add the parts of a common table's row that an item lacks: an answer with its context, scores, and the item's id."""
         get = level.getter(row)
         system = fields.word(get("system"), "system") if self._taken and self._taken.has_answers else None
         system = system or self._options.system or system_name(self._path)
@@ -180,6 +183,7 @@ class RowReader:
             )
         if self._taken and self._taken.derives_id:
             named = hashed([words, item.reference_answers])
+            # Repeated questions of one system are several calls of it, and each has an answer of its own.
             self._repeats[item.dataset, named, system] += 1
             repeat = self._repeats[item.dataset, named, system]
             item.source_id = named if repeat == 1 else f"{named}-{repeat}"
@@ -200,6 +204,7 @@ class RowReader:
             if row.get(column) not in (None, "")
         ]
         text = fields.word(get("answer"), "answer") if self._taken and self._taken.has_answers else None
+        # An empty cell is an answer without text: the system failed, and that counts.
         if text is None and not (self._cells and self._taken and self._taken.has_answers):
             keep_rest(item.meta, rest)
             item.scores += scores

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 from typing import Any
 
-from judge.store.study import canonical
+from judge.store.study import content_sha
 from judge.types import Passage
 
 
 def dataset_name(path: Path) -> str:
     """Return the default data set: the file's name without its endings."""
     name = path.name
+    # In this order, so that `.jsonl.gz` loses both endings.
     for ending in (".gz", ".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".txt", ".parquet"):
         name = name.removesuffix(ending)
+    # A colon separates the data set from the id.
     return name.replace(":", "-") or "data"
 
 
@@ -31,7 +32,7 @@ def without_joints(name: str) -> str:
 
 def hashed(parts: list[Any]) -> str:
     """Return the first 16 hex digits of the sha256 of the parts as JSON, the name of anything without one."""
-    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return content_sha(parts)[:16]
 
 
 def name_by_content(passage: Passage) -> None:
@@ -41,5 +42,6 @@ def name_by_content(passage: Passage) -> None:
     """
     if passage.source_id:
         passage.meta["id"] = passage.source_id
+    # The same text with another date is other evidence: GaRAGe's class OUTDATED depends on it.
     shown = [passage.title, passage.date, passage.source]
     passage.source_id = hashed([passage.text, *shown]) if any(shown) else ""

@@ -67,5 +67,6 @@ def _name(paper: str, condition: str) -> str:
 
 
 def _has(wanted: str, conditions: list[str]) -> bool:
+    # MIRAGE and URAG can also be scored with what the system's own retriever found.
     starts = (wanted, _INSTEAD.get(wanted, wanted))
     return any(c.startswith(starts) for c in conditions)

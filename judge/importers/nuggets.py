@@ -53,6 +53,7 @@ def _of_record(row: Mapping[str, Any], where: Where) -> list[NuggetRow]:
             rows.append(_nugget(row, {**nugget, "nugget": nugget.get("text")}, where))
         except BadInput as error:
             inside = error.field in ("nugget", "importance", "assignment")
+            # A table calls it nugget, and a record text: the error names the file's own key.
             field = {"nugget": "text"}.get(error.field, error.field)
             raise BadInput(error.reason, field=f"nuggets.{place}.{field}" if inside else field) from None
     if not rows:
@@ -73,6 +74,7 @@ def _nugget(row: Mapping[str, Any], nugget: Mapping[str, Any], where: Where) -> 
         where=where,
         system=fields.word(_first(row, SYSTEMS), "system"),
         assignment=fields.word(nugget.get("assignment"), "assignment"),
+        # With its text, it can be checked that the assignments are of the stored answer.
         answer=row.get("answer_text") if isinstance(row.get("answer_text"), str) else None,
     )
 

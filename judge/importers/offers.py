@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from judge.importers.base import ignore
 from judge.importers.guess import NAMED_LABELS, are_ranking, plain_name
 
 YES, NO = ("yes", "true", "1", "y", "pos", "positive"), ("no", "false", "0", "n", "neg", "negative")
@@ -22,9 +23,9 @@ def file_rows(format_name: str, path: Path) -> Iterable[Any]:
     from judge.importers import records
 
     if format_name == "jsonl":
-        return (row for _, row in records.json_records(path, lambda problem: None).rows)
+        return (row for _, row in records.json_records(path, ignore).rows)
     if format_name == "csv":
-        return (row for _, row in records.csv_records(path, lambda problem: None)[1].rows)
+        return (row for _, row in records.csv_records(path, ignore)[1].rows)
     return ()
 
 
@@ -33,9 +34,9 @@ def offered(
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     """Return the maps to type, and for each label field {label in the rows: label of the field's task} where they differ.
 
-    The user's own maps stay. Of the guessed label columns, a retriever's score is left out, grades go to the field
-    with as many grades, and a column with a similar name is used only if all its values are labels. Where the label is
-    ambiguous, all labels of the task are listed, as A|B.
+    The user's own maps are kept. Of the guessed label columns, a retriever's score is left out. Grades go to the field with as
+    many grades. A column with a similar name is used only if all its values are labels. If the label is ambiguous, all labels
+    of the task are listed, as A|B.
     """
     domains, values = _domains(), _values(rows, maps)
     out: dict[str, str] = {}
@@ -82,7 +83,8 @@ def _all_meant(values: Sequence[str], known: Sequence[str]) -> bool:
 
 
 def _meant(value: str, known: Sequence[str]) -> str:
-    """Return the label that `value` stands for. Spreadsheets and pandas write 3 as 3.0 if the column has empty cells."""
+    """Return the label that `value` stands for."""
+    # Spreadsheets and pandas write 3 as 3.0 if the column has empty cells.
     folded = re.sub(r"\.0+$", "", value.strip().lower().replace(" ", "_").replace("-", "_"))
     same = [label for label in known if label.lower().replace("-", "_") == folded]
     if len(known) == 2 and folded in (*YES, *NO):

@@ -89,6 +89,12 @@ def follow(value: Any, path: str) -> Any:
     return MISSING
 
 
+def value_at(row: Any, path: str) -> Any:
+    """Return the value at `path`, or None."""
+    value = follow(row, path)
+    return None if value is MISSING else value
+
+
 def no_such_path(unmet: Mapping[str, str], columns: Iterable[str]) -> str:
     """Return an error that lists all maps whose path no row has."""
     maps = " ".join(f"--map {field}={path}" for field, path in unmet.items())
@@ -120,6 +126,7 @@ def _drop(target: dict[str, Any], path: str) -> None:
     while end > 0:
         inner = target.get(path[:end])
         if isinstance(inner, dict) and follow(inner, path[end + 1 :]) is not MISSING:
+            # The row itself must not change, because other maps still read it.
             copy = dict(inner)
             _drop(copy, path[end + 1 :])
             # An object of which every value was used would otherwise stay in `meta` as an empty object.

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from judge.errors import BadInput
+from judge.files import opened
 from judge.importers.base import Bad
-from judge.importers.records import opened, placed
+from judge.importers.records import placed
 from judge.store.rankings import Ids, Ranked
 from judge.types import Where
 
@@ -42,6 +43,7 @@ def read_rankings(path: Path, stage: str, name: str | None, ids: Ids, bad: Bad) 
         except BadInput as error:
             bad(placed(error, path, number))
             continue
+        # Only after both checks: a bad line leaves nothing.
         known[entry[1]] = number
         ranks[entry[0]] = entry
     if not number:
@@ -73,6 +75,7 @@ def _line(text: str, name: str | None, number: int, ids: Ids) -> tuple[tuple[str
     try:
         score = float(parts[4])
     except ValueError:
+        # Refused below, together with nan and inf, which `float` accepts.
         score = math.nan
     if not math.isfinite(score):
         raise BadInput(f"'{parts[4]}' is not a number", field="score")

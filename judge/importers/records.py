@@ -9,33 +9,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, TypeVar
 
 import ijson
 
 from judge import files
 from judge.errors import BadInput, UsageError
-from judge.files import LONGEST, opened
+from judge.files import BadObject, opened
 from judge.importers.base import Bad, Row
 from judge.importers.guess import MissingFields
-from judge.strict import NAMELESS, BadObject, twice
 from judge.types import Item, Where
-
-__all__ = [
-    "LONGEST",
-    "Records",
-    "built",
-    "check_file",
-    "csv_records",
-    "each",
-    "is_array",
-    "json_elements",
-    "json_pairs",
-    "json_records",
-    "opened",
-    "placed",
-    "table_or_json",
-]
 
 T = TypeVar("T")
 DEEPEST = 200
@@ -59,9 +42,9 @@ class Noting(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name in self:
-            self.wrong = twice(name)
+            self.wrong = files.twice(name)
         elif not name.strip():
-            self.wrong = NAMELESS
+            self.wrong = files.NAMELESS
         super().__setitem__(name, value)
 
 
@@ -153,6 +136,7 @@ def json_records(path: Path, bad: Bad) -> Records:
     """Return the records of JSON Lines, one JSON array, one object over several lines, or Parquet, whichever the file is."""
     if _is_parquet(path):
         return Records(path, "row", _some(path, _parquet(path), bad, "the table is empty"))
+    # Before the lines: the first line of such a file is no JSON by itself.
     if _is_one_object(path):
         return Records(path, "element", json_elements(path, ""))
     if is_array(path):
@@ -193,9 +177,14 @@ def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> I
     ends early or is malformed.
     """
 
-    def parse(handle: IO[bytes]) -> Iterable[Any]:
+    def parse(handle: Shallow) -> Iterable[Any]:
         elements: Iterable[Any] = ijson.items(
-            handle, prefix, use_float=True, map_type=Noting, multiple_values=lines
+            # Decimal, the default, would be no JSON type for everything that follows.
+            handle,
+            prefix,
+            use_float=True,
+            map_type=Noting,
+            multiple_values=lines,
         )
         return elements
 
@@ -205,7 +194,7 @@ def json_elements(path: Path, prefix: str = "item", *, lines: bool = False) -> I
 def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
     """Yield (1-based position, (key, value)) of the object in a JSON file; raises as `json_elements`."""
 
-    def parse(handle: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    def parse(handle: Shallow) -> Iterator[tuple[str, Any]]:
         names = Noting()
         for name, value in ijson.kvitems(handle, "", use_float=True, map_type=Noting):
             names[name] = None
@@ -215,11 +204,21 @@ def json_pairs(path: Path) -> Iterator[tuple[int, tuple[str, Any]]]:
     return _parsed(path, parse)
 
 
-def _parsed(path: Path, parse: Callable[[IO[bytes]], Iterable[Any]]) -> Iterator[tuple[int, Any]]:
+def json_events(path: Path) -> Iterator[tuple[str, str, Any]]:
+    """Yield the parser's (path, event, value) of a JSON file, up to its end or its first fault, which the importer reports."""
+    with opened(path) as handle:
+        try:
+            # Each event contains its path, so without a limit memory would grow with the square of the depth.
+            yield from ijson.parse(Shallow(handle, str(path)), multiple_values=True)
+        except (ijson.JSONError, ValueError, BadInput):
+            return
+
+
+def _parsed(path: Path, parse: Callable[[Shallow], Iterable[Any]]) -> Iterator[tuple[int, Any]]:
     number = 0
     with opened(path) as handle:
         try:
-            for value in parse(cast("IO[bytes]", Shallow(handle, str(path)))):
+            for value in parse(Shallow(handle, str(path))):
                 refuse_noted(value)
                 number += 1
                 yield number, value
@@ -300,6 +299,7 @@ def _dicts(
 ) -> Iterator[tuple[int, Any]]:
     any_row = False
     for number, cells in rows:
+        # A bad row is a row: the file is not reported as empty, too.
         any_row = any_row or cells != []
         if not cells:
             continue

@@ -97,6 +97,7 @@ def taken(
     others = {role: column for role, column in taken_columns.items() if role != column}
     if not (derives_id or has_answers or others):
         return None
+    # A guess between two columns would go unnoticed, and every number would rest on it.
     if doubtful:
         role, fitting = next(iter(doubtful.items()))
         reason = f"{' and '.join(fitting)} could each be the {role}"
@@ -128,6 +129,7 @@ def document(value: Mapping[str, Any]) -> dict[str, Any]:
     passage = {name: inner[name] for name in _PASSAGE if inner.get(name) is not None}
     metadata = inner.get("metadata") or {}
     if isinstance(metadata, dict) and metadata.get("date") is not None:
+        # Frameworks keep the date in the metadata, and a judge needs it to see what is outdated.
         passage.setdefault("date", metadata["date"])
     if "id" not in passage and inner.get("id_") is not None:
         passage["id"] = inner["id_"]

@@ -15,8 +15,8 @@ from judge.types import Vote
 class RowLevel:
     """The values of an item, or of a passage, in an object.
 
-    A name without a map is read from the key of that name (after `prefix`), unless a map
-    reads that very key as something else (`shadow`). `met` collects the mapped paths that exist.
+    The value of a name without a map is that of the key with this name (after `prefix`), unless a map uses the key for
+    something else (`shadow`). `met` collects the mapped paths that exist.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class RowLevel:
         starts = tuple(f"{self._prefix}{group}." for group in self.groups)
         left = {k: v for k, v in source.items() if k not in used and not k.startswith(starts)}
         if self._cells:
+            # An empty cell is no value, and `meta` must not be full of them.
             left = {k: v for k, v in left.items() if v is not None}
         return without(left, self._all) if self._all else left
 

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, cast
-
-import ijson
 
 from judge import plugins
 from judge.commands import command
 from judge.errors import BadInput, UsageError
+from judge.files import opened, start_of
 from judge.importers import base
-from judge.importers.records import Shallow, check_file, csv_records, opened
+from judge.importers.records import check_file, csv_records, json_events
 
 PLAIN = ("csv", "jsonl")
 """Formats of files without signs."""
@@ -67,7 +65,7 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
     check_file(path)
     with opened(path) as handle:
         # The content decides, not the ending of the name.
-        start = handle.read(4096).lstrip()
+        start = start_of(handle)
     # .xlsx and .ods files are ZIP archives.
     if start.startswith(b"PK"):
         raise UsageError(
@@ -76,7 +74,7 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
     if start[:1] in (b"{", b"["):
         return True, _keys_of_json(path)
     try:
-        header, _ = csv_records(path, lambda problem: None)
+        header, _ = csv_records(path, base.ignore)
     except BadInput as problem:
         if problem.field:
             # A table with a broken header; another format would not help.
@@ -90,15 +88,9 @@ def _keys(path: Path) -> tuple[bool, set[str]]:
 def _keys_of_json(path: Path) -> set[str]:
     """Return the keys of the first object, at the top or in a list; the importer reports malformed JSON later."""
     keys: set[str] = set()
-    with opened(path) as handle:
-        try:
-            # Each event contains its path, so without a limit memory grows with the square of the depth.
-            shallow = cast("IO[bytes]", Shallow(handle, str(path)))
-            for number, (prefix, event, value) in enumerate(ijson.parse(shallow, multiple_values=True)):
-                if prefix in ("", "item") and event == "map_key":
-                    keys.add(value)
-                if (prefix in ("", "item") and event == "end_map") or number > MOST_EVENTS:
-                    break
-        except (ijson.JSONError, ValueError, BadInput):
-            return keys
+    for number, (prefix, event, value) in enumerate(json_events(path)):
+        if prefix in ("", "item") and event == "map_key":
+            keys.add(value)
+        if (prefix in ("", "item") and event == "end_map") or number > MOST_EVENTS:
+            break
     return keys

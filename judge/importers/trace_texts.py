@@ -34,6 +34,7 @@ def text_of(value: Any, names: Sequence[str], depth: int = 0) -> str | None:
     if isinstance(value, dict):
         if value.get("type") in THOUGHTS:
             return None
+        # The given names precede: an output with an answer may also contain the whole chat.
         for name in (*names, "messages", "message", "parts", "choices", "generations"):
             if value.get(name) and (text := text_of(value[name], names, depth + 1)):
                 return text

@@ -37,7 +37,6 @@ from judge.store.tool_scores import field_name
 from judge.types import DEFAULT_CONDITION, AnnotatorKind, Answer, Item, Passage, ToolScore, Vote, Where
 
 RETRIEVER, MODEL = "retriever", "model"
-_AT_ONCE = 1000
 
 
 @dataclass(slots=True)
@@ -72,13 +71,23 @@ class TraceScore:
     document: int | None = None
 
 
-def parts_of(
+def reader(
+    name: str, parse: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]]
+) -> Callable[[Sequence[Path], Options, Bad], Iterator[Row]]:
+    """Return `read_rows` of a format with one record per line or element; `parse` turns a record into spans and scores."""
+
+    def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
+        """Yield one row per retrieval. Raises BadInput for files without any."""
+        fields.no_maps(name, options)
+        yield from items(paths, _parts_of(paths, parse, bad), options, bad)
+
+    return read_rows
+
+
+def _parts_of(
     paths: Sequence[Path], parse: Callable[[Mapping[str, Any]], Iterable[TraceSpan | TraceScore]], bad: Bad
 ) -> Iterator[tuple[TraceSpan | TraceScore, Where]]:
-    """Yield the spans and scores of files with one record per line or element; `parse` turns a record into them.
-
-    If `parse` raises BadInput for a record, the error goes to `bad`, with its place.
-    """
+    """Yield the spans and scores of the files; if `parse` raises BadInput, the error goes to `bad`, with its place."""
     for path in paths:
         records, is_table = table_or_json(path, bad)
 
@@ -122,29 +131,18 @@ def _fill(conn: sqlite3.Connection, parts: Iterable[tuple[TraceSpan | TraceScore
     conn.execute("CREATE TABLE spans (trace, span, kind, path, line, data)")
     conn.execute("CREATE TABLE given (trace, span, data)")
     counts: Counter[str] = Counter()
-    waiting: dict[str, list[tuple[Any, ...]]] = {"spans": [], "given": []}
-
-    def write(table: str) -> None:
-        if waiting[table]:
-            marks = ",".join("?" * len(waiting[table][0]))
-            conn.executemany(f"INSERT INTO {table} VALUES ({marks})", waiting[table])
-            waiting[table].clear()
-
     for part, where in parts:
         try:
             data = json.dumps({name: getattr(part, name) for name in part.__slots__})
         except RecursionError:
             raise BadInput("lists and objects nested too deeply", path=where.path, line=where.line) from None
         if isinstance(part, TraceScore):
-            waiting["given"].append((part.trace, part.span, data))
+            conn.execute("INSERT INTO given VALUES (?, ?, ?)", [part.trace, part.span, data])
         else:
             counts[part.kind] += 1
-            waiting["spans"].append((part.trace, part.span, part.kind, where.path, where.line, data))
-        for table, rows in waiting.items():
-            if len(rows) >= _AT_ONCE:
-                write(table)
-    for table in waiting:
-        write(table)
+            row = [part.trace, part.span, part.kind, where.path, where.line, data]
+            conn.execute("INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?)", row)
+    # After the rows, because an index that grows with each row is slower.
     conn.execute("CREATE INDEX spans_of ON spans (trace)")
     conn.execute("CREATE INDEX given_to ON given (trace)")
     # A score that names its span alone belongs to the trace of that span.
@@ -201,6 +199,7 @@ class _Trace:
                 continue
             context = [passage_id(made[r], p) for r in retrievals for p in made[r].passages]
             meta = {"trace_id": self.name, "span_id": span}
+            # Different models in one file are different systems.
             model = self.spans[span].model or system
             named = without_joints(model)
             if named != model:

@@ -4,7 +4,6 @@ An answer belongs to an item and a condition, so an output for each of its passa
 the answers beside them are imported, and stored in the same transaction.
 """
 
-import hashlib
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,9 +15,9 @@ from judge.store.export import known_task
 from judge.store.imports import at
 from judge.store.listing import formats_of
 from judge.store.rankings import Ids
-from judge.store.runs import IMPORTED, add_run
-from judge.store.study import Store, canonical, now
-from judge.types import Answered, AnswerRow, Judgement, Status, Usage
+from judge.store.runs import IMPORTED, add_imported
+from judge.store.study import Store
+from judge.types import Answered, AnswerRow, Judgement, Status
 
 TASK = "verdict_document"
 
@@ -36,6 +35,7 @@ class Verdicts:
         self._ids: Ids | None = None
         self._task = known_task(store, TASK)
         self._field = self._task.spec.questions[0].field
+        # The released files write a verdict as True and as TRUE.
         self._words = {label.lower(): label for label in self._task.domain(self._field)}
         there = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items")]
         self._dataset = dataset or (there[0] if len(there) == 1 else None)
@@ -77,19 +77,8 @@ class Verdicts:
         # Any other word is an output outside the options; the score decides how it counts.
         labels = (Answered(self._field, word),) if word else ()
         status = Status.OK if word else Status.UNPARSED
-        made = Judgement(
-            "",
-            unit,
-            0,
-            0,
-            status,
-            answer.text,
-            None if word else "outside the options",
-            labels,
-            Usage(),
-            None,
-            None,
-        )
+        reason = None if word else "outside the options"
+        made = Judgement("", unit, 0, 0, status, answer.text, reason, labels)
         before = judgements.setdefault(unit, made)
         if before.reply != answer.text:
             raise at(
@@ -128,17 +117,15 @@ class Verdicts:
         `files` are the imported files, with their hashes. Raises BadInput when the study has another output
         for one of the documents.
         """
+        # A run for each system, because a score names systems by the model of a run.
         for system, judgements in self._of.items():
             known = self._known(system, judgements)
             self.counts["unchanged"] += len(known)
             new = {unit: judgement for unit, judgement in judgements.items() if unit not in known}
             if not new:
                 continue
-            digest = hashlib.sha256(
-                canonical(sorted((u, j.reply) for u, j in new.items())).encode()
-            ).hexdigest()
-            origin = {"imported": now(), "files": dict(files)}
-            add_run(conn, self._task, system, {IMPORTED: digest}, origin, list(new.values()))
+            content = [(unit, judgement.reply) for unit, judgement in new.items()]
+            add_imported(conn, self._task, system, list(new.values()), content, files)
             self.counts["verdicts"] += len(new)
 
     def _known(self, system: str, judgements: dict[str, Judgement]) -> set[str]:

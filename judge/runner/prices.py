@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
-from judge.files import not_json
-from judge.strict import whole_object
+from judge.files import not_json, whole_object
 from judge.types import Json, Usage, attributes
 
 MILLION = 1_000_000

@@ -1,1 +1,1 @@
-"""Foreign formats: one file each, with NAME, HELP and `read`."""
+"""Foreign formats: one file each, with NAME, HELP and `read_rows`."""

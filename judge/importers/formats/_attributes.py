@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from judge.importers.paths import MISSING, follow
+from judge.importers.paths import value_at
 from judge.importers.trace_texts import loaded
 from judge.importers.traces import MODEL, RETRIEVER, TraceSpan
 
@@ -27,8 +27,8 @@ def span_of(
     """Return a span from its attributes, nested or with dotted names; `kind` is the record's own field, if any."""
 
     def get(*names: str) -> Any:
-        values = (follow(attributes, name) for name in names)
-        return next((value for value in values if value is not MISSING and value is not None), None)
+        values = (value_at(attributes, name) for name in names)
+        return next((value for value in values if value is not None), None)
 
     kind = str(kind or get("openinference.span.kind") or "").upper()
     span_kind = KINDS.get(kind) or OPERATIONS.get(str(get("gen_ai.operation.name") or ""), "")
@@ -37,6 +37,7 @@ def span_of(
     made.output = get("output.value", "gen_ai.output.messages")
     if span_kind == RETRIEVER:
         made.documents = _documents(attributes, get("retrieval.documents", "gen_ai.retrieval.documents"))
+        # The documents are the output. As text they could be taken for an answer.
         made.output = None
     if span_kind == MODEL:
         model = get("llm.model_name", "gen_ai.response.model", "gen_ai.request.model")

@@ -15,9 +15,10 @@ from typing import Any
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
+from judge.files import LONGEST, opened
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.records import LONGEST, Records, built, opened, placed
+from judge.importers.records import Records, built, placed
 from judge.types import Item, Passage, Vote, Where
 
 NamedEntry = tuple[str, str, str | None]
@@ -60,6 +61,7 @@ class Family:
         """
         fields.no_maps(self.name, options)
         kinds = {path: self.kind_of(path) for path in paths}
+        # Topics alone are useful: a system answers them before anything is retrieved.
         alone = set(kinds.values()) == {self.topics}
         missing = {self.topics, "corpus"} - set(kinds.values())
         if not alone and (missing or not {"qrels", "run"} & set(kinds.values())):
@@ -67,6 +69,7 @@ class Family:
             raise UsageError(
                 f"{self.name} lacks {lacks}: {command(f'judge items import {self.name} {self.example}')}"
             )
+        # The corpus is read last and streamed: it may be larger than the memory.
         collection = Collection()
         for path, kind in kinds.items():
             if kind in ("qrels", "run"):

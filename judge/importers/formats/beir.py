@@ -1,16 +1,16 @@
-"""BEIR: queries, a corpus and qrels, as its data sets come (and as many others are shared).
+"""BEIR: queries, a corpus and qrels, the form of its data sets and of many others.
 
 Thakur et al., "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information Retrieval Models",
 NeurIPS 2021 (arXiv 2104.08663); files as its loader reads them.
 
-Files, together in one import, told apart by their content:
+The files of one import are recognised by their content:
     qrels/test.tsv   a header, then query-id TAB corpus-id TAB score
     corpus.jsonl     {_id, title, text, metadata}
-    queries.jsonl    {_id, text, metadata}; told from the corpus by its name, or by having no title
-A run in TREC's six columns may come too: its documents are taken as well.
+    queries.jsonl    {_id, text, metadata}; recognised by its name, or because it has no title
+A run in TREC's six columns may be added: its documents become passages as well.
 
-One item a query, its passages the documents that qrels or a run name for it; ids stay as they are. Gold of a passage:
-see `judge.importers.formats._collection`.
+Each query is one item. Its passages are the documents that qrels or a run name for it; ids are kept. For the gold labels of
+passages, see `judge.importers.formats._collection`.
 """
 
 from collections.abc import Iterator
@@ -35,6 +35,7 @@ def _kind_of(path: Path) -> str:
     """Return qrels, run, queries or corpus. Raises UsageError for a file that is none of them."""
     first = collection.first_line(path)
     if first.lstrip()[:1] in "[{":
+        # The name first, because the title of a document may be missing.
         named = path.name.lower()
         if "corpus" in named or "quer" in named:
             return "corpus" if "corpus" in named else "queries"

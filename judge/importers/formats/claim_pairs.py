@@ -3,11 +3,11 @@
 The seed "Retrieving Facts or Reinforcing Beliefs?" (ConfirmBiasRAG): a counter claim changes one
 critical relation of its original.
 
-JSON Lines (or a JSON array) or CSV, rows of one of two kinds:
-    {pair_id, original, counter}            a pair a row: items PAIR-original and PAIR-counter
-    {pair_id, polarity, claim[, id, ...]}   a claim a row; `id` defaults to PAIR-POLARITY
-Other keys are as in `jsonl`: in a pair a row they belong to both claims. `--map` takes pair_id,
-original and counter beside the fields of `jsonl`. Pairs of which one claim is missing are noted.
+The file is JSON Lines, a JSON array or CSV, with rows of one of two kinds:
+    {pair_id, original, counter}            one pair per row: items PAIR-original and PAIR-counter
+    {pair_id, polarity, claim[, id, ...]}   one claim per row; `id` defaults to PAIR-POLARITY
+Other keys are as in `jsonl`. In a row with a pair, they belong to both claims. `--map` takes pair_id,
+original and counter beside the fields of `jsonl`. A note lists pairs of which one claim is missing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
 from judge.importers.mapped import RowReader
-from judge.importers.paths import MISSING, check, follow, without
+from judge.importers.paths import MISSING, check, follow, value_at, without
 from judge.importers.records import each, table_or_json
 from judge.types import Item
 
@@ -62,8 +62,8 @@ class _Splitter:
         self._rows += 1
         if self._cells:
             row = {name: cell if cell != "" else None for name, cell in row.items()}
-        pair = fields.identifier(_at(row, self._pair), "pair_id")
-        claims = {p: _at(row, path) for p, path in self._paths.items()}
+        pair = fields.identifier(value_at(row, self._pair), "pair_id")
+        claims = {p: value_at(row, path) for p, path in self._paths.items()}
         self._met |= {p for p, path in self._paths.items() if follow(row, path) is not MISSING}
         if any(claim is not None for claim in claims.values()):
             rest = without(row, self._paths.values())
@@ -72,7 +72,8 @@ class _Splitter:
                 for p, c in claims.items()
             ]
         else:
-            polarity = fields.identifier(_at(row, self._polarity), "polarity")
+            polarity = fields.identifier(value_at(row, self._polarity), "polarity")
+            # Both rows of a pair have its id, and two items need different ones.
             made = [{**row, "id": row.get("id") or f"{pair}-{polarity}"} if self._no_id else row]
         items = [self._single.item(m) for m in made]
         for item in items:
@@ -95,8 +96,3 @@ class _Splitter:
         if halves:
             first = ", ".join(halves[:5])
             self._note(f"{len(halves)} pairs have only one of their two claims ({first})")
-
-
-def _at(row: dict[str, Any], path: str) -> Any:
-    value = follow(row, path)
-    return None if value is MISSING else value

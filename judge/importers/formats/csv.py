@@ -1,10 +1,10 @@
-"""CSV with a header, one item (or one item and passage) a row.
+"""CSV with a header: each row is one item, or one item with one passage.
 
-Columns are named like the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passages.text`,
-`passages.gold.FIELD`, `passages.votes.FIELD` ...; `passages`, `reference_answers`, `options`,
-`gold`, `votes` and `meta` may hold JSON. An empty cell is not a value. Other columns go to `meta`
-(of the passage when the row makes one). Commas, semicolons, tabs or bars between cells (`.tsv`: tabs); `.gz` is unpacked,
-and Parquet is read too.
+Columns have the names of the keys of `jsonl`: `id`, `claim`, `gold.FIELD`, `passages.text`,
+`passages.gold.FIELD`, `passages.votes.FIELD` ... Cells of `passages`, `reference_answers`, `options`,
+`gold`, `votes` and `meta` may contain JSON. An empty cell is not a value. Other columns go to `meta`
+(of the passage if the row has one). The delimiter is a comma, a semicolon, a tab or a bar (`.tsv`: a tab). `.gz` is
+unpacked, and Parquet is read too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,6 +24,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
     """Yield the rows of each file. Raises UsageError for a --map that fits no field or no column."""
     for path in paths:
         reader = RowReader(path, options, is_csv=True)
+        # Known column names decide the delimiter, because a name may itself contain commas.
         header, records = csv_records(path, bad, hint=[*ITEM_FIELDS, "passages", *options.maps.values()])
         try:
             reader.check_columns(dict.fromkeys(header), all_rows=True)

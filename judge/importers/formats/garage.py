@@ -1,4 +1,4 @@
-"""GaRAGe: questions with 15 or so annotated passages each and a human answer.
+"""GaRAGe: questions with about 15 annotated passages each, and a human answer.
 
 Sorodoc et al., "GaRAGe: A Benchmark with Grounding Annotations for RAG Evaluation", ACL Findings
 2025 (arXiv 2506.07671); columns as in the data set's README. CC BY-NC: never shipped.
@@ -10,9 +10,9 @@ Files: `GaRAGe_benchmark.jsonl` (or a JSON array). A row:
      answer_generate, answer_related_info (or related_info), answer_validate}
 The three evidence lists are as long as `grounding`.
 
-One item a row; a passage's id is its citation marker, its source the provider (web or ent), its
+Each row is one item. A passage's id is its citation marker, its source is the provider (web or ent), and its
 `meta` has age, evidence_relevant, evidence_correct and evidence_cited. Tags, comments and the human
-answers go to the item's `meta` under their own names. Gold:
+answers are kept in the item's `meta` under their own names. Gold labels:
     relevance     (passage) ANSWER-THE-QUESTION | RELATED-INFORMATION | OUTDATED | UNKNOWN as in
                   evidence_correct; IRRELEVANT where that is empty and evidence_relevant is NO;
                   none where it is empty otherwise

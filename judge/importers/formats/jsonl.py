@@ -1,4 +1,4 @@
-"""JSON Lines (or one JSON array), one item a row; the format every other tool can write.
+"""JSON Lines, or one JSON array: one item per row. Every other tool can write this format.
 
     {"id": "q1",                                       required; text or a number
      "question": "...", "claim": "...",                any of them, with

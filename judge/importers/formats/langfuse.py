@@ -1,25 +1,23 @@
-"""Traces of Langfuse: one item a retrieval. Files of one export belong together.
+"""Traces of Langfuse: each retrieval is one item. The files of one export are imported together.
 
-Records, as JSON Lines, JSON, CSV or Parquet, told apart by their keys:
+The files are JSON Lines, JSON, CSV or Parquet. Records are recognised by their keys:
 
     trace        {id, input, output, observations: [...], scores: [...]}: the API's trace with its details
     observation  {id, traceId, parentObservationId, type, startTime, input, output, model}, names in camelCase or snake_case
     score        {traceId, observationId, name, value, stringValue, source, comment, authorUserId}
 
-A retrieval is an observation of type RETRIEVER, its output the list of documents. GENERATION is a model's call. A trace has an
-input and output of its own and stands above its observations. Scores of source ANNOTATION are human labels; EVAL and API become
-runs of `langfuse-eval` and `langfuse-api`. What is made of them: `judge.importers.traces`.
+A retrieval is an observation of type RETRIEVER, and its output is the list of documents. GENERATION is a model call. A trace
+has an input and an output, and becomes the parent of its observations. Scores of source ANNOTATION are human labels. Those of
+EVAL and API become runs of `langfuse-eval` and `langfuse-api`. `judge.importers.traces` turns all of them into items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judge.errors import BadInput
 from judge.importers import fields, traces
-from judge.importers.base import Bad, Options, Row
 from judge.importers.trace_texts import loaded
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
@@ -35,12 +33,6 @@ BESIDE = (("id", "timestamp"), ("name", "source"))
 """Keys of traces and of scores in separate files. Other tables may have them, too, so they are no sign alone."""
 KINDS = {"RETRIEVER": RETRIEVER, "GENERATION": MODEL}
 _DOCUMENTS = ("documents", "chunks", "results", "context", "contexts")
-
-
-def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per retrieval. Raises BadInput for files without any."""
-    fields.no_maps(NAME, options)
-    yield from traces.items(paths, traces.parts_of(paths, _of_record, bad), options, bad)
 
 
 def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
@@ -91,6 +83,7 @@ def _score(row: Mapping[str, Any], trace: str) -> Iterator[TraceScore]:
     """Yield a score with a value and a trace; a score of a session has no trace."""
     words = _get(row, "stringValue")
     value = words if words not in (None, "") else row.get("value")
+    # A boolean score is a label, spelled as JSON spells it.
     if isinstance(value, bool) or value in (None, ""):
         value = None if value in (None, "") else str(value).lower()
     if value is None:
@@ -114,3 +107,6 @@ def _get(row: Mapping[str, Any], name: str) -> Any:
     """Return a value by the API's name of it, or by that of a warehouse export (trace_id)."""
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
     return row.get(name, row.get(snake))
+
+
+read_rows = traces.reader(NAME, _of_record)

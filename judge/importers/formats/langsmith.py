@@ -1,24 +1,23 @@
-"""Traces of LangSmith: one item a retrieval. Runs and feedback belong together.
+"""Traces of LangSmith: each retrieval is one item. Runs and feedback are imported together.
 
-Records, as JSON Lines, JSON, CSV or Parquet, told apart by their keys, as the client's models write them
-(`client.list_runs(...)`, `client.list_feedback(...)`, each as `run.model_dump_json()`):
+The files are JSON Lines, JSON, CSV or Parquet, as the client's models write them (`client.list_runs(...)`,
+`client.list_feedback(...)`, each as `run.model_dump_json()`). Records are recognised by their keys:
 
     run       {id, trace_id, parent_run_id, run_type, start_time, inputs, outputs, extra: {metadata: {ls_model_name}}}
     feedback  {run_id, key, score, value, comment, feedback_source: {type, user_name}}
 
-A retrieval is a run of type `retriever`, its output the list of documents; `llm` is a model's call. Feedback of source `app` was
-given by people; that of others becomes a run of `langsmith-api`, `langsmith-model` ... What is made of them: `judge.importers.traces`.
+A retrieval is a run of type `retriever`, and its output is the list of documents; `llm` is a model call. Feedback of source
+`app` becomes human labels; that of other sources becomes a run of `langsmith-api`, `langsmith-model` ... The module
+`judge.importers.traces` turns all of them into items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judge.errors import BadInput
 from judge.importers import fields, traces
-from judge.importers.base import Bad, Options, Row
 from judge.importers.trace_texts import loaded
 from judge.importers.traces import MODEL, RETRIEVER, TraceScore, TraceSpan
 
@@ -28,12 +27,6 @@ TOGETHER = True
 SIGNS = (("id", "run_type", "trace_id"),)
 BESIDE = (("run_id", "key"),)
 KINDS = {"retriever": RETRIEVER, "llm": MODEL}
-
-
-def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per retrieval. Raises BadInput for files without any."""
-    fields.no_maps(NAME, options)
-    yield from traces.items(paths, traces.parts_of(paths, _of_record, bad), options, bad)
 
 
 def _of_record(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
@@ -82,3 +75,6 @@ def _feedback(row: Mapping[str, Any]) -> Iterator[TraceScore]:
     yield TraceScore(
         str(row.get("trace_id") or ""), str(row["run_id"]), key, value, by, kind == "app", comment
     )
+
+
+read_rows = traces.reader(NAME, _of_record)

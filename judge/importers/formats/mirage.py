@@ -3,15 +3,15 @@
 Park et al., "MIRAGE: A Metric-Intensive Benchmark for Retrieval-Augmented Generation Evaluation",
 Findings of NAACL 2025 (arXiv 2504.17137), appendix B; files as its repository reads them.
 
-Files, together in one import, told apart by their content:
+The files of one import are recognised by their content:
     dataset.json   [{source, query_id, query, doc_name, answer: [alias], doc_url, num_doc_labels}]
     doc_pool.json  [{mapped_id, doc_name, doc_chunk, support: 1|0}], read as a stream; may be missing
     oracle.json    {query_id: a chunk as above}, the one shown in the oracle setting; may be missing
 
-One item a question (7,560), with its aliases as reference answers; a passage has the document's
-name as title and no id of its own (the hash of its text stands in). Gold of a passage: `support`
-supported | not_supported. The oracle's chunk has meta oracle = true; one that is not in the pool
-becomes a passage too. Chunks of a question that do not stand together give several rows with the
+Each question (7,560) is one item, with its aliases as reference answers. A passage has the document's
+name as title, and no id: the hash of its text is used instead. The gold field of a passage is `support`:
+supported | not_supported. The oracle's chunk has meta oracle = true; if it is not in the pool, it
+becomes a passage too. Chunks of a question that are not adjacent give several rows with the
 same item. Item meta: source, doc_name, doc_url, num_doc_labels.
 """
 
@@ -25,7 +25,7 @@ from judge.errors import BadInput, UsageError
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
 from judge.importers.cells import parsed
-from judge.importers.records import is_array, json_elements, json_pairs, placed
+from judge.importers.records import Records, built, each, is_array, json_elements, json_pairs
 from judge.types import Item, Passage, Where
 
 NAME = "mirage"
@@ -54,6 +54,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
             f"mirage needs the questions: {command('judge items import mirage dataset.json doc_pool.json')}"
         )
     builder = _Builder(options, bad)
+    # Questions first, because the other files refer to them.
     for kind, learn in (("dataset", builder.questions), ("oracle", builder.oracles)):
         for path in paths:
             if kinds[path] == kind:
@@ -89,61 +90,41 @@ class _Builder:
 
     def questions(self, path: Path) -> None:
         """Read dataset.json."""
-        for number, raw in json_elements(path):
-            try:
-                item = fields.checked(self._item(fields.record(raw)))
-                if item.source_id in self._items:
-                    raise BadInput(f"question {item.source_id} occurs twice", field="query_id")
-            except BadInput as error:
-                self._bad(placed(error, path, number, "element"))
-            else:
-                self._items[item.source_id] = Row(item, Where(str(path), number))
+        for row in each(Records(path, "element", json_elements(path)), self._question, self._bad):
+            self._items[row.item.source_id] = row
         if not self._items:
             self._bad(BadInput("no questions", path=str(path)))
 
     def oracles(self, path: Path) -> None:
         """Read oracle.json."""
-        for number, (name, raw) in json_pairs(path):
-            try:
-                passage = self._passage(fields.mapping(raw, name), f"{name}.")
-                if name not in self._items:
-                    raise BadInput(f"there is no question {name}", field=name)
-            except BadInput as error:
-                self._bad(placed(error, path, number, "element"))
-            else:
-                passage.meta["oracle"] = True
-                self._oracles[name] = Where(str(path), number), passage
+        pairs = Records(path, "element", json_pairs(path))
+        for (name, passage), where in built(pairs, self._oracle, self._bad):
+            self._oracles[name] = where, passage
 
     def pool(self, path: Path) -> Iterator[Row]:
         """Yield one row for each group of adjacent chunks of one question."""
         run: list[Passage] = []
-        name, start = "", 0
-        for number, raw in json_elements(path):
-            try:
-                row = fields.record(raw)
-                owner = fields.identifier(row.get("mapped_id"), "mapped_id")
-                if owner not in self._items:
-                    raise BadInput(f"there is no question {owner}", field="mapped_id")
-                passage = self._passage(row, "")
-            except BadInput as error:
-                self._bad(placed(error, path, number, "element"))
-                continue
+        name, start = "", Where(str(path), 0)
+        chunks = Records(path, "element", json_elements(path))
+        for (owner, passage), where in built(chunks, self._chunk, self._bad):
+            # Only adjacent chunks are one row: all chunks of a question would need the whole pool in memory.
             if owner != name:
-                yield from self._row(name, run, Where(str(path), start))
-                name, start, run = owner, number, []
+                yield from self._row(name, run, start)
+                name, start, run = owner, where, []
             oracle = self._oracles.get(name)
             if oracle is not None and oracle[1].text == passage.text:
                 passage.meta["oracle"] = True
                 # The chunk is in the pool: it is marked there and must not be stored a second time by `rest`.
                 del self._oracles[name]
             run.append(passage)
-        yield from self._row(name, run, Where(str(path), start))
+        yield from self._row(name, run, start)
 
     def rest(self) -> Iterator[Row]:
         """Yield oracle chunks that are not in the pool, then questions without any chunk."""
         for name, (where, passage) in self._oracles.items():
             yield from self._row(name, [passage], where)
         for name, row in self._items.items():
+            # A question without chunks is still answered without retrieval (base).
             if name not in self._shown:
                 yield row
 
@@ -162,7 +143,8 @@ class _Builder:
         else:
             yield Row(item, where)
 
-    def _item(self, row: Mapping[str, Any]) -> Item:
+    def _question(self, raw: Any) -> list[Item]:
+        row = fields.record(raw)
         answer = row.get("answer")
         if isinstance(answer, str) and answer.startswith("["):
             # The repository saves lists as Python prints them.
@@ -170,13 +152,31 @@ class _Builder:
                 answer = parsed(answer) or answer
             except ValueError as error:
                 raise BadInput(str(error), field="answer") from error
-        return Item(
+        item = Item(
             source_id=fields.identifier(row.get("query_id"), "query_id"),
             dataset=self._dataset,
             question=fields.required(row.get("query"), "query"),
             reference_answers=fields.texts(answer, "answer"),
             meta={k: v for k, v in row.items() if k not in _OWN},
         )
+        if item.source_id in self._items:
+            raise BadInput(f"question {item.source_id} occurs twice", field="query_id")
+        return [fields.checked(item)]
+
+    def _oracle(self, pair: tuple[str, Any]) -> list[tuple[str, Passage]]:
+        name, raw = pair
+        passage = self._passage(fields.mapping(raw, name), f"{name}.")
+        if name not in self._items:
+            raise BadInput(f"there is no question {name}", field=name)
+        passage.meta["oracle"] = True
+        return [(name, passage)]
+
+    def _chunk(self, raw: Any) -> list[tuple[str, Passage]]:
+        row = fields.record(raw)
+        owner = fields.identifier(row.get("mapped_id"), "mapped_id")
+        if owner not in self._items:
+            raise BadInput(f"there is no question {owner}", field="mapped_id")
+        return [(owner, self._passage(row, ""))]
 
     def _passage(self, row: Mapping[str, Any], place: str) -> Passage:
         return Passage(

@@ -1,10 +1,10 @@
-"""OpenTelemetry traces as OTLP JSON, with the conventions for GenAI or those of OpenInference: one item a retrieval.
+"""OpenTelemetry traces as OTLP JSON, with the conventions for GenAI or OpenInference: each retrieval is one item.
 
 A file is one export ({resourceSpans: [...]}), or JSON Lines of exports, as the collector's file exporter writes them. A retrieval
 is a span whose `gen_ai.operation.name` is `retrieval` (its documents: `gen_ai.retrieval.documents`), or whose
-`openinference.span.kind` is RETRIEVER. The conventions ask for a document's id and score only: its text has to be recorded
-as `content`. Events `gen_ai.evaluation.result` become runs of `gen_ai.evaluation`. What is made of them:
-`judge.importers.traces`.
+`openinference.span.kind` is RETRIEVER. The conventions require only the id and score of a document, so its text must be
+recorded as `content`. Events `gen_ai.evaluation.result` become runs of `gen_ai.evaluation`. `judge.importers.traces`
+turns all of them into items.
 """
 
 from __future__ import annotations

@@ -1,27 +1,25 @@
-"""Spans of Phoenix (OpenInference): one item a retrieval. Spans and annotations belong together.
+"""Spans of Phoenix (OpenInference): each retrieval is one item. Spans and annotations are imported together.
 
-Records, as JSON Lines, JSON or Parquet, told apart by their keys:
+The files are JSON Lines, JSON or Parquet. Records are recognised by their keys:
 
     span         {context: {trace_id, span_id}, parent_id, span_kind, start_time, attributes}, as the client returns them, or a
                  row of `get_spans_dataframe()`, with columns as `context.span_id` and `attributes.retrieval.documents`
     annotation   {span_id, name, annotator_kind, result: {label, score, explanation}, document_position, user_id}, or a row
                  of `get_span_annotations_dataframe()`, with columns as `result.label`
 
-A retrieval is a span of kind RETRIEVER. Annotations of kind HUMAN are human labels (the label, else the score); those of kind LLM
-and CODE become runs of `phoenix-llm` and `phoenix-code`. What is made of them: `judge.importers.traces`.
+A retrieval is a span of kind RETRIEVER. Annotations of kind HUMAN are human labels (the label, or else the score). Those of kind
+LLM and CODE become runs of `phoenix-llm` and `phoenix-code`. `judge.importers.traces` turns all of them into items.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judge.errors import BadInput
 from judge.importers import fields, traces
-from judge.importers.base import Bad, Options, Row
 from judge.importers.formats._attributes import span_of
-from judge.importers.paths import MISSING, follow
+from judge.importers.paths import value_at
 from judge.importers.traces import TraceScore, TraceSpan
 
 NAME = "phoenix"
@@ -31,23 +29,17 @@ SIGNS = (("context", "span_kind"), ("context.span_id", "context.trace_id"), ("an
 _FLAT = "attributes."
 
 
-def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row]:
-    """Yield one row per retrieval. Raises BadInput for files without any."""
-    fields.no_maps(NAME, options)
-    yield from traces.items(paths, traces.parts_of(paths, _part, bad), options, bad)
-
-
 def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
     if row.get("annotator_kind") is not None:
         yield from _annotation(row)
         return
-    span, trace = _get(row, "context.span_id"), _get(row, "context.trace_id")
+    span, trace = value_at(row, "context.span_id"), value_at(row, "context.trace_id")
     if span is None or trace is None:
         keys = ", ".join(list(row)[:12])
         raise BadInput(f"is no span and no annotation of Phoenix; it has: {keys}", field="context.span_id")
     attributes = dict(row["attributes"]) if isinstance(row.get("attributes"), dict) else {}
     attributes |= {k.removeprefix(_FLAT): v for k, v in row.items() if k.startswith(_FLAT)}
-    parent = _get(row, "parent_id")
+    parent = value_at(row, "parent_id")
     # Times are text of ISO 8601, or whole milliseconds of the epoch: both sort within a file.
     start = row.get("start_time")
     start = f"{start:020.0f}" if isinstance(start, int | float) else str(start or "")
@@ -58,26 +50,24 @@ def _part(row: Mapping[str, Any]) -> Iterator[TraceSpan | TraceScore]:
 
 def _annotation(row: Mapping[str, Any]) -> Iterator[TraceScore]:
     """Yield the annotation, unless it has no value."""
-    value = _get(row, "result.label")
+    value = value_at(row, "result.label")
     # An annotation may have a label, a score or both; the label is what a person chose.
-    value = _get(row, "result.score") if value in (None, "") else value
+    value = value_at(row, "result.score") if value in (None, "") else value
     if value is None or value == "":
         return
     kind = str(row["annotator_kind"]).upper()
     position = row.get("document_position")
     yield TraceScore(
-        str(_get(row, "trace_id") or ""),
-        fields.identifier(_get(row, "span_id"), "span_id"),
+        str(value_at(row, "trace_id") or ""),
+        fields.identifier(value_at(row, "span_id"), "span_id"),
         fields.identifier(row.get("name") or row.get("annotation_name"), "name"),
         # True and False are labels, not the scores 1 and 0.
         value if isinstance(value, int | float) and not isinstance(value, bool) else str(value),
         str(row.get("user_id") or "phoenix") if kind == "HUMAN" else f"phoenix-{kind.lower()}",
         kind == "HUMAN",
-        _get(row, "result.explanation") or None,
+        value_at(row, "result.explanation") or None,
         int(position) if isinstance(position, int | float) else None,
     )
 
 
-def _get(row: Mapping[str, Any], path: str) -> Any:
-    value = follow(row, path)
-    return None if value is MISSING else value
+read_rows = traces.reader(NAME, _part)

@@ -12,16 +12,16 @@ Files, together in one import:
     JSON samples   [{claim_id, claim, verdict, original_verdict, document_ids, document_labels,
                    documents: [a row of documents.csv]}], or the preprocessed kind [{question,
                    gold_answers, documents: [{text, type: correct|misinfo|noise}]}], whose claims
-                   have no id: 16 hex digits of the claim's sha256 stand in
+                   have no id: 16 hex digits of the claim's sha256 are used instead
 
-One item a claim. Gold: `claim_verdict` (item) true | false; `raguard.role` (passage) supporting |
+Each claim is one item. Gold fields are `claim_verdict` (item): true | false, and `raguard.role` (passage): supporting |
 misleading | irrelevant (`unrelated` in the files). Item meta: original_verdict, document_ids and
 document_labels (our words), so that labels can be counted without texts.
 
 A Full Text that is empty or a bracketed placeholder ("[Link Post]", "[deleted]") is not a text. Such a
-document stands with its title as text (a link post's title is all there is to judge) and meta
-text_from = "title"; without a title it is left out and named in the item's meta
-documents_without_text. Both are counted in a note.
+document has its title as text, because the title of a link post is all that can be judged, and meta
+text_from = "title". Without a title it is left out, and listed in the item's meta
+documents_without_text. A note counts both.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ from typing import Any
 from judge.commands import command
 from judge.errors import BadInput, UsageError
 from judge.importers import fields
-from judge.importers.base import Bad, Options, Row
+from judge.importers.base import Bad, Options, Row, ignore
 from judge.importers.cells import parsed
 from judge.importers.records import Records, csv_records, each, is_array, json_records, placed
 from judge.types import Item, Passage
@@ -70,7 +70,7 @@ def kind_of(path: Path) -> str:
     """Return claims, documents or sample. Raises BadInput for a table that is neither of the two."""
     if is_array(path) or path.name.removesuffix(".gz").endswith((".json", ".jsonl")):
         return "sample"
-    header, _ = csv_records(path, _ignore)
+    header, _ = csv_records(path, ignore)
     if "Document ID" in header:
         return "documents"
     if "Claim" in header:
@@ -81,10 +81,6 @@ def kind_of(path: Path) -> str:
         line=1,
         field="Claim",
     )
-
-
-def _ignore(error: BadInput) -> None:
-    """Ignore bad rows while only the header is read; they are reported when the rows are read."""
 
 
 def listed(cell: Any, field: str) -> list[Any]:
@@ -152,6 +148,7 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
             f"raguard needs the claims too: {command('judge items import raguard claims.csv documents.csv')}"
         )
     builder = _Builder(options, bad)
+    # Documents first: a claim is complete only with its documents.
     for path in documents:
         builder.shelve(csv_records(path, bad, ("Document ID", "Title", "Full Text", "Claim ID"))[1])
     for path in claims:
@@ -202,6 +199,7 @@ class _Builder:
         for path, line, passage, name in sorted(shelved, key=lambda e: order.get(e[3], len(order))):
             role = next((v.value for v in passage.votes), None) if passage else None
             if role is not None and listed_roles.get(name, role) != role:
+                # The two files contradict each other, so neither label can be trusted.
                 reason = f"'{role}' here, '{listed_roles[name]}' in the claims file"
                 self._bad(BadInput(reason, path=str(path), line=line, field="Document Label"))
             else:

@@ -7,8 +7,8 @@ Files, together in one import: claims as `claims_*.jsonl` ({id, claim, evidence:
 cited_doc_ids}) or as the CSV of the Hugging Face copy (one row an evidence set), and the corpus as `corpus.jsonl`
 or CSV ({doc_id, title, abstract: sentences, structured}).
 
-One item a claim, with the question "Is it true that ...?"; its passages are the documents it cites.
-Gold of a passage:
+Each claim is one item, with the question "Is it true that ...?". Its passages are the documents that it cites.
+Gold fields of a passage:
     stance     support | refute (SUPPORT, and CONTRADICT or REFUTE, in the files) | neutral: cited
                without evidence
     support    supported: has evidence; not_supported: cited without evidence, by a claim whose
@@ -30,9 +30,10 @@ from typing import Any
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
+from judge.files import opened
 from judge.importers import fields
-from judge.importers.base import Bad, Options, Row
-from judge.importers.records import Records, each, opened, placed, table_or_json
+from judge.importers.base import Bad, Options, Row, ignore
+from judge.importers.records import Records, built, each, placed, table_or_json
 from judge.types import Item, Passage, Vote
 
 NAME = "scifact"
@@ -100,15 +101,15 @@ def numbers(cell: str, field: str) -> list[int]:
 
 def corpus(path: Path, bad: Bad, wanted: set[str]) -> Iterator[tuple[str, Abstract]]:
     """Yield (doc_id, abstract) of the documents in `wanted`."""
+
+    def documents(raw: Any) -> Iterator[tuple[str, Abstract]]:
+        row = fields.record(raw)
+        name = fields.identifier(row.get("doc_id"), "doc_id")
+        if name in wanted:
+            yield name, _document(row)
+
     records, _ = table_or_json(path, bad, ("doc_id", "title", "abstract"))
-    for line, raw in records.rows:
-        try:
-            row = fields.record(raw)
-            name = fields.identifier(row.get("doc_id"), "doc_id")
-            if name in wanted:
-                yield name, _document(row)
-        except BadInput as error:
-            bad(placed(error, path, line, records.word))
+    yield from (document for document, _ in built(records, documents, bad))
 
 
 def _document(row: Any) -> Abstract:
@@ -148,16 +149,12 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
             f"scifact needs both files: {command('judge items import scifact claims.jsonl corpus.csv')}"
         )
     # Only cited abstracts are kept in memory, so a first pass over the claims collects their citations.
-    cited = {doc for p in others for _, claim in claims(p, _pass_over).rows for doc in _documents(claim)}
+    cited = {doc for p in others for _, claim in claims(p, ignore).rows for doc in _documents(claim)}
     documents = {name: doc for p in corpora for name, doc in corpus(p, bad, cited)}
     builder = _Builder(options, documents)
     for path in others:
         yield from each(claims(path, bad), builder.items, bad)
     builder.finish()
-
-
-def _pass_over(error: BadInput) -> None:
-    """Ignore errors of the first pass; the second pass reports them."""
 
 
 def _documents(claim: Any) -> list[str]:

@@ -1,7 +1,7 @@
 """TREC: topics, qrels, runs and documents, in the forms that trec_eval and the tracks use.
 
-Files, together in one import, told apart by their content, and topics from documents by their names. Topics may come
-alone: their items have no passages.
+The files of one import are recognised by their content; topics and documents also by their names. If topics are imported
+alone, their items have no passages.
     qrels    four columns: query 0 document grade
     run      six columns: query Q0 document rank score tag
     topics   <top> blocks with <num> and <title> (<desc> and <narr> are kept), <topic number=...> with <query>, lines
@@ -9,9 +9,9 @@ alone: their items have no passages.
     corpus   lines `document TAB text`; with a header (id, text, title in any order) those columns; MS MARCO's
              `document TAB url TAB title TAB text`; or JSON lines {docid | docno | _id | id, title, text | contents | body}
 
-One item a query, its passages the documents that qrels or a run name for it; ids stay as they are, so that
-`judge runs export --to qrels` gives a file that trec_eval takes. Gold of a passage: see
-`judge.importers.formats._collection`. A run's lists themselves come in by `judge systems import`.
+Each query is one item. Its passages are the documents that qrels or a run name for it. Ids are kept, so that
+`judge runs export --to qrels` writes a file that trec_eval accepts. For the gold labels of passages, see
+`judge.importers.formats._collection`. `judge systems import` imports the ranked lists of a run.
 """
 
 import html
@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import BadInput, UsageError
+from judge.files import opened
 from judge.importers.base import Bad
 from judge.importers.formats import _collection as collection
-from judge.importers.records import json_records, opened
+from judge.importers.records import json_records
 from judge.types import Where
 
 NAME = "trec"

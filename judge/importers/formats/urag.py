@@ -3,11 +3,10 @@
 URAG (arXiv 2603.19281), the data files of its repository.
 
 A file is {name, version, calibration: [...], test: [...]} with rows {id, question, correct_answer,
-options: [letters], search_results: [...]}; the options' texts stand in the question ("A. ...").
+options: [letters], search_results: [...]}. The question contains the texts of the options ("A. ...").
 
-One item a row, named `SPLIT-id`, because ids may start anew in each split; data set = the file's
-`name`, else urag. `question` is the text before the first option, `options` {letter: text},
-`correct` the letter. A search result is a text, or an object with its text under text, content,
+Each row is one item, named `SPLIT-id`. The data set is the file's `name`, or else urag. `question` is the text before the
+first option, `options` {letter: text}, `correct` the letter. A search result is a text, or an object with its text under text, content,
 snippet or body; its id is its own or r1, r2, ... Item meta: split, id, question (as in the file)
 and the row's other keys. Element numbers in errors count within the split.
 """
@@ -16,14 +15,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
-
-import ijson
+from typing import Any
 
 from judge.errors import BadInput
 from judge.importers import fields
 from judge.importers.base import Bad, Options, Row
-from judge.importers.records import Records, Shallow, each, json_elements, opened
+from judge.importers.records import Records, each, json_elements, json_events
 from judge.types import Item, Passage
 
 NAME = "urag"
@@ -58,14 +55,9 @@ def read_rows(paths: Sequence[Path], options: Options, bad: Bad) -> Iterator[Row
 
 def _name(path: Path) -> str:
     """Return the file's `name`, which usually comes before the questions."""
-    with opened(path) as handle:
-        try:
-            for prefix, event, value in ijson.parse(cast("IO[bytes]", Shallow(handle, str(path)))):
-                if prefix == "name" and event == "string" and value.strip():
-                    return str(value).replace(":", "-")
-        except (ijson.JSONError, BadInput):
-            # The questions are read next, and that reports where the file is malformed.
-            return NAME
+    for prefix, event, value in json_events(path):
+        if prefix == "name" and event == "string" and value.strip():
+            return str(value).replace(":", "-")
     return NAME
 
 
@@ -97,6 +89,7 @@ def _options(question: str, given: Any) -> tuple[str, dict[str, str]]:
     letters = fields.texts(given, "options") or []
     if not letters:
         raise BadInput("missing", field="options")
+    # Line by line first: within a line, a sentence may end with "A." by chance.
     for gap in (r"(?:^|\n)\s*", r"(?:^|\s)"):  # one a line, or all in one line
         spans = _spans(question, letters, gap)
         if spans is not None:
