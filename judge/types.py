@@ -19,6 +19,7 @@ DEFAULT_CONDITION = "default"
 class Status(StrEnum):
     """The outcome of one attempt on one unit; only `ok` has labels."""
 
+    # Of a judge, everything but `ok` is missing data, and never a failure of the system under test.
     OK = "ok"
     UNPARSED = "unparsed"
     REFUSED = "refused"
@@ -58,6 +59,7 @@ class ToolScore:
     rationale: str | None = None
 
 
+# Not frozen, as answers and items: importers fill them in several steps.
 @dataclass(slots=True)
 class Passage:
     """One passage of an item. If `source_id` is empty, the id is derived from the text's hash."""
@@ -158,12 +160,12 @@ class AnswerRow:
 class Unit:
     """One thing to label: an item, one of its passages or answers, or a part of an answer.
 
-    `inputs` is everything that a prompt can show. `gold` is for the task's derive tables and is never
-    rendered.
+    `inputs` is everything that a prompt can show. `gold` is for the task's derive tables.
     """
 
     unit_id: str
     inputs: Mapping[str, Json]
+    # Apart from the inputs, so that no template can show it.
     gold: Mapping[str, str]
     attempts: int = 0
     """How many attempts the run has made on it before."""
@@ -236,6 +238,7 @@ class LabelDistribution:
 
     def argmax(self) -> str:
         """Return the most probable label; ties go to the first in the task's order."""
+        # The probabilities are in the order of the task, and `max` returns the first of equal ones.
         return max(self.probabilities, key=lambda k: self.probabilities[k])
 
 
@@ -301,13 +304,15 @@ class Judgement:
     repeat: int
     attempt: int
     status: Status
-    reply: str | None
-    reason: str | None
-    labels: tuple[Answered, ...]
-    usage: Usage
-    latency: float | None
-    request_sha: str | None
+    # Imported and derived labels have no call, and so neither usage nor latency.
+    reply: str | None = None
+    reason: str | None = None
+    labels: tuple[Answered, ...] = ()
+    usage: Usage = Usage()
+    latency: float | None = None
+    request_sha: str | None = None
     resolved_model: str | None = None
+    # Facts of each attempt, because a resumed run may use another server and other limits.
     base_url: str | None = None
     max_output_tokens: int | None = None
     timeout: float | None = None
@@ -317,6 +322,7 @@ class Judgement:
 
 def attributes(thing: Any, *names: str) -> dict[str, Any]:
     """Return the named attributes for a JSON document; without names, all fields of a dataclass with slots."""
+    # Slots have the order of the fields, so the keys of a document have a fixed order.
     return {name: getattr(thing, name) for name in names or thing.__slots__}
 
 
@@ -329,6 +335,7 @@ class Measure:
     """
 
     measure: str
+    # Never 0 or NaN for missing data: 0 would look like a bad result.
     value: float | None
     n_units: int
     coverage: float | None = None

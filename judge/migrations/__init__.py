@@ -41,7 +41,8 @@ MOST_LISTED = 20
 
 
 def is_current(conn: sqlite3.Connection) -> bool:
-    """Return whether nothing is left to migrate; plain SQL, because sqlite_utils is slow to import."""
+    """Return whether nothing is left to migrate."""
+    # sqlite_utils imports pandas, which costs every command a quarter of a second.
     return all(applied(conn, of) == list(expected) for of, expected in NAMES.items())
 
 
@@ -50,6 +51,7 @@ def unknown(conn: sqlite3.Connection) -> list[str]:
     return [
         name
         for of, expected in NAMES.items()
+        # The migrations of 0.2.0 have other names, and are older and no newer ones.
         if not is_of_0_2_0(conn, of)
         for name in applied(conn, of)
         if name not in expected
@@ -59,6 +61,7 @@ def unknown(conn: sqlite3.Connection) -> list[str]:
 def is_of_0_2_0(conn: sqlite3.Connection, of: str) -> bool:
     """Return whether adjudge 0.2.0 made the tables of a set, and no later version has opened the study."""
     names = applied(conn, of)
+    # A study of an earlier version has the same first migration, and another last one.
     return bool(names) and (names[0], names[-1]) == MIGRATIONS_OF_0_2_0[of]
 
 
@@ -102,6 +105,7 @@ def migrate(conn: sqlite3.Connection) -> list[str]:
             if is_of_0_2_0(conn, of):
                 execute(folder / STEP_FROM_0_2_0, db)
             migrations.apply(db)
+        # A new study has no labels whose status could change.
         changes = _changes(conn) if before and SOURCES not in before else []
         conn.execute("COMMIT")
     except BaseException:

@@ -9,8 +9,6 @@ from sqlite3 import Connection
 from judge.commands import command
 from judge.store.nuggets import add_nugget_units
 
-__all__ = ["Connection", "add_labels", "add_others", "add_splits", "add_texts", "tables"]
-
 TEXTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "items": (
         ("item_id",),
@@ -167,8 +165,7 @@ def _people(conn: Connection) -> Iterator[str]:
 def add_labels(conn: Connection) -> Iterator[str]:
     """Add gold and human labels by source. Labels of runs come with their judgements.
 
-    One source must have the same label in both studies. Two sources may differ in a label: a lead resolves
-    that.
+    One source must have the same label in both studies. If two sources differ in a label, a lead resolves the conflict.
     """
     gold = "annotator_id IN (SELECT annotator_id FROM main.annotators WHERE kind = 'gold')"
     by_source = ("label_sources", "imported_labels", "label_resolutions")
@@ -213,6 +210,7 @@ def add_splits(conn: Connection) -> Iterator[str]:
         conn.execute(f"INSERT OR IGNORE INTO main.{name} SELECT * FROM src.{name}")
     # Looks are renumbered in order of time, because the level of a look depends on its number.
     looks = conn.execute("SELECT * FROM src.split_looks ORDER BY task_id, at, look").fetchall()
+    # The same look in both studies counts once: one of them is a copy of the other.
     for task, _, purpose, run_ids, *rest in looks:
         mapped = _mapped(conn, "?1")
         runs = conn.execute(f"SELECT {mapped}", [run_ids]).fetchone()[0]
@@ -227,8 +225,8 @@ def add_splits(conn: Connection) -> Iterator[str]:
 def add_others(conn: Connection) -> Iterator[str]:
     """Add the rows of every other table.
 
-    A key that only counts rows is given again. Two rows with one key must be equal. Runs that were joined get their
-    new id.
+    A key that only counts rows is assigned anew. Two rows with one key must be equal. The ids of joined runs are replaced by
+    their new ids.
     """
     for table in tables(conn, "src"):
         if table in OWN:
@@ -286,6 +284,7 @@ def _rows_differing(
 def _unique(conn: Connection, table: str) -> list[str]:
     """Return the columns of a unique index other than the primary key."""
     for _, index, unique, *_ in conn.execute(f"PRAGMA main.index_list('{table}')").fetchall():
+        # An index on an expression has a column without a name.
         names = [row[2] for row in conn.execute(f"PRAGMA main.index_info('{index}')")]
         query = "SELECT sql FROM main.sqlite_master WHERE name = ?"
         sql = (conn.execute(query, [index]).fetchone() or [None])[0]

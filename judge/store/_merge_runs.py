@@ -84,6 +84,7 @@ def _is_vendors(*runs: dict[str, Any]) -> bool:
 
 def _add_run(conn: Connection, run: dict[str, Any]) -> None:
     renamed = conn.execute("SELECT old, new FROM temp.run_map WHERE old <> new").fetchall()
+    # The derivation names its parents, whose ids may have changed.
     if run["derived_from"] is not None:
         for old, new in renamed:
             for name in ("derived_from", "options", "identity"):
@@ -224,6 +225,7 @@ def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice:
             if our_labels != their_labels:
                 return f"run {run}, unit '{unit}': {their_labels} and {our_labels}"
             twice["same"] += 1
+        # The last attempt of a unit is the one that counts.
         order = [*ours, *new] if wins else [*new, *ours]
     unit_key = [run, unit, repeat]
     conn.execute("DELETE FROM main.judgements WHERE run_id = ? AND unit_id = ? AND repeat = ?", unit_key)
@@ -233,7 +235,9 @@ def _settle(conn: Connection, old: str, run: str, unit: str, repeat: int, twice:
         conn.execute(f"INSERT INTO main.judgements ({', '.join(row)}) VALUES ({marks})", list(row.values()))
     if wins:
         conn.execute(
-            f"DELETE FROM main.{LABELS} WHERE +annotator_id = ? AND unit_id = ? AND repeat = ?", unit_key
+            # The plus keeps SQLite from reading all labels of the run for each unit.
+            f"DELETE FROM main.{LABELS} WHERE +annotator_id = ? AND unit_id = ? AND repeat = ?",
+            unit_key,
         )
         # The attempts are already stored; only the labels are still to be copied.
         conn.execute("INSERT INTO temp.theirs VALUES (?, ?, ?)", unit_key)
@@ -279,6 +283,7 @@ def finish(conn: Connection) -> None:
         "AND NOT EXISTS (SELECT 1 FROM units AS u WHERE u.unit_id = o.item_id || '~' || c.item_id) "
         "ORDER BY o.rowid, c.rowid"
     )
+    # The triggers that keep the counts were off while rows were copied.
     conn.execute("DELETE FROM run_counts")
     conn.execute(
         "INSERT INTO run_counts SELECT run_id, repeat, status, count(*) FROM latest_judgements GROUP BY 1, 2, 3"

@@ -4,7 +4,6 @@ claim.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections import Counter
@@ -16,7 +15,7 @@ from judge.store import label_rows
 from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable
 from judge.store.inputs import marked, passages
 from judge.store.nuggets import add_nugget_units
-from judge.store.study import Store, canonical, dumps
+from judge.store.study import Store, content_sha, dumps
 from judge.text import markers, sentences
 from judge.types import Answer, AnswerRow, Vote, Where
 
@@ -67,6 +66,7 @@ class AnswerAdder(Adder[AnswerRow]):
             raise at(where, "a NUL character: text cannot contain one", "text")
         for name in ("system", "condition"):
             value = getattr(answer, name)
+            # An answer id is item@system@condition, and #s1 or #c1 follows for its parts.
             if not value.strip() or "@" in value or "#" in value:
                 raise at(where, f"'{value}' must be a name without '@' and '#' (they join ids)", name)
             if value != value.strip() or any(mark in value for mark in "\n\r\t"):
@@ -79,7 +79,8 @@ class AnswerAdder(Adder[AnswerRow]):
         in_text = citable.in_text(answer.text)[0]
         cited = in_text if answer.cited is None else self._cited(citable, answer.cited, "cited", where)
         # Stored answers are never replaced: a judgement belongs to the text that the judge saw.
-        sha = _sha(answer, cited, context)
+        # The fields that a prompt or a score can read; `meta` is excluded, because neither reads it.
+        sha = content_sha([answer.text, cited, context, [claim.text for claim in answer.claims]])
         new = self._is_new(answer_id, sha, answer, where)
         labelled: list[tuple[str, Vote]] = [(answer_id, v) for v in answer.votes]
         labelled += [(f"{answer_id}#c{n}", v) for n, claim in enumerate(answer.claims) for v in claim.votes]
@@ -116,6 +117,7 @@ class AnswerAdder(Adder[AnswerRow]):
         )
         query = f"SELECT item_id, question_id FROM items WHERE item_id IN ({','.join('?' * len(names))})"
         rows = self.conn.execute(query, names).fetchall()
+        # A full id precedes: `a:b` may also be the source id of an item in another data set.
         rows = [f for f in rows if f[0] == name] or rows
         if not rows:
             problem = f"no item '{name}'" + (
@@ -134,6 +136,7 @@ class AnswerAdder(Adder[AnswerRow]):
             return of_item, None
         passage_ids = []
         for name in context:
+            # A retriever over the whole corpus may have given passages of other items.
             passage = of_item.find(name) or self._anywhere(name)
             if passage is None:
                 raise at(where, f"no passage '{name}' of '{item_id}', nor one with that full id", "context")
@@ -208,12 +211,6 @@ class AnswerAdder(Adder[AnswerRow]):
         add_nugget_units(self.conn, "a.answer_id = ?", [answer_id])
 
 
-def _sha(answer: Answer, cited: list[str], context: list[str] | None) -> str:
-    """Return the hash of the answer's fields that a prompt or a score can read; `meta` is excluded."""
-    parts = [answer.text, cited, context, [claim.text for claim in answer.claims]]
-    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
     """Store the claims that a run has listed for answers (a text field with `many`) as units, in one transaction.
 
@@ -232,6 +229,7 @@ def add_claims(store: Store, run_id: str, field: str) -> Counter[str]:
             claims = json.loads(value)
             stored = [row[0] for row in conn.execute(stored_claims, [answer_id])]
             if stored:
+                # Claims are named by position, so a second list would move labels to other claims.
                 counts["unchanged" if stored == claims else "other"] += 1
                 continue
             conn.executemany(
@@ -275,6 +273,7 @@ class Citable:
         with or without `cite_`, its position (from 1), its full id.
         """
         name = name.strip().removeprefix("[").removesuffix("]")
+        # A system that was shown [cite_3] may cite [3], and the other way round.
         bare = name.lower().removeprefix("cite_")
         for key in (name, bare, f"cite_{bare}"):
             if (passage := self._shown.get(key) or self._by_source_id.get(key)) is not None:

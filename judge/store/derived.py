@@ -108,6 +108,7 @@ def sources(conn: sqlite3.Connection, run_id: str) -> list[str]:
     derivation = stored(conn, run_id)
     if derivation is None:
         return [run_id]
+    # Two parents may have one source, whose cost counts once.
     return list(dict.fromkeys(s for parent in derivation["parents"] for s in sources(conn, parent["run"])))
 
 

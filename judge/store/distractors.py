@@ -17,7 +17,7 @@ import json
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from judge.commands import command
@@ -119,14 +119,8 @@ def questions(
             continue
         iteration, slot = (int(n) for n in condition.removeprefix(PREFIX).split("."))
         stored_meta = json.loads(meta)
-        distractor = Distractor(
-            answer,
-            slot,
-            text,
-            str(stored_meta.get("fake_document", "")),
-            str(stored_meta.get("similarity", "")),
-            label,
-        )
+        document, similarity = (str(stored_meta.get(key, "")) for key in ("fake_document", "similarity"))
+        distractor = Distractor(answer, slot, text, document, similarity, label)
         made.setdefault(item, {}).setdefault(iteration, []).append(distractor)
     rows = store.conn.execute(
         "SELECT item_id, question, reference_answers, options FROM items ORDER BY rowid"
@@ -152,10 +146,9 @@ def _question(
         for d in sorted(made.get(n, ()), key=lambda d: d.slot):
             option = folded(d.text)
             usable = bool(option) and option not in right and not gives_away(d, answers)
+            # Also an unusable one: the next distractor must not repeat it.
             right.add(option)
-            iteration.append(
-                Distractor(d.answer_id, d.slot, d.text, d.document, d.similarity, d.label, usable)
-            )
+            iteration.append(replace(d, usable=usable))
         iterations.append(iteration)
     return DistractorItem(item, question or "", answers, options, iterations)
 
@@ -205,6 +198,7 @@ def choice_rows(
     several = len({item.partition(":")[0] for item in chosen}) > 1
     rows = []
     for item, (question, distractors) in chosen.items():
+        # A generator for each item, so that the order of one does not depend on which others are exported.
         draw = random.Random(f"{seed}:{item}")
         right = question.reference_answers[0]
         texts = [(right, None), *((d.text, d) for d in distractors)]
@@ -229,6 +223,7 @@ def choice_rows(
                 "options": options,
                 "correct": next(letter for letter, (_, d) in zip(LETTERS, texts, strict=False) if d is None),
                 "reference_answers": list(question.reference_answers),
+                # New ids, because the stored ones would show which passage is fake.
                 "passages": [{"id": f"r{n}", **passage} for n, passage in enumerate(passages, 1)],
             }
         )

@@ -109,6 +109,7 @@ def newer_version(name: str, task: Task) -> str | None:
     if name != task.task_id or name not in {key.rpartition(".v")[0] for key in find_tasks()}:
         return None
     newest = load_task(name)
+    # The study may come from a newer adjudge.
     if newest.version <= task.version:
         return None
     return f"note: this study keeps {task.name}, which it has used; {newest.name} is newer: type its name to use it"

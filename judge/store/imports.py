@@ -13,6 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 from ulid import ULID
 
 from judge.errors import BadInput
+from judge.files import stop
 from judge.store import label_rows, label_sources
 from judge.store.study import Store, dumps, now
 from judge.types import AnnotatorKind, Json, Vote, Where
@@ -65,18 +66,13 @@ class Adder(ABC, Generic[T]):
         """Check the whole row first, then write it. Raises BadInput without having written anything."""
 
 
-def refuse(error: BadInput) -> None:
-    """Raise the error. This handles unusable rows of imports in which no row may be skipped."""
-    raise error
-
-
 def add_rows(
     store: Store,
     adder: Adder[T],
     rows: Iterable[T],
     info: ImportInfo,
     skipped: list[BadInput],
-    bad: Callable[[BadInput], None] = refuse,
+    bad: Callable[[BadInput], None] = stop,
     beside: Callable[[sqlite3.Connection], None] = lambda conn: None,
 ) -> ImportReport:
     """Store everything that `rows` yields in one transaction; an import that adds nothing leaves no trace.
@@ -87,6 +83,7 @@ def add_rows(
     """
     with store.transaction() as conn:
         conn.execute(
+            # First, because every row refers to its import.
             "INSERT INTO imports VALUES (?, ?, ?, ?, ?, ?, '{}', '[]', ?)",
             [
                 adder.import_id,
@@ -155,14 +152,13 @@ class Votes:
         return new
 
     def _stored(self, unit_id: str, field_name: str, annotator: str, kind: AnnotatorKind) -> str | None:
-        """Return the label that items brought earlier.
-
-        A label that the person gave elsewhere is another source.
-        """
+        """Return the label that items brought earlier."""
         if kind == AnnotatorKind.GOLD:
             query = f"SELECT {label_rows.single_label('?', '?', '?')}"
             value = self.conn.execute(query, [annotator, field_name, unit_id]).fetchone()[0]
         else:
+            # The same person may have labelled the unit in a batch: that is another source, and no conflict
+            # of this file.
             value = label_sources.of_items(self.conn, unit_id, field_name, annotator)
         return None if value is None else str(value)
 

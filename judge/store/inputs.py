@@ -53,6 +53,7 @@ def gold_value(field: str) -> str:
 def decode(conn: sqlite3.Connection, rows: Sequence[Mapping[str, str | None]]) -> list[dict[str, Json]]:
     """Return the inputs with JSON columns decoded and passage ids replaced by the passages."""
     ids = {i for row in rows for n in LIST_INPUTS if row.get(n) for i in json.loads(row[n] or "[]")}
+    # One query for all rows of a page: units of an item share their passages.
     texts = passages(conn, ids) if ids else {}
     return [{name: _decoded(name, value, texts) for name, value in row.items()} for row in rows]
 
@@ -91,6 +92,7 @@ def marked(ids: Sequence[str], item_of: Mapping[str, str]) -> dict[str, str]:
     """
     # Readers and systems see the markers of the data set where it has some, so that citations in answers match them.
     source_ids = [name for pid in ids if (name := own_name(pid, item_of[pid])) is not None]
+    # Two passages with one marker would make a citation ambiguous.
     usable = len(set(source_ids)) == len(ids)
     return dict(zip(source_ids if usable else [str(n) for n in range(1, len(ids) + 1)], ids, strict=True))
 

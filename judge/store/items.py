@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from judge.errors import BadInput
+from judge.files import stop
 from judge.store.answers import AnswerAdder
-from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable, refuse
-from judge.store.study import Store, canonical, dumps
+from judge.store.imports import Adder, ImportInfo, ImportReport, add_rows, at, check_storable
+from judge.store.study import Store, content_sha, dumps
 from judge.store.tool_scores import ToolScores
-from judge.types import AnswerRow, Item, Json, Passage, Row, Where
+from judge.types import AnswerRow, Item, Passage, Row, Where
 
-_KINDS = {"items": "item", "passages": "passage"}
 _READ = (
     "question_id", "question", "question_date", "claim", "reference_answers", "options", "correct", "pair_id", "polarity",
 )  # fmt: skip
-# Number of ids looked up by one statement.
+# Number of ids looked up by one statement: SQLite limits the number of placeholders.
 _CHUNK = 500
 # An original claim and a counter claim of the same pair form a unit as soon as both are stored.
 _PAIR_UNITS = """
@@ -35,7 +35,7 @@ def add_items(
     rows: Iterable[Row],
     info: ImportInfo,
     skipped: list[BadInput],
-    bad: Callable[[BadInput], None] = refuse,
+    bad: Callable[[BadInput], None] = stop,
 ) -> ImportReport:
     """Store everything that `rows` yields in one transaction.
 
@@ -71,6 +71,7 @@ class _ItemAdder(Adder[Row]):
                 self._answers.add(AnswerRow(answer, row.where))
         except BadInput:
             self.conn.execute("ROLLBACK TO answers_of_row")
+            # Not replaced by the copy: the votes count in the same object.
             self.counts.clear()
             self.counts.update(counts)
             raise
@@ -93,7 +94,7 @@ class _ItemAdder(Adder[Row]):
         new.clear()
 
     def keep_scores(self, files: Mapping[str, str]) -> None:
-        """Store what other tools said about the units, as runs."""
+        """Store the scores of other tools as runs."""
         self.counts["labels"] += self._scores.keep(files)
 
     def _add_item(self, row: Row) -> None:
@@ -103,16 +104,18 @@ class _ItemAdder(Adder[Row]):
             raise at(where, f"'{item.polarity}' is neither original nor counter", "polarity")
         passages = [(passage_id(item, p), p, passage_sha(p)) for p in item.passages]
         units = self._units([item.item_id, *(pid for pid, _, _ in passages)])
-        new_item = self._is_new("items", item.item_id, item.item_id, item_sha(item), units, where)
+        new_item = self._is_new("item", item.item_id, item.item_id, item_sha(item), units, where)
         new: dict[str, tuple[Passage, str]] = {}
         for pid, passage, sha in passages:
+            # The same passage twice in a row is one passage.
             if pid in new:
                 if new[pid][1] != sha:
                     raise at(where, f"two passages of this row have the id '{passage.source_id}'", "passages")
-            elif self._is_new("passages", pid, item.item_id, sha, units, where):
+            elif self._is_new("passage", pid, item.item_id, sha, units, where):
                 new[pid] = passage, sha
         votes = [(item.item_id, v) for v in item.votes]
         votes += [(pid, v) for pid, p, _ in passages for v in p.votes]
+        # Before anything is written, because two labels that differ make the row bad.
         labels = self.votes.new(votes, where, unlabelled=[*new, item.item_id] if new_item else new)
         self.datasets.add(item.dataset)
         if new_item:
@@ -141,7 +144,7 @@ class _ItemAdder(Adder[Row]):
 
     def _is_new(
         self,
-        table: str,
+        kind: str,
         unit_id: str,
         item_id: str,
         sha: str,
@@ -155,7 +158,6 @@ class _ItemAdder(Adder[Row]):
         unit = units.get(unit_id)
         if unit is None:
             return True
-        kind = _KINDS[table]
         if unit != (kind, item_id):
             raise at(
                 where,
@@ -164,7 +166,7 @@ class _ItemAdder(Adder[Row]):
                 "id",
             )
         stored = self.conn.execute(
-            f"SELECT content_sha FROM {table} WHERE {kind}_id = ?", [unit_id]
+            f"SELECT content_sha FROM {kind}s WHERE {kind}_id = ?", [unit_id]
         ).fetchone()
         if stored[0] != sha:
             raise at(
@@ -176,20 +178,17 @@ class _ItemAdder(Adder[Row]):
         return False
 
     def _insert_item(self, item: Item) -> None:
+        # The columns of the table are in the order of `_READ`. Lists and objects are stored as JSON.
+        values = [getattr(item, name) for name in _READ[1:]]
+        cells = [dumps(value) if isinstance(value, list | dict) else value for value in values]
         self.conn.execute(
             "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                *(
-                    item.item_id,
-                    item.dataset,
-                    question_id(item),
-                    item.question,
-                    item.question_date,
-                    item.claim,
-                ),
-                None if item.reference_answers is None else dumps(item.reference_answers),
-                None if item.options is None else dumps(item.options),
-                *(item.correct, item.pair_id, item.polarity, dumps(item.meta)),
+                item.item_id,
+                item.dataset,
+                question_id(item),
+                *cells,
+                dumps(item.meta),
                 item_sha(item),
                 self.import_id,
             ],
@@ -247,13 +246,9 @@ def item_sha(item: Item) -> str:
 
     `meta` is excluded: neither reads it.
     """
-    return _sha([getattr(item, name) for name in _READ])
+    return content_sha([getattr(item, name) for name in _READ])
 
 
 def passage_sha(passage: Passage) -> str:
     """Return the hash of the passage's fields that a prompt can read."""
-    return _sha([passage.text, passage.title, passage.date, passage.source])
-
-
-def _sha(parts: list[Json]) -> str:
-    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
+    return content_sha([passage.text, passage.title, passage.date, passage.source])

@@ -50,7 +50,7 @@ class Job:
 class JobFile:
     """One file of a job and its state: written, posting, submitted, ended, fetched, read.
 
-    `intended` is when its last posting began, or when that was found lost; `status` is the vendor's word.
+    `intended` is the time at which its last posting began, or was recognised as lost. `status` is the vendor's status.
     """
 
     job_id: str
@@ -138,6 +138,7 @@ def _cells(row: object, columns: str) -> list[Json]:
 
 def _seen_from(study: Path, folder: Path) -> str:
     """Return the folder relative to the study's, so that both can be moved together."""
+    # `Path.relative_to` cannot step up to a folder beside the study before Python 3.12.
     return os.path.relpath(folder.resolve(), study.resolve().parent)
 
 

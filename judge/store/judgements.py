@@ -63,6 +63,7 @@ def find_known(
     if row is None or (labelled and row[0] != Status.OK):
         return None
     status, reason, reply, resolved_model, cut_at, outside, fingerprint, *of_unit = row
+    # More tokens may give the same request an answer.
     if status == Status.TRUNCATED and limit > (cut_at or 0):
         return None
     rows = label_rows.of_judgement(conn, *of_unit)
@@ -134,6 +135,7 @@ def _of_unit(entry: Entry) -> tuple[str | None, str | None]:
 
 def _request_row(r: RequestRecord, of_unit: tuple[str | None, str | None]) -> tuple[Json, ...]:
     schema = None if r.schema is None else _sha(r.schema)
+    # None: the text of the unit is not stored again, because it can be rendered from the item.
     columns = (r.request_sha, r.model, None, _sha(r.prefix), schema, r.unit_sha, r.parameters, r.repeat)
     return columns + of_unit
 

@@ -78,6 +78,7 @@ def add_column(
     time.
     """
     rows: Iterable[tuple[str | None, ...]] = zip(units, values, distributions or repeat(None), strict=False)
+    # A column may have millions of rows, so they are filtered only if some value is missing.
     if None in values:
         rows = (row for row in rows if row[1] is not None)
     shared = f"{quoted(field)}, {quoted(run)}, {'NULL' if derived_from is None else quoted(derived_from)}"

@@ -97,6 +97,7 @@ def said(conn: sqlite3.Connection, unit: str, field: str, annotator: str, repeat
     """
     query = f"SELECT source, layer, value, given, stored FROM counted_labels WHERE {SAME} AND NOT revised"
     rows = conn.execute(query, [annotator, field, unit, repeat])
+    # The source breaks ties, so that `earliest` does not depend on the order of rows.
     return sorted((SourceLabel(*row) for row in rows), key=lambda label: (label.at, label.source))
 
 
@@ -145,21 +146,9 @@ def resolve(
     for conflict in conflicts_to_resolve:
         value = keep(conflict)
         kept = next(s.source for s in conflict.said if s.value == value)
-        rows = [
-            (
-                conflict.annotator,
-                conflict.field,
-                conflict.unit,
-                conflict.repeat,
-                s.source,
-                s.value,
-                s.given,
-                kept,
-                at,
-            )
-            for s in conflict.said
-            if s.value != value
-        ]
+        label = (conflict.annotator, conflict.field, conflict.unit, conflict.repeat)
+        losing = [s for s in conflict.said if s.value != value]
+        rows = [(*label, s.source, s.value, s.given, kept, at) for s in losing]
         conn.executemany(f"INSERT OR IGNORE INTO label_resolutions VALUES ({', '.join('?' * 9)})", rows)
         people.add(conflict.annotator)
         n += 1

@@ -11,7 +11,7 @@ from judge.types import Json
 
 
 def dataset_names(store: Store, named: str | None = None) -> list[str]:
-    """Return the names of the data sets in order. Raises UsageError if `named` is given and not among them."""
+    """Return the names of the data sets in order. Raises UsageError if `named` is none of them."""
     names = [str(row[0]) for row in store.conn.execute("SELECT DISTINCT dataset FROM items ORDER BY 1")]
     if named is not None and named not in names:
         raise UsageError(f"no data set '{named}'; available: {', '.join(names) or 'none'}")
@@ -114,6 +114,7 @@ def list_outputs(store: Store, dataset: str | None = None) -> list[dict[str, Jso
     rows = [*dicts(store.conn, answers, values), *dicts(store.conn, documents, values)]
     lists = "SELECT name AS system, 'ranking (' || stage || ')' AS condition, count(DISTINCT item_id) AS outputs, 0 AS empty, "
     lists += f"'ranking' AS origin FROM rankings AS a WHERE {data} GROUP BY name, stage ORDER BY name, stage"
+    # A ranking belongs to a system only by its name; a baseline such as bm25 is no output of a system.
     names = {row["system"] for row in rows}
     rows += [row for row in dicts(store.conn, lists, values) if row["system"] in names]
     order = list(dict.fromkeys(row["system"] for row in rows))

@@ -20,6 +20,7 @@ def is_locked(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
+        # A shared lock, so that several processes that only look do not see each other.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -59,6 +59,7 @@ def merge(paths: Sequence[Path], into: Path, *, same_model: bool = False) -> Mer
         # Migrated, so that all studies have the same columns.
         Store.open(path, create=False).close()
     busy = f"--into {into}: another process is merging into this file; wait for it or name another"
+    # Two merges into one name would write the same partial file.
     with only_here(into.with_name(into.name + ".lock"), busy):
         return _merged(paths, into, same_model)
 
@@ -130,6 +131,7 @@ def _fill(store: Store, paths: Sequence[Path], done: Merged, same_model: bool) -
                         f"{n:,} labels are in conflict: two sources have different labels of the same person. They count as "
                         f"unlabelled until a lead resolves them:\n{command('annotate conflicts list', study=done.path)}"
                     )
+        # Foreign keys were off while rows were copied, so they are checked once at the end.
         if not done.conflicts and (broken := conn.execute("PRAGMA foreign_key_check").fetchone()):
             raise StudyError(
                 f"{paths[-1]}: a row of '{broken[0]}' refers to a missing row of '{broken[2]}'; use another copy of the study"
@@ -161,6 +163,7 @@ def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_mod
     had = _counts(conn, "main")
     where = f"{path} and {' or '.join(before)}"
     done.add_conflicts(f"{conflict} ({where})" for conflict in rows.add_texts(conn))
+    # Before the rows that refer to runs, whose ids may change.
     joined, notes, clashes = runs.map_runs(conn, same_model)
     done.add_conflicts(f"{conflict} ({where})" for conflict in clashes)
     done.notes += notes
@@ -182,7 +185,7 @@ def _add(store: Store, path: Path, before: Sequence[str], done: Merged, same_mod
     )  # fmt: skip
 
 
-def _counts(conn: rows.Connection, schema: str) -> dict[str, int]:
+def _counts(conn: sqlite3.Connection, schema: str) -> dict[str, int]:
     known = rows.tables(conn, schema)
     return {
         name: conn.execute(f"SELECT count(*) FROM {schema}.{name}").fetchone()[0] if name in known else 0
@@ -194,6 +197,7 @@ def _keep(partial: Path) -> None:
     """Flush the file to the disk before it gets its name: a power cut must not leave an incomplete study."""
     log = partial.with_name(partial.name + "-wal")
     if log.exists() and log.stat().st_size:
+        # Only the file itself is renamed: rows in the log would be lost.
         raise BadInput("the log of the new study is not empty", path=str(partial))
     with partial.open("rb") as file:
         os.fsync(file.fileno())

@@ -4,7 +4,6 @@ Each nugget with each answer to its item is a unit. Its kind is not `claim`: cla
 nuggets among them would be judged by the tasks on claims and counted by their scores.
 """
 
-import hashlib
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from judge.errors import BadInput, UsageError
 from judge.store.export import known_task
 from judge.store.imports import Adder, at, check_storable
 from judge.store.rankings import Ids
-from judge.store.runs import IMPORTED, add_run
-from judge.store.study import Store, canonical, now
-from judge.types import GOLD, AnnotatorKind, Answered, Judgement, Status, Usage, Vote, Where
+from judge.store.runs import add_imported
+from judge.store.study import Store
+from judge.types import GOLD, AnnotatorKind, Answered, Judgement, Status, Vote, Where
 
 TASK = "nugget_assignment"
 IMPORTANCE = ("vital", "okay")
@@ -118,6 +117,7 @@ class NuggetAdder(Adder[NuggetRow]):
                 f"{row.where.path} has assignments: say whose they are, --judge MODEL or --annotator PERSON"
             )
         answer_id, text = self._answer(item, row)
+        # Compared by words, because other white space is the same answer.
         if row.answer is not None and row.answer.split() != text.split():
             problem = f"the assignments are of another text than the answer of '{row.system}' in the study"
             raise at(row.where, problem, "answer_text")
@@ -161,6 +161,7 @@ class NuggetAdder(Adder[NuggetRow]):
         field, name = self._task.spec.questions[0].field, str(self._assigner.annotator)
         kind = AnnotatorKind.GOLD if name == GOLD else AnnotatorKind.HUMAN
         for unit, (label, where) in self._assigned.items():
+            # A person who gave no label has none; only a judge has a status.
             if label != FAILED:
                 new = self.votes.new([(unit, Vote(field, label, name, kind))], where)
                 self.votes.insert(new)
@@ -170,16 +171,15 @@ class NuggetAdder(Adder[NuggetRow]):
         """Store the assignments as a run of the judge; the same assignments again are the same run."""
         field = self._task.spec.questions[0].field
         made = [
-            Judgement("", unit, 0, 0, Status.OK, label, None, (Answered(field, label),), Usage(), None, None)
+            Judgement("", unit, 0, 0, Status.OK, label, labels=(Answered(field, label),))
             if label != FAILED
-            else Judgement("", unit, 0, 0, Status.FAILED, None, "the file says so", (), Usage(), None, None)
+            else Judgement("", unit, 0, 0, Status.FAILED, reason="the file says so")
             for unit, (label, _) in self._assigned.items()
         ]
         if not made:
             return
-        digest = hashlib.sha256(canonical(sorted((j.unit_id, j.reply) for j in made)).encode()).hexdigest()
-        origin = {"imported": now(), "files": dict(self._files)}
-        _, known = add_run(conn, self._task, model, {IMPORTED: digest}, origin, made)
+        content = [(j.unit_id, j.reply) for j in made]
+        known = add_imported(conn, self._task, model, made, content, self._files)
         self.counts["unchanged" if known else "labels"] += len(made)
 
 

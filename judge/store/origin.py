@@ -9,7 +9,7 @@ from judge.types import Json
 
 
 def origin(run: Mapping[str, Json]) -> str | None:
-    """Describe where an imported or derived run comes from; None for a run with model calls.
+    """Describe the origin of an imported or derived run; None for a run with model calls.
 
     `run` needs `provider` and `derived_from`, as JSON text or decoded.
     """

@@ -88,6 +88,7 @@ def _rows(store: Store, pair: NewPair, into: str | None) -> Iterator[Row]:
             pair_id=source_id,
             polarity=polarity,
             meta=dict(meta),
+            # Both claims get the same passages, so that they are judged on the same evidence.
             passages=_passages(store, pair.item_id),
         )
         yield Row(item, Where(f"run {pair.run_id}", 0))

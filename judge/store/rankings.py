@@ -192,6 +192,7 @@ def attach(store: Store, ranking: tuple[str, str], k: int, dataset: str | None =
 
 def _missing(store: Store, ranking: tuple[str, str], k: int, dataset: str | None) -> Iterator[Listed]:
     query = (
+        # One passage for each text: a list may contain the copies of several items.
         f"SELECT r.item_id, min(r.passage_id) {LISTED} WHERE r.name = ? AND r.stage = ? AND r.rank <= ? "
         "AND o.passage_id IS NULL AND (? IS NULL OR r.item_id IN (SELECT item_id FROM items WHERE dataset = ?)) "
         "GROUP BY r.item_id, p.content_sha ORDER BY r.item_id, min(r.rank)"

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,7 @@ from ulid import ULID
 from judge.errors import TaskError
 from judge.prompts.load import Task
 from judge.store.judgements import Entry, add_judgements
-from judge.store.study import Store, canonical, dumps, now
+from judge.store.study import Store, canonical, content_sha, dumps, now
 from judge.types import Json, Judgement
 
 
@@ -93,7 +93,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class KnownServer:
-    """What a study knows about a server: the concurrency that it last sustained, and what its provider learnt.
+    """The facts that a study has about a server: the concurrency that it last sustained, and the results of its probes.
 
     `at` is the time of the concurrency, `learnt_at` that of the start-up probes; both are ISO 8601.
     """
@@ -115,6 +115,7 @@ class KnownServer:
         at, concurrency, learnt_at = entry.get("at"), entry.get("concurrency"), entry.get("learnt_at", "")
         if not (isinstance(at, str) and isinstance(learnt_at, str)) or at > now():
             return None
+        # `isinstance` would accept true.
         if type(concurrency) is not int or concurrency < 1:
             concurrency = None
         return cls(at, concurrency, entry.get("learnt"), learnt_at)
@@ -234,6 +235,24 @@ def add_run(
     return run_id, False
 
 
+def add_imported(
+    conn: sqlite3.Connection,
+    task: Task,
+    model: str,
+    judgements: Sequence[Judgement],
+    content: Iterable[Sequence[Json]],
+    files: Mapping[str, str],
+) -> bool:
+    """Store outputs of another program as a run, as `add_run` does. Returns whether the study already has this run.
+
+    `content` is the (unit, output) pairs that identify the run; `files` are the imported files with their hashes.
+    """
+    # The time and the files are facts and no identity: the same outputs from a copy of the file are the same run.
+    origin = {"imported": now(), "files": dict(files)}
+    options = {IMPORTED: content_sha(sorted(content))}
+    return add_run(conn, task, model, options, origin, judgements)[1]
+
+
 def begin_run(
     conn: sqlite3.Connection,
     task: Task,
@@ -277,6 +296,7 @@ def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
             used_urls.setdefault(str(url), provider.get("reports"))
         for url, name in used_urls.items():
             addresses[url] = name or addresses.get(url)
+        # What other invocations have stored. All other facts are replaced by those of this invocation.
         kept = {k: v for k, v in json.loads(known).items() if k in (SELECTED, PROBES, SPENT, SERVERS)}
         facts = {**kept, **provider, **({"addresses": addresses} if addresses else {})}
         if SERVERS in provider:
@@ -289,12 +309,18 @@ def keep_facts(store: Store, run_id: str, provider: Mapping[str, Json]) -> None:
         conn.execute("UPDATE runs SET provider = ? WHERE run_id = ?", [dumps(facts), run_id])
 
 
+def _facts(conn: sqlite3.Connection, run_id: str) -> dict[str, Json]:
+    """Return the facts about the servers of a run."""
+    stored = conn.execute("SELECT provider FROM runs WHERE run_id = ?", [run_id]).fetchone()[0]
+    return dict(json.loads(stored))
+
+
 def add_probes(store: Store, run_id: str, took: Mapping[str, Json]) -> None:
     """Add the cost of these start-up probes to that of earlier ones."""
     if not took["calls"]:
         return
     with store.transaction() as conn:
-        facts = json.loads(conn.execute("SELECT provider FROM runs WHERE run_id = ?", [run_id]).fetchone()[0])
+        facts = _facts(conn, run_id)
         before = facts.get(PROBES) or {}
         known = {name: n for name, n in took.items() if n is not None}
         facts[PROBES] = {**took, **before, **{name: n + (before.get(name) or 0) for name, n in known.items()}}
@@ -312,7 +338,7 @@ def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
         "FROM judgements WHERE run_id = ?"
     )
     tokens, cost = conn.execute(query, [run_id]).fetchone()
-    facts = json.loads(conn.execute("SELECT provider FROM runs WHERE run_id = ?", [run_id]).fetchone()[0])
+    facts = _facts(conn, run_id)
     probes, charged = facts.get(PROBES) or {}, facts.get(SPENT) or {}
     tokens += (probes.get("input_tokens") or 0) + (probes.get("output_tokens") or 0)
     cost += probes.get("cost_usd") or 0.0
@@ -321,8 +347,7 @@ def used(conn: sqlite3.Connection, run_id: str) -> tuple[int, float]:
 
 def charged(conn: sqlite3.Connection, run_id: str, tokens: int, cost: float) -> dict[str, Json]:
     """Return the fact `SPENT` of a run after adding what this invocation was charged."""
-    facts = json.loads(conn.execute("SELECT provider FROM runs WHERE run_id = ?", [run_id]).fetchone()[0])
-    before = facts.get(SPENT) or {}
+    before = _facts(conn, run_id).get(SPENT) or {}
     return {
         "tokens": tokens + (before.get("tokens") or 0),
         "cost_usd": cost + (before.get("cost_usd") or 0.0),
@@ -333,6 +358,7 @@ def close_run(store: Store, run_id: str, *, finished: bool) -> None:
     """Store the model name that most replies carry, and the time at which the run finished."""
     with store.transaction() as conn:
         conn.execute(
+            # Most replies: a vendor's alias may move on to a new model during a run.
             "UPDATE runs SET finished = ?1, resolved_model = (SELECT resolved_model FROM judgements WHERE "
             "run_id = ?2 AND resolved_model IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC LIMIT 1) "
             "WHERE run_id = ?2",

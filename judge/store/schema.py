@@ -111,6 +111,7 @@ def _ours() -> tuple[Mapping[str, Mapping[str, set[tuple[str, ...]]]], Mapping[s
     seen: dict[str, dict[str, set[tuple[str, ...]]]] = {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         made.execute("BEGIN")
+        # After every step, because a study of an earlier version is checked before it is migrated.
         for of, folder in migrations.SETS.items():
             for name in migrations.NAMES[of]:
                 migrations.execute(folder / f"{name}.sql", made)

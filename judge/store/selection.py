@@ -165,6 +165,7 @@ def _usable(task: Task, selection: Selection) -> str:
     """Return the SQL condition that a unit can be shown: it has all inputs and is none of the task's
     examples.
     """
+    # An example gives away its own answer.
     examples = [quoted(e.item_id) for e in task.spec.examples if e.item_id]
     return " AND ".join(
         [_present(task, name, selection) for name in task.required_inputs]

@@ -248,6 +248,7 @@ def kin(store: Store, task: Task) -> dict[str, tuple[str, int]]:
 
 def _together(store: Store, task: Task) -> dict[str, str]:
     """Return question -> the first question of its group."""
+    # A judge that is not shown the claim cannot recognise it.
     columns = {"question", "claim"} & set(task.input_names) or {"question", "claim"}
     shown = ", ".join(name if name in columns else "NULL" for name in ("question", "claim"))
     first: dict[str, str] = {}
@@ -258,6 +259,7 @@ def _together(store: Store, task: Task) -> dict[str, str]:
     ):
         named.add(name)
         if (text := _words(question, claim)) and (known := first.setdefault(text, name)) != name:
+            # Sorted, so that a group is named after its first question, whatever the order of import.
             kept, merged = sorted((_first(parent, name), _first(parent, known)))
             if kept != merged:
                 parent[merged] = kept

@@ -53,6 +53,12 @@ def canonical(value: Json) -> str:
     return _CANONICAL.encode(value)
 
 
+def content_sha(parts: Json) -> str:
+    """Return the hash of what a row contains: equal content is the same row, other content under its id is refused."""
+    # A lone surrogate has a hash, too: `check_storable` refuses it later, with its place.
+    return hashlib.sha256(canonical(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class Store:
     """One connection to one study. Threads must not share it; `clone` opens another."""
 
@@ -114,7 +120,9 @@ class Store:
         return is_locked(self._lock_path(activity))
 
     def _lock_path(self, activity: str) -> Path:
+        # Resolved, so that a link to the study leads to the same lock.
         study = self.path.resolve()
+        # A model's name may contain slashes, and may be longer than a file name.
         name = hashlib.sha256(activity.encode()).hexdigest()[:12]
         return study.with_name(f"{study.name}.{name}.lock")
 
@@ -150,6 +158,7 @@ class Store:
                 yield self.conn
                 self.conn.execute("COMMIT")
             except BaseException:
+                # SQLite has already rolled back by itself after some errors, such as a full disk.
                 if self.conn.in_transaction:
                     self.conn.execute("ROLLBACK")
                 raise
@@ -206,6 +215,7 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
         raise StudyError(
             f"{path}: its last changes are in {log.name}, which cannot be applied on a read-only disk; copy both files elsewhere"
         )
+    # Otherwise SQLite would create the files of its write-ahead log, which the disk refuses.
     uri = f"{path.absolute().as_uri()}?immutable=1"
     conn = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     schema.distrust(conn)
@@ -216,6 +226,7 @@ def _connect_read_only(path: Path) -> sqlite3.Connection:
 def _prepare(conn: sqlite3.Connection, path: Path) -> None:
     # A single query for all tables: another process may be making this very study at the same time.
     tables = [row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    # Checked first: a database of another program must not get our tables.
     if tables and not migrations.applied(conn):
         raise StudyError(
             f"{path}: an SQLite file, but not a study (it has a table '{tables[0]}'); name another file with -d"
@@ -225,6 +236,7 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
             f"{path}: made by an adjudge before 0.2.0; let adjudge 0.2.0 bring it up to date first: "
             + command("annotate batches show", study=path)
         )
+    # Before the migration, whose statements could run a foreign trigger.
     schema.check(conn, path)
     if newer := migrations.unknown(conn):
         raise StudyError(f"{path}: made by a newer adjudge ({newer[0]}); upgrade to read it")
@@ -234,6 +246,7 @@ def _prepare(conn: sqlite3.Connection, path: Path) -> None:
                 f"{path}: made by an older adjudge, and a read-only disk cannot be migrated; copy the study elsewhere"
             )
     else:
+        # With a log, `annotate` reads while a run writes; they would wait for each other otherwise.
         _switch_to_wal(conn)
         if not migrations.is_current(conn):
             for line in migrations.migrate(conn):

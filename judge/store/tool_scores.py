@@ -5,7 +5,6 @@ has the score's name and is a number, or text if some of the scores are words. T
 other judge.
 """
 
-import hashlib
 import re
 import sqlite3
 from collections import defaultdict
@@ -13,9 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from judge.errors import BadInput, TaskError
 from judge.prompts.load import Task, parse_task
-from judge.store.runs import IMPORTED, add_run
-from judge.store.study import canonical, now
-from judge.types import Answered, Judgement, Status, ToolScore, Usage
+from judge.store.runs import add_imported
+from judge.types import Answered, Judgement, Status, ToolScore
 
 _INPUTS = {"answer": "answer", "item": "question", "passage": "passage"}
 """Kind of unit -> the input of the generated task, which no model is ever sent."""
@@ -53,25 +51,12 @@ class ToolScores:
             # One word among the scores makes the field text, because a word cannot be placed on a scale of numbers.
             numbers = all(not isinstance(score.value, str) for score in scores.values())
             task = _task(field, kind, "interval" if numbers else "text")
-            digest = hashlib.sha256(canonical(sorted((u, s.value) for u, s in scores.items())).encode())
-            judgements = [
-                Judgement(
-                    "",
-                    unit,
-                    0,
-                    1,
-                    Status.OK,
-                    None,
-                    None,
-                    (Answered(field, _text(score.value), rationale=score.rationale),),
-                    Usage(),
-                    None,
-                    None,
-                )
-                for unit, score in scores.items()
-            ]
-            origin = {"imported": now(), "files": dict(files)}
-            _, known = add_run(self._conn, task, tool, {IMPORTED: digest.hexdigest()}, origin, judgements)
+            judgements = []
+            for unit, score in scores.items():
+                label = Answered(field, _text(score.value), rationale=score.rationale)
+                judgements.append(Judgement("", unit, 0, 1, Status.OK, labels=(label,)))
+            content = [(unit, score.value) for unit, score in scores.items()]
+            known = add_imported(self._conn, task, tool, judgements, content, files)
             new += 0 if known else len(judgements)
         return new
 

@@ -64,6 +64,7 @@ class Watched:
 
     def __init__(self, store: Store, name: str, n_failures: int = 5) -> None:
         self._store, self._n = store, n_failures
+        # Device and inode of the file that was opened, to notice another file under its name.
         self._file = store.path.stat()
         run = named_run(store, name)
         self._run, self._task, self._model = str(run["run_id"]), str(run["task"]), str(run["model"])
