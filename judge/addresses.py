@@ -22,6 +22,7 @@ class ServerAddress:
     url: str
     host: str
     port: int
+    # Not in the repr, because logs and error messages print addresses.
     login: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
 
@@ -53,6 +54,7 @@ class ServerAddress:
 
     def is_within(self, domain: str) -> bool:
         """Return whether the host is the domain or a subdomain of it."""
+        # With the dot: notopenai.com is no subdomain of openai.com.
         return self.host == domain or self.host.endswith(f".{domain}")
 
 
@@ -67,6 +69,7 @@ def server(base_url: str) -> ServerAddress:
     if parts.scheme not in _PORTS or not host or parts.query or parts.fragment:
         # The address is not repeated, because it may contain a password.
         raise UsageError("the base URL must look like http://host:port/v1 (no query, no fragment)")
+    # Built anew, because the typed one may contain a password.
     netloc = (f"[{host}]" if ":" in host else host) + (f":{port}" if port else "")
     return ServerAddress(
         url=urlunsplit((parts.scheme, netloc, parts.path.rstrip("/"), "", "")),
@@ -88,8 +91,11 @@ def no_proxy(at: ServerAddress) -> dict[str, None] | None:
 def _normalised(host: str) -> str:
     """Return the normalised spelling of a host. Raises ValueError for an invalid one."""
     try:
+        # ::1 and 0:0:0:0:0:0:0:1 are one host, so a permission for one holds for the other.
         return ipaddress.ip_address(host).compressed
     except ValueError:
+        # The resolver ignores the trailing dot, so a check must ignore it, too. IDNA gives look-alike letters
+        # a spelling of their own.
         name = host.removesuffix(".").encode("idna").decode() if host else host
     if not _NAME.fullmatch(name):
         raise ValueError(f"not a host: {host!r}")

@@ -20,7 +20,7 @@ VARIABLE = "JUDGE_DB"
 """The environment variable that names the study of commands without `-d`."""
 WITHOUT_STUDY = (
     "judge demo", "judge examples", "judge models", "judge plugins", "judge studies merge", "judge tasks check",
-    "judge tasks show", "judge tasks new", "judge tasks show", "annotate formats",
+    "judge tasks show", "judge tasks new", "annotate formats",
 )  # fmt: skip
 """Commands without a study, or with their own way to name one."""
 _study: ContextVar[str] = ContextVar("_study", default=DEFAULT_STUDY)
@@ -58,6 +58,7 @@ def written_by(writer: Writer) -> Iterator[None]:
 
 
 def quoted(word: str) -> str:
-    """Quote a word for a shell. SQL with single quotes is more readable in double quotes, if nothing in it is special there."""
+    """Quote a word for a shell."""
+    # SQL with single quotes is more readable in double quotes, if nothing in it is special there.
     plain = "'" in word and not set(word) & set('"$`\\!') and word.isprintable()
     return f'"{word}"' if plain else shlex.quote(word)

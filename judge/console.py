@@ -140,9 +140,11 @@ class Command(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command; never returns normally."""
+        # click would exit by itself, with its own codes and messages.
         kwargs["standalone_mode"] = False
         try:
             code = super().main(*args, **kwargs)
+            # Here a closed pipe is handled. At exit, Python would print an error of its own.
             sys.stdout.flush()
         except (_ReaderGone, BrokenPipeError):
             _drop_stdout()
@@ -175,6 +177,7 @@ class Command(click.Group):
         if isinstance(error, AdjudgeError):
             code, message = error.exit_code, str(error)
         elif isinstance(error, OSError):
+            # The failed write may be that of stdout (a full disk), and its flush at exit would fail again.
             message = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
             _drop_stdout()
         print(f"{self.name}: {visible(' '.join(message.splitlines()))}", file=sys.stderr)
@@ -365,6 +368,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     align = ["right" if all(isinstance(v, int | float | None) for v in c) else "left" for c in columns]
     # The names of columns may be labels and annotators of a file, with any characters.
     names = [visible(name).replace("\n", " ") for name in head]
+    # An id such as 1e5 is text: tabulate would parse it and print another number.
     return str(tabulate(body, names, tablefmt="simple", disable_numparse=True, colalign=align or None))
 
 

@@ -31,6 +31,7 @@ class Exit(IntEnum):
     PROVIDER = 3
     INCOMPLETE = 4
     BELOW = 5
+    # 128 + SIGINT, as shells report it.
     INTERRUPTED = 130
 
 
@@ -93,6 +94,7 @@ class MissingExtra(AdjudgeError):
 class LimitReached(AdjudgeError):
     """A limit of tokens, money or time is too low for the start-up probes, which come before any unit."""
 
+    # As a run that stops at its limit: some units have no label.
     exit_code = Exit.INCOMPLETE
 
 

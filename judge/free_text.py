@@ -34,6 +34,7 @@ def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
     if reply.stop == "refusal":
         return Parsed(Status.REFUSED, reason=reply.text[:300] or "the model refused")
     text = after_reasoning(reply.text)
+    # The part that is missing could have named another label.
     if text is None or reply.stop == "length":
         return Parsed(Status.TRUNCATED, reason="the reply was cut off at the token limit")
     question, answer = task.spec.questions[0], task.spec.answer
@@ -44,6 +45,7 @@ def parse_free_text(task: Task, reply: Reply, labels: Sequence[str]) -> Parsed:
     for match in pattern.finditer(text):
         label = next(name for name in labels if _key(name) == _key(match["label"]))
         start = match.start("label")
+        # With a pattern, the words before the label are those of the pattern.
         if answer == WORDS and _NEGATED.search(text[max(0, start - _BEFORE) : start]):
             return Parsed(Status.UNPARSED, reason=f"'{label}' is negated in the reply: {text!r:.80}")
         given_labels[label] = label
@@ -80,6 +82,7 @@ def _free(field: str, text: str, answer: str) -> Parsed:
 def _pattern(labels: tuple[str, ...], answer: str) -> re.Pattern[str]:
     # The longest first: "not supported" must not match as "supported".
     names = "|".join(_name(label, answer == WORDS) for label in sorted(labels, key=len, reverse=True))
+    # Underscores may surround a label, because they are Markdown for emphasis: _refute_.
     pattern = rf"(?<![^\W_])(?P<label>{names})(?![^\W_])"
     if answer == WORDS:
         return re.compile(pattern)

@@ -57,6 +57,7 @@ def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F],
 
     def sorted_out(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> Files:
         pages, junit, summaries = [], [], []
+        # The same name twice would append the outcome twice.
         for path in dict.fromkeys(paths):
             ending = path.suffix.lower()
             if ending in endings:
@@ -69,6 +70,7 @@ def output_option(*endings: str, help: str, gates: bool = True) -> Callable[[F],
             else:
                 known = ", ".join(dict.fromkeys([*endings, *([".xml", ".md"] if gates else [])]))
                 raise UsageError(f"--output {path}: end the name with one of {known}")
+            # Checked while options are parsed, before a long computation.
             if not path.resolve().parent.is_dir():
                 raise BadInput(f"--output {path}: there is no folder '{path.resolve().parent}'")
         for path in junit:
@@ -92,18 +94,19 @@ def _write_undecided(context: click.Context, path: Path) -> None:
 def decide(title: str, gates: Sequence[Gate], files: Files) -> None:
     """Report the gates in words and files. Raises BelowThreshold, which names all failed ones.
 
-    `title` is the command with its subject. Without gates nothing is written. Raises UsageError for files without a gate: a
-    build would take the missing test for a passed one.
+    `title` is the command with its subject. Without gates nothing is written. Raises UsageError for files without a gate.
     """
     # The result comes before the gates, which are reported on stderr, also if stdout is a pipe.
     sys.stdout.flush()
     if not gates:
+        # A build would take the missing test for a passed one.
         for path in (*files.junit, *files.summaries):
             raise UsageError(f"{path}: there is no gate to report; add one, as --fail-under MEASURE=0.6")
         return
     for path in files.junit:
         path.write_text(_junit(title, gates, "failure"), encoding="utf-8")
     for path in (*files.summaries, *(page for page in files.pages if page.suffix.lower() == ".md")):
+        # Appended, because several commands of a build share one summary.
         with path.open("a", encoding="utf-8") as file:
             file.write(_summary(title, gates))
     for gate in gates:

@@ -62,6 +62,7 @@ def few(names: Sequence[str]) -> str:
     return " and ".join([*([", ".join(first[:-1])] if len(first) > 1 else []), first[-1]])
 
 
+# Functions and no format strings, because plurals and optional clauses follow the numbers.
 WORDS: Mapping[str, Callable[..., str]] = {
     "few_questions": lambda n, least: (
         f"only {_counted(n, 'question')}: with fewer than {least} the interval is too narrow"
@@ -181,6 +182,7 @@ class Note(str):
     parameters: Mapping[str, Any]
 
     def __new__(cls, code: str, **parameters: Any) -> Note:
+        # Words are made at once: the command in a note names the study of the command that is running now.
         note = super().__new__(cls, WORDS[code](**parameters))
         note.code, note.parameters = code, parameters
         return note

@@ -1,7 +1,7 @@
 """Parse a model's reply to labels; anything but one clear verdict stays unscored.
 
-Nothing is guessed: a label outside the set, two different verdicts, text around a missing JSON object, a truncated
-reply each have a status and a reason, and never a default label.
+Nothing is guessed. A label outside the set, two different verdicts, a missing JSON object and a truncated reply each have a
+status and a reason, and never a default label.
 """
 
 import json

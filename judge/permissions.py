@@ -166,6 +166,7 @@ def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOT
     """
     real = folder.resolve()
     beside = source.resolve().parent
+    # Both sides are resolved: a link in the default place could lead anywhere.
     is_default = real.parent.parent == beside and real.parent.suffix == ".jobs" and real.name == job_id
     if is_default or real in _named_folders or any(real == given.resolve() for given in allowed.folders):
         if not is_default:
@@ -181,6 +182,7 @@ def check_folder(source: Path, folder: Path, job_id: str, allowed: Allowed = NOT
 def file_in(folder: Path, name: str) -> Path:
     """Return the path of a file within a job's folder. Raises UsageError for a path outside it."""
     path = folder / name
+    # Through a link, a job would post or overwrite another file of the user.
     if not name.isprintable() or Path(name).name != name or name in ("", "..") or path.is_symlink():
         raise UsageError(
             f"{path}: a study may only name files of its job's own folder, and no links; nothing was done"
@@ -308,6 +310,7 @@ def _remembered() -> list[list[str | None]]:
         return []
     rows = []
     for line in lines:
+        # A damaged line must not revoke the permissions in the other lines.
         with suppress(ValueError, RecursionError):
             row = json.loads(line)
             if isinstance(row, list) and row and all(cell is None or isinstance(cell, str) for cell in row):

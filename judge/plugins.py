@@ -93,6 +93,7 @@ def every(built_in: dict[str, list[str]]) -> list[Plugin]:
                 problem = "the name is taken by what is built in, which is used"
             elif point.name in seen:
                 problem = "another package has a plugin of this name, which is used"
+            # Loaded in any case: a plugin that is not used may still be broken.
             seen.add(point.name)
             try:
                 _load(kind, point)
@@ -134,6 +135,7 @@ def _load(kind: str, point: EntryPoint) -> Any:
         raise PluginFailed(f"{_who(kind, point)} does not load: {reason}") from error
     if lack := _lack(kind, point.name, loaded):
         raise _failed(kind, point, lack)
+    # Tracebacks name modules and no entry points, so packages are looked up by module.
     _loaded.setdefault(point.module.partition(".")[0], _package(point))
     return loaded
 

@@ -35,6 +35,7 @@ def unlike_replies(store: Store, run: str) -> Iterator[Unlike]:
     """
     query = "SELECT task, options, derived_from IS NULL FROM runs WHERE run_id = ?"
     task_name, options, judged_fields = store.conn.execute(query, [run]).fetchone()
+    # Labels of a derived run are computed from other runs, and have no replies.
     if not judged_fields:
         return
     task, mode = stored_task(store, task_name), json.loads(options)

@@ -13,6 +13,7 @@ from judge.errors import AdjudgeError
 def resource_dir(name: str) -> Path:
     """Return the folder `prompts` or `data`. Raises AdjudgeError if the installation lacks it."""
     here = Path(__file__).resolve().parent
+    # The wheel has the folders inside the package, a clone has them beside it.
     for folder in (here / f"_{name}", here.parent / name):
         if folder.is_dir():
             return folder
@@ -23,6 +24,7 @@ def page(template: str, **values: Any) -> str:
     """Return a template of `judge/suites` as a self-contained page; all text is escaped."""
     from jinja2 import Environment, StrictUndefined
 
+    # Texts come from data sets: without escaping, one could run a script in the page.
     made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return made.from_string(_source(template)).render(**values)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from judge.commands import command
 from judge.errors import BadInput, MissingExtra, UsageError
+from judge.files import stop
 from judge.store.imports import ImportInfo, ImportReport
 from judge.store.listing import dataset_names
 from judge.store.rankings import Ranked, add_rankings
@@ -65,22 +66,22 @@ def rank_by_bm25(
             )
             listed, scores = index.retrieve(words, k=min(k, len(texts)), show_progress=False)
             for (item, _), row, values in zip(some, listed.tolist(), scores.tolist(), strict=True):
+                # By score and place: equal scores keep the order of import, whatever order the library
+                # returns.
                 best = sorted((-score, place) for place, score in zip(row, values, strict=True) if score > 0)
                 ranked = [
                     (copies[place].get(item) or next(iter(copies[place].values())), round(-negative, 6))
                     for negative, place in best
                 ]
+                # Counted while the rows are read, so the number is complete only after the import.
                 empty += not ranked
                 if ranked:
                     yield Ranked(name, STAGE, item, ranked, Where(str(store.path), 0))
 
-    def refuse(error: Exception) -> None:
-        raise error
-
     how = {"k": k, "k1": K1, "b": B, "stopwords": STOPWORDS, "query": "auto"}
     options = {"retriever": "bm25", **how, "library": f"bm25s {bm25s.__version__}"}
     info = ImportInfo("retrieve bm25", {}, dataset, {key: str(value) for key, value in options.items()})
-    report = add_rankings(store, lists(), info, [], refuse)
+    report = add_rankings(store, lists(), info, [], stop)
     return Retrieved(report, empty, options)
 
 

@@ -26,9 +26,11 @@ def check_template(task: Task, where: str) -> None:
         try:
             trees[half] = env.parse(source)
         except TemplateSyntaxError as e:
+            # Jinja counts from the start of a half, but the user sees the lines of the file.
             before = task.text[: task.text.index(source, starts[half])].count("\n")
             raise TaskError(f"{where}: template, line {before + (e.lineno or 1)}: {e.message}") from e
     inputs = set(task.input_names)
+    # Sorted, so that the message does not depend on the order of a set.
     for name in sorted(meta.find_undeclared_variables(trees["constant"])):
         # The constant half comes first and is equal for all units, so that providers can reuse its cache.
         if name in inputs or name == _CUE:
@@ -81,6 +83,7 @@ def _refuse_endless(tree: nodes.Template, where: str) -> None:
 def _refuse_unfencing(tree: nodes.Template, inputs: set[str], where: str) -> None:
     """Refuse an input that is neither shown unchanged nor tested: anything else could take it out of its fence."""
     for block in tree.find_all(_BLOCKS):
+        # Changed text is no longer marked as untrusted, so it would not be fenced.
         inside = {n.name for n in block.find_all(nodes.Name)}
         if used := sorted(inside & inputs):
             raise TaskError(
@@ -118,6 +121,7 @@ def _try(task: Task, where: str) -> None:
 
     renderer = renderer_of(task, Mode.TEXT if task.spec.raw else Mode.CODES if task.one_choice else Mode.JSON)
     optional = task.spec.optional_inputs
+    # Every combination, because an {% if %} may show one optional input only beside another.
     for count in range(len(optional) + 1):
         for given in combinations(optional, count):
             names = [*task.required_inputs, *given]

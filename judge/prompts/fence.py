@@ -39,6 +39,7 @@ def without_chat_tokens(text: str) -> str:
     if not text.isprintable() and _HAS_CONTROL.search(text):
         text = text.translate(_CONTROL)
     if "<" in text or "[" in text:
+        # A space is enough: the tokenizer no longer sees one token, and a reader still sees the text.
         text = _CHAT_TOKENS.sub(lambda m: m[0][0] + " " + m[0][1:], text)
     return text
 

@@ -122,6 +122,7 @@ def _shipped(folder: Path) -> dict[str, Path]:
 
 def _tasks_in(folder: Path) -> dict[str, Path]:
     paths = sorted(folder.glob("*.md"), key=_order)
+    # README.md is the reference page of task files.
     return {p.name.removesuffix(".md"): p for p in paths if p.name not in ("README.md",)}
 
 
@@ -145,6 +146,7 @@ def load_task(name: str, folder: Path | None = None) -> Task:
             close = get_close_matches(name, [n.rpartition(".v")[0] for n in tasks], n=1)
             meant = f" (did you mean {close[0]}?)" if close else ""
             raise UsageError(f"no task '{name}'{meant}; available: {', '.join(tasks)}")
+        # By number, because v10 sorts before v9 as text.
         path = tasks[max(versions, key=lambda n: _order(tasks[n]))]
     try:
         # Windows editors write a byte order mark, which would hide the `---` of the first line.

@@ -106,6 +106,7 @@ def _kinds() -> str:
     rows = []
     for kind, inputs in INPUTS.items():
         listed = [f"`{i}`" for i in inputs if i not in ITEM_INPUTS]
+        # Parts of answers share these inputs, and the table would repeat them in four rows.
         if kind not in ("answer",) and set(ANSWER_INPUTS) <= set(inputs):
             listed = ["as an answer", *(o for o in listed if o.strip("`") not in ANSWER_INPUTS)]
         rows.append(f"| `{kind}` | {_ARE[kind]} | {', '.join(listed)} |")

@@ -114,6 +114,7 @@ def renderer_of(
 
 
 def _filled(value: Any) -> Any:
+    # A missing optional input is None, which Jinja would print as a word.
     if value is None:
         raise UndefinedError("the template shows an input that is missing; put it in an {% if %}")
     return value

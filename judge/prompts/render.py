@@ -210,6 +210,7 @@ class Renderer:
             for q in self.task.spec.questions
         }
         if self.task.spec.rationale in _FIRST:
+            # The keys have the order of the schema: what comes before the labels conditions them.
             out = {"rationale": rationale, **out}
         elif self.task.spec.rationale == "after":
             out["rationale"] = rationale
@@ -301,6 +302,7 @@ def answer_schema(task: Task, domains: dict[str, Sequence[str]] | None = None) -
     """Return the strict JSON Schema of one answer: every field required, labels as an enum."""
     properties: dict[str, Json] = {}
     if task.spec.rationale in _FIRST:
+        # First, because models write the keys in the order of the schema.
         properties["rationale"] = {"type": "string"}
     for question in task.spec.questions:
         # An enum leaves the model no other label, where the provider enforces the schema.

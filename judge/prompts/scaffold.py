@@ -1,4 +1,4 @@
-"""Write a task file to begin with: every label has its own key, and the file is checked before it is written."""
+"""Write a first version of a task file, in which every label has a key of its own."""
 
 import json
 from collections.abc import Sequence
@@ -51,6 +51,7 @@ def _keys(labels: Sequence[str]) -> list[str]:
     taken: list[str] = []
     for label in labels:
         letters = [c for c in label.lower() if c.isascii() and c.isalnum()]
+        # Labels in other scripts have no such letter.
         spare = "abcdefghijklmnopqrstuvwxyz0123456789"
         taken.append(next((c for c in (*letters, *spare) if c not in taken), "?"))
     return taken

@@ -115,6 +115,7 @@ class Question(_Strict):
 class Derive(_Strict):
     """A label that follows from an answer, and from gold the judge never sees, by a lookup table."""
 
+    # An alias, because `from` is a keyword of Python.
     source: Text = Field(alias="from", description="field of this task")
     gold: Text | None = Field(
         None, description="gold field of the unit or its item; none: the answer decides"
@@ -258,6 +259,7 @@ class TaskSpec(_Strict):
             raise ValueError(
                 f"derive '{name}': gold field '{rule.gold}' is the label that this task asks for, so it cannot be shown"
             )
+        # A table row for a label that no answer can be is a typing error.
         domain = {label.value for q in self.questions if q.field == rule.source for label in q.labels}
         for key in rule.table:
             answer, bar, _ = key.partition("|")

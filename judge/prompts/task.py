@@ -66,6 +66,7 @@ class Task:
                 self.spec.check_quotable()
             except ValueError as e:
                 raise UsageError(f"{self.name}: {e}") from e
+        # An example without a rationale would show the model that it may leave it out.
         if rationale != "none" and not all(e.rationale.strip() for e in self.spec.examples):
             raise UsageError(
                 f"{self.name}: its examples have no rationale to show: --rationale none, or a version with one in each"
