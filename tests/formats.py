@@ -1,16 +1,11 @@
-"""Writes files in foreign formats, from their specification: the real ones may not be copied here.
+"""Write files in foreign formats by their specification, because the real ones may not be copied here.
 
-    python -m tests.formats FOLDER [SHARED_DATA]
-
-writes raguard-documents.csv, garage.jsonl, mirage/*.json and urag.json; with the real data sets it
-also writes documents for all of RAGuard's real claims, RAMDocs as MIRAGE files and NoMIRACL as GaRAGe rows. Texts are made
-up and always the same.
+Texts are made up and always the same.
 """
 
 import ast
 import csv
 import json
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -235,24 +230,3 @@ def urag(path: Path) -> Path:
     """Two questions to calibrate on and one to test."""
     splits = {"calibration": [urag_row(0), urag_row(1, "C")], "test": [urag_row(0)]}
     return write_json(path, {"name": "SciQ", "version": "1.0", **splits})
-
-
-def main(folder: Path, shared: Path | None) -> None:
-    """Write everything into `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    claims, documents = raguard(folder)
-    documents.rename(folder / "raguard-documents.csv")
-    claims.rename(folder / "raguard-claims.csv")
-    garage(folder / "garage.jsonl")
-    mirage(folder / "mirage")
-    urag(folder / "urag.json")
-    if shared is not None:
-        raguard_documents(folder / "raguard-all-documents.csv", shared / "raguard" / "claims.csv")
-        ramdocs_as_mirage(shared / "ramdocs" / "documents.jsonl", folder / "ramdocs")
-        questions = shared / "nomiracl_en" / "questions.jsonl"
-        nomiracl_as_garage(questions, folder / "nomiracl-garage.jsonl")
-        nomiracl_answers(questions, folder / "nomiracl-answers.jsonl")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)

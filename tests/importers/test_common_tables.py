@@ -1,8 +1,6 @@
 """Tables of RAGAS, DeepEval, LangChain, LlamaIndex, Hugging Face and pandas go in without maps, or say what to do."""
 
-import csv
 import json
-import sqlite3
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,8 @@ from typing import Any
 import pytest
 
 from judge.importers import cells
-from tests.formats import write_jsonl
+from tests.answers.helpers import rows as rows_of
+from tests.formats import write_csv, write_jsonl
 from tests.suites.helpers import Judge
 
 TABLES = Path(__file__).parent / "tables"
@@ -22,29 +21,19 @@ QUESTIONS = ["How many moons has Mars?", 'Who wrote "Emma"?']
 ANSWERS = ["Mars has two moons.", "Jane Austen."]
 
 
-def rows_of(query: str, db: str = "study.db") -> list[tuple[Any, ...]]:
-    """What a query finds in the study of the current folder."""
-    with sqlite3.connect(db) as conn:
-        return conn.execute(query).fetchall()
-
-
 def stored(db: str = "study.db") -> list[tuple[str, str, list[str]]]:
     """(question, answer, texts that the system was given) of every answer, in order."""
     found = []
     query = "SELECT question, a.text, a.context FROM answers AS a JOIN items USING (item_id) ORDER BY a.rowid"
-    texts = dict(rows_of("SELECT passage_id, text FROM passages", db))
-    for question, answer, context in rows_of(query, db):
+    texts = dict(rows_of("SELECT passage_id, text FROM passages", db=db))
+    for question, answer, context in rows_of(query, db=db):
         found.append((question, answer, [texts[pid] for pid in json.loads(context)]))
     return found
 
 
 def table(path: Path, rows: list[dict[str, Any]]) -> Path:
     """A CSV file of these rows."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
+    return write_csv(path, list(rows[0]), rows)
 
 
 @pytest.mark.parametrize(
@@ -103,16 +92,6 @@ def test_lists_of_pandas_under_maps(judge: Judge) -> None:
     told = judge("items", "import", path, "--map", "id=user_input", *words, code=1).err
     assert ":2: field 'retrieved_contexts': a cell that holds a list of 2 is mapped as text" in told
     assert "--map passages=retrieved_contexts, or --as-text retrieved_contexts" in told
-
-
-def test_json_lists_under_a_map_of_text(judge: Judge, tmp_path: Path) -> None:
-    """Finding 1: 200 rows became 200 passages instead of 600."""
-    rows = [{"id": n, "question": f"q{n}", "contexts": json.dumps(["a", "b", "c"])} for n in range(200)]
-    path = table(tmp_path / "json.csv", rows)
-    told = judge("items", "import", path, "--map", "passages.text=contexts", code=1).err
-    assert "json.csv:2: field 'contexts': a cell that holds a list of 3 is mapped as text" in told
-    judge("items", "import", path)
-    assert rows_of("SELECT count(*) FROM passages") == [(600,)]
 
 
 def test_documents_of_langchain_for_javascript(judge: Judge, tmp_path: Path) -> None:
@@ -201,7 +180,7 @@ def test_two_candidates_are_refused_with_the_map_to_type(judge: Judge, tmp_path:
 def test_what_is_not_used_is_named_and_scores_come_in_where_they_are_asked_for(judge: Judge) -> None:
     path = TABLES / "pandas_index.csv"
     assert "not used: faithfulness" in judge("items", "import", path, "-d", "plain.db").err
-    assert rows_of("SELECT count(*) FROM labels", "plain.db") == [(0,)]
+    assert rows_of("SELECT count(*) FROM labels", db="plain.db") == [(0,)]
     done = judge("items", "import", path, "--scores", "ragas=faithfulness")
     assert "not used" not in done.err
     query = "SELECT r.model, l.field, l.value FROM labels AS l JOIN runs AS r ON r.run_id = l.annotator_id ORDER BY l.value DESC"
@@ -230,7 +209,9 @@ def test_ids_scores_and_dates_of_documents_are_kept(judge: Judge) -> None:
     ]
     assert ids == [("d0", "1877-08-12"), ("d1", "1877-08-12")] * 2
     judge("items", "import", TABLES / "llama_index.jsonl", "-d", "nodes.db")
-    metas = [json.loads(meta) for (meta,) in rows_of("SELECT meta FROM passages ORDER BY rowid", "nodes.db")]
+    metas = [
+        json.loads(meta) for (meta,) in rows_of("SELECT meta FROM passages ORDER BY rowid", db="nodes.db")
+    ]
     assert metas == [{"score": 0.9, "id": "n0"}, {"score": 0.8, "id": "n1"}] * 2
 
 
@@ -283,6 +264,7 @@ GOOD = {"question": "q", "contexts": "['a', 'b']", "answer": "r"}
         ({"contexts": "[" * 1_000_000}, "contexts", "nested over 20 deep"),
         ({"answer": '=HYPERLINK("http://x.example","r")'}, "answer", "a formula of a spreadsheet"),
         ({"answer": "=cmd|'/C calc'!A0"}, "answer", "a formula of a spreadsheet"),
+        ({"answer": "=B2+1"}, "answer", "a formula of a spreadsheet"),
         ({"question": "q\0"}, "question", "a NUL character"),
         ({"contexts": "only one text"}, "contexts", "one text here and a list in the rows before"),
         ({"contexts": "[Document(page_content='a')]"}, "contexts", "an object of a program (Document(...))"),
@@ -290,7 +272,7 @@ GOOD = {"question": "q", "contexts": "['a', 'b']", "answer": "r"}
         ({"contexts": "['a', 3]"}, "contexts.1", "must be text or an object, not a number"),
         ({"answer": "['a', 'b']"}, "answer", "a cell that holds a list of 2 is mapped as text"),
     ],
-    ids=["40 MB", "brackets", "formula", "command", "NUL", "some rows", "objects", "quotes", "number", "list"],
+    ids=["40 MB", "brackets", "formula", "command", "cells", "NUL", "some rows", "objects", "quotes", "number", "list"],
 )  # fmt: skip
 def test_hostile_cells_name_file_row_and_column(
     bad: dict[str, str], column: str, why: str, judge: Judge, tmp_path: Path
@@ -302,34 +284,9 @@ def test_hostile_cells_name_file_row_and_column(
     assert rows_of("SELECT (SELECT count(*) FROM items) + (SELECT count(*) FROM passages)") == [(0,)]
 
 
-@pytest.mark.parametrize(
-    ("content", "place", "why"),
-    [
-        (b"question,contexts,answer\nq,['a'],r\nq,['\xe9'],r\n", ":3: field 'contexts': ", "not UTF-8"),
-        (b"question,contexts,answer\nq,['a'],r\nq,['a']\n", ":3: ", "2 cells, the header 3"),
-        (b"question,contexts,answer\nq,['a'],r\n,['b'],r\n", ":3: field 'question': ", "missing"),
-        (
-            b"question,contexts,answer,answer\nq,['a'],r,r\n",
-            ":1: field 'answer': ",
-            "two columns have this name",
-        ),
-        (
-            "question,contexts,answer\nq,['a'],r\n".encode("utf-16"),
-            ":1: ",
-            "column 1: the header is not UTF-8",
-        ),
-        (b"question,contexts,answer\n", ": ", "no rows under the header"),
-        (b"question,contexts,answer\nq,\"['a',r\n", ":2: ", "a quote that is not closed?"),
-    ],
-    ids=["encodings", "ragged", "no question", "equal names", "UTF-16", "no rows", "open quote"],
-)
-def test_hostile_files_name_file_row_and_column(
-    content: bytes, place: str, why: str, judge: Judge, tmp_path: Path
-) -> None:
-    path = tmp_path / "bad.csv"
-    path.write_bytes(content)
-    told = judge("items", "import", "csv", path, code=1).err.splitlines()[-1]
-    assert f"{path}{place}" in told and why in told
+def test_a_row_without_a_question_names_its_column(judge: Judge, tmp_path: Path) -> None:
+    path = table(tmp_path / "bad.csv", [GOOD, {**GOOD, "question": ""}])
+    assert f"{path}:3: field 'question': missing" in judge("items", "import", "csv", path, code=1).err
 
 
 @pytest.mark.parametrize(
@@ -381,10 +338,6 @@ def test_a_list_that_stands_as_text_in_json_lines_is_a_list(judge: Judge, tmp_pa
             {"retrieved_contexts": ["x" * 9_000_000]},
             "t.jsonl:2: field 'retrieved_contexts': a text of 9,000,000",
         ),
-        (
-            {"retrieved_contexts": "Tea is hot."},
-            "t.jsonl:2: field 'retrieved_contexts': one text here and a list",
-        ),
     ],
 )
 def test_hostile_json_lines_are_refused_as_tables_are(
@@ -408,11 +361,6 @@ def test_the_format_of_a_file_of_brackets_is_found_without_their_paths(
     tracemalloc.stop()
     assert "nested" in told.splitlines()[-1]
     assert most < 100_000_000
-
-
-def test_a_formula_of_cells_is_refused(judge: Judge, tmp_path: Path) -> None:
-    table(tmp_path / "t.csv", [{**ROW, "retrieved_contexts": "['a']", "response": "=B2+1"}])
-    assert "t.csv:2: field 'response': a formula" in judge("items", "import", "t.csv", code=1).err
 
 
 def test_a_spreadsheets_own_file_is_named(judge: Judge, tmp_path: Path) -> None:
@@ -468,9 +416,8 @@ def test_a_file_under_another_name_adds_no_system(judge: Judge, tmp_path: Path) 
     rows = [{"id": n, **row} for n, row in enumerate(rows)]
     judge("items", "import", table(tmp_path / "ids.csv", rows), "-d", "ids.db")
     judge("items", "import", table(tmp_path / "ids copy.csv", rows), "-d", "ids.db")
-    assert rows_of("SELECT DISTINCT dataset, system FROM answers JOIN items USING (item_id)", "ids.db") == [
-        ("ids", "ids")
-    ]
+    names = "SELECT DISTINCT dataset, system FROM answers JOIN items USING (item_id)"
+    assert rows_of(names, db="ids.db") == [("ids", "ids")]
     # Who says that it is another system is believed.
     judge("items", "import", copy, "--system", "second")
     assert rows_of("SELECT DISTINCT system FROM answers ORDER BY 1") == [("first",), ("second",)]

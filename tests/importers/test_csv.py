@@ -101,8 +101,14 @@ def test_a_path_into_a_cell_that_is_nested_too_deeply_is_in_no_row(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("content", "line", "field"),
-    [(b"", 0, ""), (b"claim\nc\n", 1, "id"), (b"id,claim,claim\n1,c,c\n", 1, "claim")],
-    ids=["empty", "no-id", "twice"],
+    [
+        (b"", 0, ""),
+        (b"claim\nc\n", 1, "id"),
+        (b"id,claim,claim\n1,c,c\n", 1, "claim"),
+        (b"id,,claim\n1,2,c\n", 1, ""),
+        ("id,claim\n1,c\n".encode("utf-16"), 1, ""),
+    ],
+    ids=["empty", "no-id", "twice", "no-name", "utf-16"],
 )
 def test_tables_that_cannot_be_used(tmp_path: Path, content: bytes, line: int, field: str) -> None:
     path = write(tmp_path / "d.csv", content)

@@ -76,16 +76,10 @@ def test_a_file_needs_no_ending(table: Path, judge: Judge, tmp_path: Path) -> No
 
 
 def test_a_wrong_map_among_what_is_missing_is_corrected(table: Path, judge: Judge) -> None:
-    words = (
-        "--map",
-        "question=qurey",
-        "--map",
-        "passages.text=document",
-        "--dataset",
-        "mine",
-        "-d",
+    words = [
+        *["--map", "question=qurey", "--map", "passages.text=document", "--dataset", "mine", "-d"],
         "a b.db",
-    )
+    ]
     told = judge("items", "import", "csv", table, *words, code=1).err
     assert "no id; --map question=qurey: no 'qurey'; available: qid, query" in told
     again = typed(told)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from judge.errors import BadInput
+from judge.files import stop
 from judge.importers import base
 from judge.types import AnnotatorKind, Item, Passage, Vote
 from tests.formats import write_jsonl
@@ -151,14 +152,20 @@ def test_bad_row_says_where_and_reading_goes_on(tmp_path: Path, row: Any, field:
         (b'{"id": 1, "claim": "\\ud800"}', "surrogates not allowed"),
         (b"[" * 100_000, "not JSON: nested too deeply"),
         (b'{"id": ' + b"9" * 5000 + b"}", "5,000 digits"),
+        (b'{"score": ' + b"9" * 400 + b".5}", "too large"),
+        # Legal JSON, so the message does not call it something else.
+        (b'{"id": {"x": 1, "x": 1}}', "the key 'x' occurs twice"),
+        (b'{"meta": {" \xc2\xa0": "a"}}', "a field without a name"),
     ],
-    ids=["quotes", "cut", "nan", "bytes", "surrogate", "deep", "long-number"],
+    ids=["quotes", "cut", "nan", "bytes", "surrogate", "deep", "digits", "overflow", "twice", "nameless"],
 )
 def test_a_line_that_is_no_json(tmp_path: Path, line: bytes, reason: str) -> None:
     good = b'{"id": 2, "claim": "c"}'
     loaded = load("jsonl", write(tmp_path / "d.jsonl", b"\n".join([good.replace(b"2", b"1"), line, good])))
     assert loaded.places == [("d.jsonl", 2, "")]
     assert reason in loaded.bads[0].reason
+    is_legal = reason.endswith(("occurs twice", "without a name"))
+    assert is_legal != ("not JSON" in loaded.bads[0].reason or "not UTF-8" in loaded.bads[0].reason)
     assert [i.source_id for i in loaded.items] == ["1", "2"]
 
 
@@ -206,15 +213,12 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 
 
 def test_without_skip_the_first_bad_row_raises(tmp_path: Path) -> None:
-    def stop(error: BadInput) -> None:
-        raise error
-
     path = write_jsonl(tmp_path / "d.jsonl", [{"id": 1, "claim": "c"}, {"id": 2}, {"id": 3, "claim": "c"}])
     rows = base.get("jsonl").read_rows([path], base.Options(), stop)
     assert next(rows).item.source_id == "1"
     with pytest.raises(BadInput) as caught:
         next(rows)
-    assert str(caught.value) == f"{path}:2: field 'question': neither question nor claim nor passages"
+    assert (caught.value.path, caught.value.line, caught.value.field) == (str(path), 2, "question")
 
 
 def test_reading_streams(tmp_path: Path) -> None:

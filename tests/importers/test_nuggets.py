@@ -3,12 +3,12 @@
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from judge.store import Store
 from judge.store.origin import origins
+from tests.answers.helpers import column, rows
 from tests.cli.helpers import checked
 from tests.formats import write_jsonl
 from tests.real import ROOT
@@ -19,13 +19,8 @@ HEAD = "id,nugget,importance"
 ASSIGNED = f"{HEAD},system,assignment"
 
 
-def rows(query: str) -> list[Any]:
-    with Store.open("study.db", create=False) as store:
-        return store.conn.execute(query).fetchall()
-
-
 def units() -> list[str]:
-    return [unit for (unit,) in rows("SELECT unit_id FROM units WHERE kind = 'nugget' ORDER BY rowid")]
+    return column("SELECT unit_id FROM units WHERE kind = 'nugget' ORDER BY rowid")
 
 
 def table(folder: Path, *lines: str, name: str = "nuggets.csv") -> Path:
@@ -39,17 +34,8 @@ def study(judge: Judge, tmp_path: Path) -> None:
     """The two questions of the fixture, with the answers of `first` and `second`."""
     items = FILES / "nuggets.jsonl"
     judge("items", "import", "jsonl", items, "--dataset", "x", "--map", "id=qid", "--map", "question=query")
-    judge(
-        "systems",
-        "import",
-        FILES / "first.jsonl",
-        "--map",
-        "id=qid",
-        "--map",
-        "text=answer_text",
-        "--system-column",
-        "run_id",
-    )
+    maps = ["--map", "id=qid", "--map", "text=answer_text", "--system-column", "run_id"]
+    judge("systems", "import", FILES / "first.jsonl", *maps)
     answers(judge, tmp_path, [("mars", "second", "default", "Mars has two moons,  Phobos and Deimos.")])
 
 
@@ -187,9 +173,8 @@ def test_merged_studies_have_the_units_of_both(judge: Judge, tmp_path: Path) -> 
     path = write_jsonl(tmp_path / "more.jsonl", [{"id": "emma", "system": "third", "text": "A novel."}])
     judge("systems", "import", path, "-d", "other.db")
     judge("studies", "merge", "other.db", "study.db", "--into", "both.db")
-    with sqlite3.connect("both.db") as conn:
-        found = {unit for (unit,) in conn.execute("SELECT unit_id FROM units WHERE kind = 'nugget'")}
-    assert found == {"x:emma@first@default#n0", "x:emma@third@default#n0"}
+    found = column("SELECT unit_id FROM units WHERE kind = 'nugget'", db="both.db")
+    assert sorted(found) == ["x:emma@first@default#n0", "x:emma@third@default#n0"]
 
 
 def test_importance_is_not_shown(judge: Judge) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from judge.errors import BadInput, UsageError
+from judge.files import stop
+from judge.importers import base
 from judge.types import Passage, Vote
 from tests import formats
 from tests.importers.helpers import load, write
@@ -118,36 +120,28 @@ def test_documents_without_text_are_counted_not_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "change", "place"),
+    ("column", "cell"),
     [
-        ("2", {"Document Label": "wrong"}, ("documents.csv", 5, "Document Label")),
-        ("2", {"Document Label": "supporting"}, ("documents.csv", 5, "Document Label")),
-        ("2", {"Claim ID": "99"}, ("documents.csv", 5, "Claim ID")),
-        ("2", {"Claim ID": ""}, ("documents.csv", 5, "Claim ID")),
-        ("2", {"Document ID": "1"}, ("documents.csv", 5, "Document ID")),
-        ("2", {"Document ID": ""}, ("documents.csv", 5, "Document ID")),
+        ("Document Label", "wrong"),
+        ("Document Label", "supporting"),
+        ("Claim ID", "99"),
+        ("Claim ID", ""),
+        ("Document ID", "1"),
+        ("Document ID", ""),
     ],
 )
-def test_bad_documents(
-    tmp_path: Path, document: str, change: dict[str, str], place: tuple[str, int, str]
-) -> None:
+def test_bad_documents(tmp_path: Path, column: str, cell: str) -> None:
     claims, documents = formats.raguard(tmp_path)
-    rewrite(documents, {document: change}, "Document ID")
+    rewrite(documents, {"2": {column: cell}}, "Document ID")
     loaded = load("raguard", claims, documents)
-    assert loaded.places == [place]
+    assert loaded.places == [("documents.csv", 5, column)]
     assert len(loaded.items) == 3
     assert loaded.passages == 5
 
 
 def test_a_bad_document_stops_a_strict_import_at_its_own_line(tmp_path: Path) -> None:
-    from judge.importers import base
-
     claims, documents = formats.raguard(tmp_path)
     rewrite(documents, {"2": {"Document Label": "supporting"}}, "Document ID")
-
-    def stop(error: BadInput) -> None:
-        raise error
-
     with pytest.raises(BadInput) as caught:
         list(base.get("raguard").read_rows([claims, documents], base.Options(), stop))
     assert (caught.value.path, caught.value.line) == (str(documents), 5)

@@ -92,17 +92,5 @@ def test_parquet_that_is_none_and_one_without_rows(tmp_path: Path) -> None:
     assert [bad.reason for bad in found.bads] == ["the table is empty"]
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ('{"a": 1e999}', "the number 1e999 is too large"),
-        ('{"a": "\\ud83d"}', r"\\ud83d is half a character"),
-        ('{"a": 1, "a": 2}', "the key 'a' occurs twice"),
-        ('{"a": -Infinity}', "-Infinity is no JSON"),
-    ],
-)
-def test_json_that_is_no_data_is_refused(text: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        files.loads(text)
-    # What looks like it inside a text is text.
+def test_what_looks_like_an_escape_or_a_huge_number_inside_a_text_is_text() -> None:
     assert files.loads(json.dumps({"a": "1e999 \\ud83d", "b": "😀"})) == {"a": "1e999 \\ud83d", "b": "😀"}

@@ -2,13 +2,13 @@
 
 import csv
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.formats import write_jsonl
+from tests.answers.helpers import rows as rows_of
+from tests.formats import write_csv, write_jsonl
 from tests.real import ROOT
 from tests.suites.helpers import Judge
 
@@ -22,12 +22,6 @@ EXPORTS = {
     "frame": ["phoenix_frame.jsonl"],
     "otlp": ["otlp.json"],
 }
-
-
-def rows_of(query: str) -> list[tuple[Any, ...]]:
-    """What a query finds in the study of the current folder."""
-    with sqlite3.connect("study.db") as conn:
-        return conn.execute(query).fetchall()
 
 
 def files(name: str) -> list[Path]:
@@ -68,8 +62,7 @@ def test_the_order_of_spans_changes_nothing(judge: Judge, tmp_path: Path) -> Non
     judge("items", "import", path)
     first = rows_of("SELECT item_id, text FROM answers ORDER BY 1")
     judge("items", "import", TRACES / "phoenix_spans.jsonl", "-d", "other.db")
-    with sqlite3.connect("other.db") as conn:
-        assert conn.execute("SELECT item_id, text FROM answers ORDER BY 1").fetchall() == first
+    assert rows_of("SELECT item_id, text FROM answers ORDER BY 1", db="other.db") == first
     assert len(first) == 2
 
 
@@ -306,12 +299,8 @@ def test_a_langfuse_export_in_several_files(
         path = tmp_path / f"{name}.{'csv' if form == 'csv' else 'jsonl'}"
         if form == "csv":
             columns = list(dict.fromkeys(key for row in rows for key in row))
-            with path.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, columns)
-                writer.writeheader()
-                writer.writerows(
-                    {k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()} for row in rows
-                )
+            cells = [{k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()} for row in rows]
+            write_csv(path, columns, cells)
         else:
             write_jsonl(path, rows)
         paths.append(path)

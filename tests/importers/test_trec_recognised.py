@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from judge.importers.signs import found_format
-from judge.store import Store
+from tests.answers.helpers import column, rows
+from tests.importers.helpers import write
 from tests.suites.helpers import Judge, score
 
 # The layout of the topics of the Robust track, with a blank line first.
@@ -34,12 +35,6 @@ A relevant document must identify the organization.
 RAG24 = "2024-105741\tis it dangerous to have wbc over 15,000 without treatment?\n2024-127266\thow does the us census work\n"
 
 
-def write(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.write_text(text, "utf-8")
-    return path
-
-
 @pytest.mark.parametrize(
     ("name", "text", "found"),
     [
@@ -54,17 +49,17 @@ def write(folder: Path, name: str, text: str) -> Path:
     ],
 )
 def test_recognised(name: str, text: str, found: str, tmp_path: Path) -> None:
-    assert found_format([write(tmp_path, name, text)]) == found
+    assert found_format([write(tmp_path / name, text)]) == found
 
 
 def test_from_topics_to_a_score(judge: Judge, tmp_path: Path) -> None:
-    topics = write(tmp_path, "topics.robust04.txt", ROBUST)
-    documents = write(tmp_path, "docs.tsv", "F-1\tCrime.\nF-2\tTea.\nF-3\tPolio.\n")
-    qrels = write(tmp_path, "qrels.robust04.txt", "301 0 F-1 1\n301 0 F-2 0\n302 0 F-3 2\n")
+    topics = write(tmp_path / "topics.robust04.txt", ROBUST)
+    documents = write(tmp_path / "docs.tsv", "F-1\tCrime.\nF-2\tTea.\nF-3\tPolio.\n")
+    qrels = write(tmp_path / "qrels.robust04.txt", "301 0 F-1 1\n301 0 F-2 0\n302 0 F-3 2\n")
     judge("items", "import", documents, qrels, topics)
     runs = [
-        write(tmp_path, "input.one", "301 Q0 F-1 1 9 one\n302 Q0 F-3 1 9 one\n"),
-        write(tmp_path, "input.two", "301 Q0 F-2 1 9 two\n301 Q0 F-1 2 8 two\n302 Q0 F-3 1 9 two\n"),
+        write(tmp_path / "input.one", "301 Q0 F-1 1 9 one\n302 Q0 F-3 1 9 one\n"),
+        write(tmp_path / "input.two", "301 Q0 F-2 1 9 two\n301 Q0 F-1 2 8 two\n302 Q0 F-3 1 9 two\n"),
     ]
     judge("systems", "import", "--stage", "retrieve", *runs)
     found = score(judge, "retrieval", "--measure", "RR@10")
@@ -74,8 +69,7 @@ def test_from_topics_to_a_score(judge: Judge, tmp_path: Path) -> None:
 
 
 def test_topics_alone_are_items_without_passages(judge: Judge, tmp_path: Path) -> None:
-    judge("items", "import", write(tmp_path, "topics.rag24.test.txt", RAG24))
-    with Store.open("study.db", create=False) as store:
-        rows = store.conn.execute("SELECT item_id, question FROM items ORDER BY 1").fetchall()
-        assert [tuple(row) for row in rows][1] == ("trec:2024-127266", "how does the us census work")
-        assert store.conn.execute("SELECT count(*) FROM passages").fetchone()[0] == 0
+    judge("items", "import", write(tmp_path / "topics.rag24.test.txt", RAG24))
+    [_, second] = rows("SELECT item_id, question FROM items ORDER BY 1")
+    assert second == ("trec:2024-127266", "how does the us census work")
+    assert column("SELECT count(*) FROM passages") == [0]

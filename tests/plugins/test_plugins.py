@@ -377,20 +377,10 @@ def test_a_reply_of_another_type_ends_the_run_and_names_the_plugin(
 
 
 def test_two_packages_with_one_name(site: Path) -> None:
-    install(
-        site,
-        "aaa",
-        "1",
-        "[adjudge.importers]\nsame = other_a\n",
-        other_a="def read_rows(*a): ...\nNAME = 'a'",
-    )
-    install(
-        site,
-        "bbb",
-        "1",
-        "[adjudge.importers]\nsame = other_b\n",
-        other_b="def read_rows(*a): ...\nNAME = 'b'",
-    )
+    for name in ("a", "b"):
+        code = f"def read_rows(*a): ...\nNAME = '{name}'"
+        points = f"[adjudge.importers]\nsame = other_{name}\n"
+        install(site, 3 * name, "1", points, **{f"other_{name}": code})
     importlib.invalidate_caches()
     assert plugins.find("importers", "same").NAME == "a"
     first, second = plugins.every({})
@@ -430,15 +420,8 @@ def test_what_is_built_in_looks_for_no_plugin(
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     judge("run", "stance", "-m", "scripted/hash")
     judge("tasks", "show")
-    _annotate(
-        "agreement",
-        "--field",
-        "stance",
-        "--measure",
-        "gwet_ac2",
-        "--level",
-        "ordinal:refute,neutral,support",
-    )
+    words = "--field stance --measure gwet_ac2 --level ordinal:refute,neutral,support"
+    _annotate("agreement", *words.split())
     from judge.stats.metrics import shown
 
     assert [shown(name) for name in ("gwet_ac2", "krippendorff_alpha", "cohen_kappa:quadratic", "percent")] == [

@@ -175,23 +175,14 @@ def test_a_request_is_rendered_the_same_every_time() -> None:
 
 
 def test_the_nearest_examples_of_each_label_are_shown_the_nearest_last() -> None:
-    texts = [
-        "the heart beats",
-        "a heart of stone",
-        "rivers of ice",
-        "ice on rivers and lakes",
-        "a blue moon",
-        "moon",
-    ]
-    labels = ["yes", "no", "yes", "no", "yes", "other"]
+    labelled = {
+        "the heart beats": "yes", "a heart of stone": "no", "rivers of ice": "yes", "ice on rivers and lakes": "no",
+        "a blue moon": "yes", "moon": "other",
+    }  # fmt: skip
+    texts = list(labelled)
     shown = [
-        Example(
-            inputs={"claim": f"c{n}", "passage": text},
-            answers={"stance": label},
-            rationale="",
-            item_id=f"i{n}",
-        )
-        for n, (text, label) in enumerate(zip(texts, labels, strict=True))
+        Example(inputs={"claim": f"c{n}", "passage": text}, answers={"stance": label}, item_id=f"i{n}")
+        for n, (text, label) in enumerate(labelled.items())
     ]
     near = task(STANCE).showing(shown, nearest=1)
     assert near.overrides["nearest_examples"] == 1
@@ -206,19 +197,10 @@ def test_the_nearest_examples_of_each_label_are_shown_the_nearest_last() -> None
     assert answers == [CODES[2], CODES[0], CODES[1]]
     # Nothing in common with any of them: the first of each label, and still one of each.
     other = renderer.render({"claim": "zebra", "passage": "quartz"})
-    assert [next(t for t in texts if f"\n{t}\n" in m.content) for m in other.messages[1:-1:2]] == [
-        texts[5],
-        texts[1],
-        texts[0],
-    ]
+    user = [m.content for m in other.messages[1:-1:2]]
+    assert [next(t for t in texts if f"\n{t}\n" in text) for text in user] == [texts[5], texts[1], texts[0]]
     # An empty text, or examples without a word, choose all the same.
     assert len(renderer.render({"claim": "", "passage": "of the"}).messages) == 8
     blank = [example.model_copy(update={"inputs": {"claim": "the", "passage": "of"}}) for example in shown]
-    assert (
-        len(
-            Renderer(task(STANCE).showing(blank, 1), Mode.CODES)
-            .render({"claim": "x", "passage": "y"})
-            .messages
-        )
-        == 8
-    )
+    of_blank = Renderer(task(STANCE).showing(blank, 1), Mode.CODES)
+    assert len(of_blank.render({"claim": "x", "passage": "y"}).messages) == 8

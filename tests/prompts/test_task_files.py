@@ -123,30 +123,14 @@ def test_gold_and_meta_are_never_inputs(name: str) -> None:
         task(changed("inputs", ["claim", "passage", name]))
 
 
+LABEL = "questions.0.labels.0.value"
+# A key of the front matter as YAML, and the field that YAML reads as something else than text.
 YAML = [
-    ("labels: [{value: yes}, {value: no}]", "questions.0.labels.0.value"),
-    ("labels: [{value: on}, {value: off}]", "questions.0.labels.0.value"),
-    ("labels: [{value: true}, {value: false}]", "questions.0.labels.0.value"),
-    ("labels: [{value: 1}, {value: 2}]", "questions.0.labels.0.value"),
-    ("labels: [{value: 1.5}, {value: x}]", "questions.0.labels.0.value"),
-    ("labels: [{value: 2020-01-01}, {value: x}]", "questions.0.labels.0.value"),
-    ("labels: [{value: null}, {value: x}]", "questions.0.labels.0.value"),
-    ("labels: [{value: a, key: y}, {value: b, key: n}, {value: c, key: 1}]", "questions.0.labels.2.key"),
-    ("labels: [{value: a, meaning: no}, {value: b}]", "questions.0.labels.0.meaning"),
-    ("labels: [{value: a}, {value: b}]\n    ask: yes", "questions.0.ask"),
-]
-
-
-@pytest.mark.parametrize(("line", "field"), YAML, ids=[y[0] for y in YAML])
-def test_what_yaml_reads_as_something_else_must_be_quoted(line: str, field: str) -> None:
-    head = f"title: t\nunit: passage\ninputs: [claim, passage]\nquestions:\n  - field: f\n    {line}"
-    with pytest.raises(TaskError) as caught:
-        parse_task(text(head), "mine.v1.md")
-    assert f"mine.v1.md: {field}: YAML reads" in str(caught.value)
-    assert "quote it" in str(caught.value)
-
-
-QUOTED_ELSEWHERE = [
+    *((f"questions: [{{field: f, labels: [{{value: {word}}}, {{value: x}}]}}]", LABEL)
+      for word in ("yes", "on", "true", "1", "1.5", "2020-01-01", "null")),
+    ("questions: [{field: f, labels: [{value: a, key: y}, {value: b, key: 1}]}]", "questions.0.labels.1.key"),
+    ("questions: [{field: f, labels: [{value: a, meaning: no}, {value: b}]}]", "questions.0.labels.0.meaning"),
+    ("questions: [{field: f, ask: yes, labels: [{value: a}, {value: b}]}]", "questions.0.ask"),
     ("derive: {role: {from: stance, table: {yes: x}}}", "derive.role.table"),
     ('derive: {role: {from: stance, table: {"yes": no}}}', "derive.role.table"),
     ('derive: {role: {from: stance, order: [1], table: {"yes": "1"}}}', "derive.role.order"),
@@ -155,17 +139,17 @@ QUOTED_ELSEWHERE = [
     ("examples: [{inputs: {claim: c, passage: p}, answers: {stance: yes}}]", "examples.0.answers.stance"),
     ("title: no", "title"),
     ("inputs: [yes]", "inputs.0"),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "field"), QUOTED_ELSEWHERE, ids=[y[0] for y in QUOTED_ELSEWHERE])
-def test_the_same_holds_outside_the_labels(line: str, field: str) -> None:
+@pytest.mark.parametrize(("line", "field"), YAML, ids=[y[0] for y in YAML])
+def test_what_yaml_reads_as_something_else_must_be_quoted(line: str, field: str) -> None:
     key = line.split(":")[0]
     head = text({k: v for k, v in STANCE.items() if k != key}).split("---\n")[1]
     with pytest.raises(TaskError) as caught:
         parse_task(text(head + line), "mine.v1.md")
-    assert f"mine.v1.md: {field}" in str(caught.value)
-    assert "quote it" in str(caught.value)
+    message = str(caught.value)
+    assert f"mine.v1.md: {field}" in message and "YAML reads" in message and "quote it" in message
 
 
 def test_a_key_that_stands_twice_is_refused() -> None:

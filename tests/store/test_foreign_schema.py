@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from annotate.store import open_study
-from judge.errors import StudyError
 from judge.store import Store
 from tests.cli.helpers import Done, write_rows
-from tests.tui import studies
 
 Judge = Callable[..., Done]
 ROWS = [
@@ -24,6 +22,7 @@ FOREIGN = {
     "on a table": (f"CREATE TRIGGER turn AFTER INSERT ON labels {TURN}", "trigger 'turn' on 'labels'"),
     "in capitals": (f"CREATE TRIGGER turn AFTER INSERT ON LABELS {TURN}", "trigger 'turn' on 'labels'"),
     "on judgements": (f"CREATE TRIGGER turn BEFORE INSERT ON judgements {TURN}", "trigger 'turn' on 'judgements'"),
+    "on a table of annotate": (f"CREATE TRIGGER turn AFTER INSERT ON events {TURN}", "trigger 'turn' on 'events'"),
     "on a view": (
         "CREATE TRIGGER turn INSTEAD OF INSERT ON unit_texts BEGIN DELETE FROM labels; END",
         "trigger 'turn' on 'unit_texts'",
@@ -132,14 +131,6 @@ def test_what_was_removed_is_named(judge: Judge, study: Path, script: str, named
     judge("items", "import", "jsonl", study.with_name("mine.jsonl"), "-d", "other.db")
     done = judge("studies", "merge", "other.db", "study.db", "--into", "both.db", code=1)
     assert f"its {named} was removed" in done.err and not study.with_name("both.db").exists()
-
-
-def test_a_trigger_on_tables_of_people_is_refused(tmp_path: Path) -> None:
-    study = studies.build(tmp_path / "s.db")
-    open_study(study).close()
-    define(study, "CREATE TRIGGER turn AFTER INSERT ON events BEGIN UPDATE labels SET value = 'refute'; END")
-    with pytest.raises(StudyError, match="trigger 'turn' on 'events' is not one of adjudge's"):
-        Store.open(study)
 
 
 def test_extra_views_indexes_and_full_text_tables_are_fine_and_are_not_merged(

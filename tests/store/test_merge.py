@@ -29,13 +29,13 @@ from tests.tui import studies
 Judge = Callable[..., Done]
 
 
-def rows(*numbers: int, passages: str = "ab", **changed: Any) -> list[Mapping[str, Any]]:
+def rows(*numbers: int, letters: str = "ab", **changed: Any) -> list[Mapping[str, Any]]:
     """Claims with passages; `changed` replaces keys of all of them."""
     return [
         {
             "id": f"c{n}",
             "claim": f"Claim {n}.",
-            "passages": [{"id": p, "text": f"Text {n}{p}.", "gold": {"stance": "support"}} for p in passages],
+            "passages": [{"id": p, "text": f"Text {n}{p}.", "gold": {"stance": "support"}} for p in letters],
             **changed,
         }
         for n in numbers
@@ -107,7 +107,7 @@ def test_two_halves_are_one_study_that_asks_nothing_again(judge: Judge, study: C
 def test_a_new_passage_of_a_known_item_stands_after_the_others(
     judge: Judge, study: Callable[..., Path]
 ) -> None:
-    a, b = study("a", rows(0, 1, passages="ab")), study("b", rows(0, 1, passages="cbd"))
+    a, b = study("a", rows(0, 1)), study("b", rows(0, 1, letters="cbd"))
     judge("studies", "merge", a, b, "--into", "c.db")
     query = "SELECT passage_id, position FROM passages WHERE item_id = 'd:c1' ORDER BY position"
     assert select(Path("c.db"), query) == [
@@ -115,34 +115,40 @@ def test_a_new_passage_of_a_known_item_stands_after_the_others(
         ]  # fmt: skip
 
 
-def test_other_texts_of_one_id_are_named_and_nothing_is_written(
-    judge: Judge, study: Callable[..., Path], tmp_path: Path
+GOLD_REFUTES = [{"id": "a", "text": "Text 0a.", "gold": {"stance": "refute"}}]
+Given = tuple[list[Mapping[str, Any]], dict[str, str] | None]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "difference"),
+    [
+        (
+            (rows(0, 1), None),
+            ([*rows(0, claim="Another claim."), *rows(1)], None),
+            "items 'd:c0': claim is 'Another claim.' and 'Claim 0.' (",
+        ),
+        (
+            (rows(0), None),
+            (rows(0, passages=GOLD_REFUTES), None),
+            "label 'stance' of 'd:c0/a' by gold: 'refute' and 'support'",
+        ),
+        (
+            (rows(0, 1), {"Text": "support"}),
+            (rows(1, 2), {"Text 1b": "refute", "Text": "support"}),
+            "unit 'd:c1/b': stance refute and stance support",
+        ),
+    ],
+    ids=["text", "gold", "answer"],
+)
+def test_a_difference_under_one_id_is_named_and_nothing_is_written(
+    judge: Judge, study: Callable[..., Path], tmp_path: Path, first: Given, second: Given, difference: str
 ) -> None:
-    a = study("a", rows(0, 1))
-    b = study("b", [*rows(0, claim="Another claim."), *rows(1)])
+    a, b = study("a", *first), study("b", *second)
     done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
-    assert f"differs: items 'd:c0': claim is 'Another claim.' and 'Claim 0.' ({b} and {a})" in done.err
+    [line] = [line for line in done.err.splitlines() if line.startswith("differs: ")]
+    assert difference in line and f"({b} and {a})" in line
     assert "1 conflict, so nothing was written" in done.err
-    assert [p.name for p in tmp_path.glob("c.db*")] == []
-    assert [p.name for p in tmp_path.glob("*.part*")] == []
-
-
-def test_gold_that_differs_is_named(judge: Judge, study: Callable[..., Path]) -> None:
-    passages = [{"id": "a", "text": "Text 0a.", "gold": {"stance": "refute"}}]
-    a, b = study("a", rows(0)), study("b", [{**rows(0)[0], "passages": passages}])
-    done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
-    assert "label 'stance' of 'd:c0/a' by gold: 'refute' and 'support'" in done.err
-
-
-def test_answers_of_one_run_that_differ_are_named(
-    judge: Judge, study: Callable[..., Path], tmp_path: Path
-) -> None:
-    a = study("a", rows(0, 1), {"Text": "support"})
-    b = study("b", rows(1, 2), {"Text 1b": "refute", "Text": "support"})
-    done = judge("studies", "merge", a, b, "--into", "c.db", code=1)
-    [line] = [line for line in done.err.splitlines() if line.startswith("differs")]
-    assert "unit 'd:c1/b': stance refute and stance support" in line
-    assert not (tmp_path / "c.db").exists()
+    assert not [*tmp_path.glob("c.db*"), *tmp_path.glob("*.part*")]
 
 
 def test_the_same_answer_given_twice_is_kept_once_and_said(judge: Judge, study: Callable[..., Path]) -> None:

@@ -155,16 +155,10 @@ def _without_wording(measure: dict[str, object], names: Iterable[str]) -> dict[s
 
 
 def test_its_runs_are_resumed_and_ask_for_nothing_again(old: Path, judge: Callable[..., Done]) -> None:
-    words = (
-        "-m",
-        "scripted/hash",
-        "--answers",
-        "codes",
-        "--option",
-        "logprobs=1",
-        "--where",
+    words = [
+        *["-m", "scripted/hash", "--answers", "codes", "--option", "logprobs=1", "--where"],
         "dataset = 'd'",
-    )
+    ]
     with closing(sqlite3.connect(old)) as conn:
         before = conn.execute("SELECT run_id, count(*) FROM judgements GROUP BY 1").fetchall()
     judge("run", "stance", *words)

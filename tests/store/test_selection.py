@@ -73,11 +73,6 @@ def test_a_study_that_is_counted_beside_its_run(
         store.conn.execute("UPDATE passages SET text = '' WHERE rowid <= 7")
         done, again = run(store), run(store)
         # 60 passages without the 7 that are empty, twice.
-        assert (done.units, done.left_out, done.labelled, done.pending) == (106, 7, 106, 0)
-        assert (again.units, again.left_out, again.labelled, again.reused, again.pending) == (
-            106,
-            7,
-            106,
-            106,
-            0,
-        )
+        for report, reused in ((done, 0), (again, 106)):
+            assert (report.units, report.left_out, report.pending) == (106, 7, 0)
+            assert (report.labelled, report.reused) == (106, reused)

@@ -43,43 +43,35 @@ def test_commits_are_durable_and_references_are_checked(tmp_path: Path) -> None:
             )
 
 
+def photos() -> bytes:
+    """A database of another program."""
+    with closing(sqlite3.connect(":memory:")) as conn:
+        conn.execute("CREATE TABLE photos (id INTEGER)")
+        return conn.serialize()
+
+
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "create", "words"),
     [
-        (b"id,claim\n1,two\n" * 100, "not a database"),
-        (b"\x1f\x8b" + bytes(2000), "not a database"),
-        (b"SQLite format 3\x00" + b"\xff" * 4080, "not a database|malformed"),
+        (b"id,claim\n1,two\n" * 100, True, "not a database"),
+        (b"\x1f\x8b" + bytes(2000), True, "not a database"),
+        (b"SQLite format 3\x00" + b"\xff" * 4080, True, "not a database|malformed"),
+        (photos(), True, "not a study .it has a table 'photos'"),
+        # To read from, the command to type is that of an import.
+        (b"id,claim\n1,two\n" * 100, False, "with -d, or .*: judge items import"),
+        (b"", False, "with -d, or .*: judge items import"),
     ],
-    ids=["text", "gzip", "broken"],
+    ids=["text", "gzip", "broken", "other", "text to read", "empty to read"],
 )
-def test_a_file_that_is_no_database(tmp_path: Path, content: bytes, words: str) -> None:
+def test_a_file_that_is_no_study_stays_as_it_is(
+    tmp_path: Path, content: bytes, create: bool, words: str
+) -> None:
     path = tmp_path / "study.db"
     path.write_bytes(content)
     with pytest.raises(StudyError, match=words) as caught:
-        Store.open(path)
-    assert str(path) in str(caught.value)
-    assert caught.value.exit_code == Exit.ERROR
-    assert path.read_bytes() == content, "nothing was written into it"
-
-
-@pytest.mark.parametrize("content", [b"", b"id,claim\n1,two\n" * 100], ids=["empty", "text"])
-def test_a_file_that_is_no_study_says_what_to_do_and_stays_as_it_is(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "study.db"
-    path.write_bytes(content)
-    with pytest.raises(StudyError, match=r"with -d, or .*: judge items import"):
-        Store.open(path, create=False)
-    assert path.read_bytes() == content
-    assert [p.name for p in tmp_path.iterdir()] == ["study.db"]
-
-
-def test_a_database_of_something_else(tmp_path: Path) -> None:
-    path = tmp_path / "photos.db"
-    with closing(sqlite3.connect(path)) as conn, conn:
-        conn.execute("CREATE TABLE photos (id INTEGER)")
-    kept = path.read_bytes()
-    with pytest.raises(StudyError, match=r"not a study .it has a table 'photos'"):
-        Store.open(path)
-    assert path.read_bytes() == kept
+        Store.open(path, create=create)
+    assert str(path) in str(caught.value) and caught.value.exit_code == Exit.ERROR
+    assert path.read_bytes() == content and list(tmp_path.iterdir()) == [path]
 
 
 def test_a_study_that_is_not_there(tmp_path: Path) -> None:
@@ -361,3 +353,44 @@ def test_a_look_through_the_study_keeps_few_pages_and_leaves_the_connection_as_i
             assert abs(pages()) < abs(before)
             raise StudyError("whatever ends it")
         assert pages() == before
+
+
+# --- damaged studies, and studies where nothing can be written
+
+
+@pytest.fixture
+def db(judge: Callable[..., Done], tmp_path: Path) -> Path:
+    judge("items", "import", "jsonl", write_rows(tmp_path / "pairs.jsonl"))
+    judge("run", "stance", "-m", "scripted/hash")
+    return tmp_path / "study.db"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("runs", "show"), ("items", "show"), ("runs", "export"), ("run", "stance", "-m", "scripted/first")],
+)
+def test_a_damaged_study_is_said_in_one_line(
+    db: Path, judge: Callable[..., Done], words: tuple[str, ...]
+) -> None:
+    data = bytearray(db.read_bytes())
+    for page in range(4096 * 2, len(data), 4096):
+        data[page : page + 200] = b"\xff" * 200
+    db.write_bytes(data)
+    done = judge(*words, code=1)
+    assert len(done.err.strip().splitlines()) == 1
+    assert "malformed" in done.err and "go back to a copy" in done.err
+
+
+def test_a_study_that_nobody_can_write_is_shown(
+    db: Path, judge: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs the tests may write everywhere: what the system says of rights is what is replaced."""
+    before = judge("runs", "show").out
+    left = {p.name for p in db.parent.iterdir()}
+    monkeypatch.setattr(study.os, "access", lambda path, mode: mode != os.W_OK)
+    assert judge("runs", "show").out == before
+    assert {p.name for p in db.parent.iterdir()} == left, "nothing is made beside it"
+    assert "readonly" in judge("run", "stance", "-m", "scripted/first", code=1).err
+    db.with_name("study.db-wal").write_bytes(b"x" * 100)
+    with pytest.raises(StudyError, match="its last changes are in"):
+        Store.open(db, create=False)
