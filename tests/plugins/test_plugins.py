@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,7 @@ def install(folder: Path, name: str, version: str, points: str, **modules: str) 
     (info / "entry_points.txt").write_text(points, "utf-8")
     for module, text in modules.items():
         (folder / f"{module}.py").write_text(text, "utf-8")
+    importlib.invalidate_caches()
 
 
 def points_of(project: Path) -> str:
@@ -75,10 +77,15 @@ def example(site: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixture
     """The example package: its sources with the entry points of its pyproject.toml, or installed for real."""
     if request.param == "installed":
         monkeypatch.syspath_prepend(str(request.getfixturevalue("installed")))
+        importlib.invalidate_caches()
     else:
         monkeypatch.syspath_prepend(str(EXAMPLE))
         install(site, "adjudge-example", "1.2.3", points_of(EXAMPLE / "pyproject.toml"))
-    importlib.invalidate_caches()
+
+
+def problems_of(judge: Judge) -> dict[str, Any]:
+    """What each plugin lacks, by its name, as the JSON document has it."""
+    return {row["name"]: row["problem"] for row in checked(judge("plugins", "--json").out, "plugins")["rows"]}
 
 
 def test_plugins_are_listed_with_their_origin(example: None, judge: Judge) -> None:
@@ -192,13 +199,12 @@ def test_a_broken_plugin_is_named_and_stops_nothing_else(site: Path, judge: Judg
     install(
         site, "broken", "0.1", BROKEN, broken_raises="raise RuntimeError('no luck')", broken_empty="", broken_exits="raise SystemExit(3)",
     )  # fmt: skip
-    importlib.invalidate_caches()
-    rows = {r["name"]: r["problem"] for r in checked(judge("plugins", "--json").out, "plugins")["rows"]}
-    assert set(rows) == {"gone", "raises", "scripted", "empty", "exits"}
-    assert "ModuleNotFoundError: No module named 'broken_missing'" in rows["gone"]
-    assert "of broken 0.1 does not load: RuntimeError: no luck" in rows["raises"]
-    assert "is no measure: it has no 'measure'" in rows["empty"]
-    assert "SystemExit: 3" in rows["exits"]
+    problems = problems_of(judge)
+    assert set(problems) == {"gone", "raises", "scripted", "empty", "exits"}
+    assert "ModuleNotFoundError: No module named 'broken_missing'" in problems["gone"]
+    assert "of broken 0.1 does not load: RuntimeError: no luck" in problems["raises"]
+    assert "is no measure: it has no 'measure'" in problems["empty"]
+    assert "SystemExit: 3" in problems["exits"]
     # Only who asks for it is told; what is built in stays what it was.
     assert "RuntimeError: no luck" in judge("models", "show", "raises/x", code=1).err
     assert judge("models", "show", "scripted/first").out
@@ -244,10 +250,8 @@ def test_a_provider_without_complete_is_named_even_where_it_takes_no_name(site: 
         forgets_part="from judge.errors import UsageError\nfrom judge.providers.base import BaseProvider\n"
         "class Provider(BaseProvider):\n    def __init__(self, name, settings): raise UsageError(f'no model {name}')\n",
     )  # fmt: skip
-    importlib.invalidate_caches()
     problem = "provider: it has no 'complete' (docs/plugins.md)"
-    rows = {r["name"]: r["problem"] for r in checked(judge("plugins", "--json").out, "plugins")["rows"]}
-    assert str(rows["forgets"]).endswith(f"of forgets 0.1 is no {problem}")
+    assert str(problems_of(judge)["forgets"]).endswith(f"of forgets 0.1 is no {problem}")
     assert problem in judge("models", "show", "forgets/any", code=1).err
 
 
@@ -263,7 +267,6 @@ def test_a_plugin_that_lacks_something_is_told_so_before_it_is_used(site: Path, 
         lacks_idle=f"NAME, WRITES = 'idle', 'file'\n{write} ...",
         lacks_slips=f"NAME, WRITES = 'slips', 'file'\n{write} {{}}['k']\n" + SLIPS,
     )  # fmt: skip
-    importlib.invalidate_caches()
     done = judge("plugins", "--json")
     assert "hello" in done.err, "what it prints is no part of the document"
     rows = {r["name"]: r["problem"] for r in checked(done.out, "plugins")["rows"]}
@@ -302,9 +305,7 @@ def test_the_shortest_provider_of_the_docs(site: Path, judge: Judge) -> None:
     code = block.partition("```")[0]
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
     install(site, "short", "1", "[adjudge.providers]\nshort = other_short\n", other_short=code)
-    importlib.invalidate_caches()
-    [row] = checked(judge("plugins", "--json").out, "plugins")["rows"]
-    assert (row["name"], row["problem"]) == ("short", None)
+    assert problems_of(judge) == {"short": None}
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     ran = json.loads(judge("run", "stance", "-m", "short/refute", "--json").out)
     assert ran["labelled"] == ran["units"] == 4
@@ -348,12 +349,9 @@ def test_what_the_runner_uses_is_checked_before_it_is_used(
     body = "".join(f"    {line}\n" for line in lines.values() if line)
     code = f"from judge.types import Reply\nclass Provider:\n{body}"
     install(site, "lacks", "0.1", "[adjudge.providers]\npart = lacks_part\n", lacks_part=code)
-    importlib.invalidate_caches()
-    [row] = checked(judge("plugins", "--json").out, "plugins")["rows"]
-    assert row["problem"].startswith(
-        "plugin 'part' (adjudge.providers, lacks_part) of lacks 0.1 is no provider: "
-    )
-    assert message in row["problem"]
+    problem = problems_of(judge)["part"]
+    assert problem.startswith("plugin 'part' (adjudge.providers, lacks_part) of lacks 0.1 is no provider: ")
+    assert message in problem
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     error = judge("run", "stance", "-m", "part/x", code=1).err
     assert "lacks 0.1" in error and message in error
@@ -370,7 +368,6 @@ def test_a_reply_of_another_type_ends_the_run_and_names_the_plugin(
         f"    async def complete(self, request): return {reply}\n"
     )
     install(site, "lacks", "0.1", "[adjudge.providers]\npart = lacks_part\n", lacks_part=code)
-    importlib.invalidate_caches()
     judge("items", "import", "jsonl", DATA / "pairs.jsonl")
     error = judge("run", "stance", "-m", "part/x", code=1).err
     assert f"lacks_part.Provider of lacks 0.1: 'complete' returned {returned}, not judge.types.Reply" in error
@@ -381,7 +378,6 @@ def test_two_packages_with_one_name(site: Path) -> None:
         code = f"def read_rows(*a): ...\nNAME = '{name}'"
         points = f"[adjudge.importers]\nsame = other_{name}\n"
         install(site, 3 * name, "1", points, **{f"other_{name}": code})
-    importlib.invalidate_caches()
     assert plugins.find("importers", "same").NAME == "a"
     first, second = plugins.every({})
     assert (first.package, first.problem) == ("aaa 1", None)
