@@ -237,23 +237,6 @@ def test_parquet_is_written_in_row_groups_and_nothing_of_it_is_escaped(
     )
 
 
-def test_parquet_needs_a_file_and_comes_back_as_a_run(judge: Judge) -> None:
-    assert "name it with -o" in judge("runs", "export", "--to", "parquet", code=2).err
-    judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1")
-    judge("runs", "export", "last", "-o", "labels.parquet")
-    judge("runs", "import", "labels.parquet", "--model", "again", "--task", "stance")
-    for run in ("scripted/hash", "again"):
-        judge("runs", "export", run, "-o", f"{run[:3]}.jsonl")
-    one, other = (
-        [
-            (row["unit_id"], row["labels"], row["distributions"])
-            for row in map(json.loads, Path(f"{name}.jsonl").read_text("utf-8").splitlines())
-        ]
-        for name in ("scr", "aga")
-    )
-    assert one == other
-
-
 @pytest.mark.parametrize(
     ("words", "endings"),
     [
@@ -287,5 +270,6 @@ def test_a_file_whose_ending_names_no_format_is_refused(
 
 
 def test_an_ending_and_an_option_that_differ_are_refused(judge: Judge) -> None:
+    assert "-o" in judge("runs", "export", "--to", "parquet", code=2).err
     done = judge("runs", "export", "--to", "jsonl", "-o", "labels.csv", code=2)
     assert "the ending says csv, --to says jsonl" in done.err

@@ -86,7 +86,7 @@ def test_agreement_and_report_say_where_it_is_from(judge: Judge, tmp_path: Path)
     assert "imported from" in json.dumps(document["sections"])
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_what_a_run_exports_comes_back_the_same(judge: Judge, tmp_path: Path, kind: str) -> None:
     judge("run", "stance", "-m", "scripted/hash", "--option", "logprobs=1")
     with closing(sqlite3.connect("study.db")) as conn, conn:

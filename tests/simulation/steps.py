@@ -68,6 +68,12 @@ def open_seat(world: World, rng: Random) -> tuple[Batch, str] | None:
     return rng.choice(found) if found else None
 
 
+def open_batch(world: World, rng: Random) -> Batch | None:
+    """A batch that is not closed."""
+    found = [batch for batch in world.batches.values() if not batch.closed]
+    return rng.choice(found) if found else None
+
+
 def out(world: World, batch: str, person: str) -> set[tuple[str, int]]:
     """Units that were worked on in packs that are not back yet."""
     mine = (p for p in world.packs if (p.batch, p.person) == (batch, person))
@@ -278,10 +284,9 @@ def draw_batch(world: World, rng: Random) -> bool:
 @step(6)
 def extend_batch(world: World, rng: Random) -> bool:
     """A larger sample; a kill and the same command again add nothing twice."""
-    found = [b for b in world.batches.values() if not b.closed]
-    if not found:
+    batch = open_batch(world, rng)
+    if batch is None:
         return False
-    batch = rng.choice(found)
     has = world.rows("SELECT count(*) FROM batch_units WHERE batch = ? AND role = 'sample'", batch.name)[0][0]
     to, before = has + rng.randrange(1, 4), _seated(world, batch.name)
 
@@ -411,10 +416,9 @@ def _reveal(world: World, batch: Batch, desk: Any, position: int, unit: tuple[st
 @step(18)
 def adjudicate(world: World, rng: Random) -> bool:
     """The lead decides units on which people differ, and undoes."""
-    found = [b for b in world.batches.values() if not b.closed]
-    if not found:
+    batch = open_batch(world, rng)
+    if batch is None:
         return False
-    batch = rng.choice(found)
     from annotate.leading.adjudication import fill_queue
     from annotate.store import open_study
 
@@ -824,10 +828,9 @@ def close_or_reopen(world: World, rng: Random) -> bool:
 @step(5)
 def stop_or_resume(world: World, rng: Random) -> bool:
     """Somebody is stopped in a batch, or goes on."""
-    found = [b for b in world.batches.values() if not b.closed]
-    if not found:
+    batch = open_batch(world, rng)
+    if batch is None:
         return False
-    batch = rng.choice(found)
     person = rng.choice(people_of(world, batch.name))
     seat = (batch.name, person)
     if seat in world.oracle.stopped:
