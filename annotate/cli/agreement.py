@@ -146,6 +146,7 @@ def agreement(options: AgreementAsked) -> None:
 
         parts = [part for r, e in zip(results, extras, strict=True) for part in (show.text(r), *e.texts())]
         print("\n\n".join(parts))
+    # A limit that leaves out a field must not do so without a word.
     notes(passed_over)
     gates = [Gate(f"{check.limit.typed} ({check.on})", check.passed, check.why) for check in checked]
     decide(f"annotate agreement of {options.source}", gates, options.output)
@@ -157,6 +158,7 @@ def _field(result: Agreement) -> dict[str, Json]:
         "field": panel.field,
         "task": None if panel.task is None else panel.task.name,
         "level": panel.level,
+        # There may be thousands of different numbers.
         "labels": None if panel.are_scores else list(panel.domain),
         "n_units": panel.ratings.n_units,
         "n_clusters": panel.ratings.n_clusters,

@@ -132,6 +132,7 @@ def new(
 
     people = [a.strip() for a in annotators.split(",") if a.strip()]
     task = known_task(store, task_name)
+    # Stored by their ids, because `last` is another run tomorrow.
     runs = [find_run(store, r.strip())["run_id"] for r in judges.split(",") if r.strip()] if judges else []
     plan = BatchPlan(name, people, judges=runs, **drawn_by(draw, run), **options)
     # The first block; later ones are opened by `next_block`.

@@ -51,6 +51,7 @@ def list_(field: str | None, store: Store, as_json: bool) -> None:
         # A row for each source, because the lead chooses between them.
         for s in c.said
     ]  # fmt: skip
+    # The other columns are for programs, because a terminal has no room for them.
     shown = [c for c in COLUMNS if c not in ("repeat", "layer", "stored")]
     emit_rows("conflicts", rows, shown, as_json)
 

@@ -118,6 +118,7 @@ def extend(
     from annotate.report.until_decided import next_block
 
     if to is None:
+        # A block has the people of its batch, so these options belong to --to.
         if annotators or allow_exposed or as_json:
             raise UsageError("give --to N, the new number of units of the batch")
         for line in next_block(store, name).messages:
@@ -147,6 +148,7 @@ def stop(name: str, person: str, why: str | None, undo: bool, store: Store) -> N
     if not undo and not (why or "").strip():
         raise UsageError("--why: say why, as in --why 'failed training'; progress and report tell it")
     if undo:
+        # The log has kept the labels.
         units = resume_person(store, name, person, why)
         note(f"batch '{name}': {person} may go on; the labels of {units} units are what they were")
         return

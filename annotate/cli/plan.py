@@ -233,6 +233,7 @@ def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
     names = _names(panel, resolve(panel, options.reference), METRICS[key].pair)
     ratings = panel.together(*names)
     design = pilot(ratings, key, level=panel.level)
+    # A sentence with more names is not read.
     names_text = " and ".join(names) if len(names) <= 3 else f"{len(names)} annotators"
     of_questions = f" of {design.n_clusters:,} questions" if ratings.clustered else ""
     assumed = [
@@ -240,6 +241,7 @@ def _pilot(options: PlanAsked) -> tuple[Design, list[str] | None, list[str]]:
         "new ones will be like these",
     ]
     if options.icc is None and ratings.clustered:
+        # The design effect says how many such units count as a single one.
         worth = design.n_units / (design.effect or 1)
         assumed.append(
             f"units of one question are as alike as in the pilot: icc {design.icc:.3f}, so that its units count as "
@@ -322,6 +324,7 @@ def _row(size: SampleSize, goal: _Goal) -> dict[str, Json]:
 def _table(rows: Sequence[dict[str, Json]], design: Design) -> str:
     columns = {"per_question": "units a question", "n_clusters": "questions", "n_units": "units"}
     if design.n_units:
+        # Without a pilot nothing is labelled yet.
         columns |= {"more_clusters": "more questions", "more_units": "more units"}
     columns["design_effect"] = "design effect"
     return table(list(columns.values()), [[row[key] for key in columns] for row in rows])

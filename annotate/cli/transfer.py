@@ -149,8 +149,10 @@ def _merge(store: Store, path: Path, as_json: bool) -> int:
     from annotate.report.until_decided import move_on
 
     done = merge(store, path)
+    # The pack may complete a block, and then the next one is drawn (--until-decided).
     move_on(store, done.batch)
     if as_json:
+        # The notes below go to stderr, so that the document is alone on stdout.
         emit_json("batch-merge", attributes(done))
     note(f"batch '{done.batch}': {done.events} new events of {done.annotator}, {done.units} units done")
     if done.back:

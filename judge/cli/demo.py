@@ -113,6 +113,7 @@ def _models(model: str, settings: Settings, is_default: bool) -> tuple[Provider 
         # The weights may be there without the packages that run them.
         if find_spec("onnxruntime") and find_spec("tokenizers"):
             small = base.get(SMALL)
+    # The packages are optional: the demo continues with the models that are there.
     except MissingExtra:
         pass
     try:
@@ -164,6 +165,7 @@ async def _label(
                 for name in TASKS:
                     note(f"   as judge run {name} -m {model} does")
                     results.append(await label(store, model, language, _run, name, each))
+                    # After an interruption or an error the next task would end in the same way.
                     if not _ended(results):
                         break
                     if show:

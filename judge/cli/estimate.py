@@ -85,6 +85,7 @@ def _money(dollars: float) -> str:
 
 def _words(seconds: float) -> str:
     for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        # 90 minutes are easier to read than 1.5 hours.
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} seconds"

@@ -84,6 +84,7 @@ def generate(task_name: str, model: str, **options: Any) -> int:
         # A model's output must not be scored as that of an imported system, unless the user allows it.
         check_origin(store, system, options["also_generate"])
         shown = second.read_probabilities(store, options["shown"]) if options["shown"] else None
+        # A second pass has a condition of its own, so that it does not replace the first answers.
         condition = context.name + (shown.mark if shown else "")
         check(plan.task, system, condition, shown)
         check_not_imported(store, system, condition)

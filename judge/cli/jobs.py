@@ -99,6 +99,7 @@ def show(name: str | None, db: Path, as_json: bool, allowed: Allowed) -> None:
     rows = [
         {
             **attributes(s.file, "file", "lines", "state"),
+            # A file that was not posted has no state at the provider.
             "status": s.state.status if s.state else s.file.status,
             "done": s.state.done if s.state else None,
             "batch": s.file.batch_id,
@@ -231,7 +232,10 @@ def _print_read(job: Job, tally: JobTally, counts: dict[str, int], in_json: bool
         console.emit_json("jobs_read", document)
     else:
         listed = " · ".join(
-            f"{n:,} {s}" for s, n in {**statuses, "reused": tally.reused}.items() if n or s == "ok"
+            # The number of labels is shown even if it is 0.
+            f"{n:,} {s}"
+            for s, n in {**statuses, "reused": tally.reused}.items()
+            if n or s == "ok"
         )
         print(f"job {job.job_id} of run {job.run_id}: {tally.lines:,} lines read ({listed})")
         if tally.known:

@@ -52,6 +52,7 @@ def import_(
     """
     from judge.asking.nuggets import assigner, import_files
 
+    # Before the study is opened, because the options alone may be wrong.
     whose = assigner(judge, annotator, condition)
     with Store.open(db, create=False) as store:
         done = import_files(store, paths, whose, dataset, skip_bad)

@@ -82,6 +82,7 @@ def panel(task_name: str, **options: Any) -> None:
         pool_table, pooled, run_id = made.table, made.pooled, made.run_id
         recipe = None if target is None else of_runs(pool_table, field, method)
         kept = (run_id, name_of(pool_table, method), pool_table.task.name)
+        # Two runs of one model need more than its name.
         names = [
             *shown_names([*((r["run_id"], r["model"], r["task"]) for r in pool_table.runs), kept]).values()
         ]

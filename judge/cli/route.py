@@ -157,6 +157,7 @@ def _text(routing: Route) -> str:
         lines.append(f"look {routing.look.look} at the sealed test: tested at {routing.level:.4g}")
     rows = [
         [
+            # A route has one judge, or a second one (--then).
             "AB"[p.judge],
             # A judge without probabilities is accepted for all of its labels, or for none.
             "all" if p.threshold < 0 else f"{p.threshold:.3f}",

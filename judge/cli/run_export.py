@@ -85,6 +85,7 @@ def _flat(row: Mapping[str, Any], masses: Mapping[str, list[str]]) -> dict[str, 
     flat = {name: value for name, value in row.items() if name not in ("labels", "distributions")}
     for field, label in row["labels"].items():
         flat[field] = label
+        # Free text has no label probabilities.
         if field in masses:
             flat[f"{field}.distribution"] = row["distributions"].get(field)
     return flat

@@ -67,6 +67,7 @@ def _print(result: Result) -> None:
         shown_settings = "" if settings == "defaults" else f" ({settings})"
         say(f"run {run['run']}: {run['task']} by {run['model']}{shown_settings}: {counts}")
     if result.readings:
+        # An option without a value changes nothing.
         say("readings: " + ", ".join(f"{name} {value}" for name, value in result.readings.items() if value))
     print()
     stratified = any(line.stratum for line in result.lines)

@@ -103,6 +103,7 @@ def _same(split: Split, options: dict[str, Any]) -> None:
         # Shares are divided by their sum, so equal ones may differ in the last digits.
         and max(abs(a - b) for a, b in zip(options["shares"], drawn.shares, strict=True)) > 1e-9,
         "--seed": options["seed"] is not None and options["seed"] != drawn.seed,
+        # Two words can name one reference: adjudicated and decided.
         "--reference": word is not None and ALIASES.get(word, word) != drawn.reference,
         "--field": options["field"] is not None and options["field"] != drawn.field,
     }
