@@ -112,8 +112,9 @@ def read_runs(store: Store, names: Sequence[str], field: str | None = None) -> R
     different labels.
     """
     runs = [named_run(store, name) for name in names]
-    if len({run["run_id"] for run in runs}) < len(runs):
-        raise UsageError("the same run is named twice")
+    ids = [run["run_id"] for run in runs]
+    if twice := [run for at, run in enumerate(ids) if run in ids[:at]]:
+        raise UsageError(f"run {twice[0]} is named twice")
     tasks = [stored_task(store, run["task"]) for run in runs]
     task = tasks[0]
     field = field or task.spec.questions[0].field

@@ -71,10 +71,10 @@ class IntervalSettings:
         if not 0 < self.confidence < 1:
             raise BadInput(f"confidence must lie between 0 and 1, not {self.confidence}")
         if self.replicates < 100:
-            raise BadInput(f"an interval takes at least 100 replicates, not {self.replicates}")
+            raise BadInput(f"an interval needs at least 100 replicates, not {self.replicates}")
         if self.replicates > MOST_REPLICATES:
             raise BadInput(
-                f"an interval takes at most {MOST_REPLICATES:,} replicates, not {self.replicates:,}: past ten thousand "
+                f"an interval has at most {MOST_REPLICATES:,} replicates, not {self.replicates:,}: beyond ten thousand "
                 "it hardly changes"
             )
         if self.seed < 0:

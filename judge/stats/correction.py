@@ -125,7 +125,7 @@ def design_weights(given: ArrayLike | None, labelled: BoolArray) -> FloatArray:
     if weights.shape != labelled.shape:
         raise BadInput(f"{len(weights)} weights, {len(labelled)} units")
     if not (weights[labelled] > 0).all():
-        raise BadInput("every labelled unit takes a weight above 0: how many units it stands for")
+        raise BadInput("every labelled unit needs a weight above 0: the number of units that it represents")
     return np.where(labelled, weights, 1.0)
 
 

@@ -148,7 +148,7 @@ def compare(
     if not key.startswith(("percent", "cohen_kappa", "krippendorff_alpha")):
         raise BadInput(f"judges are compared by percent, cohen_kappa or krippendorff_alpha, not '{name}'")
     if len(annotators) < 2:
-        raise BadInput("a comparison takes at least two annotators")
+        raise BadInput("a comparison needs at least two annotators")
     table = ratings.select([reference, *annotators])
     # All judges are compared on one set of units; otherwise each pair would have a reference of its own.
     table = table.subset((table.codes != MISSING).all(axis=1))

@@ -222,7 +222,7 @@ def _domain(domain: Sequence[str]) -> tuple[str, ...]:
         raise BadInput("the domain is a list of at least one label")
     for label in domain:
         if not isinstance(label, str):
-            raise BadInput(f"the label {label!r} in the domain is no string: quote it")
+            raise BadInput(f"the label {label!r} in the domain is not a string: quote it")
     if len(set(domain)) < len(domain):
         twice = next(label for i, label in enumerate(domain) if label in domain[:i])
         raise BadInput(f"the label '{twice}' is in the domain twice")

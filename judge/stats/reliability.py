@@ -65,7 +65,7 @@ def calibration(
     """
     p, y = checked(probabilities, codes)
     if bins < 1:
-        raise BadInput(f"calibration takes at least one bin, not {bins}")
+        raise BadInput(f"calibration needs at least one bin, not {bins}")
     if weights is not None:
         # No interval of a weighted calibration error was validated (benchmarks/weighted.py).
         how["interval"] = None

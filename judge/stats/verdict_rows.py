@@ -132,7 +132,7 @@ def independence(copies: Sequence[Copy], questions: int) -> Condition:
     """Return the condition on people who gave nearly the judge's labels: it is open, whatever the other conditions are."""
     who = "; ".join(f"{copy.person} differs on {copy.apart:,} of {copy.units:,} units" for copy in copies)
     n = max(copy.units for copy in copies)
-    why = f"labels that were given without the judge's: {who}, which hardly happens by chance"
+    why = f"independent labels hardly agree so often: {who}"
     return Condition("independence", "open", None, None, None, 1.0, None, n, questions, why)
 
 
@@ -154,7 +154,7 @@ def gold_agrees(gold: ConditionArrays, name: str, limits: Limits) -> Condition:
 
 def _alt_condition(of: Case, state: State, limits: Limits, test: AltTest | None, n: int, g: int) -> Condition:
     if test is None or len(test.compared) < 3:
-        why = "the alt-test takes three people who share ten questions with the judge and others: not asked"
+        why = "the alt-test needs three people who share ten questions with the judge and others"
         return Condition("alt_test", "not asked", None, None, None, limits.epsilon, None, n, g, why)
     sure = [row for row in test.compared if row.n_clusters >= FEWEST_FOR_T_TEST]
     lost, won = sum(row.lost for row in sure), sum(row.won for row in sure)

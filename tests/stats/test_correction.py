@@ -200,7 +200,7 @@ def test_a_share_stays_in_its_bounds_and_says_what_it_has_not_seen() -> None:
 
 def test_bad_weights_are_refused() -> None:
     f, y = sample()
-    with pytest.raises(BadInput, match="every labelled unit takes a weight above 0"):
+    with pytest.raises(BadInput, match="a weight above 0"):
         corrected_mean(f, y, weights=np.where(np.arange(440) == 3, np.nan, 1.0))
     with pytest.raises(BadInput, match="39 weights, 440 units"):
         corrected_mean(f, y, weights=np.ones(39))

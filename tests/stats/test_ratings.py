@@ -54,7 +54,7 @@ def test_an_empty_table_is_refused() -> None:
     [
         ([], "at least one label"),
         ("yes", "at least one label"),
-        (["yes", False], "the label False in the domain is no string"),
+        (["yes", False], "the label False in the domain"),
         (["yes", "no", "yes"], "'yes' is in the domain twice"),
     ],
 )
