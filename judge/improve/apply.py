@@ -7,6 +7,7 @@ from judge.improve.recipe import Recipe
 from judge.stats.calibrate import Fit, most_probable
 from judge.store.derived import Fitted
 from judge.store.study import Store
+from judge.types import attributes
 
 
 def calibrated(store: Store, run: str, recipe: Recipe) -> str:
@@ -20,22 +21,21 @@ def calibrated(store: Store, run: str, recipe: Recipe) -> str:
     p, calibration = labels.probabilities[0], recipe.calibration
     if p is None:
         raise UsageError("the recipe calibrates label probabilities, but this model returned none")
-    if set(calibration["bias"]) != set(labels.domain):
+    if set(calibration.bias) != set(labels.domain):
         raise UsageError(
-            f"the recipe calibrates the labels {', '.join(calibration['bias'])}, not {', '.join(labels.domain)}"
+            f"the recipe calibrates the labels {', '.join(calibration.bias)}, not {', '.join(labels.domain)}"
         )
-    after = Fit(
-        calibration["temperature"], tuple(calibration["bias"][label] for label in labels.domain)
-    ).apply(p)
+    bias = tuple(calibration.bias[label] for label in labels.domain)
+    after = Fit(calibration.temperature, bias).apply(p)
     codes = most_probable(after, labels.codes[:, 0])
-    fit_facts = calibration["fitted"]
+    fit = calibration.fitted
     here = {q for (q,) in store.conn.execute("SELECT DISTINCT question_id FROM units")}
     # This study may have questions on which the numbers were fitted. They are left out of every agreement.
-    seen = {q: None for q in fit_facts["questions"] if q in here}
-    fitted = Fitted(fit_facts["reference"], fit_facts["units"], fit_facts["sha256"], seen)
-    parameters = {name: calibration[name] for name in ("temperature", "bias")}
+    seen = {q: None for q in fit.questions if q in here}
+    fitted = Fitted(fit.reference, fit.units, fit.sha256, seen)
+    parameters = attributes(calibration, "temperature", "bias")
     run_id, _ = derive.keep(
-        store, table, "calibrated", calibration["method"], {recipe.field: Made(codes, after)},
+        store, table, "calibrated", calibration.method, {recipe.field: Made(codes, after)},
         parameters={**parameters, "by": "recipe"}, fitted=fitted,
     )  # fmt: skip
     return run_id

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from judge.derive import Made, RunTable, Truth
 from judge.errors import UsageError
 from judge.improve import ladder
 from judge.improve.outcome import Improved, Tried
-from judge.improve.recipe import Recipe, today
+from judge.improve.recipe import CalibrationFit, Recipe, RecipeCalibration, today
 from judge.improve.rewrite import Rewriter
 from judge.labels import relation, split
 from judge.labels.reference import ReferenceLabels
@@ -27,7 +27,7 @@ from judge.stats.metrics import pair_kappa
 from judge.store.derived import Fitted
 from judge.store.runs import TRIED
 from judge.store.study import Store
-from judge.types import Json, attributes
+from judge.types import attributes
 
 FOLDS = 5
 FEWEST = 20
@@ -97,7 +97,7 @@ class Bench:
         plan = recipe.applied(self.base)
         self.flow.plan = self.limits.bounded(plan, self.runs.values(), reserve)
         # Candidates are marked, so that reports leave them out. Today's task is an ordinary run.
-        first = replace(recipe, calibration=None) == self.first
+        first = recipe.uncalibrated == self.first
         extra = plan.extra if first else {**plan.extra, TRIED: PURPOSE}
         if recipe.instructions in self.rewrites:
             extra = {**extra, "rewritten": self.rewrites[recipe.instructions]}
@@ -164,7 +164,7 @@ class Bench:
         unit_codes = np.array(
             [codes[table.places[u]] if u in table.places else MISSING for u in units], dtype=np.int64
         )
-        recipe = replace(tried.recipe, calibration=self._as_calibration(fit, fitted))
+        recipe = tried.recipe.model_copy(update={"calibration": self._as_calibration(fit, fitted)})
         return [self._noted(name, recipe, tried.run_id, units, unit_codes, tried.n_questions)]
 
     def _fit(
@@ -198,17 +198,15 @@ class Bench:
                 codes[table.places[unit]] = domain.index(self.labels[unit])
         return Truth(self.word, table, domain, codes)
 
-    def _as_calibration(self, fit: Fit, fitted: Fitted) -> Mapping[str, Json]:
+    def _as_calibration(self, fit: Fit, fitted: Fitted) -> RecipeCalibration:
         domain = self.task.domain(self.field)
-        return {
-            "method": "bias",
-            "temperature": round(fit.temperature, 6),
-            "bias": {label: round(b, 6) for label, b in zip(domain, fit.bias, strict=True)},
-            "fitted": {
-                **attributes(fitted, "reference", "units", "sha256"),
-                "questions": sorted(fitted.folds),
-            },
-        }
+        facts = attributes(fitted, "reference", "units", "sha256")
+        return RecipeCalibration(
+            method="bias",
+            temperature=round(fit.temperature, 6),
+            bias={label: round(b, 6) for label, b in zip(domain, fit.bias, strict=True)},
+            fitted=CalibrationFit(**facts, questions=sorted(fitted.folds)),
+        )
 
     def kept(self, run: str, recipe: Recipe) -> str:
         """Store the calibrated candidate as a run, fitted on tune alone. Returns its id."""
@@ -216,8 +214,7 @@ class Bench:
         fitting = self._fit(run, self.units["tune"])
         assert fitting is not None and recipe.calibration is not None
         table, after, codes, _, fitted = fitting
-        parameters = {name: recipe.calibration[name] for name in ("temperature", "bias")}
-        parameters["folds"] = FOLDS
+        parameters = attributes(recipe.calibration, "temperature", "bias") | {"folds": FOLDS}
         made = {self.field: Made(codes, after)}
         run_id, _ = derive.keep(
             self.store, table, "calibrated", "bias", made, parameters=parameters, fitted=fitted

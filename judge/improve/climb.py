@@ -6,7 +6,6 @@ Each starts from the best recipe so far, tries candidates, and returns the best 
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -51,9 +50,7 @@ async def ask_otherwise(bench: Bench, best: Tried) -> Tried:
     """Try answer mode and label order, guidelines, examples: successive halving on tune, with and without calibration."""
     learn = {unit: bench.labels[unit] for unit in bench.units["learn"]}
     codes = bench.flow.provider.label_codes
-    rungs = ladder.rungs(
-        bench.store, bench.task, lambda: replace(best.recipe, calibration=None), codes, learn
-    )
+    rungs = ladder.rungs(bench.store, bench.task, lambda: best.recipe.uncalibrated, codes, learn)
     for name, tried in rungs:
 
         async def score(recipe: Recipe, questions: int, name: str = name) -> float:
@@ -73,7 +70,7 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
         bench.outcome.notes.append("the instructions are a template, which the rewriter cannot change")
         return best
     # A run never judges its own examples, and those are units of learn. Without them, all of learn can show errors.
-    plain = replace(best.recipe, examples=(), nearest=None, rule="", calibration=None)
+    plain = best.recipe.model_copy(update={"examples": None, "calibration": None})
     # By hash, so that a resumed search shows the rewriter the same errors and reuses its stored answer.
     units = sorted(bench.units["learn"], key=lambda u: hashlib.sha256(u.encode()).digest())[:MOST_LEARN]
     wrong = _wrong(bench, await bench.ask(plain, units, reserve=True), units)
@@ -99,7 +96,7 @@ async def rewrite(rewriter: Rewriter, bench: Bench, best: Tried) -> Tried:
             bench.outcome.notes.append(why)
             return best
     bench.rewrites[text] = sha
-    recipe = replace(best.recipe, calibration=None, instructions=text)
+    recipe = best.recipe.model_copy(update={"calibration": None, "instructions": text})
     candidate = await bench.score("instructions rewritten", recipe, len(bench.order))
     return max([best, candidate, *bench.calibrated(candidate.rung, candidate)], key=lambda t: t.score)
 

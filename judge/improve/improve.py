@@ -1,7 +1,5 @@
 """The complete search: baseline, refusal, candidates on tune, and one look at the sealed test."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from judge.improve.bench import PURPOSE, Bench
@@ -89,8 +87,9 @@ async def prove(bench: Bench, winner: Recipe) -> None:
     runs = []
     # All units are judged before the single look: a run that stops half-way must not spend it.
     for recipe in (bench.first, winner):
-        plain = replace(recipe, calibration=None)
-        run = await bench.ask(plain, [*bench.units["tune"], *bench.units["test"]], reserve=False)
+        run = await bench.ask(
+            recipe.uncalibrated, [*bench.units["tune"], *bench.units["test"]], reserve=False
+        )
         runs.append(run if recipe.calibration is None else bench.kept(run, recipe))
     # `opened`, because the comparison below logs the look before it computes a number.
     panel = read_panel(bench.store, Scope(bench.field, bench.task.name, runs=tuple(runs)), opened=True)
@@ -108,7 +107,7 @@ async def prove(bench: Bench, winner: Recipe) -> None:
     result.needed = _needed(bench, proof)
     if result.proved:
         with bench.store.transaction() as conn:
-            adopt(conn, bench.runs[replace(winner, calibration=None).text()])
+            adopt(conn, bench.runs[winner.uncalibrated.text()])
 
 
 def _needed(bench: Bench, proof: Contest) -> int | None:

@@ -2,9 +2,8 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from judge.improve.recipe import MOST_EXAMPLES, Recipe
+from judge.improve.recipe import MOST_EXAMPLES, Recipe, ShownExamples
 from judge.prompts import nearest
 from judge.prompts.load import Task
 from judge.prompts.spec import Example
@@ -32,19 +31,22 @@ def rungs(
     """
     yield "answer mode and label order", list(_modes(task, best_so_far(), probabilities))
     if task.spec.guidelines.strip():
-        yield "guidelines shown to the judge", [replace(best_so_far(), guidelines=True)]
+        yield "guidelines shown to the judge", [_but(best_so_far(), guidelines=True)]
     best = best_so_far()
     # Stored labels have no reasoning, which an example of a task with a rationale must show.
     if task.spec.rationale == "none" and len(task.spec.questions) == 1:
         shown = [
-            replace(best, rule=f"balanced, {each} of each label, from learn", examples=tuple(examples))
+            _but(
+                best,
+                examples=ShownExamples(rule=f"balanced, {each} of each label, from learn", shown=examples),
+            )
             for each in (1, 2)
             if (examples := balanced(store, task, labels, each))
         ]
         pool = _pool(store, task, labels) if nearest.there() else []
         if pool:
             rule = f"1 of each label, the nearest by BM25 of {len(pool)} from learn"
-            shown.append(replace(best, rule=rule, examples=tuple(pool), nearest=1))
+            shown.append(_but(best, examples=ShownExamples(rule=rule, nearest=1, shown=pool)))
         if shown:
             yield "examples from learn", shown
 
@@ -52,12 +54,16 @@ def rungs(
 def _modes(task: Task, best: Recipe, probabilities: bool) -> Iterator[Recipe]:
     n = len(task.spec.questions[0].labels)
     if task.one_choice and probabilities:
-        yield replace(best, answers="words")
-        yield replace(best, answers="codes", orders=min(n, 3))
-        yield replace(best, answers="words", orders=min(n, 3))
-    yield replace(best, answers="json")
+        yield _but(best, answers="words")
+        yield _but(best, answers="codes", orders=min(n, 3))
+        yield _but(best, answers="words", orders=min(n, 3))
+    yield _but(best, answers="json")
     # A model may prefer a position to a label; the reversed order shows whether this one does.
-    yield replace(best, label_order="reversed")
+    yield _but(best, label_order="reversed")
+
+
+def _but(recipe: Recipe, **changes: Json) -> Recipe:
+    return recipe.model_copy(update=changes)
 
 
 def select(store: Store, units: Sequence[str]) -> Selection:
@@ -71,9 +77,8 @@ def select(store: Store, units: Sequence[str]) -> Selection:
 
 def _pool(store: Store, task: Task, labels: dict[str, str]) -> list[Example]:
     """Return examples from which the nearest are chosen: up to 30 of each label, or none if learn has too few."""
-    n = len(task.domain(task.spec.questions[0].field))
     for each in (30, 20, 10, 5, 3, 2):
-        examples = balanced(store, task, labels, each) if each * n <= MOST_EXAMPLES else []
+        examples = balanced(store, task, labels, each)
         if examples and sum(len(str(example.inputs)) for example in examples) <= MOST_CHARACTERS:
             return examples
     return []
@@ -86,14 +91,16 @@ def inputs_of(store: Store, task: Task, units: Sequence[str]) -> dict[str, Mappi
 
 
 def balanced(store: Store, task: Task, labels: dict[str, str], each: int) -> list[Example]:
-    """Return `each` units of every label, one a question, labels in turn; empty if learn has too few."""
+    """Return `each` units of every label, one a question, labels in turn; empty if learn has too few, or for too many."""
+    field = task.spec.questions[0].field
+    if each * len(task.domain(field)) > MOST_EXAMPLES:
+        return []
     inputs_by_unit = inputs_of(store, task, sorted(labels))
     of = dict(
         store.conn.execute(
             f"SELECT u.unit_id, u.question_id || char(0) || u.item_id FROM units AS u JOIN temp.{UNITS} USING (unit_id)"
         )
     )
-    field = task.spec.questions[0].field
     # By the hashes of their ids, so that the same learn part gives the same examples.
     order = sorted(inputs_by_unit, key=lambda unit: hashlib.sha256(unit.encode()).digest())
     used: set[str] = set()

@@ -1,7 +1,6 @@
 """The outcome of a search: as sentences, JSON, an HTML page, and the recipe file."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from judge.commands import command
@@ -31,7 +30,7 @@ def proved(improved: Improved) -> Recipe:
         "low": None if low is None else round(low, 4),
         "high": None if high is None else round(high, 4),
     }
-    return replace(improved.winner, made=made)
+    return improved.winner.model_copy(update={"made": made})
 
 
 def written(improved: Improved, path: Path | None = None) -> Path:

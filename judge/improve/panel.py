@@ -123,7 +123,7 @@ def _member(part: _MemberPart, path: Path, n: int) -> Member:
         recipe = recipes.read_recipe(path.parent / part.recipe)
     elif part.recipe is not None:
         try:
-            recipe = recipes.recipe_of(part.recipe, path)
+            recipe = recipes.validated(Recipe, part.recipe, path)
         except BadInput as e:
             raise BadInput(e.reason, path=str(path), field=f"panel.members.{n}.recipe.{e.field}") from e
     settings = {name: str(value) for name, value in part.option.items()}
@@ -151,17 +151,15 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
         parent = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
         of_parent = _again(table, parent, field)
         fitted = made["fitted"] or {"reference": "", "units": 0, "sha256": ""}
-        calibration = {
-            "method": made["method"],
-            "temperature": float(made["parameters"].get("temperature", 1.0)),
-            "bias": {label: float(bias) for label, bias in made["parameters"]["bias"].items()},
-            "fitted": {
-                **{key: fitted[key] for key in ("reference", "units", "sha256")},
-                "questions": sorted(derived.folds(conn, name)),
-            },
-        }
+        facts = {key: fitted[key] for key in ("reference", "units", "sha256")}
+        calibration = recipes.RecipeCalibration(
+            method=made["method"],
+            temperature=float(made["parameters"].get("temperature", 1.0)),
+            bias={label: float(bias) for label, bias in made["parameters"]["bias"].items()},
+            fitted=recipes.CalibrationFit(**facts, questions=sorted(derived.folds(conn, name))),
+        )
         assert of_parent.recipe is not None
-        return replace(of_parent, recipe=replace(of_parent.recipe, calibration=calibration))
+        return replace(of_parent, recipe=of_parent.recipe.model_copy(update={"calibration": calibration}))
     options = json.loads(str(run["options"]))
     unsupported = sorted(NOT_IN_RECIPES & options.keys())
     # An imported run has no answer mode, and no call of it could be repeated.
@@ -173,9 +171,9 @@ def _again(table: RunTable, run: Mapping[str, Json], field: str) -> Member:
         )
         raise UsageError(f"run {name} {why}: write its member by hand (docs: Trust)")
     recipe = Recipe(
-        table.task.name,
-        table.task.sha256,
-        field,
+        task=table.task.name,
+        task_sha256=table.task.sha256,
+        field=field,
         answers=options["answers"],
         label_order=options["label_order"],
         orders=options.get("orders", 1),

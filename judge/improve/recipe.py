@@ -1,14 +1,15 @@
 """A recipe: how a task is presented to a judge, with which examples and calibration. A small YAML file."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from dataclasses import field as default
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
 
 from judge.commands import command
 from judge.errors import BadInput, UsageError
@@ -17,7 +18,7 @@ from judge.prompts.spec import Example
 from judge.runner.plan import Plan
 from judge.runner.requests import Sampling
 from judge.store.study import canonical
-from judge.types import Json, attributes
+from judge.types import attributes
 
 VERSION = 1
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -28,30 +29,67 @@ MOST_INSTRUCTIONS = 8_000
 """Maximum length of rewritten instructions, in characters."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """The settings with which a judge runs a task, beside the task's file.
+class RecipePart(BaseModel):
+    """A part of a recipe file: unknown keys are refused, and each key has its type."""
 
-    `calibration`: method, temperature, bias, and their fit. `rule` describes how `examples` were chosen; with `nearest`,
-    only that many of each label are shown, the nearest to a unit by BM25. `instructions` replace the task's. `temperature`
-    and `seed` are those of sampling.
+    # Strict, so that "no" does not become false, nor 1.7 or true a number of orders.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class ShownExamples(RecipePart):
+    """Few-shot examples, and the `rule` by which they were chosen.
+
+    With `nearest`, only that many of each label are shown, the nearest to a unit by BM25.
     """
 
+    rule: str
+    nearest: int | None = Field(default=None, ge=1)
+    shown: list[Example] = Field(min_length=1, max_length=MOST_EXAMPLES)
+
+
+class CalibrationFit(RecipePart):
+    """The labels that a calibration was fitted on."""
+
+    reference: str
+    units: int = Field(ge=0)
+    sha256: str
+    questions: list[str]
+
+
+class RecipeCalibration(RecipePart):
+    """The numbers of a calibration, and their fit."""
+
+    method: Literal["bias", "temperature", "batch"]
+    temperature: float = Field(gt=0)
+    bias: dict[str, float]
+    fitted: CalibrationFit
+
+
+class Recipe(RecipePart):
+    """The settings with which a judge runs a task, beside the task's file.
+
+    `instructions` replace the task's. `temperature` and `seed` are those of sampling. `made` has the evidence of a search.
+    """
+
+    recipe: int = VERSION
     task: str
     task_sha256: str
     field: str
-    answers: str = "auto"
-    label_order: str = "declared"
-    orders: int = 1
-    guidelines: bool = False
-    rule: str = ""
-    examples: tuple[Example, ...] = ()
-    nearest: int | None = None
-    instructions: str | None = None
-    calibration: Mapping[str, Json] | None = None
-    made: Mapping[str, Json] = default(default_factory=dict)
-    temperature: float | None = 0.0
+    answers: Literal["auto", "codes", "words", "json"]
+    label_order: str = Field(pattern=r"^(declared|reversed|shuffled:[0-9]{1,18})$")
+    orders: int = Field(ge=1)
+    guidelines: bool
+    instructions: str | None = Field(default=None, min_length=1, max_length=MOST_INSTRUCTIONS)
+    temperature: float | None = Field(default=0.0, ge=0)
     seed: int | None = None
+    examples: ShownExamples | None = None
+    calibration: RecipeCalibration | None = None
+    made: dict[str, str | int | float | bool | None] = {}
+
+    @property
+    def uncalibrated(self) -> Recipe:
+        """The recipe without its calibration."""
+        return self.model_copy(update={"calibration": None})
 
     @property
     def words(self) -> str:
@@ -68,11 +106,10 @@ class Recipe:
         if self.instructions is not None:
             changes.append("instructions rewritten")
         if self.examples:
-            changes.append(
-                f"{len(self.examples)} examples ({self.rule})" if self.nearest is None else self.rule
-            )
+            n, rule = len(self.examples.shown), self.examples.rule
+            changes.append(f"{n} examples ({rule})" if self.examples.nearest is None else rule)
         if self.calibration:
-            changes.append(f"calibrated by {self.calibration['method']}")
+            changes.append(f"calibrated by {self.calibration.method}")
         return ", ".join(changes) or "as it is today"
 
     def applied(self, plan: Plan) -> Plan:
@@ -93,19 +130,13 @@ class Recipe:
         if self.instructions is not None:
             task = task.with_instructions(self.instructions)
         if self.examples:
-            task = task.showing(list(self.examples), self.nearest)
+            task = task.showing(self.examples.shown, self.examples.nearest)
             # The items alone do not identify the passages that were shown, so the examples are hashed into
             # the run's identity.
-            text = canonical([example.model_dump(mode="json") for example in self.examples])
+            text = canonical([example.model_dump(mode="json") for example in self.examples.shown])
             extra["recipe_examples"] = hashlib.sha256(text.encode()).hexdigest()[:16]
-        sampling = replace(
-            plan.sampling,
-            answers=self.answers,
-            label_order=self.label_order,
-            orders=self.orders,
-            temperature=self.temperature,
-            seed=self.seed,
-        )
+        settings = attributes(self, "answers", "label_order", "orders", "temperature", "seed")
+        sampling = replace(plan.sampling, **settings)
         return replace(plan, task=task, sampling=sampling, extra=extra)
 
     def _check(self, task: Task) -> None:
@@ -114,12 +145,12 @@ class Recipe:
             raise UsageError(
                 f"the recipe is about the field '{self.field}'; {task.name} has {', '.join(task.fields)}"
             )
-        if self.calibration is not None and set(self.calibration["bias"]) != set(task.domain(self.field)):
-            calibrated_labels = ", ".join(self.calibration["bias"])
+        if self.calibration is not None and set(self.calibration.bias) != set(task.domain(self.field)):
+            calibrated_labels = ", ".join(self.calibration.bias)
             raise UsageError(
                 f"the recipe calibrates the labels {calibrated_labels}, not {', '.join(task.domain(self.field))}"
             )
-        for number, example in enumerate(self.examples, 1):
+        for number, example in enumerate(self.examples.shown if self.examples else (), 1):
             try:
                 task.spec.check_example(number, example)
             except ValueError as e:
@@ -127,23 +158,12 @@ class Recipe:
 
     def document(self) -> dict[str, Any]:
         """Return the recipe as it is written to the file."""
-        return {
-            "recipe": VERSION,
-            **attributes(
-                self, "task", "task_sha256", "field", "answers", "label_order", "orders", "guidelines"
-            ),
-            **({} if self.instructions is None else {"instructions": self.instructions}),
-            **attributes(self, "temperature", "seed"),
-            "examples": None
-            if not self.examples
-            else {
-                "rule": self.rule,
-                **({} if self.nearest is None else {"nearest": self.nearest}),
-                "shown": [e.model_dump(mode="json", exclude_defaults=True) for e in self.examples],
-            },
-            "calibration": None if self.calibration is None else dict(self.calibration),
-            "made": dict(self.made),
-        }
+        return self.model_dump(mode="json", exclude={"instructions"} if self.instructions is None else None)
+
+    @field_serializer("examples")
+    def _written(self, examples: ShownExamples | None) -> dict[str, Any] | None:
+        # Without the defaults of each example, which would be most of the file.
+        return None if examples is None else examples.model_dump(mode="json", exclude_defaults=True)
 
     def text(self) -> str:
         """Return the content of the file."""
@@ -157,7 +177,16 @@ def as_yaml(document: Mapping[str, Any]) -> str:
 
 def today(task: Task, field: str, sampling: Sampling) -> Recipe:
     """Return the recipe of the task as it is today."""
-    return Recipe(task.name, task.sha256, field, temperature=sampling.temperature, seed=sampling.seed)
+    return Recipe(
+        task=task.name,
+        task_sha256=task.sha256,
+        field=field,
+        answers="auto",
+        label_order="declared",
+        orders=1,
+        guidelines=False,
+        **attributes(sampling, "temperature", "seed"),
+    )
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -172,7 +201,7 @@ def read_recipe(path: Path) -> Recipe:
             + command("judge run TASK --recipe", path),
             path=str(path),
         )
-    return recipe_of(document, path)
+    return validated(Recipe, document, path)
 
 
 def document_of(path: Path) -> dict[str, Any]:
@@ -207,60 +236,7 @@ def validated(kind: type[Shape], document: Mapping[str, Any], path: Path) -> Sha
         raise BadInput(_describe_problem(first["type"], first["msg"]), path=str(path), field=where) from e
 
 
-def recipe_of(document: Mapping[str, Any], path: Path) -> Recipe:
-    """Return a document as a recipe. Raises BadInput."""
-    recipe_file = validated(_File, document, path)
-    recipe = Recipe(**recipe_file.model_dump(exclude={"recipe", "examples"}))
-    if (shown := recipe_file.examples) is None:
-        return recipe
-    return replace(recipe, rule=shown.rule, examples=tuple(shown.shown), nearest=shown.nearest)
-
-
 def _describe_problem(kind: str, message: str) -> str:
     if kind == "missing":
         return "this key is missing"
     return "this is not a key of a recipe" if kind == "extra_forbidden" else " ".join(message.split())[:200]
-
-
-class RecipePart(BaseModel):
-    """A part of a recipe file: unknown keys are refused, and each key has its type."""
-
-    # Strict, so that "no" does not become false, nor 1.7 or true a number of orders.
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class _Shown(RecipePart):
-    rule: str
-    nearest: int | None = Field(None, ge=1)
-    shown: list[Example] = Field(min_length=1, max_length=MOST_EXAMPLES)
-
-
-class _FittedOn(RecipePart):
-    reference: str
-    units: int = Field(ge=0)
-    sha256: str
-    questions: list[str]
-
-
-class _Calibration(RecipePart):
-    method: Literal["bias", "temperature", "batch"]
-    temperature: float = Field(gt=0)
-    bias: dict[str, float]
-    fitted: _FittedOn
-
-
-class _File(RecipePart):
-    recipe: int
-    task: str
-    task_sha256: str
-    field: str
-    answers: Literal["auto", "codes", "words", "json"]
-    label_order: str = Field(pattern=r"^(declared|reversed|shuffled:[0-9]{1,18})$")
-    orders: int = Field(ge=1)
-    guidelines: bool
-    instructions: str | None = Field(None, min_length=1, max_length=MOST_INSTRUCTIONS)
-    temperature: float | None = Field(0.0, ge=0)
-    seed: int | None = None
-    examples: _Shown | None = None
-    calibration: _Calibration | None = None
-    made: dict[str, str | int | float | bool | None] = {}

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from judge.errors import UsageError
+from judge.improve import ladder
 from judge.improve import recipe as recipes
 from judge.improve.climb import halve, step_sizes
 from judge.improve.improve import Improve
@@ -157,7 +158,7 @@ def test_a_bias_is_found_without_another_call(tmp_path: Path) -> None:
     run = next(c.run_id for c in found.proof.contenders if "bias(" in c.model)  # type: ignore[union-attr]
     fitted = {q for (q,) in store.conn.execute("SELECT question_id FROM fitted_on WHERE run_id = ?", [run])}
     tune = {f"w:{n // 5}" for n in part(store, "tune")}
-    assert fitted == tune == set(found.winner.calibration["fitted"]["questions"])
+    assert fitted == tune == set(found.winner.calibration.fitted.questions)
 
 
 def test_no_question_of_tune_or_test_is_in_any_prompt_but_its_own(tmp_path: Path) -> None:
@@ -174,9 +175,9 @@ def test_no_question_of_tune_or_test_is_in_any_prompt_but_its_own(tmp_path: Path
     first = min(i for i, n in enumerate(asked) if n in test)
     assert all(n in test for n in asked[first:])
     # As many examples of each label, each of another question.
-    labels = [example.answers["stance"] for example in found.winner.examples]
+    labels = [example.answers["stance"] for example in found.winner.examples.shown]
     assert len({labels.count(label) for label in worlds.LABELS}) == 1
-    assert len({example.item_id for example in found.winner.examples}) == len(labels)
+    assert len({example.item_id for example in found.winner.examples.shown}) == len(labels)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -267,11 +268,22 @@ def test_examples_nearest_by_words_are_found_where_they_help(tmp_path: Path) -> 
 
     model = Planted(truth, skill)
     found = improve(store, model)
-    assert found.winner is not None and found.winner.nearest == 1 and found.proved
+    assert found.winner is not None and found.winner.examples is not None and found.proved
+    assert found.winner.examples.nearest == 1
     taught = {n for request in model.seen for n in numbers(shown(request))}
     assert taught and taught <= part(store, "learn", 1)
     again = Planted(truth, skill)
     assert improve(store, again).difference == found.difference and not again.seen
+
+
+def test_no_more_examples_are_chosen_than_a_recipe_may_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, truth = world(tmp_path / "w.db")
+    labels = {u: worlds.LABELS[k] for u, k in zip(worlds.units(N), truth.tolist(), strict=True)}
+    monkeypatch.setattr(ladder, "MOST_EXAMPLES", 5)
+    assert len(ladder.balanced(store, TASK, labels, 1)) == 3
+    assert ladder.balanced(store, TASK, labels, 2) == []
 
 
 class Pairs(Planted):
@@ -356,7 +368,7 @@ def test_the_command_writes_a_recipe_and_run_makes_it_a_judge(
     done = judge(*both)
     # The recipe's run has tune and test already: learn is what is left, without the five units of an item that is shown.
     orders = max(1, written.orders)
-    left = len(part(store, "learn")) - 5 * len(written.examples)
+    left = len(part(store, "learn")) - 5 * (0 if written.examples is None else len(written.examples.shown))
     assert len(model.seen) - before == left * orders
     if written.calibration:
         run = done.stderr.split("calibrated by the recipe: run ")[1].split()[0]
