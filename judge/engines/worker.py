@@ -128,7 +128,7 @@ class Worker:
             self._server.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 await asyncio.to_thread(self._server.wait, 5)
-            # A server that is busy with a request may not end on SIGTERM.
+            # The server may ignore SIGTERM, and must not outlive its worker.
             self._server.kill()
             self._server = None
         return remarks

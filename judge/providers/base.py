@@ -271,7 +271,7 @@ def get(model: str, settings: Settings | None = None) -> Provider:
         )
     module, given = _module(vendor), settings or Settings()
     if vendor in vendors():
-        # Only plugins are checked, because the tests check the built-in providers.
+        # Only foreign code is checked here. Types and tests check the built-in providers.
         provider: Provider = module.Provider(name, given)
         return provider
     try:

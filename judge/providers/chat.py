@@ -144,7 +144,7 @@ class ChatWriter:
         if "too large" in text and not logprobs:
             return None
         if logprobs and dialect.alternatives > 20:
-            # 20 is the maximum of OpenAI's API, which most compatible servers copy.
+            # 20 is the maximum of OpenAI's API.
             return replace(dialect, masked_logprobs=20)
         if logprobs:
             fewer = 5 if "top_logprobs" in text and dialect.top_logprobs > 5 else 0

@@ -27,7 +27,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             try:
                 seconds = parsedate_to_datetime(value).timestamp() - server_time(headers)
             except (ValueError, TypeError, OverflowError):
-                # An unreadable date is no reason to ignore the other header.
+                # An unreadable value is no reason to ignore the other header.
                 continue
         if math.isfinite(seconds):
             return max(0.0, seconds)

@@ -58,7 +58,7 @@ async def build(
     changed: Mapping[str, str] = {}
     run_id = ""
     if valid:
-        # The mapping selects exactly the valid claims. It is empty for each: the prompt shows no passages.
+        # The keys select the valid claims and no others. Their lists are empty: the prompt shows no passages.
         written = await flow.run(tasks[1], Selection(contexts={item: [] for item in valid}))
         run_id = written.run_id
         counter = relation.values(store.conn, run_id, COUNTER)

@@ -123,7 +123,7 @@ def _sample(store: Store, plan: Plan, run: str, asker: Asker) -> list[Request]:
     """Render the prompts of a seeded sample of the units that are still to be judged."""
     chosen = plan.selection
     if chosen.limit is None:
-        # Without a fixed seed, the same command would print another estimate each time.
+        # Drawn at random, because the first units of a study may be shorter or longer than the others.
         drawn = 0 if chosen.sample_seed is None else chosen.sample_seed
         chosen = replace(chosen, sample_seed=drawn, limit=SAMPLE)
     selection.select(store, plan.task, chosen)

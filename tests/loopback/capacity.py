@@ -4,6 +4,7 @@ import heapq
 import math
 import random
 import time
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 
@@ -110,21 +111,16 @@ def capacity(text: str) -> Capacity:
     """`serial:0.05`, `slots:0.05,10`, `batching:0.05,40`, `bucket:100`, `lognormal:MEDIAN,SIGMA[,SHARE,SECONDS]`,
     `cold:BEFORE,AFTER,CALLS`, `slowing:BEFORE,AFTER,SECONDS` or `mixed:SHORT,LONG,EVERY` of the command line."""
     kind, _, rest = text.partition(":")
-    numbers = [float(n) for n in rest.split(",")]
-    if kind == "serial":
-        return Slots(numbers[0])
-    if kind == "slots":
-        return Slots(numbers[0], int(numbers[1]))
-    if kind == "batching":
-        return Batching(numbers[0], int(numbers[1]))
-    if kind == "bucket":
-        return Bucket(numbers[0])
-    if kind == "lognormal":
-        return LogNormal(*numbers)
-    if kind == "cold":
-        return Changing(numbers[0], numbers[1], calls=numbers[2])
-    if kind == "slowing":
-        return Changing(numbers[0], numbers[1], seconds=numbers[2])
-    if kind == "mixed":
-        return Mixed(*numbers)
-    raise ValueError(f"no capacity '{text}'")
+    return _KINDS[kind](*(float(n) for n in rest.split(",")))
+
+
+_KINDS: Mapping[str, Callable[..., Capacity]] = {
+    "serial": Slots,
+    "slots": lambda seconds, slots: Slots(seconds, int(slots)),
+    "batching": lambda seconds, size: Batching(seconds, int(size)),
+    "bucket": Bucket,
+    "lognormal": LogNormal,
+    "cold": Changing,
+    "slowing": lambda before, after, seconds: Changing(before, after, seconds=seconds),
+    "mixed": Mixed,
+}

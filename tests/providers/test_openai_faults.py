@@ -62,11 +62,6 @@ async def test_an_answer_that_came_while_the_process_stood_still_is_read(
         await provider.close()
 
 
-def test_what_may_pass_later() -> None:
-    assert [k.retryable for k in (RateLimited, ServerFault, Unreachable)] == [True] * 3
-    assert [k.retryable for k in (KeyProblem, Rejected)] == [False] * 2
-
-
 @pytest.mark.parametrize("kind", ["429", "503"])
 @pytest.mark.parametrize(
     ("headers", "seconds"),

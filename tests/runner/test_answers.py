@@ -59,11 +59,8 @@ def asker(sampling: Sampling = WORDS, task: str = "stance") -> Asker:
 def test_the_prompt_shows_the_labels_and_asks_for_one_of_them() -> None:
     request, _ = asker(replace(WORDS, label_order="reversed")).request(UNIT, 0)
     system = request.messages[0].content
-    assert (
-        "- neutral: the passage leaves the claim open; being on the same topic is not evidence\n- refute: "
-        in system
-    )
-    assert system.endswith("exactly one of these labels and nothing else: neutral, refute, support.")
+    assert system.index("- neutral: ") < system.index("- refute: ") < system.index("- support: ")
+    assert system.endswith("neutral, refute, support.")
     assert (request.words, request.codes, request.schema) == (("neutral", "refute", "support"), None, None)
 
 
@@ -130,9 +127,7 @@ async def test_a_model_without_probabilities_is_refused(tmp_path: Path) -> None:
     db = make_study(tmp_path / "s.db", numbered(1))
     silent = base.get("scripted/hash")
     for sampling, option in ((WORDS, "--answers words"), (Sampling(orders=2), "--label-order 2")):
-        with pytest.raises(
-            UsageError, match=f"{option} needs label probabilities, which test/model does not give"
-        ):
+        with pytest.raises(UsageError, match=f"{option} needs label probabilities.* test/model"):
             await run(db, silent, plan(sampling=sampling))
     with pytest.raises(UsageError, match="none where answers are JSON"):
         asker(Sampling(answers="json", orders=2))

@@ -122,10 +122,7 @@ async def test_a_reply_without_counts_is_charged_the_most_and_it_is_said(db: Pat
     assert report.spent.uncounted == replies > 0
     assert report.spent.tokens > replies * (INTO + 512)
     said = report.remarks(plan(max_tokens=20_000))
-    assert (
-        f"{replies:,} replies came without usable counts of tokens (missing, negative or no numbers)"
-        in said[0]
-    )
+    assert f"{replies:,} replies came without usable counts" in said[0]
     if kind != "text":
         return
     stored = select(db, "SELECT DISTINCT input_tokens, output_tokens FROM judgements")

@@ -182,9 +182,8 @@ async def test_what_is_remembered_is_what_was_asked_with_these_options(
     await ask(db, server)
     server.reset_counts()
     report = await ask(db, server, options={"mask": "none"}, sampling=Sampling(answers="json", seed=1))
-    assert (report.ended, questions(server)) == ({"ok": UNITS}, QUESTIONS - 5), (
-        "four masks, many alternatives"
-    )
+    # Without the questions about four masks and about many alternatives.
+    assert (report.ended, questions(server)) == ({"ok": UNITS}, QUESTIONS - 5)
 
 
 async def test_after_a_day_the_server_is_asked_again(db: Path, server: OpenAIServer) -> None:
@@ -381,9 +380,8 @@ async def test_the_concurrency_that_was_sustained_is_remembered(db: Path, server
     known = remembered(db, server)
     assert known.concurrency == 4
     await ask(db, server, concurrency=2, sampling=Sampling(answers="json", seed=1))
-    assert remembered(db, server).concurrency == 4, (
-        "fewer at once without any trouble say nothing against four"
-    )
+    # Fewer calls at once, without any trouble, are no evidence against four.
+    assert remembered(db, server).concurrency == 4
 
 
 def remembered(db: Path, server: OpenAIServer) -> store_runs.KnownServer:
