@@ -264,7 +264,8 @@ def judges(store: Store, word: str, chosen: str | None, report: Document) -> Non
     from judge.scores.gold import compare as held
 
     for one in report.facts["judges"]:
-        [kappa, *_] = held(store, load_task("eligibility"), one["run"], ["cohen_kappa"])[0].measures
+        gold_measures = held(store, load_task("eligibility"), one["run"])[0].measures
+        kappa = next(m for m in gold_measures if m.measure == "cohen_kappa")
         [theirs] = [
             m
             for section, m in report.measures()
