@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,8 @@ def a_recipe() -> None:
     from judge.runner.requests import Sampling
 
     found = today(load_task("eligibility"), "eligibility", Sampling(seed=5))
-    Path("how.yaml").write_text(replace(found, label_order="reversed").text(), "utf-8")
+    recipe = found.model_copy(update={"label_order": "reversed"})
+    Path("how.yaml").write_text(recipe.text(), "utf-8")
 
 
 def runs(judge: Judge) -> list[dict[str, Any]]:
