@@ -64,6 +64,16 @@ async def drag(page: Page, x: float, y: float, width: float) -> None:
     await mouse("mouseReleased", x + width, button="left", clickCount=1)
 
 
+async def visit(page: Page, server: Server, project: int, task: Any) -> None:
+    """Open a task as alice, who is logged in."""
+    for domain in ("Network", "Page", "Runtime"):
+        await page.call(f"{domain}.enable")
+    for cookie in server.admin.client.cookies.jar:
+        await page.call("Network.setCookie", name=cookie.name, value=cookie.value or "", url=server.url)
+    await page.look(width=1500)
+    await page.call("Page.navigate", url=f"{server.url}/projects/{project}/data?task={task.id}")
+
+
 def test_a_person_labels_with_keys_and_marks_evidence(
     label_studio: Server, tmp_path: Path, annotate: Callable[..., Done]
 ) -> None:
@@ -78,19 +88,9 @@ def test_a_person_labels_with_keys_and_marks_evidence(
 
     async def work() -> None:
         async with browser() as page:
-            for domain in ("Network", "Page", "Runtime"):
-                await page.call(f"{domain}.enable")
-            for cookie in label_studio.admin.client.cookies.jar:
-                await page.call(
-                    "Network.setCookie", name=cookie.name, value=cookie.value or "", url=label_studio.url
-                )
-            await page.look(width=1500)
-            await page.call("Page.navigate", url=f"{label_studio.url}/projects/{project}/data?task={task.id}")
-            text = await until(
-                page,
-                "document.body.innerText.includes('neutral[n]') && document.body.innerText",
-                "no task",
-            )
+            await visit(page, label_studio, project, task)
+            labelled = "document.body.innerText.includes('neutral[n]') && document.body.innerText"
+            text = await until(page, labelled, "no task")
             assert "<img src=x" in text and "<b>more</b>" in text, "markup is shown as text"
             assert await page.script("document.title") != "RAN"
             shown = " ".join(text.split())
@@ -162,14 +162,7 @@ def test_labels_stay_in_sight_beside_a_long_passage(
 
     async def work() -> None:
         async with browser() as page:
-            for domain in ("Network", "Page", "Runtime"):
-                await page.call(f"{domain}.enable")
-            for cookie in label_studio.admin.client.cookies.jar:
-                await page.call(
-                    "Network.setCookie", name=cookie.name, value=cookie.value or "", url=label_studio.url
-                )
-            await page.look(width=1500)
-            await page.call("Page.navigate", url=f"{label_studio.url}/projects/{project}/data?task={task.id}")
+            await visit(page, label_studio, project, task)
             await until(page, "document.querySelectorAll('input[name=support]').length", "no task")
             await until(page, IN_SIGHT, "the labels are out of sight", 15)
             below = await until(page, SLIVER, "nothing scrolls")
