@@ -77,7 +77,7 @@ def test_an_unparsed_judgement_lowers_the_coverage_and_an_unasked_unit_does_not(
 
 def test_the_numbers_are_those_of_judge_runs_show(store: Store) -> None:
     run = store.conn.execute("SELECT run_id FROM runs").fetchone()[0]
-    (there,) = compare(store, load_task("stance"), run, ["percent"])[0].measures
+    [there] = [m for m in compare(store, load_task("stance"), run)[0].measures if m.measure == "percent"]
     found = load_field(store, "stance", annotators=[run, "gold"])
     both = found.requested.all(axis=1)
     (here,) = measures(found.ratings.subset(both), ["percent"])
