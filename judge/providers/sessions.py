@@ -88,18 +88,6 @@ class Session:
 
     def run(self, texts: Sequence[Any]) -> tuple[Floats, NDArray[np.int64]]:
         """Return the model's output for several tokenised texts, and their mask `[texts, longest]`."""
-        mask = np.zeros((len(texts), max(len(t.ids) for t in texts)), dtype=np.int64)
-        for row, t in enumerate(texts):
-            mask[row, : len(t.ids)] = 1
-        try:
-            output = self._session.run([self._output], self.feed(texts))[0]
-        except Exception as e:
-            # A retry would fail in the same way: nothing here depends on a server's load.
-            raise Rejected(f"onnxruntime: {type(e).__name__}: {e}", 400) from e
-        return np.asarray(output, dtype=np.float32), mask
-
-    def feed(self, texts: Sequence[Any]) -> dict[str, NDArray[Any]]:
-        """Return the model's input arrays, padded to the longest of the texts."""
         size = (len(texts), max(len(t.ids) for t in texts))
         arrays = {
             name: np.zeros(size, dtype=np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")
@@ -110,7 +98,14 @@ class Session:
             arrays["input_ids"][row, :n] = t.ids
             arrays["token_type_ids"][row, :n] = t.type_ids
             arrays["attention_mask"][row, :n] = 1
-        return {name: arrays[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
+        # A model takes some of the arrays, and refuses any other.
+        feed = {name: arrays[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
+        try:
+            output = self._session.run([self._output], feed)[0]
+        except Exception as e:
+            # A retry would fail in the same way: nothing here depends on a server's load.
+            raise Rejected(f"onnxruntime: {type(e).__name__}: {e}", 400) from e
+        return np.asarray(output, dtype=np.float32), arrays["attention_mask"]
 
 
 class SessionBatches(Generic[T, R]):

@@ -308,13 +308,13 @@ class Asker:
         if letters is not None:
             codes, labels = letters, list(letters)
         distribution: LabelDistribution | None = None
-        why_none: str | None = "no token probabilities came with the reply" if reply.tokens is None else None
-        if reply.tokens is not None and self.mode is Mode.PAIR:
-            distribution, why_none = label_distribution(reply.tokens, labels, labels)
-        elif reply.tokens is not None and self.mode is Mode.WORDS:
+        why_none: str | None = "no token probabilities came with the reply"
+        if reply.tokens is not None and self.mode is Mode.WORDS:
             distribution, why_none = word_distribution(reply.tokens, labels, reply.masked)
         elif reply.tokens is not None:
-            distribution, why_none = label_distribution(reply.tokens, codes, labels, reply.masked)
+            # A classifier that reads pairs gives a probability for each label and has no codes.
+            choices = labels if self.mode is Mode.PAIR else codes
+            distribution, why_none = label_distribution(reply.tokens, choices, labels, reply.masked)
         if distribution is not None:
             # In the order of the task, whichever was shown, so that stored distributions are comparable.
             masses: Mapping[str, float] = distribution.probabilities

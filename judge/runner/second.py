@@ -35,13 +35,8 @@ class ShownProbabilities:
 
     @property
     def mark(self) -> str:
-        """The ending of the condition under which the answers are stored."""
-        return mark(self.name.rpartition(":")[2])
-
-
-def mark(kind: str) -> str:
-    """Return the ending of the condition of a second pass: `+self-aware`, `+wrong-aware`, `+wrong-second-aware`."""
-    return f"+{kind}-aware"
+        """The ending of the answers' condition: `+self-aware`, `+wrong-aware` or `+wrong-second-aware`."""
+        return f"+{self.name.rpartition(':')[2]}-aware"
 
 
 def read_probabilities(store: Store, text: str) -> ShownProbabilities:
